@@ -1,9 +1,8 @@
 //! Failpoints: named places at which a test can have this process die, as by `kill -9`.
 //!
 //! The promise that nothing is lost or done twice has to hold wherever the runtime is killed, so each
-//! boundary of a step has a name. `RAYMOND_FAILPOINT=append.after:3` dies when `append.after` is
-//! reached for the third time. Only a build with the feature `test-fakes` knows them; in any other
-//! they are nothing at all.
+//! boundary of a step has a name. `RAYMOND_FAILPOINT=append.after:3` kills the process when `append.after` is
+//! reached for the third time. Failpoints exist only in a build with the feature `test-fakes`.
 
 /// The boundaries of a step, in the order in which a step comes to them.
 pub const POINTS: [&str; 40] = [
@@ -49,7 +48,7 @@ pub const POINTS: [&str; 40] = [
     "worktree.branch",
 ];
 
-/// Comes to a boundary.
+/// Marks a boundary. Kills the process if `RAYMOND_FAILPOINT` names it and its count is reached.
 #[cfg(feature = "test-fakes")]
 pub(crate) fn point(name: &str) {
     use std::sync::OnceLock;
@@ -70,11 +69,11 @@ pub(crate) fn point(name: &str) {
     }
 }
 
-/// Comes to a boundary.
+/// Marks a boundary. Does nothing in this build.
 #[cfg(not(feature = "test-fakes"))]
 pub(crate) fn point(_: &str) {}
 
-/// Where the system tells about its memory; a test of scarcity names a table of its own in
+/// Returns the path of the system's memory table. A test of scarcity names a table of its own in
 /// `RAYMOND_MEMINFO`.
 pub(crate) fn memory_table() -> std::path::PathBuf {
     #[cfg(feature = "test-fakes")]
@@ -84,7 +83,7 @@ pub(crate) fn memory_table() -> std::path::PathBuf {
     "/proc/meminfo".into()
 }
 
-/// Returns whether control groups may be used; a test of doing without sets `RAYMOND_NO_CGROUPS`.
+/// Returns whether control groups may be used; a test sets `RAYMOND_NO_CGROUPS` to run without them.
 pub(crate) fn may_use_cgroups() -> bool {
     #[cfg(feature = "test-fakes")]
     if std::env::var_os("RAYMOND_NO_CGROUPS").is_some() {

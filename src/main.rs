@@ -1,4 +1,4 @@
-//! Arguments in, exit code out.
+//! The program `raymond`: passes its arguments to `raymond::cli::main`.
 
 use std::process::ExitCode;
 

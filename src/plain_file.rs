@@ -1,7 +1,7 @@
 //! Opens files where others can put something in their place: only plain files, and only up to a stated size.
 //!
-//! Agents and other programs can write into the directories of a run. A FIFO there would be waited for, a
-//! link followed, a device read without end. None of them is opened here: the error says what it is instead.
+//! Agents and other programs can write into the directories of a run. A FIFO there would block, a link would be
+//! followed, a device would be read without end. None of them is opened here: the error says what it is instead.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -10,13 +10,13 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// What makes a file unfit to be read.
+/// The reason why a file is unfit to be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum UnfitFile {
-    /// It is something else than a file of bytes.
+    /// It is not a plain file.
     #[error("it is {0}, not a plain file")]
     NotPlain(&'static str),
-    /// It is longer than what it may hold.
+    /// It is longer than its limit.
     #[error("it is longer than {0} bytes")]
     TooLong(u64),
 }
@@ -27,7 +27,7 @@ impl From<UnfitFile> for Error {
     }
 }
 
-/// Returns whether an error is about what a file is, not about what the system refused.
+/// Returns whether an error is about the file itself, not one of the system.
 #[must_use]
 pub fn is_unfit(error: &Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<UnfitFile>())
@@ -75,7 +75,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Makes a new file in the place of whatever lies there, readable by its owner alone.
+/// Makes a new file in place of whatever is at the path, readable by its owner alone.
 ///
 /// # Errors
 /// The system's error; a directory is not removed.
@@ -97,7 +97,7 @@ pub fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_file())
 }
 
-/// Replaces what the system says about something that is no plain file by what it is.
+/// Replaces an error of the system by the kind of the file, if that is no plain file.
 fn named(path: &Path, error: Error) -> Error {
     let found = || Some(path.symlink_metadata().ok()?.file_type());
     let is_about_kind = error.kind() != ErrorKind::PermissionDenied;
@@ -107,7 +107,7 @@ fn named(path: &Path, error: Error) -> Error {
     }
 }
 
-/// Returns what something is that is no plain file.
+/// Returns the kind of a file that is not plain; `None` for a plain file.
 fn other_kind(found: FileType) -> Option<&'static str> {
     Some(match found {
         found if found.is_file() => return None,

@@ -1,6 +1,6 @@
 //! Message authentication codes (HMAC-SHA-256) with the user's key, called proofs.
 //!
-//! Agents can write where raymond keeps its runs. What they write there bears no proof.
+//! Agents can write where raymond keeps its runs, but they cannot make a proof.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -10,7 +10,7 @@ use crate::language::checksum::hexadecimal;
 /// The length of a proof, in hexadecimal digits.
 pub(crate) const PROOF_LENGTH: usize = 64;
 
-/// What proofs are made with.
+/// The key that proofs are made with.
 #[derive(Clone)]
 pub struct ProofKey(String);
 
@@ -20,13 +20,13 @@ impl std::fmt::Debug for ProofKey {
     }
 }
 
-/// What the steps of a run are proven with: that a turn began, and what an operation came to. Without a key, all
+/// The proofs of a run's steps: that a turn began, and the outcome of an operation. Without a key, every step
 /// is believed.
 #[derive(Debug, Clone, Default)]
 pub struct StepProofs {
     /// A key for this run alone.
     pub key: Option<ProofKey>,
-    /// Whether steps without a proof are believed, because the user confirmed the run.
+    /// True if steps without a proof are believed, because the user confirmed the run.
     pub believes_unproven: bool,
 }
 
@@ -46,7 +46,7 @@ impl StepProofs {
 }
 
 impl ProofKey {
-    /// Takes a key as text.
+    /// Creates a key from text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -66,7 +66,7 @@ impl ProofKey {
         self.mac(purpose, content).verify_slice(&tag).is_ok()
     }
 
-    /// Returns a key that is good for one purpose only, and from which this one cannot be found.
+    /// Returns a key for one purpose only, from which this one cannot be derived.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> Self {
         Self(self.proof("derive", purpose.as_bytes()))
@@ -81,7 +81,7 @@ impl ProofKey {
     }
 }
 
-/// Begins a proof. The digest of the key fits into a block, so nothing can fail.
+/// Begins a proof. The digest of the key fits into a block, so this cannot fail.
 fn keyed(key: &[u8]) -> Hmac<Sha256> {
     let digest = Sha256::digest(key);
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();

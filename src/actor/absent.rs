@@ -1,11 +1,11 @@
-//! Nobody answers: what stands where Claude Code is not to be found, for graphs that never ask it.
+//! The runner that stands in where Claude Code is not found, for graphs that never ask it.
 
 use std::rc::Rc;
 
 use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
 use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure, TurnId};
 
-/// Nobody, and why.
+/// A runner that answers no turn, and the reason.
 #[derive(Debug)]
 pub struct UnavailableRunner(pub String);
 

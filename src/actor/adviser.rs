@@ -1,8 +1,8 @@
 //! Plug-ins that have a say, as agents ask them: all at once, and none for longer than its deadline.
 //!
-//! One that does not answer in time is not asked again before it has answered, so it delays a run
-//! once and not at every turn. What it would have said counts as to proceed, with a warning; where it
-//! is required, the run pauses instead, because it was not meant to go on unseen.
+//! A plug-in that does not answer in time is not asked again before it has answered, so it delays a run once and
+//! not at every turn. Its missing answer counts as "proceed", with a warning. If the plug-in is required, the run
+//! pauses instead.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -18,10 +18,10 @@ use crate::domain::consult::{ConsultVerdict, Consultation, PluginVerdict, StopSc
 use crate::domain::plugin::DEADLINE_MS;
 use crate::domain::time::span;
 
-/// How long a plug-in may think, if nothing else is said.
+/// The default deadline of a plug-in's answer.
 pub const DEADLINE: Duration = Duration::from_millis(DEADLINE_MS);
 
-/// As long as any clock can be trusted to count, for a deadline that is longer.
+/// The longest deadline that any clock can count, used where a deadline is longer.
 const A_LIFETIME: Duration = Duration::from_hours(24 * 365 * 30);
 
 /// A plug-in that has a say.
@@ -35,8 +35,8 @@ pub struct PluginInterceptor {
 }
 
 impl PluginInterceptor {
-    /// A plug-in of that name, which is waited for no longer than `deadline`; where it is `required`,
-    /// the run pauses when it does not answer.
+    /// Returns a plug-in of that name with this deadline. If it is `required`, the run pauses when it does not
+    /// answer.
     #[must_use]
     pub fn new(
         name: String,
@@ -47,12 +47,12 @@ impl PluginInterceptor {
         Self { name, recipient, deadline, required, silent: Rc::default() }
     }
 
-    /// When its deadline is over; one beyond any clock is as good as none.
+    /// Returns the time at which its deadline is over; a deadline beyond any clock is as good as none.
     fn until(&self, now: Instant) -> Instant {
         now.checked_add(self.deadline).unwrap_or_else(|| now + A_LIFETIME)
     }
 
-    /// What it says, when it has said it or when its deadline is over.
+    /// Returns its verdict, once it has answered or its deadline is over.
     async fn verdict(&self, asked: Option<ConsultRequest>) -> ConsultVerdict {
         let Some(ConsultRequest { mut request, until }) = asked else {
             return self.without_an_answer("has not answered the last question yet");
@@ -106,7 +106,7 @@ struct ConsultRequest {
     until: Instant,
 }
 
-/// Asks all of them, and gives what they say.
+/// Asks all plug-ins, and returns their verdicts.
 pub async fn consult(
     advisers: &[PluginInterceptor],
     question: &Consultation,

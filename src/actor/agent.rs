@@ -1,4 +1,4 @@
-//! The actor of one live agent: it takes the turn that is due and reports what came of it.
+//! The actor of one live agent: it takes the turn that is due and reports its outcome.
 //!
 //! It holds nothing that is not in the persisted state: while it waits it is an assignment, and a
 //! new actor built from the state can take its place at any time.
@@ -43,21 +43,21 @@ pub struct AgentActor {
     id: AgentId,
     context: Rc<RunContext>,
     work: AgentWork,
-    /// The turn it has reported last, which nobody needs a second time.
+    /// The turn it reported last, which is not needed a second time.
     reported: Option<TurnId>,
 }
 
-/// What an agent is at.
+/// The current work of an agent's actor.
 enum AgentWork {
     Idle,
-    /// It begins with what it was told to do.
+    /// It begins with the work it was told to do.
     Beginning(TurnId),
-    /// Plug-ins are asked, or who would be born is found out, or a worktree is made.
+    /// Plug-ins are asked, the children of a fork are planned, or a worktree is made.
     Consulting {
         turn: TurnId,
         asking: SpawnHandle,
     },
-    /// A graph is walked, or an errand of a program is done.
+    /// A graph is walked, or an activity of a program is run.
     Walking {
         turn: TurnId,
         _walking: SpawnHandle,
@@ -69,7 +69,7 @@ enum AgentWork {
     },
 }
 
-/// By what a reply is judged, and what was spent before it.
+/// The terms by which a reply is judged, and the cost before it.
 #[derive(Clone)]
 struct TurnContext {
     policy: TransitionPolicy,
@@ -82,21 +82,21 @@ struct TurnContext {
     home: WorkingDir,
     forks: ForkRules,
     on_denied: OnDenied,
-    /// The task it was, and where the agent stood.
+    /// The task of the turn, and the agent's position.
     task: Option<Box<TurnAssignment>>,
     /// The commit its worktree begins at, where that is known.
     base: Option<String>,
 }
 
 impl TurnContext {
-    /// Where the agent stood in a graph, if this was a turn of one of its nodes.
+    /// Returns the agent's position in a graph, if this was a turn of one of its nodes.
     fn walks(&self) -> Option<&TurnAssignment> {
         self.task.as_deref().filter(|assignment| assignment.graph.is_some())
     }
 }
 
 impl AgentActor {
-    /// An actor for an agent that has nothing to do yet.
+    /// Starts an actor for an agent that has nothing to do yet.
     #[must_use]
     pub fn launch(id: AgentId, context: Rc<RunContext>) -> Addr<Self> {
         Self { id, context, work: AgentWork::Idle, reported: None }.start()
@@ -123,8 +123,7 @@ impl AgentActor {
         }
     }
 
-    /// Reads what the state, or its evaluator, asks for, and starts the turn if nobody has anything
-    /// against it.
+    /// Reads the prompt of the state or of its evaluator, and starts the turn unless a plug-in objects.
     fn ask(&mut self, assignment: TurnAssignment, admitted: &TurnPermit, ctx: &mut Ctx<Self>) {
         if let Err(error) = self.keep_results(&assignment) {
             let failure = TurnFailure::new(FailureCause::Storage, error.to_string());
@@ -196,7 +195,7 @@ impl AgentActor {
         }
     }
 
-    /// What the turn that is due asks.
+    /// Reads the prompt of the turn that is due.
     fn read(&self, assignment: &TurnAssignment) -> Result<PreparedPrompt, step::Error> {
         let position = self.position(assignment);
         if let Some(task) = &assignment.task {
@@ -209,7 +208,7 @@ impl AgentActor {
         }
     }
 
-    /// Starts a turn once the directory is there that it runs in.
+    /// Starts a turn once its working directory is there.
     fn start(&mut self, input: StepInput, terms: TurnContext, ctx: &mut Ctx<Self>) {
         match input.home.tree.clone() {
             Some(tree) => self.start_in_worktree(tree, input, terms, ctx),
@@ -251,8 +250,7 @@ impl Actor for AgentActor {
 impl Handler<DispatchTurn> for AgentActor {
     type Result = ();
 
-    /// To be told of the turn that runs already, or is over, changes nothing. A permit for one that is over
-    /// goes back.
+    /// Ignores a turn that runs already or is over. A permit for a turn that is over is returned.
     fn handle(
         &mut self,
         DispatchTurn(assignment, admitted): DispatchTurn,

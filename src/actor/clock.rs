@@ -1,10 +1,10 @@
 //! The one place that asks for the time.
 //!
-//! Waits are kept as points in time, because they outlive the process. If the clock of the machine is set back
-//! during one, it must not become longer than it was meant to be. So the time of this process never goes back:
-//! it is the clock's, or later, by as much as a clock that cannot be set says has passed. A clock that is set
-//! forward, or has gone on while the machine slept, is believed at once. Only what happens at a time of day, as
-//! the reset of a usage limit does, goes by the clock on the wall.
+//! Waits are kept as points in time, because they outlive the process. If the machine's clock is set back during a
+//! wait, the wait must not become longer. So the time of this process never goes back: it is the wall clock's
+//! time, or the time that a monotonic clock counts if that is later. A clock that is set forward, or that ran
+//! while the machine slept, is believed at once. Only times of day, as the reset of a usage limit, go by the wall
+//! clock.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use crate::domain::time::Timestamp;
 use crate::fault::clock_shift;
 
-/// A clock that never goes back, made of one that may and one that only tells what has passed.
+/// A clock that never goes back, made of a wall clock and a monotonic one.
 #[derive(Debug, Default)]
 struct SteadyClock {
     /// The latest that the wall clock has said the process began, in milliseconds.
@@ -24,7 +24,7 @@ static CLOCK: LazyLock<(Instant, SteadyClock)> =
     LazyLock::new(|| (Instant::now(), SteadyClock::default()));
 
 impl SteadyClock {
-    /// Returns the time, from what the wall clock says and the milliseconds that have passed.
+    /// Returns the time, computed from the wall clock and the milliseconds that have passed.
     fn read(&self, wall: Timestamp, passed: u64) -> Timestamp {
         let began = wall.0.saturating_sub(passed);
         let latest = self.began.fetch_max(began, Ordering::Relaxed).max(began);
@@ -39,7 +39,7 @@ pub fn now() -> Timestamp {
     clock.read(wall(), millis(start.elapsed().as_millis()))
 }
 
-/// Returns what the clock on the wall says, which may be set back.
+/// Returns the time of the wall clock, which may be set back.
 #[must_use]
 pub fn wall() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What all agents of a run share.
+//! The context that all agents of a run share.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -41,32 +41,32 @@ pub struct RunContext {
     pub on_denied: OnDenied,
     /// The workflow's files.
     pub source: Arc<dyn WorkflowSource>,
-    /// Who answers.
+    /// The runner that answers turns.
     pub runner: Rc<dyn StepRunner>,
-    /// Who performs the operations of graphs.
+    /// The executor of graph operations.
     pub performer: Rc<dyn ActivityExecutor>,
     /// The graphs.
     pub programs: GraphCache,
     /// The programs.
     pub definitions: ProgramCache,
-    /// What graphs know of their surroundings: `PWD`, `HOME`.
+    /// The built-in variables of graphs: `PWD`, `HOME`.
     pub builtins: Map<String, Value>,
     /// The live picture.
     pub registry: Arc<AgentRegistry>,
     /// The plug-ins that have a say.
     pub advisers: Vec<PluginInterceptor>,
-    /// The directory of the files with what joins have brought.
+    /// The directory of the files with the results of joins.
     pub results: PathBuf,
-    /// How agents are forked.
+    /// The settings of forks.
     pub forking: ForkSettings,
-    /// Who is reported to.
+    /// The supervisor that agents report to.
     pub supervisor: SupervisorHandle,
-    /// The unfilled placeholders that someone has been warned of.
+    /// The unfilled placeholders that were warned of already.
     pub warned: RefCell<HashSet<UnfilledPlaceholder>>,
 }
 
 impl RunContext {
-    /// The files an agent sees: the workflow's, or those of a folder below.
+    /// Returns the files an agent sees: the workflow's, or those of a folder below.
     ///
     /// # Errors
     /// [`source::Error`] if there is no such folder.
@@ -77,21 +77,21 @@ impl RunContext {
         folder.map_or_else(|| Ok(Arc::clone(&self.source)), |folder| self.source.within(folder))
     }
 
-    /// Those of the unfilled placeholders that nobody has been warned of yet.
+    /// Returns the unfilled placeholders that were not warned of yet.
     pub(super) fn news_of(&self, unfilled: Vec<UnfilledPlaceholder>) -> Vec<UnfilledPlaceholder> {
         let mut warned = self.warned.borrow_mut();
         unfilled.into_iter().filter(|one| warned.insert(one.clone())).collect()
     }
 }
 
-/// The supervisor as an agent sees it: what it can be told, and nothing else.
+/// The supervisor as an agent sees it: the messages that it takes.
 pub struct SupervisorHandle {
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
-    /// Learns what came of errands.
+    /// Learns the outcome of activities.
     pub errands: Recipient<ActivityDone>,
-    /// Learns what the API asks for.
+    /// Learns of throttling by the API.
     pub throttles: Recipient<ApiThrottled>,
-    /// Notices deaths.
+    /// Learns of actors that died.
     pub deaths: Recipient<AgentDown>,
 }

@@ -15,10 +15,10 @@ use crate::language::source::WorkflowSource;
 pub struct ProgramCache(RefCell<HashMap<Arc<str>, Rc<Program>>>);
 
 impl ProgramCache {
-    /// The program of a text that was kept.
+    /// Returns the program of a text that was kept.
     ///
     /// # Errors
-    /// All that is wrong with it, a line each.
+    /// All errors in it, a line each.
     pub(super) fn kept(
         &self,
         hash: &Arc<str>,
@@ -32,10 +32,10 @@ impl ProgramCache {
         self.read(file, text, source)
     }
 
-    /// The program of a text.
+    /// Returns the program of a text.
     ///
     /// # Errors
-    /// All that is wrong with it, a line each.
+    /// All errors in it, a line each.
     pub(super) fn read(
         &self,
         file: &StateName,

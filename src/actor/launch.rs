@@ -28,36 +28,36 @@ use crate::store;
 use crate::store::run_store::RunStore;
 use crate::store::writer::WriteOutcome;
 
-/// A run and what it runs with.
+/// A run and everything that it runs with.
 pub struct RunLaunch {
     /// Its directory.
     pub store: RunStore,
     /// Its state.
     pub run: Run,
-    /// How it begins.
+    /// The way it begins.
     pub start: SupervisorStart,
     /// The workflow's files.
     pub source: Arc<dyn WorkflowSource>,
-    /// Who answers.
+    /// The runner that answers turns.
     pub runner: Rc<dyn StepRunner>,
-    /// Who performs the operations of graphs.
+    /// The executor of graph operations.
     pub performer: Rc<dyn ActivityExecutor>,
     /// The graphs.
     pub programs: GraphCache,
-    /// What graphs know of their surroundings.
+    /// The built-in variables of graphs.
     pub builtins: Map<String, Value>,
-    /// Whether it stays up while questions wait.
+    /// The reasons to stay up while everything waits.
     pub stays: KeepAlive,
     /// The live picture it keeps.
     pub registry: Arc<AgentRegistry>,
-    /// Who is told of every record.
+    /// The observers of every record.
     pub observers: Vec<Observer>,
     /// The plug-ins that have a say.
     pub advisers: Vec<PluginInterceptor>,
 }
 
-/// Supervises a run until it is over or holds still. Each message on `interrupts` is a signal of
-/// someone who wants it to end. Needs a running actix system.
+/// Supervises a run until it is over or holds still. Each message on `interrupts` is a signal that the run should
+/// end. Needs a running actix system.
 ///
 /// # Errors
 /// [`store::Error`] if its directory cannot be written; no process of it is left then either.

@@ -1,4 +1,4 @@
-//! What actors tell each other. Facts are in the past tense, commands in the imperative.
+//! The messages between actors. Facts are in the past tense, commands in the imperative.
 //!
 //! [`Published`] and [`Consult`] are the messages meant for others: plug-ins see what has been
 //! committed and are asked before something happens, but never see the plumbing.
@@ -33,16 +33,16 @@ pub struct Published {
     pub record: Arc<Record>,
     /// Its line in the journal.
     pub line: Arc<str>,
-    /// The agent it is about, as it is now; absent if it has ended, or if it is about the run.
+    /// The agent it is about, in its current state; absent if the agent has ended, or if the record is about the
+    /// run.
     pub agent: Option<AgentView>,
-    /// What the run has spent.
+    /// The cost of the run so far.
     pub total_cost: Usd,
-    /// How many records before this one this observer was not told of, because it did not keep up.
+    /// The number of earlier records that this observer missed because it did not keep up.
     pub missed: u64,
 }
 
-/// To a plug-in that wants a say: what does it say to this? It is not waited for longer than its
-/// deadline.
+/// To a plug-in that has a say: a consultation. Its answer is waited for no longer than its deadline.
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "ConsultVerdict")]
 pub struct Consult(pub Consultation);
@@ -59,13 +59,13 @@ where
     }
 }
 
-/// To observers: nothing more will be published. The answer comes when all of it is dealt with.
+/// To observers: nothing more will be published. The answer comes when all records are dealt with.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct FinishPublishing;
 
-/// To an agent: take the turn that is due, for which it has a permit; or, without one, do what is due and
-/// needs none.
+/// To an agent: take the turn that is due and has a permit. Without a permit: do the work that is due and needs
+/// none.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct DispatchTurn(pub TurnAssignment, pub Option<TurnPermit>);
@@ -73,75 +73,75 @@ pub struct DispatchTurn(pub TurnAssignment, pub Option<TurnPermit>);
 /// A turn that is due, from the agent's persisted state.
 #[derive(Debug, Clone)]
 pub struct TurnAssignment {
-    /// Which one.
+    /// The id of the turn.
     pub turn: TurnId,
     /// The state it runs in.
     pub state: StateName,
-    /// How many turns the agent has had there.
+    /// The number of turns the agent has had there.
     pub visit: u32,
     /// The session it runs in.
     pub session: Session,
     /// Values for the state's placeholders.
     pub variables: Variables,
-    /// How long a turn may take.
+    /// The time limits of the turn.
     pub limits: TurnTimeouts,
     /// The folder of that state below the scope, if it is not the scope itself.
     pub folder: Option<Folder>,
-    /// Where the turn runs.
+    /// The working directory of the turn.
     pub home: WorkingDir,
     /// The commit its worktree begins at, where that is known.
     pub base: Option<String>,
-    /// What came of those it has waited for.
+    /// The results of the agents that it has waited for.
     pub results: Option<Arc<str>>,
-    /// What a program has done for it, instead of a turn.
+    /// The activity that its program has due instead of a turn.
     pub errand: Option<Activity>,
-    /// What is asked instead of the state's prompt.
+    /// The task that is asked instead of the state's prompt.
     pub task: Option<Box<PromptTask>>,
-    /// Whether a graph is walked instead of a turn that is asked.
+    /// True if a graph is walked instead of a turn that is asked.
     pub walks: bool,
-    /// Whether what is due may have been begun before: by a runtime that died, or an actor that failed.
+    /// True if the due work may have been begun before: by a runtime that died, or an actor that failed.
     pub again: bool,
-    /// What the nodes of the graph see, if it has been entered.
+    /// The state that the nodes of the graph see, if it has been entered.
     pub graph: Option<Arc<GraphState>>,
-    /// What it has waited for in the graph, and came.
+    /// The result of its wait in the graph, once it has come.
     pub heard: Option<Box<WaitResult>>,
-    /// What the state's evaluator is to look at, if this is its turn.
+    /// The transition that the state's evaluator judges, if this is its turn.
     pub proposal: Option<Box<TransitionProposal>>,
     /// The reminder to send instead of the state's prompt.
     pub reminder: Option<String>,
 }
 
 impl TurnAssignment {
-    /// Whether the reply is an answer as it stands, and no tag means anything in it.
+    /// Returns whether the reply is an answer as it stands, without any tags.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.task.as_ref().is_some_and(|task| task.contract == OutputFormat::Reply)
     }
 }
 
-/// To the supervisor: an errand of a program is done, or was ended.
+/// To the supervisor: an activity of a program is done, or was ended.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct ActivityDone {
     /// The program's step.
     pub turn: TurnId,
-    /// What came of it.
+    /// The outcome of the activity.
     pub outcome: ActivityOutcome,
 }
 
-/// That a turn may run.
+/// The permit of a turn to run.
 #[derive(Debug)]
 pub struct TurnPermit {
-    /// It was begun before the run was taken up again: nobody is asked any more.
+    /// The turn was begun before the run was resumed: plug-ins are not asked again.
     pub begun: bool,
-    /// What has been spent, for those who are asked.
+    /// The spending so far, for the plug-ins that are asked.
     pub spent: SpendingTotals,
-    /// What it may spend at the most.
+    /// The spending limit of the turn.
     pub most: Option<Usd>,
 }
 
-/// To an agent: the run is to hold still. If plug-ins are being asked about its turn, they are not waited
-/// for; they are asked again when the run goes on.
+/// To an agent: the run is to hold still. Plug-ins that are being asked about its turn are not waited for; they
+/// are asked again when the run is resumed.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct CancelConsult;
@@ -155,9 +155,9 @@ pub struct ApiThrottled;
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct TurnEnded {
-    /// Which turn.
+    /// The id of the turn.
     pub turn: TurnId,
-    /// What it came to.
+    /// The outcome of the turn.
     pub outcome: StepOutcome,
 }
 
@@ -175,20 +175,20 @@ pub struct TerminateAgent;
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct AgentDown {
-    /// Whose.
+    /// The agent of the actor.
     pub agent: AgentId,
-    /// The turn it was at.
+    /// The turn it was working on.
     pub turn: Option<TurnId>,
     /// It did not stop, it failed.
     pub panicked: bool,
 }
 
-/// To the supervisor: what the journal's thread says.
+/// To the supervisor: a message of the journal's thread.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct JournalReported(pub WriteOutcome);
 
-/// To the supervisor: come to an end. Said a second time: at once.
+/// To the supervisor: end the run. A second one ends it at once.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct InterruptRun;

@@ -1,14 +1,14 @@
-//! Those who are told of every record: a mailbox each, which can be full or gone.
+//! Observers of every record: a mailbox each, which can be full or gone.
 //!
-//! Telling never waits. A plug-in whose mailbox is full misses records, and learns with the next one
-//! it is told how many; the journal has them all. What comes with raymond itself misses nothing.
+//! Sending never waits. A plug-in whose mailbox is full misses records, and learns their number with the next
+//! record; the journal has them all. Observers of raymond itself miss nothing.
 
 use actix::Recipient;
 use actix::prelude::SendError;
 
 use super::message::Published;
 
-/// Someone who is told of every record.
+/// An observer of every record.
 pub struct Observer {
     name: String,
     recipient: Recipient<Published>,
@@ -17,20 +17,20 @@ pub struct Observer {
     gone: bool,
 }
 
-/// What becomes of records that it has no room for, and of the run when it is gone.
+/// The consequence of a full mailbox for records, and of a closed one for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObserverKind {
-    /// It comes with raymond: it is told everything, however long that takes.
+    /// It comes with raymond: it gets every record, however long that takes.
     Own,
-    /// It is a plug-in: it misses what it has no room for.
+    /// It is a plug-in: it misses records that it has no room for.
     PlugIn {
-        /// Whether the run pauses when it is gone.
+        /// True if the run pauses when it is gone.
         required: bool,
     },
 }
 
 impl Observer {
-    /// An observer of that name.
+    /// Returns an observer of that name.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
@@ -40,13 +40,13 @@ impl Observer {
         Self { name: name.into(), recipient, kind, missed: 0, gone: false }
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Tells it of a record; gives whether the run may not go on because of it.
+    /// Sends it a record; returns whether the run may not continue because of it.
     pub fn tell(&mut self, published: &Published) -> bool {
         if self.gone {
             return false;

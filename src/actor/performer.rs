@@ -1,4 +1,4 @@
-//! Who performs the operations of graphs: the seam between the agents and the world.
+//! The executor of graph operations: the seam between the agents and the world.
 //!
 //! Performing is idempotent by the operation's name, as far as its class allows.
 
@@ -14,30 +14,30 @@ use crate::domain::operation::Operation;
 use crate::domain::turn::TurnId;
 pub use crate::world::outcome::OperationOutcome;
 
-/// What came of an errand.
+/// The outcome of an activity.
 #[derive(Debug)]
 pub enum ActivityOutcome {
-    /// What was fetched, or why the program cannot have it.
+    /// The result that was fetched, or the reason why the program cannot have it.
     Done(Result<ActivityResult, String>),
     /// It was ended, and is still due.
     Ended,
-    /// The disk does not do what it should, and it is still due.
+    /// The disk failed, and it is still due.
     Stuck(String),
 }
 
-/// What came of looking at an agent's directory, or of making it.
+/// The outcome of looking up an agent's directory, or of making it.
 #[derive(Debug)]
 pub enum LookupOutcome<T> {
-    /// It is there, or why it is not, and what to do.
+    /// The value that was found, or the reason why there is none and the remedy.
     Done(Result<T, String>),
     /// It was ended, and is still due.
     Ended,
 }
 
-/// Performs operations, each in the home of its agent.
+/// Performs operations, each in the working directory of its agent.
 pub trait ActivityExecutor {
-    /// Performs an operation; `name` is the same for the same one after a
-    /// crash, and `again` says that it may have been begun before.
+    /// Performs an operation. `name` is the same for the same operation after a crash, and `again` says that it
+    /// may have been begun before.
     fn perform(
         self: Rc<Self>,
         name: String,
@@ -46,8 +46,8 @@ pub trait ActivityExecutor {
         again: bool,
     ) -> LocalFuture<OperationOutcome>;
 
-    /// Does an errand of a program; the step is the same for the same one after a crash, and `again`
-    /// says that it may have been begun before.
+    /// Runs an activity of a program. The step is the same for the same activity after a crash, and `again` says
+    /// that it may have been begun before.
     fn fetch(
         self: Rc<Self>,
         step: TurnId,
@@ -56,7 +56,7 @@ pub trait ActivityExecutor {
         again: bool,
     ) -> LocalFuture<ActivityOutcome>;
 
-    /// The text of a file in an agent's home, of no more than so many bytes.
+    /// Returns the text of a file in an agent's working directory, up to a number of bytes.
     fn text(
         self: Rc<Self>,
         home: WorkingDir,
@@ -64,36 +64,36 @@ pub trait ActivityExecutor {
         most: u64,
     ) -> LocalFuture<LookupOutcome<String>>;
 
-    /// Whether there is such a directory.
+    /// Checks that there is such a directory.
     fn directory(self: Rc<Self>, home: WorkingDir) -> LocalFuture<LookupOutcome<()>>;
 
-    /// The commit an agent's home is at, where the worktrees of its children begin.
+    /// Returns the commit of an agent's working directory, where the worktrees of its children begin.
     fn commit(self: Rc<Self>, name: String, home: WorkingDir)
     -> LocalFuture<LookupOutcome<String>>;
 
-    /// Sees to it that an agent's worktree is there. It is made at `base`, or else at the commit that
-    /// the agent's parent is at.
+    /// Makes sure that an agent's worktree is there. It is made at `base`, or else at the commit of the agent's
+    /// parent.
     fn worktree(
         self: Rc<Self>,
         agent: AgentId,
         base: Option<String>,
     ) -> LocalFuture<LookupOutcome<()>>;
 
-    /// The path of an agent's home, for a graph that asks where it is.
+    /// Returns the path of an agent's working directory, for a graph that asks for it.
     fn whereabouts(&self, _home: &WorkingDir) -> Option<String> {
         None
     }
 
-    /// How the facts with these labels have changed against those that are known.
+    /// Returns the changes of the facts with these labels since the known ones.
     ///
     /// # Errors
-    /// Why they cannot be seen.
+    /// The reason why they cannot be read.
     fn news(
         &self,
         labels: &BTreeSet<String>,
         known: &KnownFacts,
     ) -> Result<Vec<FactChange>, String>;
 
-    /// Ends what runs.
+    /// Ends running operations.
     fn stop(&self);
 }

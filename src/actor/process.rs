@@ -1,4 +1,4 @@
-//! The actor that owns one running turn: it ends with it, and its death is noticed.
+//! The actor that owns one running turn: the turn ends with it, and its death is noticed.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ pub struct TurnActor {
 }
 
 impl TurnActor {
-    /// Starts a turn for an agent, which is told when it has ended.
+    /// Starts a turn for an agent, which is told of its end.
     #[must_use]
     pub fn launch(
         input: StepInput,

@@ -1,7 +1,7 @@
 //! The graphs of a run, each read once.
 //!
-//! As long as this process serves a run, a graph is what it was when it was first entered: an edit in
-//! between is seen when the run is taken up again, and refused there unless it is asked for.
+//! As long as this process serves a run, a graph stays as it was when it was first entered. A later edit is seen
+//! when the run is resumed, and refused there unless it is asked for.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,22 +21,22 @@ type GraphsByFile = HashMap<(Option<Folder>, StateName), Rc<Graph>>;
 pub struct GraphCache {
     /// The types its nodes may use.
     pub vocabulary: GraphVocabulary,
-    /// Whether a graph that was edited since an agent entered it is taken as it is now.
+    /// True if a graph that was edited since an agent entered it is taken as it is now.
     pub migrate: bool,
     read: RefCell<GraphsByFile>,
 }
 
 impl GraphCache {
-    /// Graphs with these types.
+    /// Returns a cache of graphs with these types.
     #[must_use]
     pub fn new(vocabulary: GraphVocabulary, migrate: bool) -> Self {
         Self { vocabulary, migrate, read: RefCell::default() }
     }
 
-    /// The graph of a file.
+    /// Returns the graph of a file.
     ///
     /// # Errors
-    /// All that is wrong with it, a line each.
+    /// All errors in it, a line each.
     pub(super) fn get(
         &self,
         folder: Option<&Folder>,

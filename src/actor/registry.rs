@@ -1,4 +1,4 @@
-//! Who is where, doing what: the live picture that a screen reads while the actors write it.
+//! The live picture of all agents and their work, which a screen reads while the actors write it.
 //!
 //! It is a map that many threads share, so a slow terminal never holds up the run. It is only a
 //! picture: the truth is the supervisor's state.
@@ -19,56 +19,56 @@ pub struct AgentView {
     pub state: StateName,
     /// The session its next turn runs in.
     pub session: SessionId,
-    /// How many returns it has pending.
+    /// The number of its pending returns.
     pub stack: usize,
-    /// What it does.
+    /// Its current status.
     pub phase: AgentStatus,
-    /// What its turns have cost.
+    /// The cost of its turns.
     pub cost: Usd,
 }
 
-/// What an agent does.
+/// The status of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentStatus {
     /// It waits for one of the run's permits.
     Waiting,
     /// It waits before a turn is run again.
     Delayed {
-        /// Until then.
+        /// The end of the wait.
         until: Timestamp,
     },
     /// It waits before its first turn, because the first of those it was forked with starts ahead.
     Staggered {
-        /// Until then.
+        /// The end of the wait.
         until: Timestamp,
     },
     /// A plug-in holds its turn back.
     Held {
-        /// Until then.
+        /// The end of the hold.
         until: Timestamp,
-        /// Which one, and why.
+        /// The plug-in that holds the turn, and its reason.
         by: String,
     },
     /// It has asked a person.
     Asking {
-        /// Under which name.
+        /// The node that asked.
         node: String,
     },
     /// It waits for another agent's end.
     Awaiting(AgentId),
     /// It waits for agents it has forked.
     Joining {
-        /// How many of them have to end well.
+        /// The number of them that have to end well.
         needs: u32,
-        /// How many it has forked.
+        /// The number of agents it has forked.
         of: u32,
     },
     /// Its program waits for this.
     Blocked {
-        /// What for, as the program says it.
+        /// The reason, in the words of the program.
         awaiting: String,
     },
-    /// It serves a program that asks it nothing now.
+    /// It serves a program that has no request for it now.
     Idle,
     /// It walks a graph.
     Walking,
@@ -76,15 +76,15 @@ pub enum AgentStatus {
     Parked,
     /// Its turn runs.
     Running {
-        /// Since then.
+        /// The start of the turn.
         since: Timestamp,
-        /// What it was last seen doing.
+        /// Its last seen activity.
         activity: String,
     },
 }
 
 impl AgentView {
-    /// An agent that waits.
+    /// Returns the view of an agent that waits.
     #[must_use]
     pub fn of(agent: &Agent) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl AgentView {
 }
 
 impl AgentStatus {
-    /// What an agent does whose turn does not run.
+    /// Returns the status of an agent with no running turn.
     fn of(agent: &Agent) -> Self {
         if let Some(asked) = &agent.asked {
             return Self::Asking { node: asked.question.node.clone() };
@@ -151,7 +151,7 @@ impl AgentRegistry {
         }
     }
 
-    /// Shows what a running turn was seen doing.
+    /// Shows the last seen activity of a running turn.
     pub fn active(&self, agent: &AgentId, seen: &str) {
         if let Some(mut view) = self.0.get_mut(agent)
             && let AgentStatus::Running { activity, .. } = &mut view.phase
@@ -161,19 +161,19 @@ impl AgentRegistry {
         }
     }
 
-    /// How many agents live.
+    /// Returns the number of live agents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none does.
+    /// Returns whether there is no live agent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A copy of the picture, the agents that run first, then by id.
+    /// Returns a copy of the picture: running agents first, then by id.
     #[must_use]
     pub fn views(&self) -> Vec<AgentView> {
         let mut views: Vec<AgentView> = self.0.iter().map(|entry| entry.value().clone()).collect();

@@ -1,7 +1,7 @@
-//! Who runs a turn: the seam between the agents and whatever answers them.
+//! The runner of turns: the seam between the agents and whatever answers them.
 //!
-//! Running is idempotent by the turn's identity. What crosses is plain data, so a turn may one day be
-//! run on another machine.
+//! Running is idempotent by the turn's identity. Inputs and outcomes are plain data, so a turn may one day be run
+//! on another machine.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,48 +16,48 @@ pub use crate::process::notice::TurnNotice;
 /// A future that stays on its thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Is told what a turn is seen doing.
+/// A handler of the notices of a running turn.
 pub type TurnNoticeHandler = Box<dyn Fn(TurnNotice<'_>)>;
 
 /// Runs turns.
 pub trait StepRunner {
-    /// Runs a turn, or attaches to one that runs, or gives the outcome of one that has ended.
+    /// Runs a turn, attaches to a running one, or returns the outcome of a finished one.
     fn run(
         self: Rc<Self>,
         input: StepInput,
         notices: TurnNoticeHandler,
     ) -> LocalFuture<StepOutcome>;
 
-    /// Those of the turns that were begun before: they run already, or have ended.
+    /// Returns the turns that were begun before: they run already, or have ended.
     fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId>;
 
-    /// How many turns it can run at the same time.
+    /// Returns the number of turns it can run at the same time.
     fn capacity(&self) -> usize;
 
-    /// How many turns the machine has room for now, those that run included; where there is none, it
-    /// may make some.
+    /// Returns the number of turns that the machine has room for now, running ones included. If there is no room,
+    /// it may make some.
     fn fits(&self) -> usize {
         usize::MAX
     }
 
-    /// An agent will go on only in sessions that are `wanted`.
+    /// Notes that an agent will only use sessions that are `wanted`.
     fn keep(&self, _agent: &AgentId, _wanted: &dyn Fn(&SessionId) -> bool) {}
 
-    /// A session that is ready to begin in, for a turn that begins fresh.
+    /// Returns a session that is ready for a turn that begins fresh.
     fn offer(&self) -> Option<SessionId> {
         None
     }
 
-    /// A turn will begin in that session.
+    /// Notes that a turn will begin in that session.
     fn promise(&self, _session: &SessionId) {}
 
-    /// Ends the turn that an agent is at, with a moment to do so.
+    /// Ends the current turn of an agent, with a moment to do so.
     fn stop(&self, _agent: &AgentId) {}
 
-    /// Tells all running turns to stop, and those that are yet to start not to.
+    /// Tells all running turns to stop, and all later ones not to start.
     fn stop_all(&self, how: StopLevel);
 
-    /// Ends whatever is left running of the run, but for the turns to `keep`.
+    /// Ends all running turns and processes of the run, except the turns to `keep`.
     fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> LocalFuture<usize>;
 }
 

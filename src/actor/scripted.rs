@@ -26,8 +26,8 @@ pub struct ScriptedRunner {
 }
 
 impl ScriptedRunner {
-    /// The replies of a workflow; `path` is named when they run out, and so many turns may run at
-    /// the same time.
+    /// Returns the replies of a workflow. `path` is named when they run out; `max_procs` turns may run at the same
+    /// time.
     #[must_use]
     pub fn new(path: String, replies: ScriptedReplies, max_procs: MaxProcs) -> Self {
         let capacity = match max_procs {

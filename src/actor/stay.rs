@@ -1,10 +1,10 @@
-//! Whether a run stays up while all that it could do is wait. Who keeps it up for questions, because they are
-//! there to answer, may go away while it runs.
+//! Keeps a run up while everything in it waits. A program that keeps it up for questions, because somebody is
+//! there to answer, may take that back while it runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// For what a run stays up: for signals and times if nothing is said, not for questions.
+/// The reasons for which a run stays up: by default signals and times, not questions.
 #[derive(Debug, Clone)]
 pub struct KeepAlive {
     questions: Arc<AtomicBool>,
@@ -18,30 +18,30 @@ impl Default for KeepAlive {
 }
 
 impl KeepAlive {
-    /// For questions too, until this is taken back.
+    /// Stays up for questions too, until this is taken back.
     #[must_use]
     pub fn up() -> Self {
         Self { questions: Arc::new(AtomicBool::new(true)), signals: true }
     }
 
-    /// For nothing.
+    /// Never stays up.
     #[must_use]
     pub fn never() -> Self {
         Self { questions: Arc::default(), signals: false }
     }
 
-    /// For questions no longer.
+    /// Stops staying up for questions.
     pub fn no_longer(&self) {
         self.questions.store(false, Ordering::Relaxed);
     }
 
-    /// Whether it does for questions.
+    /// Returns whether it stays up for questions.
     #[must_use]
     pub fn for_questions(&self) -> bool {
         self.questions.load(Ordering::Relaxed)
     }
 
-    /// Whether it does for signals and times.
+    /// Returns whether it stays up for signals and times.
     #[must_use]
     pub fn for_signals(&self) -> bool {
         self.signals

@@ -3,7 +3,7 @@
 //! Everything that happens goes through `Supervisor::commit`: the reducer is applied, the
 //! record is handed to the journal, and only when the journal says that it is durable are its
 //! effects performed and the record published. Between the two, the applied state is seen by
-//! nobody but the supervisor; if the journal fails, it is thrown away with the supervisor. That
+//! the supervisor alone; if the journal fails, it is thrown away with the supervisor. That
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
 mod alarms;
@@ -52,14 +52,14 @@ pub struct Supervisor {
     context: Rc<RunContext>,
     agents: HashMap<AgentId, Addr<AgentActor>>,
     admission: AdmissionQueue,
-    /// The agents that walk graphs, or whose programs have something done, for which nobody needs a permit.
+    /// The agents that walk graphs, or whose programs run an activity; they need no permit.
     walking: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     again: HashSet<AgentId>,
-    /// The agents that records on their way to the disk owe a turn, and how often.
+    /// The agents with a turn due by records on their way to the disk, and the number of those records.
     owed: HashMap<AgentId, usize>,
     alarms: AgentTimers,
-    /// Whether it stays up while questions wait.
+    /// The reasons to stay up while everything waits.
     stays: KeepAlive,
     throttle: TurnThrottle,
     looks_again: bool,
@@ -70,20 +70,20 @@ pub struct Supervisor {
     done: Option<oneshot::Sender<Result<Run, store::Error>>>,
 }
 
-/// What a supervisor begins with.
+/// The first step of a supervisor.
 #[derive(Debug)]
 pub enum SupervisorStart {
     /// A run whose first record is in its journal already.
     New(Box<Record>),
-    /// A run that was there before, and the settings under which it goes on.
+    /// An existing run, and the settings under which it is resumed.
     Again(Box<Settings>),
-    /// Nothing: it has begun.
+    /// No first step: the run has begun.
     Begun,
 }
 
 impl SupervisorStart {
-    /// How a run goes on under these settings: from its first record, if no turn of it has begun and
-    /// they are the same.
+    /// Returns the start of a resumed run under these settings: from its first record, if no turn of it has begun
+    /// and the settings are the same.
     #[must_use]
     pub fn again(untouched: Option<Record>, settings: Settings, run: &Run) -> Self {
         match untouched {
@@ -92,7 +92,7 @@ impl SupervisorStart {
         }
     }
 
-    /// The settings under which a run goes on.
+    /// Returns the settings under which a run is resumed.
     #[must_use]
     pub fn settings<'start>(&'start self, run: &'start Run) -> &'start Settings {
         match self {
@@ -102,29 +102,29 @@ impl SupervisorStart {
     }
 }
 
-/// What a supervisor is made of.
+/// The arguments of a supervisor.
 pub struct SupervisorArgs {
     /// The run.
     pub run: Run,
     /// Its directory; the journal's thread is running.
     pub store: RunStore,
-    /// How it begins.
+    /// The way the run begins.
     pub start: SupervisorStart,
     /// The turns that were begun before.
     pub begun: Vec<TurnId>,
-    /// How many turns may run at the same time.
+    /// The throttle of turns that run at the same time.
     pub throttle: TurnThrottle,
-    /// What its agents share.
+    /// The context that its agents share.
     pub context: Rc<RunContext>,
-    /// Whether it stays up while questions wait.
+    /// The reasons to stay up while everything waits.
     pub stays: KeepAlive,
-    /// Who is told of every record.
+    /// The observers of every record.
     pub observers: Vec<Observer>,
-    /// Who is told of the end.
+    /// The receiver of the end.
     pub done: oneshot::Sender<Result<Run, store::Error>>,
 }
 
-/// A record that has been handed to the journal, and what is owed when it is durable.
+/// A record that has been handed to the journal, and the effects due when it is durable.
 struct PendingRecord {
     record: Record,
     line: String,
@@ -133,15 +133,15 @@ struct PendingRecord {
     total_cost: Usd,
 }
 
-/// How far a run is on its way to hold still.
+/// The phase of a run on its way to hold still.
 enum ShutdownPhase {
-    /// It goes on.
+    /// It continues.
     No,
     /// No turn may start; running ones come to their end.
     Holding {
-        /// What to record then; absent if it is recorded already.
+        /// The pause to record then; absent if it is recorded already.
         pause: Option<PauseReason>,
-        /// Whether running turns have been told to come to their end.
+        /// True if running turns have been told to come to their end.
         told: bool,
     },
     /// It is over.
@@ -149,7 +149,7 @@ enum ShutdownPhase {
 }
 
 impl Supervisor {
-    /// A supervisor for a run; it begins when it is started.
+    /// Returns a supervisor for a run; it begins when it is started.
     #[must_use]
     pub fn new(parts: SupervisorArgs) -> Self {
         let SupervisorArgs { run, store, start, begun, throttle, context, stays, observers, done } =
@@ -192,13 +192,12 @@ impl Supervisor {
         }
     }
 
-    /// Lets an event happen.
+    /// Commits one event.
     fn commit(&mut self, event: Event, ctx: &mut Ctx<Self>) {
         self.commit_all(vec![event], ctx);
     }
 
-    /// Lets the events of one moment happen, all or none: applies them and hands their records to the
-    /// journal.
+    /// Commits the events of one moment, all or none: applies them and hands their records to the journal.
     fn commit_all(&mut self, events: Vec<Event>, ctx: &mut Ctx<Self>) {
         point("commit.before");
         let at = now();
@@ -227,7 +226,7 @@ impl Supervisor {
         }
     }
 
-    /// What is owed is on its way: until then nothing else begins it.
+    /// Notes the effects that are on their way: until then nothing else begins them.
     fn owes(&mut self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Proceed(agent) = effect {
@@ -249,7 +248,7 @@ impl Supervisor {
         }
     }
 
-    /// Does what is owed once a record is durable, and tells the observers.
+    /// Performs the effects of a durable record, and tells the observers.
     fn committed(&mut self, pending: PendingRecord, ctx: &mut Ctx<Self>) {
         point("adopt.before");
         let PendingRecord { record, line, effects, agent, total_cost } = pending;

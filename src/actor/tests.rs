@@ -1,5 +1,5 @@
-//! Whole runs through the actors, with nothing outside but a run directory: that they come to their
-//! end, that records come first and effects after, that permits are kept.
+//! Whole runs through the actors, with nothing outside but a run directory: runs come to their end, records come
+//! before effects, permits are kept.
 
 mod advisers;
 mod late;
@@ -119,7 +119,7 @@ const WORKERS: &[(&str, &str)] = &[
     ("X.md", "<result>worked</result>"),
 ];
 
-/// A player that lets everyone else take many turns of the event loop while it thinks.
+/// Returns a player that lets all others take many turns of the event loop while it thinks.
 fn slow() -> Rc<Player> {
     Player::new(|input| {
         let outcome = says(input, &input.prompt);

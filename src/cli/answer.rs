@@ -1,8 +1,7 @@
 //! `raymond answer`: answers the questions of a run, or shows those that wait.
 //!
-//! What is given is looked at here, against where the run stands and what lies in its inbox already, so
-//! that the one who answers is told what is wrong with it. The raymond that holds the run decides: the
-//! first valid answer wins.
+//! Each answer is checked here against the run and against the inbox, so that a wrong one is reported at once. The
+//! raymond that holds the run decides: the first valid answer wins.
 
 use std::io::Read;
 
@@ -30,10 +29,10 @@ use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, look};
 use crate::{domain, store};
 
-/// `raymond answer`
+/// Runs `raymond answer`.
 ///
 /// # Errors
-/// [`Error::Usage`] for what is no answer to a question that waits, [`Error::Store`] if there is no such run.
+/// [`Error::Usage`] if no waiting question takes an answer, [`Error::Store`] if there is no such run.
 pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     if !args.answers.is_empty() {
         person::must_act("answer a question of a run")?;
@@ -71,7 +70,7 @@ pub(super) fn put(dir: &RunDir, given: AnswerCommand, key: &ProofKey) -> Result<
     inbox::put(&dir.inbox(), &name, &RunCommand::Answer(given), key)
 }
 
-/// What someone means by NAME=TEXT.
+/// Parses NAME=TEXT; reads the text from stdin if it is `-`.
 fn given(name: &str, text: &str) -> Result<AnswerCommand, Error> {
     let (agent, node) = match agent_and_node(name) {
         Some((agent, node)) => (Some(agent), node),
@@ -84,7 +83,7 @@ fn given(name: &str, text: &str) -> Result<AnswerCommand, Error> {
     Ok(AnswerCommand { agent, step: None, node: node.to_owned(), text })
 }
 
-/// The text on stdin, without the ends of lines after it.
+/// Reads stdin, and returns it without the line ends after it.
 pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
     let mut text = String::new();
     let read = std::io::stdin().read_to_string(&mut text);
@@ -93,7 +92,7 @@ pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Lets the answers that lie in the inbox happen to a picture of the run; gives them.
+/// Applies the answers in the inbox to this view of the run, and returns them.
 fn taken_from_inbox(
     run: &mut Run,
     dir: &RunDir,
@@ -117,7 +116,7 @@ fn happen(run: &mut Run, event: Event) {
     let _ = apply(run, &record);
 }
 
-/// What an answer leads to, and the answer as it is given to that very question.
+/// Returns an answer addressed to the very question that it answers, and the event that it leads to.
 fn examine(
     run: &Run,
     waiting: &[QuestionAnswered],
@@ -148,7 +147,7 @@ fn examine(
     Ok((to, event))
 }
 
-/// That nobody asks under a name: it was answered already, or another one was meant.
+/// Returns the error text for a name under which nobody asks: answered already, or another one was meant.
 fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &AnswerCommand) -> String {
     let (id, node) = (&run.workflow_id, &given.node);
     let whose = |agent: &domain::id::AgentId| given.agent.as_ref().is_none_or(|one| one == agent);
@@ -174,7 +173,7 @@ fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &AnswerCommand) -
     format!("no question of {id} waits under the name {node}{}", meant.unwrap_or(shown))
 }
 
-/// What was answered, in short.
+/// Returns an answer in short.
 fn chosen(answer: &Answer) -> String {
     if answer.id == OTHER { one_line(&answer.raw) } else { answer.id.clone() }
 }

@@ -9,7 +9,7 @@ use crate::domain::settings::Settings;
 use crate::language::graph::answers::{ListedAnswer, read};
 use crate::runtime;
 
-/// Adds what is given now to what was given before.
+/// Adds the answers that are given now to the earlier ones.
 ///
 /// # Errors
 /// [`Error::Usage`] for a name with an agent before it, [`Error::Answers`] or [`Error::Io`] for a file that
@@ -30,7 +30,7 @@ pub fn add(given: &QuestionArgs, settings: &mut Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// An agent before the name of what it asks, if one stands there.
+/// Splits a name at its slash into an agent and a node; `None` without an agent.
 #[must_use]
 pub fn agent_and_node(name: &str) -> Option<(AgentId, &str)> {
     let (agent, node) = name.split_once('/')?;
@@ -46,7 +46,7 @@ fn listed(path: &Path) -> Result<Vec<ListedAnswer>, Error> {
     read(&path.display().to_string(), &text).map_err(Error::Answers)
 }
 
-/// Says of an answer that cannot be one where it stands.
+/// Adds the place of an impossible answer to the error about it.
 #[must_use]
 pub fn placed(error: runtime::Error, given: &QuestionArgs) -> Error {
     let runtime::Error::Answer { node, text, why } = &error else { return error.into() };

@@ -43,7 +43,7 @@ use crate::language::prompt::step::RESERVED;
         usage limit, a plug-in), 77 not trusted, 130 interrupted. After 2, 69, 75 and 130: `raymond run RUN` goes on."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: CliCommand,
 }
@@ -116,7 +116,7 @@ pub enum CliCommand {
 }
 
 impl CliCommand {
-    /// What is logged, and what is run on an event, of those that can be told.
+    /// Returns the logging options and the `--on-event` command of the commands that have them.
     #[must_use]
     pub fn reports(&self) -> Option<(&LoggingArgs, Option<&OnEventCommand>)> {
         let (logging, on_event) = match self {
@@ -156,15 +156,15 @@ pub struct RunArgs {
     /// A folder with START.md, workflow.yaml or workflow.lisp, such a file, or the id of a run to go on with
     pub target: String,
 
-    /// Where the runs are.
+    /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
 
-    /// What is fixed when a run starts.
+    /// The options of a new run.
     #[command(flatten)]
     pub birth: NewRunArgs,
 
-    /// What can be changed when it goes on.
+    /// The options that each resume may change.
     #[command(flatten)]
     pub options: RunOptions,
 }
@@ -180,16 +180,16 @@ pub struct ResumeArgs {
     #[arg(long, hide = true)]
     pub detached: bool,
 
-    /// Where the runs are.
+    /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
 
-    /// What can be changed when it goes on.
+    /// The options that each resume may change.
     #[command(flatten)]
     pub options: RunOptions,
 }
 
-/// What is fixed when a run starts.
+/// Options that are fixed when a run starts.
 #[derive(Debug, Clone, Default, Args)]
 pub struct NewRunArgs {
     /// Name the run instead of letting raymond choose an id
@@ -225,7 +225,7 @@ pub struct NewRunArgs {
     pub cwd: Option<PathBuf>,
 }
 
-/// Who answers.
+/// The source of the agents' replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AnswererArg {
     /// Claude Code
@@ -234,7 +234,7 @@ pub enum AnswererArg {
     Scripted,
 }
 
-/// Where the runs are.
+/// The option for the directory of the runs.
 #[derive(Debug, Clone, Args)]
 pub struct DirArgs {
     /// The directory of all runs
@@ -248,7 +248,7 @@ pub struct OneRunArgs {
     /// The run's id
     #[arg(value_name = "RUN", value_parser = RunId::parse)]
     pub run: RunId,
-    /// Where the runs are.
+    /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
     /// Print JSON
@@ -259,7 +259,7 @@ pub struct OneRunArgs {
 /// A command about all runs.
 #[derive(Debug, Clone, Args)]
 pub struct AllRunsArgs {
-    /// Where the runs are.
+    /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
     /// Print JSON
@@ -270,7 +270,7 @@ pub struct AllRunsArgs {
 /// Options of `stop`.
 #[derive(Debug, Clone, Args)]
 pub struct StopArgs {
-    /// Which run.
+    /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
     /// Wait until it holds still
@@ -281,7 +281,7 @@ pub struct StopArgs {
 /// Options of `recover`.
 #[derive(Debug, Clone, Args)]
 pub struct RecoverArgs {
-    /// Which runs.
+    /// The directory of the runs, and the output format.
     #[command(flatten)]
     pub all_runs: AllRunsArgs,
     /// Let all of them go on, each in a process of its own, and wait for them
@@ -292,7 +292,7 @@ pub struct RecoverArgs {
     #[arg(long, value_name = "CMD", requires = "all")]
     pub on_event: Option<OnEventCommand>,
 
-    /// What is logged.
+    /// The logging options.
     #[command(flatten)]
     pub logging: LoggingArgs,
 }

@@ -1,8 +1,8 @@
 //! Asks the person at the terminal what the run's agents ask, one question after another.
 //!
-//! It is a plug-in like others: it is told what is asked and what has been answered, by whomever, and what
-//! is typed it puts into the run's inbox, as `raymond answer` does. So there is one way for an answer to
-//! come, and one place that decides which was first.
+//! It is a plug-in like others: it receives the questions and the answers of all sources, and puts each typed
+//! answer into the run's inbox, as `raymond answer` does. Answers have one way in, and one place decides which was
+//! first.
 
 mod keyboard;
 mod line;
@@ -27,10 +27,10 @@ use crate::plugin::terminal::Terminal;
 use crate::proof::ProofKey;
 use crate::store::layout::RunDir;
 
-/// How long a question is open before it is asked: one that was answered ahead of time never is.
+/// The pause between two looks for an open question; one that was answered ahead of time is never asked.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// The person at the terminal. When this is dropped, the terminal is as it was before.
+/// The person at the terminal. Dropping it restores the terminal.
 #[derive(Debug, Default)]
 pub(super) struct KeyboardGuard {
     keyboard: KeyboardReader,
@@ -38,7 +38,7 @@ pub(super) struct KeyboardGuard {
 }
 
 impl KeyboardGuard {
-    /// One for whom a run stays up, until they say that they will not answer.
+    /// Makes the guard of a run that stays up until the person declines to answer.
     pub(super) fn for_whom(stay: KeepAlive) -> Self {
         Self { keyboard: KeyboardReader::default(), stay }
     }
@@ -50,7 +50,7 @@ impl Drop for KeyboardGuard {
     }
 }
 
-/// The actor.
+/// The actor that asks the questions.
 pub(super) struct AnswerPrompt {
     terminal: Terminal,
     dir: RunDir,
@@ -58,23 +58,23 @@ pub(super) struct AnswerPrompt {
     stay: KeepAlive,
     open: Vec<OpenQuestion>,
     asked: Option<(AgentId, u64)>,
-    /// What was asked last has been answered here, and is on its way.
+    /// True once the current question has been answered here and its answer is on its way.
     sent: bool,
     line: LineEditor,
     keyboard: KeyboardReader,
-    /// The run has begun, or goes on: what was open before may have its answer.
+    /// True once the run has started or resumed. No question is asked before: it may have an answer already.
     begun: bool,
-    /// Nobody answers here any more.
+    /// True once nobody answers here any more.
     over: bool,
 }
 
-/// Keys were typed; none, if no more can come.
+/// Bytes that were typed; empty if no more can come.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct KeysTyped(Vec<u8>);
 
 impl AnswerPrompt {
-    /// Asks someone the questions of a run, as it stands.
+    /// Makes the prompt for a run in its current state.
     pub(super) fn new(
         terminal: Terminal,
         (dir, key): (RunDir, ProofKey),
@@ -96,7 +96,7 @@ impl AnswerPrompt {
         }
     }
 
-    /// Asks the first that is open, if nothing is asked yet.
+    /// Asks the first open question, unless one is asked already.
     fn ask(&mut self) {
         if self.over || !self.begun || self.asked.is_some() {
             return;
@@ -110,7 +110,7 @@ impl AnswerPrompt {
         self.show();
     }
 
-    /// What is typed, behind what can be.
+    /// Shows the typed text behind the invitation.
     fn show(&self) {
         let Some(one) = self.current().filter(|_| !self.sent) else {
             return self.terminal.prompt(None);
@@ -153,7 +153,7 @@ impl AnswerPrompt {
         }
     }
 
-    /// Nobody answers here any more: the questions stay open.
+    /// Stops asking; the questions stay open.
     fn give_up(&mut self) {
         self.over = true;
         self.asked = None;
@@ -162,7 +162,7 @@ impl AnswerPrompt {
         self.stay.no_longer();
     }
 
-    /// Takes note of what is asked, and of what is not any more.
+    /// Keeps the list of open questions in step with a record.
     fn follow(&mut self, record: &Record) {
         let over = match &record.event {
             Event::AgentFailed(failure) if failure.ends_run => {
@@ -188,7 +188,7 @@ impl AnswerPrompt {
     }
 }
 
-/// The question that is asked with a record, if one is.
+/// Returns the question that a record asks, if any.
 fn asked(record: &Record) -> Option<OpenQuestion> {
     let (turn, question, patience) = match &record.event {
         Event::GraphWalked(walked) => match &walked.due {
@@ -209,7 +209,7 @@ fn asked(record: &Record) -> Option<OpenQuestion> {
     })
 }
 
-/// What can be typed.
+/// Returns the text before the input: the possible answers and keys.
 fn invitation(question: &Question) -> String {
     let own = if question.free { ", or a text of your own" } else { "" };
     match question.options.len() {

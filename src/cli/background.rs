@@ -1,8 +1,8 @@
 //! Takes up a run in another process that outlives this one and its terminal.
 //!
-//! That process is in a session of its own, without a terminal: closing the terminal sends it no SIGHUP, and
-//! nothing that it starts can ask for a password there. It leaves the session itself, as the first thing it
-//! does, and whoever has started it waits for that.
+//! That process is in a session of its own, without a terminal: closing the terminal sends it no SIGHUP, and none
+//! of its children can ask for a password there. It leaves the session itself, first of all, and its starter waits
+//! for that.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -24,8 +24,7 @@ use crate::store::lock;
 /// The pause between two looks at the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Starts `raymond resume ID` with further arguments in the background; what it prints goes to the
-/// run's `output.log`.
+/// Starts `raymond resume ID` with further arguments in the background; its output goes to the run's `output.log`.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -90,8 +89,8 @@ pub(super) fn detach() -> Result<(), Error> {
 pub struct DetachedRun(Child);
 
 impl DetachedRun {
-    /// Waits until the process holds the run, so that it can be told to stop; one that has ended
-    /// before has held it as well.
+    /// Waits until the process holds the run, so that it can be told to stop; also returns if the process has
+    /// ended before.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -114,7 +113,7 @@ impl DetachedRun {
         Ok(())
     }
 
-    /// Waits until the process has ended; gives its exit code.
+    /// Waits until the process has ended, and returns its exit code.
     ///
     /// # Errors
     /// [`Error::Io`].

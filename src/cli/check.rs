@@ -1,4 +1,4 @@
-//! `raymond check`: all that is wrong with a workflow, without running it.
+//! `raymond check`: reports all errors of a workflow, without running it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::language::excerpt::excerpt;
 use crate::language::prompt::check::{self, CheckFindings};
 use crate::language::source::WorkflowSource;
 
-/// `raymond check`
+/// Runs `raymond check`.
 ///
 /// # Errors
 /// [`Error`] if there is nothing to check, or the findings cannot be printed.
@@ -59,7 +59,7 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
     Ok(if errors == 0 { CliExitCode::Success } else { CliExitCode::Invalid })
 }
 
-/// A diagnostic as it shows itself, in colours on a terminal.
+/// Formats a diagnostic, in colours on a terminal.
 fn line(found: &Diagnostic) -> String {
     let Diagnostic { path, line, column, code, message, .. } = found;
     let place = style(format!("{}:{line}:{column}:", printable_line(path))).bold();
@@ -71,7 +71,7 @@ fn line(found: &Diagnostic) -> String {
     }
 }
 
-/// The line of a program with a caret under the place.
+/// Returns the line of a program with a caret under the place.
 fn excerpt_of(found: &Diagnostic, scope: &impl WorkflowSource) -> Option<String> {
     if !found.code.starts_with("SX") {
         return None;
@@ -86,7 +86,7 @@ fn excerpt_of(found: &Diagnostic, scope: &impl WorkflowSource) -> Option<String>
     excerpt(&text, found.line, found.column)
 }
 
-/// What it comes to.
+/// Returns the closing line: the number of errors, warnings and files.
 fn closing(title: &str, findings: &CheckFindings, errors: usize) -> String {
     let count = |number: usize, what: &str| match number {
         0 => None,

@@ -36,7 +36,7 @@ pub(super) fn confirmed(
     prepare(&starter)
 }
 
-/// A question about what an error tells.
+/// A question about an error.
 struct TrustQuestion {
     text: &'static str,
     /// The checksum of what the person is shown.

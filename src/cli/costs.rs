@@ -1,4 +1,4 @@
-//! `raymond costs`: what a run's money went into, and what of it is not known.
+//! `raymond costs`: a run's money by state, model and agent, and the unknown part of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,10 +14,10 @@ use crate::domain::settings::AnswererKind;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, story};
 
-/// So many agents are shown where not all are asked for.
+/// The number of agents that are shown without `--all`.
 const DEAREST: usize = 10;
 
-/// `raymond costs`
+/// Runs `raymond costs`.
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read.
@@ -46,7 +46,7 @@ impl CostReport<'_> {
         self.view.run.settings.answerer == AnswererKind::Scripted
     }
 
-    /// How many agents ended with the run, perhaps in the midst of a turn.
+    /// Returns the number of agents that ended with the run, perhaps in the midst of a turn.
     fn owing(&self) -> usize {
         self.view.run.finished.iter().filter(|ended| ended.owes.is_some()).count()
     }
@@ -89,7 +89,7 @@ impl CostReport<'_> {
         output::table(&to_the_right(rows))
     }
 
-    /// What the sums do not hold.
+    /// Returns the notes on costs that the sums leave out.
     fn not_known(&self) -> String {
         let mut text = String::new();
         let (untold, owing) = (self.ledger.total.untold, self.owing());
@@ -143,7 +143,7 @@ impl CostReport<'_> {
     }
 }
 
-/// The lines, the dearest first.
+/// Returns the lines, the dearest first.
 fn dearest<N: Ord>(lines: &BTreeMap<N, LedgerLine>) -> Vec<(&N, &LedgerLine)> {
     let mut lines: Vec<_> = lines.iter().collect();
     lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.used.cost_usd));
@@ -190,7 +190,7 @@ fn row(name: &str, line: &LedgerLine, whole: Usd, has_tokens: bool) -> Vec<Strin
     row
 }
 
-/// The same cells, all but the first in a row at the right of their column.
+/// Pads the cells of each column but the first, so that they align at the right.
 fn to_the_right(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     for column in 1..columns {

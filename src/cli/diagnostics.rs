@@ -1,15 +1,15 @@
-//! Where warnings and diagnostics from everywhere go, and what else this process says on stderr.
+//! The destinations of warnings, diagnostics and everything else that this process writes to stderr.
 //!
-//! - By default to stderr: `warning: … (agent main, state A.md)`. They go through the terminal's hand,
-//!   so that a live view stays whole.
-//! - With `--log-file` they go into that file, and what is meant for people goes to stderr as ever.
-//! - With `--log-format json` alone stderr gets JSON and nothing else: what is meant for people comes
-//!   as events of the target [`PEOPLE`], whatever the level, for the format changes how things are
-//!   said, not which. There is no live view then.
+//! - By default they go to stderr: `warning: … (agent main, state A.md)`, by way of the terminal, so that a live
+//!   view stays whole.
+//! - With `--log-file` they go into that file, and messages for people go to stderr as ever.
+//! - With `--log-format json` alone stderr gets JSON and nothing else: messages for people become events of the
+//!   target [`PEOPLE`], whatever the level, because the format changes the form of messages, not their selection.
+//!   There is no live view then.
 //!
-//! Only what is wrong with the options themselves is said as ever, because they are not known yet.
+//! Errors in the options themselves are printed as ever, because the options are not known yet.
 //!
-//! `--log-level`, or else `RAYMOND_LOG`, chooses what is logged; warnings and errors by default.
+//! `--log-level`, or else `RAYMOND_LOG`, sets the level of the log; warnings and errors by default.
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write, stderr};
@@ -25,24 +25,24 @@ use super::logging::{LogFormat, LoggingArgs};
 use crate::domain::printable::printable_block;
 use crate::plugin::terminal::Terminal;
 
-/// The target of the events that are said to people.
+/// The target of messages for people.
 pub const PEOPLE: &str = "raymond::people";
 
 static LOG: OnceLock<LogSetup> = OnceLock::new();
 
-/// What was decided for this process.
+/// The log settings of this process.
 struct LogSetup {
     filter: String,
-    /// Where the log goes, unless to where people are told things.
+    /// The terminal that the log goes to, if it is apart from the messages for people.
     apart: Option<Terminal>,
-    /// Whether it is on stderr all the same, and nothing else may be there.
+    /// True if the log is JSON on stderr, and nothing else may be there.
     owns_stderr: bool,
 }
 
-/// Decides where the log of this process goes.
+/// Sets up the log of this process.
 ///
 /// # Errors
-/// [`Error::Io`] if the file cannot be written, [`Error::Usage`] for a `RAYMOND_LOG` that says nothing.
+/// [`Error::Io`] if the file cannot be written, [`Error::Usage`] for an invalid `RAYMOND_LOG`.
 pub fn begin(logging: &LoggingArgs) -> Result<(), Error> {
     let filter = filter(logging)?;
     let format = logging.log_format.unwrap_or_default();
@@ -75,7 +75,7 @@ pub fn begin(logging: &LoggingArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is logged, as directives that are known to be such.
+/// Returns the filter of the log, as valid directives.
 fn filter(logging: &LoggingArgs) -> Result<String, Error> {
     if let Some(level) = logging.log_level {
         return Ok(level.name().to_owned());
@@ -109,8 +109,8 @@ fn subscribe(filter: &str, terminal: &Terminal, format: LogFormat, timed: bool) 
     };
 }
 
-/// Where a run's progress is told, as a live view if it may be one; what is logged goes there too,
-/// unless it goes elsewhere.
+/// Returns the terminal for a run's progress, as a live view if it may be one; the log goes there too, unless it
+/// goes elsewhere.
 #[must_use]
 pub fn terminal(may_live: bool) -> Terminal {
     if owns_stderr() {
@@ -133,7 +133,7 @@ fn owns_stderr() -> bool {
     LOG.get().is_some_and(|log| log.owns_stderr)
 }
 
-/// Tells people something by the way.
+/// Prints a message for people.
 pub fn tell(text: &str) {
     if owns_stderr() {
         tracing::info!(target: PEOPLE, "{text}");
@@ -142,7 +142,7 @@ pub fn tell(text: &str) {
     }
 }
 
-/// Warns of something where no run is supervised yet.
+/// Prints a warning while no run is supervised yet.
 pub fn warn(text: &str) {
     if LOG.get().is_some_and(|log| log.apart.is_some()) {
         tracing::warn!("{text}");
@@ -151,7 +151,7 @@ pub fn warn(text: &str) {
     }
 }
 
-/// Tells people what went wrong; a log that goes elsewhere has it too.
+/// Prints an error for people; a log that goes elsewhere has it too.
 pub fn complain(text: &str) {
     if !owns_stderr() {
         let label = console::style("error").for_stderr().red().bold();
@@ -162,14 +162,14 @@ pub fn complain(text: &str) {
     }
 }
 
-/// Waits a moment until everything that was logged is written.
+/// Waits a moment until the log is written.
 pub fn flush() {
     if let Some(terminal) = LOG.get().and_then(|log| log.apart.as_ref()) {
         terminal.clear();
     }
 }
 
-/// Lines to people, each as an event.
+/// A writer for people that turns each line into an event.
 #[derive(Default)]
 struct LogLineWriter(Vec<u8>);
 

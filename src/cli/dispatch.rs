@@ -1,4 +1,4 @@
-//! From arguments to a command, and from what it came to to an exit code.
+//! The way from arguments to a command, and from its result to an exit code.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::process::environment::NamedVariables;
 
-/// Runs a command line, program name included, and gives its exit code.
+/// Runs a command line, program name included, and returns its exit code.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let cli = match read(arguments) {
@@ -31,7 +31,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     exit.into()
 }
 
-/// The command line taken apart, by a grammar that is made only once: it is large.
+/// Parses the command line by a grammar that is made only once, because it is large.
 fn read(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut grammar = Cli::command();
     let arguments = with_default_command(&grammar, arguments);
@@ -50,7 +50,7 @@ fn with_default_command(grammar: &clap::Command, mut arguments: Vec<OsString>) -
     arguments
 }
 
-/// Sees to what a command says besides what it does, before it does anything.
+/// Prepares the log and checks the `--on-event` command before a command does anything.
 fn prepare(command: &CliCommand) -> Result<(), Error> {
     let Some((logging, on_event)) = command.reports() else { return Ok(()) };
     diagnostics::begin(logging)?;

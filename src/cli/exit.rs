@@ -1,4 +1,4 @@
-//! What a command comes to: its exit code, and the errors that have one.
+//! The exit codes of commands, and the errors that lead to them.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::language::diagnostic::Diagnostic;
 use crate::runtime;
 use crate::store;
 
-/// The exit codes.
+/// An exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CliExitCode {
@@ -18,7 +18,7 @@ pub enum CliExitCode {
     Success = 0,
     /// The run ended, at least one agent failed; or a tool was refused, and it was started with --strict.
     AgentFailed = 1,
-    /// The run waits for someone; it can go on.
+    /// The run waits for someone; it can be resumed.
     Waiting = 2,
     /// Wrong usage.
     Usage = 64,
@@ -30,16 +30,16 @@ pub enum CliExitCode {
     Held = 73,
     /// An input/output error.
     Io = 74,
-    /// Paused; it can go on.
+    /// Paused; it can be resumed.
     Paused = 75,
-    /// The workflow or the run asks for more than the person who starts it has confirmed.
+    /// The workflow or the run asks for more than its starter has confirmed.
     NotTrusted = 77,
-    /// Interrupted; the state is saved, and it can go on.
+    /// Interrupted; the state is saved, and it can be resumed.
     Interrupted = 130,
 }
 
 impl CliExitCode {
-    /// All of them, in the order of their codes.
+    /// All exit codes in ascending order.
     pub const ALL: [Self; 11] = [
         Self::Success,
         Self::AgentFailed,
@@ -54,13 +54,13 @@ impl CliExitCode {
         Self::Interrupted,
     ];
 
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// What a run that has ended or holds still comes to.
+    /// Returns the exit code of a run that has ended or is stopped.
     #[must_use]
     pub fn of(run: &Run) -> Self {
         match (run.status, &run.pause) {
@@ -101,10 +101,10 @@ impl From<CliExitCode> for ExitCode {
     }
 }
 
-/// Why a command could not do what it was asked for.
+/// An error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It was asked for something that makes no sense.
+    /// The request makes no sense.
     #[error("{0}")]
     Usage(String),
     /// An agent tried what only a person may do.
@@ -117,7 +117,7 @@ pub enum Error {
         /// The action that it tried.
         what: &'static str,
     },
-    /// A name that cannot be one.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] InvalidName),
     /// The run has no such agent.
@@ -127,35 +127,35 @@ pub enum Error {
         run: RunId,
         /// The agent that was asked for.
         agent: AgentId,
-        /// One with a similar id.
+        /// An agent with a similar id.
         similar: Option<AgentId>,
     },
-    /// The worktrees of a run cannot be looked at, or not all of them.
+    /// The worktrees of a run cannot be read, or not all of them.
     #[error("{0}")]
     Worktrees(String),
     /// A file of answers cannot be used.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Answers(Vec<Diagnostic>),
-    /// A run could not begin, or could not be kept.
+    /// A run could not begin, or could not be recorded.
     #[error(transparent)]
     Runtime(#[from] runtime::Error),
     /// The run's directory cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// Something else of the system's.
+    /// Another error of the system.
     #[error("{}: cannot {doing}: {error}", .path.display())]
     Io {
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// On which file.
+        /// The file of the action.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl Error {
-    /// Its exit code.
+    /// Returns the exit code of the error.
     #[must_use]
     pub fn exit(&self) -> CliExitCode {
         match self {

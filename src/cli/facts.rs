@@ -9,7 +9,7 @@ use crate::runtime::place;
 use crate::store::dataspace::{Dataspace, FactListing};
 use crate::store::view::look;
 
-/// `raymond facts`
+/// Runs `raymond facts`.
 ///
 /// # Errors
 /// [`Error::Store`] if the directory cannot be read, or there is no such run.

@@ -1,4 +1,4 @@
-//! A run in this process, with someone looking on who may want it to end.
+//! A run in this process, with someone watching who may want it to end.
 
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::process::orphan;
 use crate::runtime::{self, InterruptReceiver, PlugIns, PreparedRun};
 use crate::store::layout::RunsRoot;
 
-/// Supervises a run until it has ended or holds still, and says how.
+/// Supervises a run until it has ended or is stopped, and returns its exit code.
 ///
 /// # Errors
-/// [`Error`] if it cannot begin, or cannot be kept.
+/// [`Error`] if it cannot begin, or cannot be recorded.
 pub(super) fn supervise_here(
     options: &RunOptions,
     root: &RunsRoot,
@@ -72,7 +72,7 @@ pub(super) fn supervise_here(
     Ok(CliExitCode::of(&run))
 }
 
-/// The person who can be asked, if one is there. The run stays up for them, or because it was told to.
+/// Returns the person to ask, if one is there. The run stays up for them, or because `--on-wait stay` says so.
 fn person_at(
     terminal: &Terminal,
     options: &RunOptions,
@@ -126,7 +126,7 @@ async fn supervised(
     Ok(ended?)
 }
 
-/// Prints a text to a reader who may not be reading, until an interrupt says that it is enough.
+/// Prints a text to a reader that may not be reading; an interrupt ends the wait.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be written.

@@ -1,4 +1,4 @@
-//! `raymond graph`: a workflow as a picture.
+//! `raymond graph`: draws a workflow.
 
 use super::args::workflows::{DrawingFormat, GraphArgs};
 use super::exit::{CliExitCode, Error};
@@ -15,7 +15,7 @@ use crate::language::prompt::outline::{
 };
 use crate::language::source::WorkflowSource;
 
-/// `raymond graph`
+/// Runs `raymond graph`.
 ///
 /// # Errors
 /// [`Error`] if there is nothing to draw, or the picture cannot be written.
@@ -44,7 +44,7 @@ pub fn graph(args: &GraphArgs) -> Result<CliExitCode, Error> {
     }
 }
 
-/// The picture, or why there is none.
+/// Draws a workflow, or returns the reasons against it.
 fn draw(subject: &InspectedWorkflow, title: &str) -> Result<WorkflowDrawing, Vec<String>> {
     let entry = beginning(&subject.scope, subject.entry.as_ref())
         .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>())?;

@@ -1,5 +1,4 @@
-//! What keeps the agents of a run, as its records and the files of its turns tell, for people and for
-//! programs.
+//! The wait reasons of a run's agents, from its records and the files of its turns, for people and for programs.
 
 use std::path::PathBuf;
 
@@ -15,7 +14,7 @@ use crate::process::transcript::TurnFiles;
 use crate::store::layout::RunDir;
 use crate::store::view::RunView;
 
-/// What is asked when someone asks what keeps an agent.
+/// The source of the wait reasons of a run's agents.
 pub struct WaitReasons<'run> {
     view: &'run RunView,
     steps: PathBuf,
@@ -23,13 +22,13 @@ pub struct WaitReasons<'run> {
 }
 
 impl<'run> WaitReasons<'run> {
-    /// Of a run as it is seen now.
+    /// Observes a run as it is now.
     #[must_use]
     pub fn of(view: &'run RunView, dir: &RunDir) -> Self {
         Self { view, steps: dir.steps(), seen: RunObservation { now: now(), held: view.held } }
     }
 
-    /// What keeps an agent. Where it is as good as nobody's, its files are not looked for.
+    /// Returns an agent's wait reason. Looks for turn files only in a locked run of Claude Code.
     #[must_use]
     pub fn keeps(&self, agent: &'run Agent) -> WaitReason<'run> {
         let run = &self.view.run;
@@ -42,7 +41,7 @@ impl<'run> WaitReasons<'run> {
     }
 }
 
-/// What keeps an agent; that the run holds still is said once for all of them.
+/// Returns a wait reason as a sentence; empty if the turn is due or the whole run waits.
 #[must_use]
 pub fn sentence(keeps: WaitReason<'_>) -> String {
     match keeps {
@@ -70,13 +69,13 @@ pub fn sentence(keeps: WaitReason<'_>) -> String {
     }
 }
 
-/// That more of so many agents are waited for.
+/// Returns the sentence that `more` of `of` agents are waited for.
 #[must_use]
 pub fn join(more: u32, of: u32) -> String {
     format!("waits for {more} more of {of} agent{}", if of == 1 { "" } else { "s" })
 }
 
-/// What many do that the same keeps, behind how many they are.
+/// Returns the activity of several agents with the same wait reason, to stand behind their number.
 #[must_use]
 pub fn of_many(keeps: WaitReason<'_>) -> String {
     let what = match keeps {
@@ -98,7 +97,7 @@ pub fn of_many(keeps: WaitReason<'_>) -> String {
     what.to_owned()
 }
 
-/// The same for programs.
+/// Returns a wait reason as JSON.
 #[must_use]
 pub fn as_json(keeps: WaitReason<'_>) -> Value {
     let mut value = json!({ "by": keeps.name() });

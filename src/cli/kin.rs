@@ -14,23 +14,23 @@ use crate::domain::tree::fold::{FoldSource, MANY, RowSubject, TreeRow};
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
 
-/// Where each agent is shown.
+/// The hint that names the command for all agents.
 const EACH: &str = "raymond tree --all shows them";
 
-/// So many of the states are named that the agents of a row are in.
+/// The number of states that are named in a row of several agents.
 const STATES: usize = 2;
 
-/// The kinds that are not to be overlooked, and what is said of those that are too many.
+/// The kinds that must not be overlooked, and the words for those that are not shown one by one.
 const OUTSTANDING: [(u8, &str); 2] = [(0, "wait for someone"), (1, "failed")];
 
-/// The agents of a run, and what keeps those that live.
+/// The agents of a run, with the wait reasons of the live ones.
 pub(super) struct AgentTable<'run> {
     tree: AgentTree<'run>,
     keeps: Vec<Option<WaitReason<'run>>>,
 }
 
 impl<'run> AgentTable<'run> {
-    /// Of a tree.
+    /// Makes the table of a tree.
     pub(super) fn of(
         tree: AgentTree<'run>,
         keeps: impl Fn(&'run Agent) -> WaitReason<'run>,
@@ -42,26 +42,26 @@ impl<'run> AgentTable<'run> {
         Self { keeps: tree.nodes().iter().map(of).collect(), tree }
     }
 
-    /// Each agent with what keeps it, if it lives, after its parent.
+    /// Returns each agent after its parent, with its wait reason if it lives.
     pub(super) fn each(
         &self,
     ) -> impl Iterator<Item = (&AgentNode<'run>, Option<WaitReason<'run>>)> {
         self.tree.nodes().iter().zip(self.keeps.iter().copied())
     }
 
-    /// The rows: one for each agent, or one for each family of many.
+    /// Returns the rows: one for each agent, or one for each family of many.
     pub(super) fn rows(&self, all: bool) -> Vec<TreeRow> {
         if all { self.tree.rows() } else { self.tree.folded(self) }
     }
 
-    /// Where those are shown that are folded in these rows; nothing, if none is.
+    /// Returns a hint that names the command for folded agents; empty if no agent is folded.
     pub(super) fn hint(rows: &[TreeRow], run: &RunId) -> String {
         let folded = rows.iter().any(|row| row.cut || matches!(row.of, RowSubject::Many { .. }));
         let hint = format!("each agent in a line of its own: raymond tree {run} --all\n");
         if folded { hint } else { String::new() }
     }
 
-    /// The agents of a row.
+    /// Returns the agents of a row.
     pub(super) fn members<'kin>(
         &'kin self,
         row: &'kin TreeRow,
@@ -69,12 +69,12 @@ impl<'run> AgentTable<'run> {
         row.of.members().iter().map(|&place| &self.tree.nodes()[place])
     }
 
-    /// What all of them have in sum.
+    /// Returns the sum of an amount over the agents of a row.
     pub(super) fn sum(&self, row: &TreeRow, amount: impl Fn(&AgentNode<'_>) -> Usd) -> Usd {
         self.members(row).fold(Usd::ZERO, |sum, node| sum.saturating_add(amount(node)))
     }
 
-    /// Whose row it is.
+    /// Returns the agent's id, or the number of agents with the first and the last id.
     pub(super) fn name(&self, row: &TreeRow) -> String {
         let id = |place: usize| self.tree.nodes()[place].id;
         match row.of.members() {
@@ -85,7 +85,7 @@ impl<'run> AgentTable<'run> {
         }
     }
 
-    /// Where its agents are, or where they began; of one that has ended, that it has.
+    /// Returns the states of a row's agents, or those they began in; for an ended agent, its end.
     pub(super) fn place(&self, row: &TreeRow) -> String {
         let RowSubject::Many { members, .. } = &row.of else {
             return self.members(row).map(|node| place(node.member)).collect();
@@ -105,7 +105,7 @@ impl<'run> AgentTable<'run> {
         if named.is_empty() { began().map(ToString::to_string).unwrap_or_default() } else { named }
     }
 
-    /// What keeps an agent, or what it ended with; how many of a family do what; and that there is more below.
+    /// Returns an agent's wait reason or result, the counts of a family, and a note about cut descendants.
     pub(super) fn what(&self, row: &TreeRow) -> String {
         let own = self.own(row);
         if !row.cut {
@@ -191,17 +191,17 @@ fn ending(agent: &FinishedAgent) -> String {
     }
 }
 
-/// Where they are told among what the others do: those that live first, the urgent before the others.
+/// Returns the rank of an ended agent in a row's counts. Live agents come before it, urgent ones first.
 fn ending_rank(agent: &FinishedAgent) -> u8 {
     if has_failed(agent) { 3 } else { 4 }
 }
 
-/// Whether it did not end well, unless it was only no longer needed.
+/// Returns whether an agent has failed; an agent that was only no longer needed has not.
 fn has_failed(agent: &FinishedAgent) -> bool {
     matches!(agent.ending, AgentEnding::Error(_)) && agent.cause != Some(FailureCause::Unneeded)
 }
 
-/// The same of one that lives, and what it does, as one of many.
+/// Returns the rank and the activity of a live agent, as one of several.
 fn in_many(keeps: WaitReason<'_>) -> (u8, String) {
     let rank = match keeps {
         WaitReason::Person(_) | WaitReason::Answer { .. } => 0,
@@ -220,7 +220,7 @@ mod tests {
     use crate::domain::time::Timestamp;
     use crate::domain::transition::TagName;
 
-    /// What is said of all, row by row: whose it is, where they are, what they do.
+    /// Returns the cells of each row: the name, the place and the activity.
     fn said(scene: &Scene) -> Vec<String> {
         let seen = RunObservation { now: Timestamp(0), held: true };
         let of = |agent| WaitReason::of(&scene.run, agent, seen, Some(false));

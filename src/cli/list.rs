@@ -14,7 +14,7 @@ use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, ids, look};
 
-/// `raymond list`
+/// Runs `raymond list`.
 ///
 /// # Errors
 /// [`Error`] if the directory cannot be read; a run that cannot be read is listed as such.
@@ -22,10 +22,10 @@ pub fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     show(args, &all(&RunsRoot::new(&args.dir.dir))?, "no runs yet; start one: raymond run PATH")
 }
 
-/// A run as far as it can be read.
+/// A run's id with its view, or with the error of reading it.
 pub(super) type ListedRun = (RunId, Result<RunView, store::Error>);
 
-/// All runs.
+/// Reads all runs.
 pub(super) fn all(root: &RunsRoot) -> Result<Vec<ListedRun>, Error> {
     Ok(ids(root)?.into_iter().map(|id| (id.clone(), look(root, &id))).collect())
 }
@@ -82,7 +82,7 @@ fn as_row((id, view): &ListedRun) -> Vec<String> {
     }
 }
 
-/// What keeps a run from going on, in short.
+/// Returns the reason why a run does not proceed, in short.
 fn why(run: &Run) -> String {
     match (&run.pause, run.limited(now()).filter(|_| run.status == RunStatus::Running)) {
         (Some(pause), _) => one_line(&pause.to_string()),

@@ -1,4 +1,4 @@
-//! `raymond log`: what happened in a run, or to an agent, as it happens if asked to.
+//! `raymond log`: the records of a run or an agent, as they are written if asked to.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::store::record::RecordError;
 use crate::store::view::{look, no_such_run};
 use crate::store::{lock, record};
 
-/// How often a journal that is followed is looked at.
+/// The pause between two looks at a journal that is followed.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// `raymond log`
+/// Runs `raymond log`.
 ///
 /// # Errors
 /// [`Error`] if there is no such run, a record is damaged, or there has been no such agent.
@@ -33,8 +33,8 @@ pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
     Ok(CliExitCode::Success)
 }
 
-/// Shows the records of a run, as it happens if asked to, in the text that is given for their lines; tells
-/// whether anyone read to the end.
+/// Prints the records of a run, as they are written if asked to, each as `text` renders its line; returns whether
+/// the reader stayed to the end.
 ///
 /// # Errors
 /// [`Error`] if there is no such run, or a record is damaged.
@@ -64,7 +64,7 @@ pub(super) fn follow(
     }
 }
 
-/// What is shown of a record; nothing, if it is about another agent.
+/// Returns the text of a record; `None` if it is about another agent.
 fn text(line: &str, args: &LogArgs) -> Result<Option<String>, RecordError> {
     if args.one.json && args.agent.is_none() {
         return Ok(Some(printable_json(line)));

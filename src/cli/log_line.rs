@@ -1,4 +1,4 @@
-//! How an event of the log is written: a sentence for people, or a line of JSON.
+//! The two forms of a log event: a sentence for people, and a line of JSON.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -18,7 +18,7 @@ const COMMON: [&str; 4] = ["timestamp", "level", "message", "target"];
 
 /// `warning: … (agent main)`, for people.
 pub(super) struct TextFormatter {
-    /// Whether it says when, as in a file.
+    /// True if each line begins with the time, as in a file.
     pub(super) timed: bool,
 }
 
@@ -74,7 +74,7 @@ where
     }
 }
 
-/// That so many messages found no room, as a line of JSON among the others.
+/// Returns a line of JSON that says how many messages could not be written.
 pub(super) fn lost(messages: u64) -> String {
     let message = format!("{messages} messages could not be written in time");
     record("warn", message, module_path!(), Vec::new())
@@ -107,7 +107,7 @@ fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
-/// What an event says.
+/// The collected message and fields of an event.
 #[derive(Default)]
 struct LogEventVisitor {
     message: String,

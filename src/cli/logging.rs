@@ -1,11 +1,11 @@
-//! The options that say what is logged, how and where.
+//! The options for the log: its format, its file and its level.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// What is logged, how and where.
+/// The format, the file and the level of the log.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Logging")]
 pub struct LoggingArgs {
@@ -23,7 +23,7 @@ pub struct LoggingArgs {
     pub log_level: Option<LogLevel>,
 }
 
-/// How a log looks.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// Sentences for people
@@ -33,7 +33,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// How bad something is.
+/// The severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
     /// What keeps something from being done
@@ -49,7 +49,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// Its name.
+    /// Returns the level's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl LogLevel {
 }
 
 impl LoggingArgs {
-    /// The same for another raymond.
+    /// Returns the same options as arguments for another raymond.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let format = self.log_format.map(|format| match format {

@@ -1,5 +1,4 @@
-//! The room of the command line: one file a command. Only here are stdout, flags and the
-//! environment known.
+//! The command line: one file a command. Only this module knows stdout, flags and the environment.
 
 pub mod answer;
 pub mod answers;

@@ -1,7 +1,7 @@
-//! `--on-event`: someone's command, told when the run needs a person or has ended.
+//! `--on-event`: a user's command that is called when the run needs a person or has ended.
 //!
-//! It is given on the command line alone, neither kept with the run nor read from the workflow's own
-//! manifest: what is run on someone's machine besides the agents is theirs to say, each time.
+//! It is given on the command line alone, neither kept with the run nor read from the workflow's manifest: the
+//! user decides each time which further programs run on their machine.
 
 use std::ffi::OsString;
 use std::pin::Pin;
@@ -37,16 +37,16 @@ impl FromStr for OnEventCommand {
 }
 
 impl OnEventCommand {
-    /// The command as one text, for another raymond.
+    /// Returns the command as one text, for another raymond.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The program that is started for it, with the variables that the run's manifest names.
+    /// Finds the program, and adds the variables that the run's manifest names.
     ///
     /// # Errors
-    /// [`Error::Usage`], if there is no such program.
+    /// [`Error::Usage`] if there is no such program.
     pub fn program(&self, named: &NamedVariables) -> Result<HookCommand, Error> {
         let search: Option<OsString> = std::env::var_os("PATH");
         let path = locate(&self.program, search.as_deref()).ok_or_else(|| {
@@ -64,7 +64,7 @@ impl OnEventCommand {
         })
     }
 
-    /// Has it ready.
+    /// Makes the hook for the command.
     ///
     /// # Errors
     /// As [`OnEventCommand::program`].
@@ -77,7 +77,7 @@ impl OnEventCommand {
     }
 }
 
-/// The actor that calls a hook for a run.
+/// Returns the actor that calls a hook for a run.
 #[must_use]
 pub fn notify(hook: &Hook, root: &RunsRoot, run: &Run) -> NotificationPlugin<HookSink> {
     let calls = HookSink {
@@ -88,7 +88,7 @@ pub fn notify(hook: &Hook, root: &RunsRoot, run: &Run) -> NotificationPlugin<Hoo
     NotificationPlugin::new(NotificationTracker::new(run), calls)
 }
 
-/// Makes calls of notifications.
+/// A sink that calls a hook for each notification.
 pub struct HookSink {
     hook: Hook,
     run: RunId,

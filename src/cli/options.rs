@@ -24,7 +24,7 @@ use crate::plugin::telemetry::config::url as collector;
 const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; \
     the usual OTEL_ variables ask for it too. Not kept with the run: give it each time";
 
-/// What can be changed when a run goes on.
+/// Options that each resume of a run may change.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct RunOptions {
@@ -54,7 +54,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "MODE", conflicts_with = "dangerously_skip_permissions")]
     pub permission_mode: Option<String>,
 
-    /// What the workflow's states may do beyond that.
+    /// The permissions of the workflow's states beyond that.
     #[command(flatten)]
     pub consent: ConsentArgs,
 
@@ -81,11 +81,11 @@ pub struct RunOptions {
     #[arg(long, value_name = "CMD")]
     pub on_event: Option<OnEventCommand>,
 
-    /// Where a trace and metrics go.
+    /// The collector of a trace and metrics.
     #[arg(long, value_name = "URL", value_parser = collector, help = OTLP)]
     pub otlp: Option<String>,
 
-    /// The programs that look on and have a say.
+    /// The programs that run as plug-ins.
     #[command(flatten)]
     pub plugins: PluginArgs,
 
@@ -93,25 +93,25 @@ pub struct RunOptions {
     #[arg(last = true, value_name = "CLAUDE ARGS")]
     pub claude_args: Vec<String>,
 
-    /// Answers ahead of time, and what else it does about questions and graphs.
+    /// Answers ahead of time, and the other options about questions and graphs.
     #[command(flatten)]
     pub answers: QuestionArgs,
 
-    /// How its processes are kept.
+    /// The options for processes.
     #[command(flatten)]
     pub processes: ProcessArgs,
 
-    /// How its agents are supervised.
+    /// The options for supervision.
     #[command(flatten)]
     pub supervision: SupervisionArgs,
 
-    /// What is logged.
+    /// The logging options.
     #[command(flatten)]
     pub logging: LoggingArgs,
 }
 
 impl RunOptions {
-    /// Those that are not kept with the run, for another raymond that takes it up.
+    /// Returns the options that are not kept with the run, for another raymond that resumes it.
     #[must_use]
     pub fn not_kept(&self) -> Vec<OsString> {
         let mut arguments = self.logging.arguments();
@@ -132,7 +132,7 @@ impl RunOptions {
     }
 }
 
-/// What the states of a workflow may do beyond the permission mode.
+/// The permissions of a workflow's states beyond the permission mode.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConsentArgs {
     /// Let states have a tool run unasked, if they list it among their `allowed_tools`: a rule such as
@@ -168,7 +168,7 @@ fn parse_switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// How many processes there are, and how long they live.
+/// The number and the lifetime of processes.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Processes")]
 pub struct ProcessArgs {
@@ -200,7 +200,7 @@ pub struct ProcessArgs {
     pub prestart: Option<u16>,
 }
 
-/// How agents are supervised, where the state an agent is born in does not say otherwise.
+/// The supervision of agents, unless the state that an agent is born in says otherwise.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Supervision")]
 pub struct SupervisionArgs {
@@ -238,7 +238,7 @@ pub struct SupervisionArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedValue<T>(pub T);
 
-/// A value with its name and what it means.
+/// A value with its name and its meaning.
 type NamedChoice<T> = (&'static str, T, &'static str);
 
 fn possible<T: PartialEq>(choices: &[NamedChoice<T>], value: &T) -> Option<PossibleValue> {

@@ -1,4 +1,4 @@
-//! Stdout of the commands that only print. A reader who is gone is not an error.
+//! Stdout of the commands that only print. A reader that is gone is not an error.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -11,10 +11,10 @@ use super::interrupts::is_reader_gone;
 use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 
-/// A cell that is wider than this does not widen its column.
+/// The widest cell that widens its column, in characters.
 const WIDEST: usize = 80;
 
-/// Prints a text for people to stdout, with all that is unprintable in it shown.
+/// Prints a text for people to stdout, with unprintable characters made visible.
 ///
 /// # Errors
 /// [`Error::Io`], unless the reader has gone.
@@ -22,7 +22,7 @@ pub fn print(text: &str) -> Result<CliExitCode, Error> {
     print_styled(&printable(text))
 }
 
-/// Prints a text for people that has colours of its own: what is not raymond's in it has to be printable already.
+/// Prints a text for people with colours of its own; everything else in it has to be printable already.
 ///
 /// # Errors
 /// As [`print()`].
@@ -30,7 +30,7 @@ pub(super) fn print_styled(text: &str) -> Result<CliExitCode, Error> {
     write(text).map(|_| CliExitCode::Success)
 }
 
-/// Prints a text as it is, but printable on a terminal.
+/// Prints a text unchanged; on a terminal, with unprintable characters made visible.
 ///
 /// # Errors
 /// As [`print()`].
@@ -56,7 +56,7 @@ fn write(text: &str) -> Result<bool, Error> {
     }
 }
 
-/// Prints what the grammar of the command line says: help, or what is wrong with the arguments.
+/// Prints the message of the command line's grammar: help, or an error in the arguments.
 pub(super) fn print_help(error: &clap::Error) {
     let text = error.render().to_string();
     if text.chars().any(|c| c != '\n' && is_unprintable(c)) {
@@ -79,7 +79,7 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<CliExitCode, Error> {
     print(&(printable_json(&text) + "\n"))
 }
 
-/// Adds to an agent's JSON how it ended.
+/// Adds an agent's ending to its JSON.
 pub fn add_ending(value: &mut Value, agent: &FinishedAgent) {
     match &agent.ending {
         AgentEnding::Result(payload) => value["result"] = json!(payload),
@@ -90,7 +90,7 @@ pub fn add_ending(value: &mut Value, agent: &FinishedAgent) {
     }
 }
 
-/// Rows as columns of equal width.
+/// Formats rows as columns of equal width.
 #[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
     let line = |row: &Vec<String>| row.iter().map(|cell| printable_line(cell)).collect();

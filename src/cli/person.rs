@@ -1,5 +1,5 @@
-//! The difference between a person and an agent at the command line: an agent may signal as itself, and
-//! may not speak for the person who started it.
+//! The difference between a person and an agent at the command line: an agent may signal as itself, and may not
+//! act for the person who started it.
 
 use super::exit::Error;
 use super::options::ConsentArgs;
@@ -11,8 +11,8 @@ pub(super) fn acting_agent() -> Option<ActingAgent> {
     ancestry::acting_agent(|name| std::env::var(name).ok())
 }
 
-/// Returns how a person says that they trust what is started, if they do. What an agent says of it counts for
-/// nothing: the environment that it has from them may say so too.
+/// Returns how a person gave their trust, if they did. The word of an agent does not count: the environment that
+/// it inherits may give trust too.
 pub(super) fn trust_origin(consent: &ConsentArgs) -> Option<TrustOrigin> {
     let origin = match (consent.trust, consent.trust_by_environment) {
         (true, _) => TrustOrigin::Flag,
@@ -22,7 +22,7 @@ pub(super) fn trust_origin(consent: &ConsentArgs) -> Option<TrustOrigin> {
     acting_agent().is_none().then_some(origin)
 }
 
-/// Refuses what only a person may do.
+/// Refuses an action that only a person may take.
 ///
 /// # Errors
 /// [`Error::NotAPerson`].
@@ -35,8 +35,8 @@ pub(super) fn must_act(what: &'static str) -> Result<(), Error> {
     }
 }
 
-/// Refuses what only a person may say for all runs to come: nothing below a raymond is a person then, whether it is
-/// known whose it is or not.
+/// Refuses an action that only a person may take, because it holds for all future runs. No process below a raymond
+/// counts as a person here, even if its agent is not known.
 ///
 /// # Errors
 /// [`Error::NotAPerson`].

@@ -1,4 +1,4 @@
-//! Options for programs as plug-ins, and what is said of those that a workflow asks for.
+//! Options for programs as plug-ins, and the notices about those that a workflow asks for.
 
 use clap::Args;
 
@@ -7,7 +7,7 @@ use crate::language::manifest;
 use crate::language::plugins::command;
 use crate::runtime::PreparedRun;
 
-/// Which programs look on and have a say.
+/// The programs that run as plug-ins.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Plug-ins")]
 pub struct PluginArgs {
@@ -21,7 +21,7 @@ pub struct PluginArgs {
     pub no_plugins: bool,
 }
 
-/// A line for each program that is started because the workflow asks for it.
+/// Returns a line for each program that is started because the workflow asks for it.
 pub(super) fn announced(prepared: &PreparedRun) -> Vec<String> {
     let settings = prepared.start.settings(&prepared.run);
     let by_workflow = settings.plugins.iter().filter(|plugin| plugin.by_workflow);

@@ -13,23 +13,23 @@ use crate::domain::run::{PauseReason, Run};
 use crate::domain::time::Timestamp;
 use crate::plugin::sentence::date;
 
-/// A question that waits.
+/// A question that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenQuestion {
-    /// Who asks.
+    /// The agent that asks.
     pub agent: AgentId,
-    /// In which step.
+    /// The step of the agent.
     pub step: u64,
     /// The question.
     pub question: Question,
-    /// Since when.
+    /// The time at which it was asked.
     pub since: Timestamp,
-    /// Until when an answer is taken, if not for ever.
+    /// The time until which an answer is taken; `None` for no limit.
     pub until: Option<Timestamp>,
 }
 
 impl OpenQuestion {
-    /// What an agent asks, if it does.
+    /// Returns an agent's open question, if it has one.
     #[must_use]
     pub fn of(agent: &Agent) -> Option<Self> {
         let asked = agent.asked.as_ref()?;
@@ -61,7 +61,7 @@ impl OpenQuestion {
         }
     }
 
-    /// Who asks what, and what can be chosen, a line each; `head` says under which name.
+    /// Returns the question and its options, a line each, after `head`, the name of the one who asks.
     #[must_use]
     pub fn text(&self, head: &str) -> String {
         let Question { text, header, options, free, .. } = &self.question;
@@ -84,7 +84,7 @@ impl OpenQuestion {
     }
 }
 
-/// A question as programs read it.
+/// A question in the JSON output.
 #[derive(Serialize)]
 struct QuestionJson<'open> {
     agent: &'open AgentId,
@@ -105,27 +105,26 @@ struct QuestionOptionJson {
     description: String,
 }
 
-/// What a run prints last that holds still for its questions.
+/// The last output of a run that is stopped for its questions.
 #[derive(Serialize)]
 struct QuestionDocument<'open> {
     run: &'open RunId,
     questions: Vec<QuestionJson<'open>>,
 }
 
-/// All that wait.
+/// Returns all open questions of a run.
 #[must_use]
 pub fn open(run: &Run) -> Vec<OpenQuestion> {
     run.agents.values().filter_map(OpenQuestion::of).collect()
 }
 
-/// The questions as JSON.
+/// Returns the questions as JSON.
 #[must_use]
 pub fn as_json(open: &[OpenQuestion]) -> Value {
     json!(open.iter().map(OpenQuestion::shown).collect::<Vec<_>>())
 }
 
-/// What a run that holds still for its questions prints last: they are in a line of JSON. Nothing, if it
-/// does not hold still for them.
+/// Returns the last line of a run that is stopped for its questions, as JSON; empty if it is not stopped for them.
 #[must_use]
 pub fn document(run: &Run) -> String {
     if !matches!(run.pause, Some(PauseReason::Asking { .. })) {
@@ -137,7 +136,7 @@ pub fn document(run: &Run) -> String {
     serde_json::to_string(&document).map(|line| printable_json(&line) + "\n").unwrap_or_default()
 }
 
-/// The questions, and how each is answered.
+/// Returns the questions as text, each with the command that answers it.
 #[must_use]
 pub fn as_text(run: &Run, open: &[OpenQuestion]) -> String {
     let id = &run.workflow_id;
@@ -161,7 +160,7 @@ pub fn as_text(run: &Run, open: &[OpenQuestion]) -> String {
     })
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell if needed.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "=_-./".contains(c);
     if word.chars().all(plain) {

@@ -1,7 +1,7 @@
-//! `raymond recover`: the runs that can go on after a crash, a stop or a pause.
+//! `raymond recover`: the runs that can be resumed after a crash, a stop or a pause.
 //!
-//! With `--all` each goes on in a process of its own, and this one waits for them: if it is
-//! interrupted, they go on all the same.
+//! With `--all` each is resumed in a process of its own, and this one waits for them; they continue if it is
+//! interrupted.
 
 use super::args::RecoverArgs;
 use super::exit::{CliExitCode, Error};
@@ -11,10 +11,10 @@ use crate::domain::run::RunStatus;
 use crate::runtime::place;
 use crate::store::layout::RunsRoot;
 
-/// `raymond recover`
+/// Runs `raymond recover`.
 ///
 /// # Errors
-/// [`Error`] if the directory cannot be read, or a run cannot be taken up.
+/// [`Error`] if the directory cannot be read, or a run cannot be resumed.
 pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.all_runs.dir.dir)?;
     let mut runs = list::all(&root)?;
@@ -28,8 +28,8 @@ pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
     list::show(&args.all_runs, &runs, "no run is waiting to go on")
 }
 
-/// Lets runs go on, and shows how they ended; the exit code is the worst of theirs. A run whose
-/// budget is used up cannot: it needs more.
+/// Resumes runs, and shows how they ended; the exit code is the worst of theirs. A run whose budget is used up
+/// needs a larger one first.
 fn go_on(args: &RecoverArgs, root: &RunsRoot, runs: &[ListedRun]) -> Result<CliExitCode, Error> {
     let mut further = args.logging.arguments();
     if let Some(command) = &args.on_event {

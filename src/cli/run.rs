@@ -1,4 +1,4 @@
-//! `raymond run` and `raymond resume`: a run in the foreground, from its beginning or going on.
+//! `raymond run` and `raymond resume`: a run in the foreground, new or resumed.
 
 use std::path::PathBuf;
 
@@ -20,10 +20,10 @@ use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::RunStore;
 
-/// `raymond run`
+/// Runs `raymond run`.
 ///
 /// # Errors
-/// [`Error`] if it cannot begin, or cannot be kept.
+/// [`Error`] if it cannot begin, or cannot be recorded.
 pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.dir.dir)?;
     match target::resolve(&args.target, &root)? {
@@ -35,10 +35,10 @@ pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
     }
 }
 
-/// `raymond resume`
+/// Runs `raymond resume`.
 ///
 /// # Errors
-/// [`Error`] if there is no such run, or it cannot be kept.
+/// [`Error`] if there is no such run, or it cannot be recorded.
 pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
     if args.detached {
         background::detach()?;
@@ -53,7 +53,7 @@ pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
     go_on(&NewRunArgs::default(), &args.options, &root, &id)
 }
 
-/// Makes a new run from a workflow and the options.
+/// Creates a run from a workflow and the options.
 pub(super) fn create(
     args: &RunArgs,
     root: &RunsRoot,
@@ -62,7 +62,7 @@ pub(super) fn create(
     create_of(args, root, workflow, None)
 }
 
-/// The same, of a program whose text was kept.
+/// Creates a run as [`create`] does, of a program whose text was kept.
 pub(super) fn create_of(
     args: &RunArgs,
     root: &RunsRoot,
@@ -118,7 +118,7 @@ fn go_on(
     supervise_here(options, root, prepared)
 }
 
-/// Ends what a raymond left running that was killed right after its run had ended.
+/// Ends the processes left by a raymond that was killed right after its run had ended.
 fn sweep(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();

@@ -29,7 +29,7 @@ pub enum ProtocolPartArg {
     Verdict,
 }
 
-/// `raymond schema`
+/// Runs `raymond schema`.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be printed.

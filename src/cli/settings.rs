@@ -1,4 +1,4 @@
-//! From options to a run's settings: all of them for a new run, the given ones for one that goes on.
+//! A run's settings from options: all of them for a new run, the given ones for a resumed one.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use crate::domain::settings::{self, RunPermission, Settings};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
 
-/// The settings of a new run.
+/// Returns the settings of a new run.
 ///
 /// # Errors
-/// [`Error::Io`] if the directory to work in cannot be entered.
+/// [`Error::Io`] if the working directory cannot be entered.
 pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     let birth = &args.birth;
     let cwd = birth.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -35,7 +35,7 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     Ok(settings)
 }
 
-/// The settings of a run that goes on: its own, and over them what was given now.
+/// Returns the settings of a resumed run: its own, overridden by the options that are given now.
 ///
 /// # Errors
 /// [`Error::Usage`] for options that only a new run can take.
@@ -65,7 +65,7 @@ pub fn again(
     Ok(settings)
 }
 
-/// The arguments of Claude Code that are raymond's to set: another value would break every turn.
+/// The arguments of Claude Code that only raymond sets: another value would break every turn.
 const OWN: [&str; 13] = [
     "-p",
     "--print",
@@ -161,7 +161,7 @@ fn overrides(args: &SupervisionArgs) -> SupervisionOverrides {
     }
 }
 
-/// A program that is named by a path is the same wherever the run goes on.
+/// Makes the path of a program absolute, so that it stays valid wherever the run is resumed.
 fn program(given: &str) -> String {
     let path = if given.contains('/') { std::path::absolute(given).ok() } else { None };
     path.and_then(|path| path.into_os_string().into_string().ok())

@@ -1,4 +1,4 @@
-//! `raymond show`: what an agent was asked, answered and cost, step by step.
+//! `raymond show`: an agent's prompts, replies and costs, step by step.
 
 use std::fmt::Write as _;
 
@@ -24,20 +24,20 @@ use crate::plugin::sentence::{date, sentence};
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, story};
 
-/// So much of a text is shown where it is not asked for whole.
+/// The most lines and bytes of a text that are shown without `--step`.
 const LINES: usize = 8;
 const BYTES: usize = 600;
 
-/// An agent of a run.
+/// The agent that is shown.
 struct AgentDetails<'run> {
     view: &'run RunView,
     dir: RunDir,
     agent: &'run AgentId,
-    /// Whether one step was asked for, and so its whole texts.
+    /// True if one step was asked for, and so its whole texts.
     whole: bool,
 }
 
-/// `raymond show`
+/// Runs `raymond show`.
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read, or there is no such agent or step.
@@ -82,7 +82,7 @@ impl AgentDetails<'_> {
         self.ended().map(|ended| ended.cost_usd).or_else(live).unwrap_or_default()
     }
 
-    /// What has left a trace of a turn; nothing at all, if it has left no files.
+    /// Reads the prompt and the reply of a turn; `None` if it has left no files.
     fn said(&self, turn: &HistoryTurn) -> Result<Option<PromptAndReply>, Error> {
         let steps = self.dir.steps();
         let said =
@@ -142,7 +142,7 @@ impl AgentDetails<'_> {
         Ok(text)
     }
 
-    /// Quotes a text, or its beginning; tells whether something was left out.
+    /// Quotes a text, or its beginning; returns whether something was left out.
     fn quote(&self, out: &mut String, what: &str, text: Option<&str>) -> bool {
         let Some(text) = text else { return false };
         let shown = if self.whole { text } else { beginning(text) };
@@ -157,12 +157,12 @@ impl AgentDetails<'_> {
         left > 0
     }
 
-    /// Whether what ended a turn is the agent's own, and not a failure that ended all.
+    /// Returns whether a turn's end is the agent's own, and not a failure that ended the whole run.
     fn is_own(&self, turn: &HistoryTurn) -> bool {
         turn.end.as_ref().is_some_and(|end| end.event.agent() == Some(self.agent))
     }
 
-    /// What became of a turn.
+    /// Writes the end of a turn, or the agent's wait reason.
     fn end(&self, out: &mut String, turn: &HistoryTurn) {
         let Some(record) = &turn.end else {
             let live = self.view.run.agents.get(self.agent);
@@ -241,7 +241,7 @@ impl AgentDetails<'_> {
     }
 }
 
-/// What a text begins with.
+/// Returns the beginning of a text.
 fn beginning(text: &str) -> &str {
     let lines = text.match_indices('\n').nth(LINES - 1).map_or(text.len(), |(end, _)| end);
     &text[..lines.min(text.floor_char_boundary(BYTES))]

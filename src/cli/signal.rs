@@ -13,10 +13,10 @@ use crate::process::ancestry::ActingAgent;
 use crate::runtime::place;
 use crate::store::dataspace::{Dataspace, FactStatement};
 
-/// `raymond signal`
+/// Runs `raymond signal`.
 ///
 /// # Errors
-/// [`Error::Store`] for what cannot be a fact, or cannot be kept.
+/// [`Error::Store`] if the fact is invalid, or cannot be stored.
 pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
     let space = Dataspace::of(&place::root(&args.dir.dir)?).with_key(&place::user_state()?.key()?);
     let (label, key) = (args.label.as_str(), args.key.as_str());
@@ -50,7 +50,7 @@ fn tell(args: &SignalArgs, changed: bool, fact: Option<&Fact>) -> Result<CliExit
     output::print(&text)
 }
 
-/// Who asserts: an agent in its turn, by its run's environment, or somebody.
+/// Returns the source of a fact: the acting agent, the run of the environment, or `signal`.
 fn source() -> String {
     if let Some(ActingAgent { run, agent }) = person::acting_agent() {
         return format!("{run}/{agent}");

@@ -13,7 +13,7 @@ use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view;
 
-/// `raymond start`: what can be checked is checked here, and the run is durable when its id is printed.
+/// Runs `raymond start`: makes all checks here, and prints the run's id once the run is durable.
 ///
 /// # Errors
 /// [`Error`] if it cannot begin.
@@ -33,7 +33,7 @@ pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
     in_background(&root, &id, &given_options(&id))
 }
 
-/// Lets a new run go on in the background.
+/// Continues a new run in the background.
 pub(super) fn take_off(
     args: &RunArgs,
     root: &RunsRoot,
@@ -49,7 +49,7 @@ fn in_background(root: &RunsRoot, id: &RunId, further: &[OsString]) -> Result<Cl
     output::print(&format!("{id}\n"))
 }
 
-/// Lets go of a run, for another process to take up, once its warnings have been given.
+/// Reports the plug-ins, notes and warnings of a prepared run, and returns its id.
 fn release(prepared: &PreparedRun) -> RunId {
     for line in plugins::announced(prepared) {
         output::tell(&line);
@@ -63,7 +63,7 @@ fn release(prepared: &PreparedRun) -> RunId {
     prepared.id().clone()
 }
 
-/// The options this process was given, without the command, the target and the directory.
+/// Returns the options of this process, without the command, the target and the directory.
 fn given_options(id: &RunId) -> Vec<OsString> {
     let mut arguments = std::env::args_os().skip(2);
     let mut options = Vec::new();

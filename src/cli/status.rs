@@ -1,4 +1,4 @@
-//! `raymond status`: where a run stands.
+//! `raymond status`: the state of a run.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::runtime::place;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, look};
 
-/// `raymond status`
+/// Runs `raymond status`.
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read.
@@ -30,13 +30,13 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     output::print(&(as_text(&view) + &left_running(&place::root(&args.dir.dir)?, &view)))
 }
 
-/// The status as people see it: a run that should go on, but that nobody holds, is interrupted.
+/// Returns the status for people: a running run that no process has locked is interrupted.
 #[must_use]
 pub fn word(view: &RunView) -> &'static str {
     standing(view.run.status, view.held)
 }
 
-/// The same of a run that is followed.
+/// Returns the word for a status and the lock.
 pub(super) fn standing(status: RunStatus, held: bool) -> &'static str {
     match status {
         RunStatus::Running if held => "running",
@@ -47,7 +47,7 @@ pub(super) fn standing(status: RunStatus, held: bool) -> &'static str {
     }
 }
 
-/// The state file's shape, with the status as it is seen from outside.
+/// Returns the run as JSON in the state file's shape, with the status as seen from outside.
 fn as_json(view: &RunView) -> Value {
     let mut value = serde_json::to_value(&view.run).unwrap_or_default();
     value["status"] = json!(word(view));
@@ -63,7 +63,7 @@ fn as_json(view: &RunView) -> Value {
     value
 }
 
-/// Where a run stands, in a few lines.
+/// Returns the state of a run in a few lines.
 #[must_use]
 pub fn headline(view: &RunView) -> String {
     let run = &view.run;
@@ -122,7 +122,7 @@ fn as_row(kin: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
     vec![kin.name(row), kin.place(row), step, stack, cost, kin.what(row)]
 }
 
-/// That processes of a run still run though no raymond holds it, as after a kill; empty if none does.
+/// Returns a note about processes that run on after a raymond was killed; empty if there are none.
 #[must_use]
 pub fn left_running(root: &RunsRoot, view: &RunView) -> String {
     if view.held {

@@ -1,8 +1,8 @@
-//! `raymond stop`: asks the raymond that holds a run to let it hold still.
+//! `raymond stop`: asks the raymond that holds a run to stop it.
 //!
-//! The request lies in the run's inbox when it is made, so it is not lost. The command waits a moment until it
-//! is taken, so that it can say so; a run that ends by itself meanwhile is told of as ended. A run that nobody
-//! holds stands still already.
+//! The request lies in the run's inbox once it is made, so it is not lost. The command waits a moment until it is
+//! taken, to report that; a run that ends by itself meanwhile is reported as ended. A run that is not locked is
+//! stopped already.
 
 use std::time::{Duration, Instant};
 
@@ -29,15 +29,15 @@ const TAKING_TIMEOUT: Duration = Duration::from_secs(5);
 /// The state of a request to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StopRequestState {
-    /// Nobody holds the run, so there was nothing to ask.
+    /// The run was not locked, so there was nobody to ask.
     NotHeld,
-    /// It lies in the inbox of a raymond that does not come to it, or is taken.
+    /// The request is in the inbox, or was taken.
     Made,
-    /// The run was let go before it could be taken.
+    /// The run was released before the request could be taken.
     Void,
 }
 
-/// `raymond stop`
+/// Runs `raymond stop`.
 ///
 /// # Errors
 /// [`Error`] if there is no such run.
@@ -75,13 +75,13 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     output::print(&format!("{said}\n{running}"))
 }
 
-/// Puts the request into the run's inbox, and returns its name; `None` if the run is being let go.
+/// Puts the request into the run's inbox, and returns its name; `None` if the run is being released.
 pub(super) fn ask(dir: &RunDir, key: &ProofKey) -> Result<Option<String>, store::Error> {
     let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
     Ok(stop_request::put(dir, &name, key)?.then_some(name))
 }
 
-/// Waits until a request is taken, or void because nobody holds the run any more; not for ever.
+/// Waits until a request is taken, or is void because the run is no longer locked; not for ever.
 fn settle(dir: &RunDir, name: Option<&str>) -> Result<StopRequestState, store::Error> {
     let Some(name) = name else { return Ok(StopRequestState::Void) };
     let deadline = Instant::now() + TAKING_TIMEOUT;

@@ -1,5 +1,4 @@
-//! The workflow that a command looks at without running it: a folder, a prompt of it, a graph, or a
-//! program.
+//! The workflow that a command inspects without running it: a folder, a prompt of it, a graph, or a program.
 
 use std::path::{Path, PathBuf};
 
@@ -17,19 +16,19 @@ use crate::language::source::{self, WorkflowSource};
 use crate::runtime;
 use crate::store::workflow::WorkflowDir;
 
-/// What is looked at.
+/// The workflow that is inspected.
 pub(super) struct InspectedWorkflow {
-    /// Its folder, shown as it was given.
+    /// Its folder, displayed as it was given.
     pub(super) scope: WorkflowDir,
-    /// The prompt, the graph, or the program, if not the folder is meant.
+    /// The prompt, the graph or the program; `None` for the whole folder.
     pub(super) entry: Option<StateName>,
 }
 
 impl InspectedWorkflow {
-    /// Finds what a path means.
+    /// Opens the workflow that a path names.
     ///
     /// # Errors
-    /// [`Error`] if there is nothing, or something that is no workflow.
+    /// [`Error`] if there is none, or the path is no workflow.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let scope = |folder: &Path| {
             let opened =
@@ -56,7 +55,7 @@ impl InspectedWorkflow {
         Ok(Self { scope: scope(folder.unwrap_or(Path::new(".")))?, entry: Some(entry) })
     }
 
-    /// What reads its graphs.
+    /// Returns a reader of its graphs.
     pub(super) fn graphs(&self, profile: GraphProfile) -> impl Fn(&StateName) -> FolderGraph {
         let vocabulary = GraphVocabulary::default();
         move |name| {
@@ -73,14 +72,14 @@ impl InspectedWorkflow {
         }
     }
 
-    /// How it is called: the path that was given.
+    /// Returns its title: the path that was given.
     pub(super) fn title(path: &Path) -> String {
         let whole: PathBuf = path.components().collect();
         whole.display().to_string()
     }
 }
 
-/// A graph of which only is known why it cannot be read. One that is missing is told where it is named.
+/// Returns a graph that only has the error of reading it. A missing one is reported where it is named.
 fn unreadable(scope: &WorkflowDir, name: &StateName, error: &source::Error) -> FolderGraph {
     if matches!(error, source::Error::Missing { .. }) {
         return FolderGraph::default();

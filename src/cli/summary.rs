@@ -1,4 +1,4 @@
-//! How a run is summed up when it has ended or holds still.
+//! The summary of a run that has ended or is stopped.
 
 use std::io::IsTerminal;
 
@@ -12,14 +12,14 @@ use crate::domain::tree::{AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
 use crate::plugin::sentence::date;
 
-/// A line for each agent that has ended. Results stand there as they are, but on a terminal printable, and
-/// their further lines indented.
+/// Returns a line for each agent that has ended. Results are unchanged, but printable on a terminal, and their
+/// further lines indented.
 #[must_use]
 pub fn endings(run: &Run) -> String {
     run.finished.iter().map(ending).collect()
 }
 
-/// The same with a line for each family of many, and where each agent is shown, if one is folded.
+/// Returns the same with a line for each family of many, and a hint for all agents if one is folded.
 #[must_use]
 pub(super) fn endings_in_short(run: &Run) -> (String, String) {
     if run.finished.len() <= MANY {
@@ -58,7 +58,7 @@ pub fn refused_tools(run: &Run) -> Option<String> {
     Some(printable_line(&format!("{line}{strict}")))
 }
 
-/// What it comes to, and how to go on.
+/// Returns the run's outcome, and the command to resume it.
 #[must_use]
 pub fn closing(run: &Run) -> String {
     printable_line(&closing_sentence(run))

@@ -1,4 +1,4 @@
-//! What a target means: a prompt file, a folder with START.md, or a run.
+//! The meaning of a target: a prompt file, a folder with START.md, or a run.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::runtime::{FIRST, Workflow};
 use crate::store::layout::RunsRoot;
 use crate::store::view;
 
-/// What to run.
+/// The target of `run`.
 #[derive(Debug)]
 pub enum RunTarget {
     /// A workflow, from its beginning.
@@ -18,7 +18,7 @@ pub enum RunTarget {
     Run(RunId),
 }
 
-/// Finds out what a target means.
+/// Finds the workflow or the run that a target names.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is nothing of that name, [`Error::Runtime`] if it is no prompt.
@@ -38,7 +38,7 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
     run.map(RunTarget::Run).ok_or_else(|| Error::Usage(nothing(target, root)))
 }
 
-/// Nothing has this name: perhaps something similar does.
+/// Returns the error text for an unknown name, with a similar one if there is any.
 fn nothing(target: &str, root: &RunsRoot) -> String {
     const COMMANDS: [&str; 21] = [
         "run",

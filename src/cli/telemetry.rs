@@ -1,4 +1,4 @@
-//! Sees whether telemetry is wanted, and prepares it: what cannot be exported never stops a run.
+//! Prepares telemetry if it is wanted. An error in it never stops a run.
 
 use uuid::Uuid;
 
@@ -10,7 +10,7 @@ use crate::store::journal::JournalReader;
 use crate::store::run_store::RunStore;
 use crate::store::{self, record};
 
-/// Who exports a run's telemetry, if `--otlp` or the environment asks for it.
+/// Returns the plug-in that exports a run's telemetry, if `--otlp` or the environment asks for it.
 pub(super) fn exporter(option: Option<&str>, prepared: &PreparedRun) -> Option<TelemetryPlugin> {
     let config = match TelemetryConfig::of(option, |name| std::env::var(name).ok()) {
         Ok(Some(config)) => config,
@@ -33,7 +33,7 @@ pub(super) fn exporter(option: Option<&str>, prepared: &PreparedRun) -> Option<T
         .map_or_else(|problem| refused(&problem), Some)
 }
 
-/// What the journal tells of the run so far.
+/// Reads the trace of the run so far from the journal.
 fn recalled(store: &RunStore) -> Result<RunTrace, store::Error> {
     let mut trace = RunTrace::default();
     JournalReader::open(&store.dir().journal())?.read_all(|_, line| {

@@ -1,8 +1,8 @@
-//! `raymond top`: what every agent of a run does, on a screen that stays calm with ten thousand.
+//! `raymond top`: the activity of every agent of a run, on a screen that stays calm with ten thousand.
 //!
-//! It reads the journal and the transcripts and nothing else, so it works beside a live run and on
-//! one that nobody holds. What is shown is made by pure functions (`agents`, `rows`, `text`); a
-//! key changes the screen's data (`keys`); only here and in `watch` is anything touched.
+//! It reads the journal and the transcripts and nothing else, so it works beside a live run and on one that is not
+//! locked. Pure functions make the content (`agents`, `rows`, `text`); a key changes the screen's data (`keys`);
+//! only this module and `watch` have side effects.
 
 mod agents;
 mod choose;
@@ -37,13 +37,13 @@ use crate::domain::tree::fold::TreeRow;
 use crate::runtime::place;
 use crate::store::layout::RunsRoot;
 
-/// How often it is looked whether something has changed.
+/// The interval between two checks for changes.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How often the screen is drawn again, because time itself is on it.
+/// The longest interval between two drawings, because times are on the screen.
 const REDRAW: Duration = Duration::from_secs(1);
 
-/// `raymond top`
+/// Runs `raymond top`.
 ///
 /// # Errors
 /// [`Error`] if there is no such run or no terminal.
@@ -81,8 +81,8 @@ pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
     came_to
 }
 
-/// Sees to it that the program ends when it is told to, or when its terminal is gone: reading keys from
-/// one that is may never come back.
+/// Ends the program when a signal asks for it, or when its terminal is gone: a read of keys from a terminal that
+/// is gone may never return.
 fn leave_when_told(told: Arc<AtomicBool>) {
     let _ = std::thread::Builder::new().name("leave".to_owned()).spawn(move || {
         while !told.load(Ordering::Relaxed) && stdin().is_terminal() {
@@ -102,14 +102,14 @@ struct TopApp {
     entries: Vec<AgentEntry>,
     rows: Vec<TreeRow>,
     messages: Vec<(TextTone, String)>,
-    /// When the rows were made, unless something has changed since.
+    /// The time at which the rows were made; `None` if something has changed since.
     made: Option<Instant>,
-    /// When they were drawn, unless something has changed since.
+    /// The time at which they were drawn; `None` if something has changed since.
     drawn: Option<Instant>,
 }
 
 impl TopApp {
-    /// Shows the run until someone has seen enough.
+    /// Shows the run until the user leaves.
     fn show(
         mut self,
         mut terminal: DefaultTerminal,
@@ -140,7 +140,7 @@ impl TopApp {
         Ok(CliExitCode::Interrupted)
     }
 
-    /// Takes note of a key, or of the terminal's new size.
+    /// Handles a key, or the terminal's new size.
     fn take(&mut self, event: &Event) -> Result<Option<KeyCommand>, Error> {
         self.drawn = None;
         let Some(key) = event.as_key_event().filter(|key| key.kind != KeyEventKind::Release) else {
@@ -173,8 +173,8 @@ impl TopApp {
         Ok(said.to_owned())
     }
 
-    /// Makes the rows anew where something has changed, or time may have changed something. What a row
-    /// says is made where it is drawn.
+    /// Makes the rows anew after a change, or once a second for the times in them. The text of a row is made when
+    /// it is drawn.
     fn make(&mut self) {
         if self.made.is_none_or(|made| made.elapsed() >= REDRAW) {
             let known = self.watch.known();

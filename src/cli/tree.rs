@@ -1,4 +1,4 @@
-//! `raymond tree`: the agents of a run, who forked whom, and what keeps each.
+//! `raymond tree`: the agents of a run, their parents and their wait reasons.
 
 use serde_json::{Value, json};
 
@@ -13,10 +13,10 @@ use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, look};
 
-/// How far a row is indented at most, in levels.
+/// The deepest indentation of a row, in levels.
 const INDENTED: usize = 30;
 
-/// `raymond tree`
+/// Runs `raymond tree`.
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read.

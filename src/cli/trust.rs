@@ -13,10 +13,10 @@ use crate::runtime::{Workflow, place, settings_of};
 use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder};
 use crate::store::user_state::UserState;
 
-/// `raymond trust`
+/// Runs `raymond trust`.
 ///
 /// # Errors
-/// [`Error`] if there is no such workflow, or what is trusted cannot be read or kept.
+/// [`Error`] if there is no such workflow, or the trust cannot be read or stored.
 pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
     let state = place::user_state()?;
     if !(args.list || args.show) {
@@ -51,7 +51,7 @@ pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
     Ok(CliExitCode::Success)
 }
 
-/// Returns what is known of the trust of a folder, as people read it.
+/// Returns the trust of a folder as text for people.
 fn standing(folder: &str, trust: &FolderTrust) -> String {
     match trust {
         FolderTrust::Trusted => format!("{folder} is trusted as it is"),

@@ -1,4 +1,4 @@
-//! Whose records are wanted: those of an agent, or with `.*` at the end those of its descendants too.
+//! The selection of records by agent: `main.2`, or `main.2.*` for its descendants too.
 
 use super::exit::Error;
 use crate::domain::event::Event;
@@ -14,7 +14,7 @@ pub struct AgentSelector {
 }
 
 impl AgentSelector {
-    /// Takes `main.2`, or `main.2.*`.
+    /// Parses `main.2` or `main.2.*`.
     ///
     /// # Errors
     /// [`InvalidName::Agent`] for anything else.
@@ -26,13 +26,13 @@ impl AgentSelector {
         Ok(Self { agent: AgentId::parse(agent)?, descendants })
     }
 
-    /// The agent itself.
+    /// Returns the agent itself.
     #[must_use]
     pub fn agent(&self) -> &AgentId {
         &self.agent
     }
 
-    /// Whether an event is one of theirs. What happens to the run as a whole is nobody's.
+    /// Returns whether an event belongs to a selected agent. Events of the whole run belong to none.
     #[must_use]
     pub fn is_about(&self, event: &Event) -> bool {
         event.agent().is_some_and(|agent| {
@@ -41,10 +41,10 @@ impl AgentSelector {
     }
 }
 
-/// Whether a run has, or had, an agent.
+/// Checks that a run has, or had, an agent.
 ///
 /// # Errors
-/// [`Error::NoSuchAgent`], with one that may have been meant.
+/// [`Error::NoSuchAgent`], with an agent of a similar id.
 pub fn must_exist(run: &Run, agent: &AgentId) -> Result<(), Error> {
     let ended = run.finished.iter().map(|ended| &ended.id);
     let all: Vec<&AgentId> = run.agents.keys().chain(ended).collect();

@@ -1,4 +1,4 @@
-//! `raymond workflow`: programs are defined, started, watched and listed.
+//! `raymond workflow`: defines, starts, watches and lists programs.
 
 mod list;
 mod watch;
@@ -20,7 +20,7 @@ use crate::language::source::WorkflowSource;
 use crate::runtime::{self, Workflow, place};
 use crate::store::dataspace::{Dataspace, DefinedProgram};
 
-/// `raymond workflow`
+/// Runs `raymond workflow`.
 ///
 /// # Errors
 /// [`Error`] of its commands.
@@ -91,7 +91,7 @@ fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
     }
 }
 
-/// The program in a file.
+/// Opens the program in a file.
 fn program_at(path: &Path) -> Result<Workflow, Error> {
     let workflow = Workflow::open(path)?;
     if workflow.entry.is_program() {
@@ -103,7 +103,7 @@ fn program_at(path: &Path) -> Result<Workflow, Error> {
     )))
 }
 
-/// Nothing is there by that name: perhaps something similar is.
+/// Returns the error text for an unknown program, with a similar name if there is any.
 fn unknown(space: &Dataspace, name: &str) -> String {
     let all = space.all_defined().unwrap_or_default();
     let names = all.defined.iter().map(|defined| defined.name.as_str());

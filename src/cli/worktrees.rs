@@ -1,4 +1,4 @@
-//! `raymond worktrees`: the git worktrees of a run's agents, and the removal of those that nobody needs.
+//! `raymond worktrees`: the git worktrees of a run's agents, and the removal of unused ones.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ use crate::world::outcome::InspectionOutcome;
 use crate::world::perform::WorkspaceExecutor;
 use crate::world::trees::{RemovedWorktree, WorktreeInspection};
 
-/// `raymond worktrees`
+/// Runs `raymond worktrees`.
 ///
 /// # Errors
 /// [`Error`] if the run or its repository cannot be read.
@@ -44,7 +44,7 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
     runtime.block_on(async { if args.prune { grove.prune().await } else { grove.list().await } })
 }
 
-/// What is said at the end of a run of which worktrees are left.
+/// Returns the note about left worktrees for the end of a run; `None` if there are none.
 #[must_use]
 pub fn left(root: &RunsRoot, run: &Run) -> Option<String> {
     let id = &run.workflow_id;
@@ -60,13 +60,13 @@ pub fn left(root: &RunsRoot, run: &Run) -> Option<String> {
 /// The worktrees of a run.
 struct RunWorktrees<'run> {
     world: WorkspaceExecutor,
-    /// The agents in whose worktrees nobody works any more.
+    /// The agents whose worktrees are unused.
     deserted: BTreeSet<&'run AgentId>,
     view: &'run RunView,
     args: &'run WorktreesArgs,
 }
 
-/// A worktree, and what became of it.
+/// A worktree, and the outcome of its removal.
 struct PrunedWorktree {
     mark: WorktreeRecord,
     outcome: Result<RemovedWorktree, KeepReason>,
@@ -234,7 +234,7 @@ impl RunWorktrees<'_> {
         })
     }
 
-    /// What became of a worktree, as a line.
+    /// Formats the outcome of a worktree's removal as a line.
     fn sentence(&self, one: &PrunedWorktree) -> String {
         let agent = &one.mark.agent;
         let place = below_here(&self.directory(agent));
@@ -266,13 +266,13 @@ fn done<T>(looked: InspectionOutcome<T>) -> Result<T, Error> {
     }
 }
 
-/// The name of a branch as git shows it.
+/// Returns a branch's name as git shows it.
 fn short(name: &str) -> &str {
     let local = name.strip_prefix("refs/heads/");
     local.or_else(|| name.strip_prefix("refs/remotes/")).unwrap_or(name)
 }
 
-/// A path as one would name it from here.
+/// Returns a path relative to the current directory, if it is below it.
 fn below_here(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here).unwrap_or(path).display().to_string()

@@ -1,21 +1,20 @@
-//! Who may run a turn now: families of agents take turns in front of a number of permits.
+//! Admission of turns: families of agents take turns in front of a limited number of permits.
 //!
-//! A family is the children of one parent. Within it whoever comes first is served first, and the
-//! families take turns, so an agent that forks a thousand workers does not keep another's three
-//! waiting. A live agent that waits here is only its id and its state.
+//! A family is the children of one parent. Within a family the order is first come, first served. The families
+//! alternate, so an agent that forks a thousand workers does not delay another one's three. A live agent that
+//! waits here is only its id and its state.
 //!
-//! The purse is asked as well, so that a turn the run cannot afford does not start. An agent whose own
-//! share is reserved by others stands aside, and keeps nobody waiting who has money; one whose share
-//! is spent is turned away. A turn that was
-//! begun before the run was taken up again has its permit reserved: it runs already, or is paid for,
-//! whatever the numbers say.
+//! The budget is checked as well, so that a turn the run cannot afford does not start. An agent whose own share is
+//! reserved by others is set aside and does not block agents that have money. An agent whose share is spent is
+//! turned away. A turn that began before the run was resumed has its permit reserved: it runs already or is paid
+//! for, so no limit stops it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::budget::{Budget, BudgetCheck, BudgetScope};
 use super::id::{AgentId, StateName};
 
-/// The permits of a run and those who wait for one.
+/// The permits of a run and the agents that wait for one.
 #[derive(Debug, Default)]
 pub struct AdmissionQueue {
     holders: HashMap<AgentId, StateName>,
@@ -30,16 +29,16 @@ pub struct AdmissionQueue {
     aside: HashMap<AgentId, VecDeque<(QueueTicket, AgentId)>>,
 }
 
-/// Someone whose turn may start.
+/// An agent whose turn may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmittedTurn {
-    /// Who.
+    /// The agent's id.
     pub agent: AgentId,
-    /// The turn was begun before the run was taken up again.
+    /// The turn began before the run was resumed.
     pub begun: bool,
 }
 
-/// Those who wait, by family; the family whose turn it is stands first.
+/// The waiting agents by family; the family that is served next stands first.
 #[derive(Debug, Default)]
 struct FairQueue {
     turns: VecDeque<String>,
@@ -56,12 +55,12 @@ impl FairQueue {
         members.push_back((ticket, agent));
     }
 
-    /// Who is next.
+    /// Returns the next agent, with its ticket.
     fn front(&self) -> Option<&(QueueTicket, AgentId)> {
         self.members.get(self.turns.front()?)?.front()
     }
 
-    /// Takes out who is next. If it is served, the turn passes to the next family.
+    /// Removes the next agent. If it is served, the turn passes to the next family.
     fn pop(&mut self, served: bool) -> Option<(QueueTicket, AgentId)> {
         let family = self.turns.front()?.clone();
         let members = self.members.get_mut(&family)?;
@@ -76,23 +75,23 @@ impl FairQueue {
     }
 }
 
-/// A place in the queue. Who leaves and comes again has a new one.
+/// A place in the queue. An agent that leaves and comes back gets a new one.
 type QueueTicket = u64;
 
 impl AdmissionQueue {
-    /// Gives a permit to an agent whose turn was begun before, for when it asks.
+    /// Reserves a permit for an agent whose turn had already begun, until the agent asks.
     pub fn reserve(&mut self, agent: AgentId, state: StateName) {
         self.holders.insert(agent.clone(), state);
         self.reserved.insert(agent);
     }
 
-    /// Whether an agent has a permit that it has not asked for yet.
+    /// Returns whether an agent has a permit that it has not asked for yet.
     #[must_use]
     pub fn is_reserved(&self, agent: &AgentId) -> bool {
         self.reserved.contains(agent)
     }
 
-    /// An agent asks to run a turn in a state. Asking again changes nothing.
+    /// Queues an agent for a turn in a state. Asking again changes nothing.
     pub fn ask(&mut self, agent: AgentId, state: StateName) {
         if self.reserved.remove(&agent) {
             self.ready.push(agent);
@@ -103,7 +102,7 @@ impl AdmissionQueue {
         }
     }
 
-    /// An agent's turn is over, or it does not want one any more.
+    /// Removes an agent whose turn is over, or that does not want one any more.
     pub fn release(&mut self, agent: &AgentId) {
         self.holders.remove(agent);
         self.bring_back(agent);
@@ -111,42 +110,42 @@ impl AdmissionQueue {
         self.queued.remove(agent);
     }
 
-    /// Takes back the permits that were given beforehand and have not been asked for.
+    /// Takes back the reserved permits that have not been asked for.
     pub fn drop_reserved(&mut self) {
         for agent in std::mem::take(&mut self.reserved) {
             self.holders.remove(&agent);
         }
     }
 
-    /// Lets nobody in from now on who has not a permit already.
+    /// Closes the queue: from now on no further agent gets a permit.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// How many permits are held.
+    /// Returns the number of permits that are held.
     #[must_use]
     pub fn running(&self) -> usize {
         self.holders.len()
     }
 
-    /// Those who hold one.
+    /// Returns the agents that hold a permit.
     pub fn holders(&self) -> impl Iterator<Item = &AgentId> {
         self.holders.keys()
     }
 
-    /// How many agents wait.
+    /// Returns the number of agents that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.queued.len()
     }
 
-    /// Whether nobody holds a permit or waits for one.
+    /// Returns whether no agent holds a permit or waits for one.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.holders.is_empty() && self.queued.is_empty()
     }
 
-    /// Those whose turn may start now, in their order, if so many `permits` may be held.
+    /// Returns the agents whose turn may start now, in order, if at most `permits` may be held.
     #[must_use]
     pub fn admit(&mut self, permits: usize, purse: &Budget<'_>) -> Vec<AdmittedTurn> {
         let begun = std::mem::take(&mut self.ready);
@@ -174,7 +173,7 @@ impl AdmissionQueue {
         admitted
     }
 
-    /// Gives a permit to who is next.
+    /// Gives a permit to the next agent.
     fn serve(&mut self) -> Option<AdmittedTurn> {
         let (_, agent) = self.queue.pop(true)?;
         let (_, state) = self.queued.remove(&agent)?;
@@ -183,7 +182,7 @@ impl AdmissionQueue {
         Some(AdmittedTurn { agent, begun: false })
     }
 
-    /// Who is next waits until a turn in that share is over.
+    /// Sets the next agent aside until a turn in the share of `owner` is over.
     fn set_aside(&mut self, owner: AgentId) {
         let Some(next) = self.queue.pop(true) else { return };
         let aside = self.aside.entry(owner).or_default();
@@ -193,8 +192,8 @@ impl AdmissionQueue {
         }
     }
 
-    /// Of those who stand aside, the first joins the queue again in each share an agent stands in. Each
-    /// one that leaves the queue brings the next, so that a turn costs the same however many wait.
+    /// Returns the first agent that was set aside to the queue, in each share `agent` belongs to. Each one that
+    /// leaves the queue brings the next, so a turn costs the same however many wait.
     fn bring_back(&mut self, agent: &AgentId) {
         if self.aside.is_empty() {
             return;
@@ -213,7 +212,7 @@ impl AdmissionQueue {
         }
     }
 
-    /// Who is next will never be able to pay.
+    /// Removes the next agent for good, because its budget is spent.
     fn turn_away(&mut self, whose: BudgetScope) {
         if let Some((_, agent)) = self.queue.pop(true) {
             self.queued.remove(&agent);
@@ -222,19 +221,18 @@ impl AdmissionQueue {
         }
     }
 
-    /// The agents whose turn cannot start because what they may spend is spent, and what it is that
-    /// is. They have left the queue.
+    /// Takes the agents that left the queue because a budget is spent, each with the budget it was.
     #[must_use]
     pub fn turned_away(&mut self) -> Vec<(AgentId, BudgetScope)> {
         std::mem::take(&mut self.turned_away)
     }
 
-    /// Agents are turned away as well when the run's budget is spent, instead of waiting for more.
+    /// Sets whether agents are also turned away when the run's budget is spent, instead of waiting for more.
     pub fn turn_away_without_budget(&mut self, yes: bool) {
         self.turns_away = yes;
     }
 
-    /// Whether agents wait, none runs, and it is the empty purse that keeps them.
+    /// Returns whether agents wait and none runs, only because the budget is spent.
     #[must_use]
     pub fn is_starved(&self, purse: &Budget<'_>) -> bool {
         !self.closed && self.holders.is_empty() && !self.queued.is_empty() && purse.is_empty()

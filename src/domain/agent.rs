@@ -1,4 +1,4 @@
-//! One live agent as data: where it is, what it has to return to, what its next turn needs.
+//! One live agent as data: its state, its pending returns, and the input of its next turn.
 //!
 //! An agent that waits costs only this; actors and processes come and go around it.
 
@@ -40,75 +40,75 @@ pub struct Agent {
     /// The number of the turn within the step, from 0.
     #[serde(default)]
     pub turn: u32,
-    /// How many reminders this step has taken.
+    /// The number of reminders this step has taken.
     #[serde(default)]
     pub reminders: u32,
     /// The reminder that the next turn sends instead of the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reminder: Option<String>,
-    /// What it asked for, while the state's evaluator looks at it.
+    /// The transition it asked for, while the state's evaluator checks it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Box<TransitionProposal>>,
-    /// What it remembers of the graph it is in.
+    /// The execution of the graph it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Box<GraphExecution>>,
-    /// The program it carries out.
+    /// The execution of the program it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramExecution>>,
-    /// The program it serves as one of its roles.
+    /// Its mailbox, if it is a role of a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serves: Option<Box<RoleMailbox>>,
-    /// What its next turn asks instead of the state's prompt.
+    /// The task its next turn sends instead of the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<PromptTask>>,
-    /// What it has asked a person, and waits for.
+    /// The question it has asked a person, while it waits for the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<AskedQuestion>>,
     /// The agents it has forked and not joined.
     #[serde(default, skip_serializing_if = "UnjoinedChildren::is_empty")]
     pub forks: UnjoinedChildren,
-    /// That it waits for them.
+    /// The join it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<Box<PendingJoin>>,
-    /// What came of those it waited for: `{{results}}` of its state.
+    /// The outcomes of the agents it joined: `{{results}}` of its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Arc<str>>,
-    /// Whose end it waits for.
+    /// The agent it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<AgentId>,
-    /// What it has waited for in a graph, and came.
+    /// The result of its last wait in a graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard: Option<Box<WaitResult>>,
-    /// Who holds its next turn back until `not_before`, and why, if a plug-in does.
+    /// The name of the plug-in that holds its next turn back until `not_before`, and the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
     /// Values for the placeholders of the current state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
-    /// How many agents it has forked.
+    /// The number of agents it has forked.
     #[serde(default)]
     pub children: u32,
-    /// How many turns it has had in each state.
+    /// The number of turns it has had in each state.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub visits: BTreeMap<StateName, u32>,
-    /// When it was restarted lately.
+    /// The times of its recent restarts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Timestamp>,
-    /// How often in a row its turns were throttled.
+    /// The number of turns in a row that were throttled.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub throttles: u32,
-    /// Why it waits for a person, if it does.
+    /// The reason it waits for a person, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<String>,
-    /// Before this time its next turn does not start.
+    /// The earliest time its next turn starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// When it entered its current state.
+    /// The time it entered its current state.
     pub since: Timestamp,
-    /// What its turns have cost.
+    /// The cost of its turns.
     #[serde(default)]
     pub cost_usd: Usd,
-    /// What it began with.
+    /// The spec it was created from.
     pub birth: Box<AgentSpec>,
 }
 
@@ -118,7 +118,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Agent {
-    /// An agent at its birth.
+    /// Creates an agent from its spec.
     #[must_use]
     pub fn born(id: AgentId, mut birth: AgentSpec, session: SessionId, since: Timestamp) -> Self {
         if birth.terms.worktree {
@@ -158,20 +158,20 @@ impl Agent {
         }
     }
 
-    /// The identity of the turn that is due.
+    /// Returns the identity of the turn that is due.
     #[must_use]
     pub fn turn_id(&self) -> TurnId {
         TurnId { agent: self.id.clone(), step: self.step, turn: self.turn }
     }
 
-    /// The sessions it can still go on with: its own, and those its pending returns lead to.
+    /// Returns the sessions it can still resume: its own, and those of its pending returns.
     pub fn sessions(&self) -> impl Iterator<Item = &SessionId> {
         let evaluator = self.proposal.iter().map(|proposal| &proposal.session.id);
         let returns = self.stack.iter().map(|frame| &frame.session);
         std::iter::once(&self.session.id).chain(evaluator).chain(returns)
     }
 
-    /// The prompt its next turn is about: its state's, its evaluator's, or that of a node.
+    /// Returns the prompt of its next turn: its state's, its evaluator's, or that of a node.
     #[must_use]
     pub fn prompt(&self) -> &StateName {
         let task = self.task.as_ref().map(|task| &task.name);
@@ -179,13 +179,13 @@ impl Agent {
         evaluator.or(task).unwrap_or(&self.current_state)
     }
 
-    /// The session its next turn runs in: its own, or the evaluator's.
+    /// Returns the session its next turn runs in: its own, or the evaluator's.
     #[must_use]
     pub fn turn_session(&self) -> &Session {
         self.proposal.as_ref().map_or(&self.session, |proposal| &proposal.session)
     }
 
-    /// Where it is, for people: its state, and in a graph the node, in a program the state or the role.
+    /// Returns its place, for people: its state; in a graph the node; in a program the state or the role.
     #[must_use]
     pub fn place(&self) -> StateName {
         let node = self.graph.as_ref().map(|memory| &*memory.state.current_node);
@@ -198,32 +198,32 @@ impl Agent {
         place.unwrap_or_else(|| self.current_state.clone())
     }
 
-    /// Whether a graph is walked next, for which nobody is asked.
+    /// Returns whether its next step advances a graph, which takes no turn.
     #[must_use]
     pub fn walks(&self) -> bool {
         self.current_state.is_graph() && self.task.is_none() && !self.waits()
     }
 
-    /// Whether its program has something done for it.
+    /// Returns whether an activity of its program is running.
     #[must_use]
     pub fn has_errand(&self) -> bool {
         self.program.as_ref().is_some_and(|instance| instance.stand.errand.is_some())
     }
 
-    /// Whether it has forked agents that its state may wait for.
+    /// Returns whether it has forked agents that its state may wait for.
     #[must_use]
     pub fn may_join(&self) -> bool {
         !self.forks.is_empty() && self.results.is_none()
     }
 
-    /// Whether it carries out a program.
+    /// Returns whether it runs a program.
     #[must_use]
     pub fn conducts(&self) -> bool {
         self.current_state.is_program() && self.serves.is_none()
     }
 
-    /// Whether it waits: for an answer, for other agents, for what its program waits for, or for something to
-    /// be asked.
+    /// Returns whether it waits: for an answer, for other agents, for its program's condition, or, as a role,
+    /// for a request.
     #[must_use]
     pub fn waits(&self) -> bool {
         let instance = self.program.as_ref();
@@ -234,26 +234,26 @@ impl Agent {
             || self.serves.as_ref().is_some_and(|service| service.current.is_none())
     }
 
-    /// Whether its first turn is still due.
+    /// Returns whether its first turn is still due.
     #[must_use]
     pub fn is_new(&self) -> bool {
         (self.step, self.turn) == (1, 0)
     }
 
-    /// How many turns it has had with that prompt.
+    /// Returns the number of turns it has had with its current prompt.
     #[must_use]
     pub fn visit(&self) -> u32 {
         self.visits.get(self.prompt()).copied().unwrap_or(0)
     }
 
-    /// Its last turn has this message; an evaluator's is not of its own session.
+    /// Notes the last message of its turn. An evaluator's message is not of the agent's own session.
     pub(super) fn heard(&mut self, message: Option<MessageId>) {
         if self.proposal.is_none() {
             self.session = self.session.after_turn(message);
         }
     }
 
-    /// Its turn is run again, in a session that begins where the turn did.
+    /// Prepares a retry of its turn, in a session that begins where the turn did.
     pub(super) fn again(&mut self, session: SessionId) {
         match &mut self.proposal {
             Some(proposal) => proposal.session = proposal.session.again(session),
@@ -278,7 +278,7 @@ impl Agent {
         self.next_step(at);
     }
 
-    /// Begins a new step where it is.
+    /// Begins a new step in the same state.
     pub(super) fn next_step(&mut self, at: Timestamp) {
         self.step = self.step.saturating_add(1);
         self.turn = 0;
@@ -296,7 +296,7 @@ impl Agent {
         self.since = at;
     }
 
-    /// Begins again where it was born, as a restart that happened at `at`.
+    /// Restarts at its first state, and counts that as a restart at `at`.
     pub(super) fn begin_again(&mut self, session: SessionId, not_before: Timestamp, at: Timestamp) {
         let AgentSpec { state, variables, .. } = (*self.birth).clone();
         self.enter(state, Session::fresh(session), variables, at);
@@ -306,12 +306,12 @@ impl Agent {
         self.restarts.push(at);
     }
 
-    /// Forgets the restarts that lie further back than the period in which they count.
+    /// Forgets the restarts that are older than the period in which they count.
     pub(super) fn forget_restarts(&mut self, period_ms: u64, at: Timestamp) {
         self.restarts.retain(|&restart| at.since(restart) < period_ms);
     }
 
-    /// Counts a turn that has ended, and what it cost.
+    /// Counts a turn that has ended, and its cost.
     pub(super) fn count_turn(&mut self, cost: Usd) {
         let visits = self.visits.entry(self.prompt().clone()).or_default();
         *visits = visits.saturating_add(1);

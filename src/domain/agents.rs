@@ -1,8 +1,8 @@
 //! The live agents of a run, found by id at a cost that does not grow with their number.
 //!
-//! Every step looks its agent up several times. In a tree of ten thousand ids each look touches a
-//! dozen of them, scattered over memory; here it touches one. Order is made where someone asks for
-//! it: for the state file, for a run that goes on.
+//! Every step looks its agent up several times. In a tree of ten thousand ids each lookup touches a dozen of them,
+//! scattered over memory; here it touches one. The order is computed only where it is needed: for the state file,
+//! and for a run that resumes.
 
 use std::collections::HashMap;
 use std::ops::Index;
@@ -17,36 +17,36 @@ use super::id::AgentId;
 pub struct LiveAgents(HashMap<AgentId, Box<Agent>>);
 
 impl LiveAgents {
-    /// The agent of that id.
+    /// Returns the agent with this id.
     #[must_use]
     pub fn get(&self, id: &AgentId) -> Option<&Agent> {
         self.0.get(id).map(Box::as_ref)
     }
 
-    /// The same, to be changed.
+    /// Returns the agent with this id, to be changed.
     pub(super) fn get_mut(&mut self, id: &AgentId) -> Option<&mut Agent> {
         self.0.get_mut(id).map(Box::as_mut)
     }
 
-    /// Whether there is one.
+    /// Returns whether an agent with this id lives.
     #[must_use]
     pub fn contains_key(&self, id: &AgentId) -> bool {
         self.0.contains_key(id)
     }
 
-    /// How many there are.
+    /// Returns the number of live agents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether no agent lives.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, by id.
+    /// Returns all agents, sorted by id.
     #[must_use]
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Agent> {
         let mut agents: Vec<&Agent> = self.0.values().map(Box::as_ref).collect();
@@ -54,39 +54,39 @@ impl LiveAgents {
         agents.into_iter()
     }
 
-    /// All of their ids, in order.
+    /// Returns all ids, sorted.
     #[must_use]
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &AgentId> {
         self.values().map(|agent| &agent.id)
     }
 
-    /// All of them in no order, which costs less.
+    /// Returns all agents in no order, which costs less.
     #[must_use]
     pub fn unordered(&self) -> impl ExactSizeIterator<Item = &Agent> {
         self.0.values().map(Box::as_ref)
     }
 
-    /// Whether something holds for all of them.
+    /// Returns whether a condition holds for all agents.
     pub(super) fn all(&self, holds: impl Fn(&Agent) -> bool) -> bool {
         self.0.values().all(|agent| holds(agent))
     }
 
-    /// All of them in no order, to be changed.
+    /// Returns all agents in no order, to be changed.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Agent> {
         self.0.values_mut().map(Box::as_mut)
     }
 
-    /// One more.
+    /// Adds an agent.
     pub(super) fn insert(&mut self, agent: Agent) {
         self.0.insert(agent.id.clone(), Box::new(agent));
     }
 
-    /// Takes one out.
+    /// Removes an agent.
     pub(super) fn remove(&mut self, id: &AgentId) -> Option<Agent> {
         self.0.remove(id).map(|agent| *agent)
     }
 
-    /// Takes all out, by id.
+    /// Removes all agents and returns them, sorted by id.
     pub(super) fn drain(&mut self) -> Vec<Agent> {
         let mut agents: Vec<Agent> = self.0.drain().map(|(_, agent)| *agent).collect();
         agents.sort_unstable_by(|a, b| a.id.cmp(&b.id));

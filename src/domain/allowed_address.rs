@@ -1,4 +1,4 @@
-//! Addresses that the person who starts a run lets its graphs fetch from, though they are not public.
+//! Non-public addresses that the graphs of a run may fetch from, as its user allows.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::special_address::is_within;
 
-/// An address, a network or a host, perhaps with a port: `127.0.0.1`, `10.0.0.0/8`, `[::1]:8080`, `localhost:3000`.
+/// An address, network or host, perhaps with a port: `127.0.0.1`, `10.0.0.0/8`, `[::1]:8080`, `localhost:3000`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -21,15 +21,14 @@ pub struct AllowedAddress {
 /// An allowed destination, without the port.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum AddressTarget {
-    /// The addresses that begin with so many bits of this one.
+    /// The addresses that share the given number of leading bits with this one.
     Network(IpAddr, u8),
-    /// The addresses that a name leads to.
+    /// The addresses that a name resolves to.
     Host(String),
 }
 
 impl AllowedAddress {
-    /// Returns whether an address is allowed that is connected to at a port; `None` stands for a port that is not
-    /// known.
+    /// Returns whether a connection to an address at a port is allowed; `None` stands for an unknown port.
     #[must_use]
     pub fn covers(&self, address: IpAddr, port: Option<u16>) -> bool {
         let AddressTarget::Network(network, length) = &self.target else { return false };
@@ -52,14 +51,14 @@ impl AllowedAddress {
         matches!(&self.target, AddressTarget::Host(name) if name.eq_ignore_ascii_case(bare(host)))
     }
 
-    /// Returns whether it holds at a port.
+    /// Returns whether it applies to a port.
     #[must_use]
     pub fn is_for_port(&self, port: Option<u16>) -> bool {
         self.port.is_none() || self.port == port
     }
 }
 
-/// A name without the dot that may end it.
+/// Returns a name without the dot that may end it.
 fn bare(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }

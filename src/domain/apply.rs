@@ -1,7 +1,7 @@
-//! The reducer: what an event does to a run, and what is owed then.
+//! The reducer: the changes an event makes to a run, and the effects that are due then.
 //!
-//! Live and replay share this one path. It checks first and changes after, so a refused event
-//! leaves the run as it was, and whatever it is given it never panics.
+//! Live runs and replay share this one path. It checks first and changes after, so a refused event leaves the run
+//! as it was. It never panics, whatever the event.
 
 mod ends;
 mod forks;
@@ -38,7 +38,7 @@ use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::TurnId;
 
-/// Why an event cannot happen to this run.
+/// The reason an event cannot happen to a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// The record is not the one that follows.
@@ -46,7 +46,7 @@ pub enum ApplyError {
     OutOfOrder {
         /// The last record of the run.
         last: u64,
-        /// The one that was offered.
+        /// The record that was offered.
         found: u64,
     },
     /// The first record has to start the run, and no other may.
@@ -60,15 +60,15 @@ pub enum ApplyError {
     /// There is no such live agent.
     #[error("there is no live agent {0}")]
     NoAgent(AgentId),
-    /// The agent has gone on since: a late or repeated answer changes nothing.
+    /// The agent has moved on since: a late or repeated answer changes nothing.
     #[error("{offered} is not the turn that is due: {due} is")]
     Stale {
-        /// What the event is about.
+        /// The turn the event is about.
         offered: TurnId,
-        /// What the agent is at.
+        /// The turn that is due.
         due: TurnId,
     },
-    /// The event is about a graph, and the agent is in none, or it does not fit what it remembers.
+    /// The event is about a graph, but the agent is in none, or the event does not fit its graph execution.
     #[error("the event does not fit the agent: {0}")]
     Graph(String),
     /// The event is about a program, and does not fit the agent.
@@ -77,10 +77,10 @@ pub enum ApplyError {
     /// The event is about a join, and does not fit the agent.
     #[error("the event does not fit the agent: {0}")]
     Join(String),
-    /// Nobody waits for this answer.
+    /// No question waits for this answer.
     #[error("{0} waits for no answer")]
     NotAsked(AgentId),
-    /// The transition opens a session, and the event does not say which.
+    /// The transition opens a session, but the event does not name one.
     #[error("the event names no session for a transition that opens one")]
     NoSession,
 }
@@ -138,7 +138,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
     Ok((run, effects))
 }
 
-/// Lets one more record happen to a run.
+/// Applies one more record to a run.
 ///
 /// # Errors
 /// [`ApplyError`] if it cannot happen now; the run is then as it was.
@@ -182,7 +182,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
     Ok(effects)
 }
 
-/// The agent whose turn this is, if it is still due.
+/// Returns the agent of a turn, if that turn is still due.
 fn due<'run>(run: &'run mut Run, turn: &TurnId) -> Result<&'run mut Agent, ApplyError> {
     let agent =
         run.agents.get_mut(&turn.agent).ok_or_else(|| ApplyError::NoAgent(turn.agent.clone()))?;
@@ -252,7 +252,7 @@ fn step_finished(
     Ok(released)
 }
 
-/// What became of an agent that took a transition.
+/// The outcome of a transition for its agent.
 enum TransitionEffect {
     GoesOn,
     Asked,
@@ -261,7 +261,7 @@ enum TransitionEffect {
     Ended { payload: String, structured: bool },
 }
 
-/// Moves an agent along; `opened` is the new session's id where the transition opens one.
+/// Applies a transition to an agent; `opened` is the id of the new session, if the transition opens one.
 fn take(
     agent: &mut Agent,
     event: &StepFinished,

@@ -1,14 +1,12 @@
-//! Whether a run may afford one more turn.
+//! The budget check: a run starts a turn only if it can afford it.
 //!
-//! A budget is a tree: the run has one, and an agent may have a share, which is for it and for all it
-//! forks. A share is a limit, not a sum put aside: what one agent leaves, its siblings may use. Each
-//! turn reserves before it starts, in the run's budget and in every share it stands in, and what it
-//! cost takes the reservation's place when it is over.
+//! A budget is a tree: the run has one, and an agent may have a share, which is for it and for all it forks. A
+//! share is a limit, not a sum set aside: money one agent leaves, its siblings may use. Each turn reserves before
+//! it starts, in the run's budget and in every share it belongs to. At its end its cost replaces the reservation.
 //!
-//! What a turn will cost is not known before it ends. So it reserves the most that any turn in its
-//! state has cost so far, and of the turns in states that have not cost anything known yet only one
-//! runs at a time. A hundred workers then overshoot a budget by about one turn, not by a hundred. A
-//! turn that would have to go alone may use what is left.
+//! The cost of a turn is not known before it ends, so it reserves the maximum that any turn in its state has cost
+//! so far. Of the turns in states without a known cost, only one runs at a time. A hundred workers then overshoot
+//! a budget by about one turn, not by a hundred. A turn that would run alone may use all that is left.
 
 use std::collections::BTreeMap;
 
@@ -17,46 +15,46 @@ use serde::{Deserialize, Serialize};
 use super::id::{AgentId, StateName};
 use super::money::Usd;
 
-/// What an agent and all it forks may spend.
+/// The limit and the spending of an agent and all it forks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetShare {
-    /// In all.
+    /// The limit of the share.
     pub limit_usd: Usd,
-    /// What they have spent of it.
+    /// The amount spent of it.
     pub spent_usd: Usd,
-    /// How many of them live.
+    /// The number of live agents in it.
     pub live: u32,
 }
 
-/// What a run has spent and may spend.
+/// The limit and the spending of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget<'run> {
-    /// What has been spent.
+    /// The amount spent.
     pub spent: Usd,
-    /// What may be spent; nothing limits it if absent.
+    /// The limit; `None` for unlimited.
     pub limit: Option<Usd>,
-    /// The most that one turn has cost, by the state it ran in.
+    /// The maximum cost of one turn, by the state it ran in.
     pub known: &'run BTreeMap<StateName, Usd>,
     /// The shares of its agents.
     pub shares: &'run BTreeMap<AgentId, BudgetShare>,
 }
 
-/// A turn that runs, or is to run: whose it is, and the state it is in.
+/// A turn that runs, or is to run: its agent and its state.
 pub type RunningTurn<'turn> = (&'turn AgentId, &'turn StateName);
 
-/// Whether there is money for a turn.
+/// The result of a budget check for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum BudgetCheck {
-    /// There is.
+    /// There is money for the turn.
     Enough,
-    /// What is left is reserved by turns that run.
+    /// The remaining money is reserved by running turns.
     Reserved(BudgetScope),
-    /// Nothing is left.
+    /// The budget is spent.
     Spent(BudgetScope),
 }
 
-/// Which of the limits it is about.
+/// The limit that a check is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetScope {
     /// The run's budget.
@@ -66,7 +64,7 @@ pub enum BudgetScope {
 }
 
 impl Budget<'_> {
-    /// Whether one more turn may start beside those that run.
+    /// Checks whether one more turn may start beside the running ones.
     pub fn means<'turn>(
         &self,
         (agent, state): RunningTurn<'_>,
@@ -93,7 +91,7 @@ impl Budget<'_> {
         BudgetCheck::Enough
     }
 
-    /// Whether a turn and those that run fit into what is left.
+    /// Returns whether a turn and the running ones fit into `left`.
     fn fits<'turn>(
         &self,
         left: Usd,
@@ -112,22 +110,22 @@ impl Budget<'_> {
         reserved <= left
     }
 
-    /// The shares that a turn of an agent counts to, its own first.
+    /// Returns the shares that a turn of an agent counts to, its own first.
     fn shares_of(&self, agent: &AgentId) -> impl Iterator<Item = (&AgentId, &BudgetShare)> {
         let lineage = (!self.shares.is_empty()).then(|| agent.lineage());
         lineage.into_iter().flatten().filter_map(|id| self.shares.get_key_value(id))
     }
 
-    /// What a turn in a state is expected to cost at the most.
+    /// Returns the estimated maximum cost of a turn in a state.
     #[must_use]
     pub fn reckon(&self, state: &StateName) -> Usd {
         let known = self.known.get(state).or_else(|| self.known.values().max());
         known.copied().unwrap_or_default()
     }
 
-    /// What a process that is started for a turn may spend at the most, over all its turns: twice what is
-    /// left, and once more what such a turn takes if that is more. An answer that is cut off is lost,
-    /// so none is that costs no more than all there was; one that runs away ends there.
+    /// Returns the spending limit of a new process: twice the remaining budget, or the remaining budget plus the
+    /// estimate of one turn if that is larger. The slack keeps normal answers from being cut off, and still stops
+    /// a runaway.
     #[must_use]
     pub fn most(&self, agent: &AgentId, state: &StateName) -> Option<Usd> {
         let run = self.limit.map(|limit| limit.saturating_sub(self.spent));
@@ -137,7 +135,7 @@ impl Budget<'_> {
         Some(left.saturating_add(left.max(self.reckon(state))))
     }
 
-    /// Whether nothing may start any more, however few are running.
+    /// Returns whether the run's budget is spent, so that no turn may start.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.limit.is_some_and(|limit| self.spent >= limit)
@@ -158,7 +156,7 @@ mod tests {
 
     static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
 
-    /// Whether a turn in W.md may start beside so many others there, and the given further ones.
+    /// Returns whether a turn in W.md may start beside `beside` others there, and the given further ones.
     fn affords(
         spent: f64,
         limit: f64,

@@ -1,19 +1,19 @@
-//! How many Claude Code processes a machine carries: by its cores and its free memory.
+//! The number of Claude Code processes a machine carries: by its cores and its free memory.
 //!
-//! The rule is measured. A process takes 150 to 215 MB, or 300 MB at its peak, and 0.8 to 1.3 seconds
-//! of processor time to start and take its first turn (1.3 when many start at once); a further turn
-//! takes 0.03, and waiting for the model next to nothing. With turns of twenty seconds and more,
-//! which is short for an agent at work, eight processes that each begin anew keep half a core busy.
-//! So: eight for each core, but no more than fit into the memory, at 300 MB each, beside a reserve
-//! that is left to everything else; and before each start there must be room in what is free by then.
+//! The rule is measured. A process takes 150 to 215 MB, or 300 MB at its peak. It takes 0.8 to 1.3 seconds of
+//! processor time to start and run its first turn (1.3 when many start at once), 0.03 for a further turn, and next
+//! to nothing while it waits for the model. With turns of twenty seconds and more, which is short for an agent,
+//! eight processes that each begin anew keep half a core busy. The limit is therefore eight per core, but no more
+//! than fit into the memory at 300 MB each, beside a reserve. Before each start the free memory must have room for
+//! one more.
 
-/// The memory one process is reckoned at, in bytes.
+/// The memory estimate of one process, in bytes.
 pub const PROCESS: u64 = 300 * MIB;
 
-/// How many processes a core is reckoned to carry.
+/// The number of processes per core.
 pub const PER_CORE: usize = 8;
 
-/// The most that is kept free, in bytes.
+/// The maximum reserve, in bytes.
 const LARGEST_RESERVE: u64 = 1024 * MIB;
 
 const MIB: u64 = 1024 * 1024;
@@ -23,27 +23,26 @@ const MIB: u64 = 1024 * 1024;
 pub struct HostMemory {
     /// All of it.
     pub total: u64,
-    /// What can still be had without swapping.
+    /// The memory available without swapping.
     pub available: u64,
 }
 
 impl HostMemory {
-    /// What is left to everything else: a tenth, at the most a gibibyte.
+    /// Returns the reserve for everything else: a tenth, at most a gibibyte.
     fn reserve(self) -> u64 {
         (self.total / 10).min(LARGEST_RESERVE)
     }
 
-    /// How many more processes fit into it beside the reserve.
+    /// Returns the number of further processes that fit into it beside the reserve.
     #[must_use]
     pub fn room(self) -> usize {
         processes_in(self.available.saturating_sub(self.reserve()))
     }
 }
 
-/// How many processes may live at the same time; at least one. Memory that is not known does not count.
+/// Returns the number of processes that may live at the same time; at least one. Unknown memory is ignored.
 ///
-/// It is the whole memory that counts here: how much of it is free changes, and is looked at before
-/// each start.
+/// The whole memory counts here: the free part changes, and is checked before each start.
 #[must_use]
 pub fn processes(cores: usize, memory: Option<HostMemory>) -> usize {
     let by_cores = cores.max(1).saturating_mul(PER_CORE);

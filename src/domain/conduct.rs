@@ -1,62 +1,62 @@
-//! What carrying on with a program came to, before it is recorded.
+//! The result of advancing a program, before it is recorded.
 
 use std::collections::BTreeMap;
 
 use super::id::Folder;
 use super::instance::{ProgramPosition, RequestBody};
 
-/// What carrying on came to.
+/// The result of advancing a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramAdvance {
-    /// What it did, in order.
+    /// Its commands, in order.
     pub deeds: Vec<ProgramCommand>,
-    /// What it took by a name.
+    /// The values it bound to names.
     pub bound: BTreeMap<String, String>,
     /// The commits that work is compared with from now on.
     pub bases: Option<BTreeMap<String, Option<String>>>,
-    /// How far it has come.
+    /// The position it has reached.
     pub stand: ProgramPosition,
-    /// What comes next.
+    /// The next thing it does.
     pub then: ProgramNext,
 }
 
-/// Something an instance did.
+/// A command of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramCommand {
-    /// It asked a role something.
+    /// A request to a role.
     Request {
         /// The role.
         role: String,
         /// The handle of the role's session.
         handle: String,
-        /// The directory it works in.
+        /// The directory the role works in.
         cwd: Option<Folder>,
         /// The request's name.
         name: String,
-        /// What is asked.
+        /// The body of the request.
         work: RequestBody,
     },
-    /// It said something for people.
+    /// A log line for people.
     Log {
-        /// What.
+        /// The text of the line.
         text: String,
-        /// Whether someone should look at it.
+        /// The line is a warning.
         warning: bool,
     },
 }
 
-/// What comes after that.
+/// The next thing a program does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramNext {
-    /// It waits: for what, is in its stand.
+    /// It waits; the position holds the condition.
     Wait,
-    /// Something is done for it: what, is in its stand.
+    /// An activity runs for it; the position holds it.
     Errand,
-    /// It has come to its end.
+    /// It ends.
     End {
-        /// What it gives back.
+        /// The result.
         payload: String,
-        /// Why, if it has failed.
+        /// The error, if it has failed.
         error: Option<String>,
     },
 }

@@ -1,10 +1,9 @@
-//! What plug-ins are asked before something happens, and what they may answer.
+//! Consultations: questions to plug-ins before something happens, and their possible verdicts.
 //!
-//! A plug-in is asked twice in a step: whether a turn may start, and whether the transition that a
-//! turn asked for is taken. Its verdict is part of the event it leads to, so a replay needs no
-//! plug-in. To proceed is the rule and leaves no trace. Where several plug-ins differ, the strictest
-//! counts: to stop before to override before to hold; of several that hold, the one that does so
-//! the longest; else the one that was plugged in first.
+//! A plug-in is asked twice in a step: before a turn starts, and before the transition that a turn asked for is
+//! taken. Its verdict is part of the event it leads to, so a replay needs no plug-in. To proceed is the rule and
+//! leaves no trace. If several plug-ins differ, the strictest counts: stop before override before hold. Of several
+//! holds, the longest counts. Otherwise the plug-in that was registered first wins.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,11 +15,11 @@ use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::TurnId;
 
-/// A turn that is held is held for so long at the least, in milliseconds: a plug-in that holds it
-/// again and again cannot flood the journal.
+/// The minimum time a turn is held, in milliseconds: a plug-in that holds it again and again cannot flood the
+/// journal.
 pub const SHORTEST_HOLD_MS: u64 = 1000;
 
-/// What a plug-in is asked.
+/// A question to a plug-in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Consultation {
@@ -33,15 +32,15 @@ pub enum Consultation {
 /// A turn that is about to start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnStartQuery {
-    /// Which one.
+    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
-    /// The state whose prompt, or whose evaluator's, is asked.
+    /// The state whose prompt, or whose evaluator's prompt, is asked.
     pub state: StateName,
     /// The model, or the one Claude Code would take by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
-    /// What the agent and the run have spent.
+    /// The spending of the agent and the run.
     #[serde(flatten)]
     pub spent: SpendingTotals,
 }
@@ -54,29 +53,29 @@ pub struct TransitionQuery {
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
-    /// What it asks for.
+    /// The transition it asks for.
     pub transition: Transition,
-    /// What the turn cost.
+    /// The cost of the turn.
     pub cost_usd: Usd,
-    /// What the agent and the run had spent when the turn was given out, without this turn.
+    /// The spending of the agent and the run when the turn was dispatched, without this turn.
     #[serde(flatten)]
     pub spent: SpendingTotals,
 }
 
-/// What has been spent.
+/// The totals of spending.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpendingTotals {
     /// By the agent.
     pub agent_cost_usd: Usd,
     /// By the whole run.
     pub total_cost_usd: Usd,
-    /// What the whole run may spend.
+    /// The budget of the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
 }
 
 impl Consultation {
-    /// The turn it is about.
+    /// Returns the turn it is about.
     #[must_use]
     pub fn turn(&self) -> &TurnId {
         match self {
@@ -86,47 +85,47 @@ impl Consultation {
     }
 }
 
-/// What a plug-in answers.
+/// A plug-in's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum ConsultVerdict {
     /// Go ahead.
     Proceed,
-    /// The agent's next turn starts at this time at the earliest; then it is asked again.
+    /// The agent's next turn starts at this time at the earliest; then the plug-in is asked again.
     Hold {
-        /// When.
+        /// The earliest start.
         until: Timestamp,
-        /// Why, for people.
+        /// The reason, for people.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
-    /// The agent takes this transition instead: of the turn, or of the transition it asked for. It
-    /// is not bound to the state's policy, but the files it names have to be there.
+    /// The agent takes this transition instead of the turn, or instead of the transition it asked for. The state's
+    /// policy does not apply to it, but the files it names must exist.
     Override {
-        /// Which one.
+        /// The transition.
         transition: Transition,
-        /// Why, for people.
+        /// The reason, for people.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
-    /// The agent, or the whole run, does not go on.
+    /// The agent, or the whole run, stops.
     Stop {
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
-        /// Which of the two.
+        /// The agent or the run.
         #[serde(default)]
         scope: StopScope,
     },
 }
 
-/// What is stopped.
+/// The scope of a stop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StopScope {
-    /// The agent ends with an error; the others go on.
+    /// The agent ends with an error; the others continue.
     #[default]
     Agent,
-    /// The run pauses, and can go on.
+    /// The run pauses, and can resume.
     Run,
 }
 
@@ -135,11 +134,11 @@ pub enum StopScope {
 pub struct PluginVerdict {
     /// Its name.
     pub by: String,
-    /// What it says.
+    /// The plug-in's verdict.
     pub verdict: ConsultVerdict,
 }
 
-/// The opinion that counts; none, if all say to proceed.
+/// Returns the verdict that counts; `None` if all say to proceed.
 #[must_use]
 pub fn strictest(opinions: Vec<PluginVerdict>) -> Option<PluginVerdict> {
     let weight = |opinion: &PluginVerdict| match opinion.verdict {

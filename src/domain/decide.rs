@@ -1,7 +1,7 @@
-//! From what a turn came to, to the events that are recorded.
+//! Decisions: from the result of a turn to the events that are recorded.
 //!
-//! The agent reports, this decides, the supervisor appends. What must be chosen at random or read
-//! from a clock comes in as [`NondeterministicInputs`], so the decision itself can be replayed in a test.
+//! The agent reports, this module decides, the supervisor appends. Random choices and clock readings come in as
+//! [`NondeterministicInputs`], so the decision itself can be replayed in a test.
 
 mod advice;
 mod failure;
@@ -37,41 +37,41 @@ use super::turn::{FailureCause, TurnFailure, TurnId};
 use super::usage::UsageByModel;
 use super::walk::GraphAdvance;
 
-/// What an agent tells the supervisor at the end of a turn.
+/// The report of an agent to the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnReport {
     /// The turn that ended.
     pub turn: TurnId,
-    /// What it cost.
+    /// The cost of the turn.
     pub cost: Usd,
-    /// What it took of each model for that.
+    /// The usage of each model for that cost.
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     pub refused_tools: ToolRefusals,
-    /// How long it took, in milliseconds.
+    /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,
     /// Its last message.
     pub message: Option<MessageId>,
-    /// What came of it.
+    /// The result of the turn.
     pub judgement: TurnJudgement,
-    /// Under which terms the agent lives that a plain fork gives birth to.
+    /// The settings of the child of a plain fork.
     pub child: AgentTerms,
-    /// Who is born of any other fork.
+    /// The children of any other fork.
     pub births: Vec<ForkGroup>,
-    /// How long the first of them starts ahead of the others, if the state says so.
+    /// The head start of the first of them, in milliseconds, if the state sets one.
     pub stagger_ms: Option<u64>,
-    /// What the state allows, of which the agent is reminded if the fork cannot be.
+    /// The policy of the state; the reminder quotes it if the fork is impossible.
     pub allowed: TransitionPolicy,
-    /// What plug-ins say to it.
+    /// The verdicts of plug-ins.
     pub opinions: Vec<PluginVerdict>,
 }
 
-/// What came of a turn.
+/// The result of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnJudgement {
     /// A transition that the state allows.
     Accepted(AcceptedTransition),
-    /// The same, and the state's evaluator is to look at it first.
+    /// A transition that the state's evaluator checks first.
     Proposed {
         /// The transition.
         accepted: AcceptedTransition,
@@ -80,25 +80,25 @@ pub enum TurnJudgement {
         /// The evaluator's prompt.
         evaluator: StateName,
     },
-    /// The state waits first for agents that were forked.
+    /// The state first waits for agents that were forked.
     Arrived(Box<Join>),
-    /// It did not start: plug-ins had something against it.
+    /// The turn did not start: plug-ins objected.
     NotStarted,
     /// A reply that breaks the protocol.
     Violated {
-        /// What is wrong with it.
+        /// The violation.
         violation: String,
-        /// How the agent can be asked to repair it, if the state has a policy.
+        /// The reminder that asks the agent to repair it, if the state has a policy.
         reminder: Option<String>,
     },
-    /// No turn but a walk over a graph, or a turn whose result took it on.
+    /// No turn, but an advance of a graph, or a turn whose result the graph took in.
     Walked(Box<GraphAdvance>),
     /// No reply.
     Failed(TurnFailure),
 }
 
 impl TurnReport {
-    /// A turn that came to nothing.
+    /// Creates the report of a failed turn.
     #[must_use]
     pub fn failed(turn: TurnId, failure: TurnFailure) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl TurnReport {
         }
     }
 
-    /// A turn of which nothing is known yet but that nobody started it.
+    /// Creates the report of a turn that was not started.
     #[must_use]
     pub fn empty(turn: TurnId) -> Self {
         Self {
@@ -130,20 +130,20 @@ impl TurnReport {
     }
 }
 
-/// What the actor chooses, because the domain has neither a clock nor chance.
+/// The inputs the actor chooses, because the domain has neither a clock nor randomness.
 #[derive(Debug, Clone)]
 pub struct NondeterministicInputs {
     /// The time.
     pub now: Timestamp,
-    /// An id for the session that may have to be opened.
+    /// The id of the session that may have to be opened.
     pub session: SessionId,
-    /// The id of one that is ready, if it is opened without any history.
+    /// The id of a session that is ready; it is used if the new session has no history.
     pub ready: Option<SessionId>,
-    /// A number from 0 up to 1.
+    /// A random number from 0 up to 1.
     pub chance: f64,
 }
 
-/// The events that follow from a report, in order; none if it comes late or twice.
+/// Returns the events that follow from a report, in order; none if it is late or repeated.
 #[must_use]
 pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) -> Vec<Event> {
     let Some(agent) =
@@ -180,8 +180,8 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
     }
 }
 
-/// A turn that was ended with the whole run, or because nobody needs its agent, is still to be paid for.
-/// That nothing is owed for it is recorded of the latter, whose run goes on.
+/// Records the cost of a turn that was cancelled. For an unneeded agent a zero cost is recorded too, because its
+/// run continues.
 fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
     let owing = run.finished.iter().filter_map(|ended| Some((ended.owes.as_ref()?, ended.cause)));
     let Some((UnbilledTurn { state, .. }, cause)) =
@@ -203,8 +203,8 @@ fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
     }]
 }
 
-/// What a turn has cost, and whether that is only an estimate: of one that was ended while the model
-/// was at work, nobody says what it did cost, and it counts as the dearest of its kind.
+/// Returns the cost of a turn, and whether it is an estimate. The cost of a turn that was cancelled while the
+/// model was at work is unknown; it counts as the maximum in its state.
 fn settled(run: &Run, report: &TurnReport, state: &StateName) -> (Usd, bool) {
     match &report.judgement {
         TurnJudgement::Failed(failure) if failure.unsettled => {

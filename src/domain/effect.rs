@@ -1,35 +1,35 @@
-//! What is owed once an event has happened: collected by `apply`, performed by the supervisor.
+//! Effects that are due after an event: collected by `apply`, performed by the supervisor.
 //!
-//! After a crash an effect may be performed a second time; each is therefore idempotent by the
-//! identity of the step it names.
+//! After a crash an effect may be performed a second time. Each is therefore idempotent by the identity of the
+//! step it names.
 
 use super::id::AgentId;
 
-/// Something the supervisor does after a record is durable.
+/// An action of the supervisor once a record is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// See that this agent has an actor, and let it take its next turn.
+    /// Make sure that this agent has an actor, and let it take its next turn.
     Proceed(AgentId),
-    /// This agent waits for someone's answer.
+    /// This agent waits for a person's answer.
     Ask(AgentId),
-    /// This agent has ended: its actor goes.
+    /// This agent has ended: stop its actor.
     Retire(AgentId),
-    /// This agent was ended, whatever it is at: what runs for it is ended, and its actor goes.
+    /// This agent was ended early: stop its processes and its actor.
     Discard(AgentId),
-    /// Someone should know.
+    /// Warn people.
     Warn {
         /// The agent it is about.
         agent: AgentId,
-        /// What happened, and why it is probably not meant.
+        /// The warning: the event, and the reason it is probably a mistake.
         text: String,
     },
-    /// The run is paused: no turn may start, running ones come to their end.
+    /// The run is paused: start no turn, let running ones finish.
     Hold,
-    /// Someone asked the run to pause: as above, and what still runs after a while is ended.
+    /// A pause was requested: as above, and turns that still run after a while are cancelled.
     Stop,
     /// No turn starts before the usage limit resets.
     AwaitLimit,
-    /// All agents have ended with one: what still runs is ended.
+    /// All agents have ended because one failed: cancel what still runs.
     Abort,
     /// The last agent has ended.
     End,

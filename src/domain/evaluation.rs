@@ -1,9 +1,9 @@
-//! A second look at a transition before it is taken: by a pattern, or by a turn of its own.
+//! The evaluation of a transition before it is taken: by a pattern, or by a turn of its own.
 //!
-//! A state may name an evaluator. A pattern judges at once. A prompt is a turn of its own in the same
-//! step, in a fresh session: what the agent asked for is recorded first, as a [`TransitionProposal`], so the
-//! evaluator's turn is as durable as any other: it is run again when it is lost, never when it was
-//! paid for. Whatever it answers, the step ends with it.
+//! A state may name an evaluator. A pattern judges at once. A prompt is a turn of its own in the same step, in a
+//! fresh session. The requested transition is recorded first, as a [`TransitionProposal`], so the evaluator's turn
+//! is as durable as any other: a lost turn is run again, a paid one never is. The step ends with that turn,
+//! whatever it answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::id::StateName;
 use super::session::Session;
 use super::transition::Transition;
 
-/// What an agent asked for, while its evaluator looks at it.
+/// The transition an agent asked for, while its evaluator checks it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransitionProposal {
     /// The transition.
@@ -31,20 +31,20 @@ pub struct TransitionProposal {
 /// A transition that was taken instead of the one an agent asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OverruledTransition {
-    /// What the agent asked for; absent, if it was not asked at all.
+    /// The transition the agent asked for; `None` if it was not asked at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Transition>,
-    /// Who overruled it: `the evaluator CHECK.md`, `the plug-in budget`.
+    /// The evaluator or plug-in that overruled it: `the evaluator CHECK.md`, `the plug-in budget`.
     pub by: String,
-    /// Why, for people.
+    /// The reason, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// How much of a reply an evaluator is shown at the most, in bytes.
+/// The maximum part of a reply that an evaluator is shown, in bytes.
 pub const LONGEST_OUTPUT: usize = 64 * 1024;
 
-/// The end of a reply, which an evaluator is shown: the tag stands near it as a rule.
+/// Returns the end of a reply, which an evaluator is shown: the tag is usually near it.
 #[must_use]
 pub fn shown_output(reply: &str) -> &str {
     let start = reply.ceil_char_boundary(reply.len().saturating_sub(LONGEST_OUTPUT));

@@ -1,7 +1,7 @@
-//! What can happen to a run: the records of its journal.
+//! Events of a run: the records of its journal.
 //!
-//! An event carries all that was chosen when it happened, so that applying it needs neither a
-//! clock nor chance: session ids, costs, delays are in it. One step of an agent is one record.
+//! An event carries every choice that was made when it happened (session ids, costs, delays), so that applying it
+//! needs neither a clock nor randomness. One step of an agent is one record.
 
 mod graph;
 mod join;
@@ -43,77 +43,77 @@ use super::usage::UsageByModel;
 pub struct Record {
     /// Counted from 1 without a gap.
     pub seq: u64,
-    /// When it happened.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What happened.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The run began, with its first agent.
     RunStarted(Box<RunStarted>),
-    /// An agent took a transition. A `<fork>` is the parent's next step and the child's birth in one.
+    /// An agent took a transition. A `<fork>` is the parent's next step and the child's creation in one.
     StepFinished(StepFinished),
-    /// An agent asked for a transition, and its state's evaluator looks at it first.
+    /// An agent asked for a transition, and its state's evaluator checks it first.
     TransitionProposed(Box<TransitionProposed>),
-    /// An agent walked over nodes of a graph, up to the next thing that changes the world.
+    /// An agent executed nodes of a graph, up to the next action that changes the world.
     GraphWalked(Box<GraphWalked>),
     /// A question has its answer.
     QuestionAnswered(QuestionAnswered),
     /// A question was not answered in time.
     QuestionTimedOut(QuestionTimedOut),
-    /// The text of a program is kept.
+    /// The text of a program is recorded.
     #[serde(rename = "workflow-definition")]
     WorkflowDefined(Box<WorkflowDefined>),
-    /// An instance of a program begins.
+    /// An execution of a program begins.
     #[serde(rename = "workflow-instance")]
     InstanceBegun(Box<InstanceBegun>),
-    /// An instance has come as far as it can.
+    /// An execution has advanced as far as possible.
     #[serde(rename = "workflow/state")]
     WorkflowAdvanced(Box<WorkflowAdvanced>),
-    /// An instance says something for people.
+    /// An execution logs a line for people.
     #[serde(rename = "workflow/log")]
     WorkflowLogged(WorkflowLogged),
-    /// An instance asks a role something.
+    /// An execution asks a role something.
     #[serde(rename = "agent-request")]
     AgentRequested(Box<AgentRequested>),
     /// A role has answered.
     #[serde(rename = "agent-response")]
     AgentResponded(Box<AgentResponded>),
-    /// A role has a further agent do what it was asked.
+    /// A role delegates a request to a further agent.
     RoleDelegated(Box<RoleDelegated>),
     /// An agent came to a state that waits for the agents it has forked.
     JoinBegun(Box<JoinBegun>),
     /// An agent no longer waits for those it has forked.
     Joined(Box<JoinFinished>),
-    /// Facts have changed that programs of the run look at.
+    /// Facts have changed that programs of the run read.
     FactsSeen {
-        /// How.
+        /// The changes.
         changes: Vec<FactChange>,
     },
     /// A plug-in holds an agent's next turn back.
     TurnHeld(TurnHeld),
     /// A reply broke the protocol; the agent is reminded in the same session.
     TurnRejected(TurnRejected),
-    /// A turn came to nothing and is run again.
+    /// A turn failed and is run again.
     TurnFailed(TurnFailed),
     /// An agent ended with an error.
     AgentFailed(AgentFailed),
-    /// A turn that ran when the whole run ended came to its own end.
+    /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
-        /// Which turn.
+        /// The turn.
         #[serde(flatten)]
         turn: TurnId,
-        /// What it had cost.
+        /// The cost of the turn.
         cost_usd: Usd,
-        /// That is what such a turn has cost at the most before: nobody said what this one did.
+        /// The cost is an estimate: the known maximum of such a turn.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
-        /// What was taken of each model for that.
+        /// The usage of each model for that cost.
         #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
         usage: UsageByModel,
         /// The tools that were refused in it.
@@ -124,26 +124,26 @@ pub enum Event {
     AgentParked(AgentParked),
     /// The account's usage limit is reached: no turn starts before it resets.
     LimitReached {
-        /// When the run goes on by itself.
+        /// The time the run resumes by itself.
         until: Timestamp,
-        /// What Claude Code said.
+        /// The message from Claude Code.
         message: String,
     },
-    /// The run holds still until it is told to go on.
+    /// The run is paused until it is resumed.
     RunPaused {
-        /// Why.
+        /// The reason.
         pause: PauseReason,
     },
-    /// The run goes on, under these settings.
+    /// The run resumes, under these settings.
     RunResumed {
-        /// What it was told this time.
+        /// The settings from now on.
         settings: Box<Settings>,
     },
     /// A command from outside was taken from the inbox.
     CommandReceived {
         /// The name of the inbox entry, so that one left behind is not taken twice.
         id: String,
-        /// What was asked for.
+        /// The command.
         command: RunCommand,
     },
 }
@@ -164,47 +164,47 @@ pub struct RunStarted {
     /// Values for the placeholders of that state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
-    /// The program that agent carries out, if its state is one.
+    /// The program that agent runs, if its state is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Box<WorkflowDefined>>,
-    /// Under which terms that agent lives.
+    /// The settings of that agent's whole life.
     #[serde(flatten)]
     pub terms: AgentTerms,
-    /// What the run was told.
+    /// The settings of the run.
     pub settings: Settings,
 }
 
 /// An agent took a transition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFinished {
-    /// Whose step it was, and its last turn.
+    /// The agent, its step and the last turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
-    /// Where it leads.
+    /// The transition.
     pub transition: Transition,
     /// The reply had no tag and the policy left only one way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub implicit: bool,
-    /// What was asked for instead, and who overruled it.
+    /// The transition that was asked for instead, and the evaluator or plug-in that overruled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overruled: Option<Box<OverruledTransition>>,
-    /// Claude Code was not asked: a plug-in had decided before, or there was no money for the evaluator.
+    /// Claude Code was not asked: a plug-in decided before, or the evaluator's budget was spent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
-    /// The evaluator's prompt, if this was its turn: then the cost is its.
+    /// The evaluator's prompt, if this was its turn; the cost is then the evaluator's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluator: Option<StateName>,
-    /// What the turn cost.
+    /// The cost of the turn.
     pub cost_usd: Usd,
-    /// What was taken of each model for that.
+    /// The usage of each model for that cost.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
-    /// How long it took, in milliseconds.
+    /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,
     /// The session it ran in.
     pub session_id: SessionId,
@@ -214,36 +214,36 @@ pub struct StepFinished {
     /// The id of the session this transition opens: the agent's own, or its child's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<SessionId>,
-    /// Under which terms the agent lives that is born here, if it is only one and plain.
+    /// The settings of the child of a plain fork.
     #[serde(flatten)]
     pub terms: Box<AgentTerms>,
-    /// The agents that are born here otherwise.
+    /// The children of any other fork.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub born: Vec<ForkGroup>,
-    /// A permanent agent begins again after its result, in the session that is opened.
+    /// The restart of a permanent agent after its result, in the session that is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reborn: Option<PermanentRestart>,
 }
 
-/// A permanent agent begins again.
+/// The restart of a permanent agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PermanentRestart {
-    /// Not before this time.
+    /// The earliest time of its next turn.
     pub not_before: Timestamp,
 }
 
-/// What can be asked of a run from outside.
+/// A command to a run from outside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum RunCommand {
-    /// Hold still, and save.
+    /// Pause, and save.
     Stop,
-    /// Someone answers a question.
+    /// Answer a question.
     Answer(AnswerCommand),
 }
 
 impl StepFinished {
-    /// The prompt that was asked last: the state's, or its evaluator's.
+    /// Returns the prompt that was asked last: the state's, or its evaluator's.
     #[must_use]
     pub fn prompt(&self) -> &StateName {
         self.evaluator.as_ref().unwrap_or(&self.state)
@@ -251,7 +251,7 @@ impl StepFinished {
 }
 
 impl Event {
-    /// The session that is opened, if one is.
+    /// Returns the session that is opened, if any.
     #[must_use]
     pub fn opens(&self) -> Option<&SessionId> {
         match self {
@@ -264,7 +264,7 @@ impl Event {
         }
     }
 
-    /// The agent this is about, if it is about one.
+    /// Returns the agent the event is about, if any.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentId> {
         match self {

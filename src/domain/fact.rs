@@ -1,8 +1,7 @@
-//! Facts: what agents, people and programs assert to each other across all runs of a directory.
+//! Facts: assertions that agents, people and programs share across all runs of a directory.
 //!
-//! A fact is a level, not an edge: it holds from when it is asserted until it is retracted or taken. Each
-//! run keeps in its own state what it has seen of those its programs look at, so that a replay needs
-//! nothing else.
+//! A fact holds from its assertion until it is retracted or taken. Each run keeps in its own state the facts
+//! that its programs look at, as it has seen them. A replay needs nothing else.
 
 mod known;
 
@@ -15,38 +14,38 @@ use super::time::Timestamp;
 /// A fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fact {
-    /// What it is about: `plan/ready`.
+    /// The subject: `plan/ready`.
     pub label: String,
-    /// Whom it concerns, often a run's id; empty, if nothing was said.
+    /// The thing it concerns, often a run's id; empty if none was given.
     pub key: String,
-    /// Its payload; empty, if nothing was said.
+    /// The payload; empty if none was given.
     pub value: String,
-    /// Its number in the dataspace: a later assertion has a higher one.
+    /// The number in the dataspace. A later assertion has a higher one.
     pub seq: u64,
-    /// Who asserted it: a run and an agent, or a person.
+    /// The source of the assertion: a run and an agent, or a person.
     pub source: String,
-    /// When.
+    /// The time of the assertion.
     #[serde(default)]
     pub at: Timestamp,
 }
 
-/// What became of a fact.
+/// A change of a fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FactChange {
-    /// It holds from now on, with this payload.
+    /// The fact holds from now on, with this payload.
     Asserted(Fact),
-    /// It holds no longer.
+    /// The fact holds no longer.
     Retracted {
-        /// Its label.
+        /// The label of the fact.
         label: String,
-        /// Its key.
+        /// The key of the fact.
         key: String,
     },
 }
 
 impl FactChange {
-    /// The label of the fact.
+    /// Returns the label of the fact.
     #[must_use]
     pub fn label(&self) -> &str {
         match self {

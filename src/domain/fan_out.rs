@@ -1,8 +1,8 @@
-//! Agents that one step gives birth to: how many there may be, when they start, what each begins with.
+//! Agents that one step forks: their maximum number, their start times and their initial settings.
 //!
-//! All of a step are born by its one record, or none is. Those of one tag share the beginning of their
-//! prompts; the first starts ahead of the others by the stagger, so that the model's cache of prompts serves
-//! the rest.
+//! All agents of a step are forked by one record, or none is. Agents of one tag share the beginning of their
+//! prompts. The first of them starts ahead of the others by the stagger, so that the others find that
+//! beginning in the model's prompt cache.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,16 +12,16 @@ use super::id::{Folder, SessionId, StateName};
 use super::time::Timestamp;
 use super::transition::Variables;
 
-/// How agents are forked in a run.
+/// The limits on forks in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ForkSettings {
-    /// How many agents one reply may fork at the most, in states that say nothing else.
+    /// The maximum number of agents that one reply may fork, unless the state sets its own.
     pub max_fan_out: u32,
-    /// How many agents may live at the same time.
+    /// The maximum number of agents alive at the same time.
     pub max_agents: u32,
-    /// How long the first of several agents that one reply forks starts ahead of the others, in
-    /// milliseconds, in states that say nothing else.
+    /// The head start, in milliseconds, of the first of several agents that one reply forks, unless the
+    /// state sets its own.
     pub stagger_ms: u64,
 }
 
@@ -31,39 +31,39 @@ impl Default for ForkSettings {
     }
 }
 
-/// What a state says about the agents that are forked in it.
+/// A state's own limits on the agents that are forked in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ForkRules {
-    /// How many agents one reply may fork at the most.
+    /// The maximum number of agents that one reply may fork.
     pub max_fan_out: Option<u32>,
-    /// How long the first of them starts ahead of the others, in milliseconds.
+    /// The head start of the first of them, in milliseconds.
     pub stagger_ms: Option<u64>,
 }
 
-/// Agents that are born together in one state.
+/// Agents that are forked together into one state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForkGroup {
-    /// The state they are born in.
+    /// The first state of these agents.
     pub state: StateName,
-    /// Under which terms they live.
+    /// The terms of these agents.
     #[serde(flatten)]
     pub terms: AgentTerms,
-    /// The commit their worktrees begin at, if they get some.
+    /// The commit their worktrees begin at, if they get worktrees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// Before this time none but the first of them starts.
+    /// The time before which only the first of them may start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// Each of them.
+    /// The agents.
     pub agents: Vec<ChildSpec>,
 }
 
-/// One of a brood.
+/// One agent of a [`ForkGroup`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildSpec {
     /// The session of its first turn.
     pub session: SessionId,
-    /// The directory its turns run in, below that of its parent, if it is another.
+    /// The directory its turns run in, below that of its parent; `None` for the parent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Folder>,
     /// The values of its first state's placeholders.
@@ -71,7 +71,7 @@ pub struct ChildSpec {
     pub variables: Variables,
 }
 
-/// How many agents some broods are.
+/// Returns the number of agents in all groups together.
 #[must_use]
 pub fn size(broods: &[ForkGroup]) -> usize {
     broods.iter().map(|brood| brood.agents.len()).sum()

@@ -1,8 +1,8 @@
-//! An agent in a graph: where it stands, what it remembers, what it waits for.
+//! The execution of a graph by an agent: its position, its state and its history.
 //!
-//! The graph's file is a language's matter; here it is only a name and a checksum. What the nodes did
-//! comes as [`GraphStateChange`]s, so that a run is recovered without reading the graph again. The history is kept
-//! apart from what the nodes can read, because it only grows, and a step must not cost more for it.
+//! The language module reads the graph's file; here it is only a name and a checksum. The effects of nodes come
+//! as [`GraphStateChange`]s, so that a run is recovered without reading the graph again. The history is kept
+//! apart from the state that nodes can read: it only grows, and a step must not cost more for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,79 +19,79 @@ use super::turn_options::TurnOptions;
 /// The name of a node or of an ending.
 pub type NodeName = Arc<str>;
 
-/// What an agent in a graph remembers.
+/// The execution of a graph by an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphExecution {
     /// The graph's name.
     pub workflow_name: String,
     /// The graph's version.
     pub workflow_version: String,
-    /// What its nodes see.
+    /// The state that its nodes can read.
     #[serde(flatten)]
     pub state: Arc<GraphState>,
     /// The nodes it has executed, in order.
     pub history: Vec<NodeExecution>,
 }
 
-/// What the nodes of a graph see, and where in it the agent stands.
+/// The state that the nodes of a graph can read, and the agent's position in the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphState {
     /// The checksum of the graph's text.
     pub program: Arc<str>,
-    /// The node that is next, or in the middle of which it stands.
+    /// The next node, or the one that is being executed.
     pub current_node: NodeName,
-    /// The one before.
+    /// The node executed before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_node: Option<NodeName>,
-    /// How many nodes it has executed.
+    /// The number of nodes executed.
     pub executed: u64,
-    /// `flags`, `computed`, `user_responses`, and the fields of the graph's own.
+    /// The fields `flags`, `computed` and `user_responses`, and those that the graph defines.
     pub fields: Map<String, Value>,
     /// The checkpoints: copies of the fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checkpoints: BTreeMap<String, Arc<Map<String, Value>>>,
-    /// How far it has come in the node.
+    /// The position within the node.
     #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
     pub cursor: NodeCursor,
 }
 
-/// How far an agent has come within a node.
+/// The position of an agent within a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeCursor {
-    /// The answer's id, in a node that asks a person and has been answered.
+    /// The id of the answer, in a node that asks a person and has been answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// The place in the list of actions, and in those of the loops around it, the outermost first.
+    /// The position in the list of actions, and in those of the loops around it, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LoopFrame>,
-    /// What the first part of an action came to whose second is due.
+    /// The result of the first part of an action, while the second part is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Value>,
 }
 
-/// A place in a list of actions.
+/// A position in a list of actions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopFrame {
-    /// The action that is next.
+    /// The index of the next action.
     pub action: usize,
-    /// What a loop goes over, if this is the inside of one.
+    /// The items of the loop, if the list is the body of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each: Option<LoopItems>,
 }
 
-/// What a loop goes over.
+/// The items of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopItems {
-    /// The name of the one it is at.
+    /// The name of the current item.
     pub name: String,
-    /// All of them.
+    /// All items.
     pub items: Arc<Vec<Value>>,
-    /// The one it is at, from 0.
+    /// The index of the current item, from 0.
     pub at: usize,
 }
 
 impl NodeCursor {
-    /// Whether the node is yet to begin.
+    /// Returns whether the node is yet to begin.
     #[must_use]
     pub fn is_at_start(&self) -> bool {
         *self == Self::default()
@@ -101,32 +101,32 @@ impl NodeCursor {
 /// A node that was executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeExecution {
-    /// Which one.
+    /// The name of the node.
     pub node: NodeName,
-    /// How it came out: `success`, `failure`, `true`, `false`, `valid`, `invalid`, an answer's id.
+    /// The outcome: `success`, `failure`, `true`, `false`, `valid`, `invalid`, or an answer's id.
     pub outcome: Arc<str>,
-    /// When.
+    /// The time at which it was executed.
     pub timestamp: Timestamp,
-    /// Why it failed, if it did.
+    /// The error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// How deep lists and maps may lie in one another in what an agent remembers. What nests deeper could be
-/// written, but not be read again.
+/// Maximum nesting depth of lists and maps in a graph's state. Deeper values could be written, but not
+/// read back.
 const DEEPEST: usize = 64;
 
-/// One change of what an agent remembers.
+/// One change of a graph's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphStateChange {
-    /// A path has this value from now on.
+    /// Sets the value at a path.
     Set(Vec<String>, Value),
-    /// This is appended to the list at a path; what is null or missing becomes one.
+    /// Appends a value to the list at a path. A null or missing value becomes a list.
     Push(Vec<String>, Value),
-    /// The fields are kept under a name.
+    /// Saves the fields under a name.
     Checkpoint(String),
-    /// The fields are again what was kept under a name.
+    /// Restores the fields saved under a name.
     Rollback(String),
 }
 
@@ -135,22 +135,22 @@ pub enum GraphStateChange {
 pub struct PromptTask {
     /// The prompt.
     pub prompt: String,
-    /// The model, if it says.
+    /// The model, if the task names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
-    /// What else it needs of Claude Code.
+    /// Further options for Claude Code.
     #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
     pub options: TurnOptions,
-    /// The JSON schema that its answer has to match, as JSON.
+    /// The JSON schema that the answer has to match, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<str>>,
-    /// What its result has to be.
+    /// The required format of the result.
     pub contract: OutputFormat,
     /// The name of this prompt: the graph's file and the node.
     pub name: StateName,
 }
 
-/// What the result of a [`PromptTask`] has to be.
+/// The required format of the result of a [`PromptTask`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputFormat {
@@ -160,27 +160,27 @@ pub enum OutputFormat {
     Object,
     /// Any text.
     Text,
-    /// The whole reply, whatever it says: tags mean nothing in it.
+    /// The whole reply, unchanged. Tags have no meaning in it.
     Reply,
 }
 
-/// What an agent in a graph has waited for, and came.
+/// The result of a wait of an agent in a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitResult {
-    /// What was asked for: a value, or why there is none.
+    /// The value that was asked for.
     Done(Value),
-    /// Why there is none.
+    /// The reason why there is no value.
     Failed(String),
-    /// What a person answered.
+    /// The answer of a person.
     Answered(super::question::Answer),
 }
 
 impl GraphState {
-    /// Lets a change happen. It may be refused by what is there; then nothing is changed.
+    /// Applies a change. If it does not fit the present fields, nothing is changed.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// The reason why the change does not fit.
     pub fn change(&mut self, change: &GraphStateChange) -> Result<(), String> {
         match change {
             GraphStateChange::Set(path, value) => {
@@ -212,7 +212,7 @@ impl GraphState {
     }
 }
 
-/// Whether something that nests so deep may be put at a path.
+/// Checks that a value of this nesting depth may be put at a path.
 fn fits(path: &[String], depth: usize) -> Result<(), String> {
     if path.len() + depth <= DEEPEST {
         return Ok(());
@@ -230,7 +230,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// The place a path leads to. Maps on the way that are missing or null are made; numbers lead into lists.
+/// Returns the value at a path. Missing or null values on the way become maps; numbers index into lists.
 fn place<'map>(
     fields: &'map mut Map<String, Value>,
     path: &[String],

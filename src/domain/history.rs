@@ -1,8 +1,7 @@
-//! What one agent has been through: its steps in order, each with its turns and what became of them.
+//! The history of one agent: its steps in order, each with its turns and their ends.
 //!
-//! A record tells how a turn ended; where the agent stood before tells the rest: the session the turn
-//! ran in, and whether it was asked by its state's prompt or reminded. So records are seen together
-//! with the run as it was.
+//! A record tells how a turn ended. The turn's session, and whether it was a prompt or a reminder, follow from
+//! the agent as it was before. So each record is read together with the run before it.
 
 use super::event::{Event, Record};
 use super::id::{AgentId, SessionId, StateName};
@@ -15,28 +14,28 @@ use super::turn::TurnId;
 /// An agent's stay in one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryStep {
-    /// Its number, from 1.
+    /// The number of the step, from 1.
     pub number: u64,
     /// The state.
     pub state: StateName,
-    /// When the agent entered it.
+    /// The time at which the agent entered it.
     pub since: Timestamp,
-    /// Its turns; one that failed and is gone on with stands there twice.
+    /// The turns of this step. A turn that failed and was resumed is listed twice.
     pub turns: Vec<HistoryTurn>,
 }
 
 /// A turn of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryTurn {
-    /// Which it is.
+    /// The id of the turn.
     pub id: TurnId,
     /// The session it runs in.
     pub session: SessionId,
-    /// What it was told instead of the state's prompt, if it was reminded.
+    /// The reminder that was sent instead of the state's prompt, if any.
     pub reminder: Option<String>,
-    /// The evaluator's prompt, if it is the evaluator's turn and not the agent's own.
+    /// The prompt of the evaluator, if this is the evaluator's turn and not the agent's own.
     pub evaluator: Option<StateName>,
-    /// What became of it; nothing yet for the turn that is due.
+    /// The record that ended it; `None` for the turn that is due.
     pub end: Option<Record>,
 }
 
@@ -48,13 +47,13 @@ pub struct AgentHistory {
 }
 
 impl AgentHistory {
-    /// Of an agent of whom nothing has been seen yet.
+    /// Creates the history of an agent, without any records.
     #[must_use]
     pub fn of(agent: AgentId) -> Self {
         Self { agent, steps: Vec::new() }
     }
 
-    /// Takes a record, with the run as it was before it.
+    /// Adds a record; `before` is the run as it was before it.
     pub fn see(&mut self, before: &Run, record: &Record) {
         let ends_run = matches!(&record.event, Event::AgentFailed(failure) if failure.ends_run);
         let concerns = record.event.agent() == Some(&self.agent) || ends_run;
@@ -67,7 +66,7 @@ impl AgentHistory {
         }
     }
 
-    /// The steps, the last with the turn that is due if the agent lives.
+    /// Returns the steps. If the agent lives, the last one includes the turn that is due.
     #[must_use]
     pub fn steps(mut self, run: &Run) -> Vec<HistoryStep> {
         if let Some((step, turn)) = self.due(run) {
@@ -76,7 +75,7 @@ impl AgentHistory {
         self.steps
     }
 
-    /// The turn that is due, with its step without any turns.
+    /// Returns the turn that is due, and its step with an empty list of turns.
     fn due(&self, run: &Run) -> Option<(HistoryStep, HistoryTurn)> {
         let agent = run.agents.get(&self.agent)?;
         let step = HistoryStep {
@@ -102,7 +101,7 @@ impl AgentHistory {
         }
     }
 
-    /// The cost of a turn that was ended with the run comes after its end.
+    /// Adds the cost of a turn that was ended with the run. It is recorded after the turn's end.
     fn count(&mut self, record: &Record) {
         if let Some(turns) = self.steps.last_mut().map(|step| &mut step.turns)
             && let Some(last) = turns.last().cloned()
@@ -113,7 +112,7 @@ impl AgentHistory {
 }
 
 impl HistoryStep {
-    /// What its turns have cost, as far as that is known.
+    /// Returns the cost of its turns, as far as it is known.
     #[must_use]
     pub fn cost(&self) -> Usd {
         let ends = self.turns.iter().filter_map(|turn| turn.end.as_ref());

@@ -1,8 +1,8 @@
-//! Where an agent's turns run: in the run's own directory, in one below it, or in a worktree.
+//! The working directory of an agent: the run's own directory, one below it, or a worktree.
 //!
-//! Claude Code finds a session only from the directory it was made in, so an agent has one home for its
-//! whole life, in all its states. An agent that is born in a state with `worktree: true` gets a git
-//! worktree of its own; agents that it forks live in it too, unless they get one of their own.
+//! Claude Code finds a session only from the directory it was made in, so an agent keeps one working directory
+//! for its whole life, in all its states. An agent that is born in a state with `worktree: true` gets a git
+//! worktree of its own. Agents that it forks live in it too, unless they get one of their own.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,22 +12,22 @@ use super::id::{AgentId, Folder};
 /// The directory an agent's turns run in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct WorkingDir {
-    /// In whose worktree, if it is not the run's own directory.
+    /// The agent that owns the worktree; `None` for the run's own directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<AgentId>,
-    /// The directory below that, if it is another.
+    /// The directory below that; `None` for that itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Folder>,
 }
 
 impl WorkingDir {
-    /// Whether it is the run's own directory.
+    /// Returns whether it is the run's own directory.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         self.tree.is_none() && self.cwd.is_none()
     }
 
-    /// A directory below this one, or this one.
+    /// Returns a directory below this one, or this one for `None`.
     #[must_use]
     pub fn below(&self, directory: Option<&Folder>) -> Self {
         let cwd = match (&self.cwd, directory) {

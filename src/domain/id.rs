@@ -1,8 +1,8 @@
 //! The names of things: runs, agents, states, sessions.
 //!
-//! Each is its own type, so that a session can never stand where a state is meant, and each checks
-//! itself when it is made or read back: a name that could leave its directory does not exist as
-//! a value. They are shared strings, because one name stands in many records.
+//! Each is its own type, so that a session can never stand where a state is meant. Each is checked when
+//! it is made or read back, so that no value can hold a name that leaves its directory. They are shared
+//! strings, because one name occurs in many records.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::place::{Folder, StateName};
 
-/// Why a text is not a usable name.
+/// The reason why a text is not a usable name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
     /// A run's id has to be a plain file name.
@@ -29,7 +29,7 @@ pub enum InvalidName {
     State {
         /// The text as it was given.
         name: String,
-        /// What is wrong with it, and what to write.
+        /// The error, and the name to write instead.
         why: &'static str,
     },
     /// A folder lies below the scope.
@@ -47,7 +47,7 @@ macro_rules! shared_name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The name as text.
+            /// Returns the name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -87,7 +87,7 @@ macro_rules! checked_when_read {
     };
 }
 
-/// An id that is read is an argument of a program: nothing that could pass for an option.
+/// Implements `Deserialize` for an id that is passed to a program, and refuses text that could be an option.
 macro_rules! plain_when_read {
     ($name:ident) => {
         impl<'de> Deserialize<'de> for $name {
@@ -115,7 +115,7 @@ shared_name! {
 checked_when_read!(RunId);
 
 impl RunId {
-    /// Takes a text that is safe as a directory name.
+    /// Parses a text that is safe as a directory name.
     ///
     /// # Errors
     /// [`InvalidName::Run`] for anything else.
@@ -131,7 +131,7 @@ impl RunId {
 shared_name! {
     /// The id of an agent: `main`, and for the n-th child of an agent its parent's id, a dot and n.
     ///
-    /// Deterministic, so that replaying a fork gives the same child.
+    /// It is deterministic, so that replaying a fork gives the same child.
     AgentId
 }
 checked_when_read!(AgentId);
@@ -143,36 +143,36 @@ impl Borrow<str> for AgentId {
 }
 
 impl AgentId {
-    /// The agent a run begins with.
+    /// Returns the id of the agent a run begins with.
     #[must_use]
     pub fn main() -> Self {
         Self("main".into())
     }
 
-    /// The `number`-th child of this agent, counted from 1.
+    /// Returns the id of the `number`-th child of this agent, counted from 1.
     #[must_use]
     pub fn child(&self, number: u32) -> Self {
         Self(format!("{}.{number}", self.0).into())
     }
 
-    /// The id of its parent, which its siblings share; `main` has none.
+    /// Returns the id of its parent, which its siblings share; `None` for `main`.
     #[must_use]
     pub fn parent(&self) -> Option<&str> {
         self.0.rsplit_once('.').map(|(parent, _)| parent)
     }
 
-    /// Which child of its parent it is; 0 for `main`.
+    /// Returns the number of this child among those of its parent; 0 for `main`.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.0.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
     }
 
-    /// Its own id, its parent's, and so on up to `main`.
+    /// Iterates over its own id, its parent's, and so on up to `main`.
     pub fn lineage(&self) -> impl Iterator<Item = &str> {
         std::iter::successors(Some(&*self.0), |id| id.rsplit_once('.').map(|(parent, _)| parent))
     }
 
-    /// Whether it is that agent, or descends from it.
+    /// Returns whether it is `ancestor` or descends from it.
     #[must_use]
     pub fn is_within(&self, ancestor: &Self) -> bool {
         self.0
@@ -180,8 +180,8 @@ impl AgentId {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    /// A text for the names of files, which have to be short: the id itself, and for a great-great-
-    /// grandchild far down its beginning and a checksum.
+    /// Returns a short text for file names: the id itself, or the beginning of a long id and a checksum. It
+    /// has at most 100 bytes.
     #[must_use]
     pub fn file_name(&self) -> String {
         const LONGEST: usize = 100;
@@ -195,7 +195,7 @@ impl AgentId {
         format!("{}~{hash:016x}", &self.0[..LONGEST - 20])
     }
 
-    /// Takes `main`, `main.1`, `main.1.2`, and so on.
+    /// Parses `main`, `main.1`, `main.1.2`, and so on.
     ///
     /// # Errors
     /// [`InvalidName::Agent`] for anything else.
@@ -218,7 +218,7 @@ shared_name! {
 plain_when_read!(SessionId);
 
 impl SessionId {
-    /// Takes the id as it stands; Claude Code wants a UUID.
+    /// Takes the id unchecked; Claude Code requires a UUID.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.into())
@@ -232,7 +232,7 @@ shared_name! {
 plain_when_read!(MessageId);
 
 impl MessageId {
-    /// Takes the id as it stands.
+    /// Takes the id unchecked.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.into())

@@ -1,7 +1,7 @@
-//! An instance of a program as data: where it stands, what it has asked its roles, what it waits for.
+//! The execution of a program as data: its position, the requests to its roles and its wait.
 //!
-//! The program itself is a language's matter; here it is a text that was kept when the instance began,
-//! known by its checksum. What it holds is bounded by the names in the program, never by how long it runs.
+//! The language module reads the program; here it is a text that was kept when the execution began, known by
+//! its checksum. The size of this data is bounded by the names in the program, not by its running time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,33 +14,33 @@ use super::id::{AgentId, Folder, StateName};
 use super::time::Timestamp;
 use super::transition::Variables;
 
-/// A program as it was when an instance of it began.
+/// A program as it was when its execution began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramSource {
-    /// Its file.
+    /// The file of the program.
     pub file: StateName,
-    /// The folder of that file below the scope, if it is not the scope itself.
+    /// The folder of that file below the scope; `None` for the scope itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<Folder>,
-    /// Its name.
+    /// The name of the program.
     pub name: String,
-    /// The checksum of its text.
+    /// The checksum of the text.
     pub program: Arc<str>,
-    /// Its text, as it stands.
+    /// The text, unchanged.
     pub text: Arc<str>,
-    /// The labels of the facts it looks at.
+    /// The labels of the facts that the program looks at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
 }
 
-/// A program that is carried out.
+/// The execution of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramExecution {
     /// The checksum of the program's text.
     pub program: Arc<str>,
     /// The program's name.
     pub name: String,
-    /// Its id within the run: the agent, and the step at which it began: `main#1`.
+    /// The id within the run, made of the agent and the step at which it began: `main#1`.
     pub id: String,
     /// `@label`
     pub label: String,
@@ -50,10 +50,10 @@ pub struct ProgramExecution {
     /// `@context/x`
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: Variables,
-    /// How far it has come.
+    /// The position in the program.
     #[serde(flatten)]
     pub stand: ProgramPosition,
-    /// What it has asked, by the request's name: the latest of each.
+    /// The latest request of each name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, RequestEntry>,
     /// The agents of its roles, by handle.
@@ -62,35 +62,35 @@ pub struct ProgramExecution {
     /// The last answer of each role that has given one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<String, Arc<str>>,
-    /// What was taken by a name: `@NAME`.
+    /// The values that were taken under a name: `@NAME`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bound: BTreeMap<String, String>,
-    /// The commit that work is compared with, by directory; none, where there is no repository.
+    /// The commit that work is compared with, by directory; `None` where there is no repository.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bases: BTreeMap<String, Option<String>>,
 }
 
-/// How far an instance has come.
+/// The position of an execution in its program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramPosition {
-    /// The program's state it is in.
+    /// The current state of the program.
     pub current: Arc<str>,
-    /// The place in that state's instructions, and in those of the blocks around it, the outermost first.
+    /// The position in that state's instructions, and in those of the blocks around it, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cursor: Vec<BlockFrame>,
-    /// The arguments of the instruction it is at that are known already.
+    /// The arguments of the current instruction that are known already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<String>,
-    /// What has changed in directories, as it was fetched for the instruction it is at.
+    /// The changes in directories, as they were fetched for the current instruction.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changes: BTreeMap<String, String>,
-    /// How many states it has entered since it blocked.
+    /// The number of states entered since the program blocked.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub entered: u64,
-    /// What it waits for.
+    /// The present wait, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<ProgramWait>,
-    /// What is due before it goes on.
+    /// The activity that is due before the program resumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errand: Option<Activity>,
 }
@@ -100,125 +100,125 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A place in a list of instructions.
+/// A position in a list of instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockFrame {
-    /// The instruction that is next, or in whose block it is, from 0.
+    /// The index, from 0, of the next instruction, or of the one whose block is being executed.
     pub at: usize,
-    /// The arm of the branch that was chosen, if the list is one's; one more than the last is `otherwise`.
+    /// The chosen arm, if the list is an arm of a branch. The index after the last arm is `otherwise`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<usize>,
-    /// The round of the loop, from 1, if the list is one's.
+    /// The round, from 1, if the list is the body of a loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u64>,
-    /// Whether this round has blocked.
+    /// True if this round has blocked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blocked: bool,
 }
 
-/// What an instance waits for.
+/// A wait of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramWait {
-    /// What for, as the program says it.
+    /// The awaited thing, in the words of the program.
     pub awaiting: String,
-    /// Since when.
+    /// The time at which the wait began.
     pub since: Timestamp,
-    /// When it goes on in any case.
+    /// The time at which the program resumes in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Whether it may come from outside the run: a fact, or a time.
+    /// True if the awaited thing may come from outside the run: a fact, or a time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
 }
 
-/// What an instance has asked of a role.
+/// A request of a program to a role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestEntry {
-    /// How many of this name there were: this one's number, from 1.
+    /// The number of this request among those of the same name, from 1.
     pub number: u64,
     /// The role that was asked.
     pub role: String,
-    /// What came of it.
+    /// The status of the request.
     pub status: RequestStatus,
-    /// When it was answered.
+    /// The time of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
 }
 
-/// What came of a request.
+/// The status of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestStatus {
-    /// Nothing yet.
+    /// The request has no answer yet.
     Pending,
-    /// An answer.
+    /// The answer.
     Answer(Arc<str>),
-    /// Nothing, and why.
+    /// The reason why there is no answer.
     Failed(String),
 }
 
-/// An agent that serves an instance as one of its roles: what is asked of it waits here, first in, first
-/// out.
+/// The queue of an agent that serves a program as one of its roles. Requests are answered first in,
+/// first out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleMailbox {
-    /// The instance it serves.
+    /// The id of the program execution it serves.
     pub instance: String,
-    /// Its handle there.
+    /// The handle of the agent there.
     pub handle: String,
-    /// The role it was asked as last.
+    /// The role of the latest request.
     pub role: String,
-    /// What it is at.
+    /// The request it is answering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Box<RoleRequest>>,
-    /// What comes after that.
+    /// The requests after that.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub queue: VecDeque<RoleRequest>,
-    /// How much it has answered.
+    /// The number of requests answered.
     #[serde(default)]
     pub answered: u64,
-    /// Whether the instance has ended: then it ends with what is asked.
+    /// True if the program has ended: the agent then ends after its queue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub released: bool,
 }
 
 impl RoleMailbox {
-    /// Whether it is at that request.
+    /// Returns whether it is answering the request with this id.
     #[must_use]
     pub fn is_at(&self, request: &str) -> bool {
         self.current.as_ref().is_some_and(|asking| asking.id == request)
     }
 
-    /// Whether it has nothing to do any more.
+    /// Returns whether it has nothing left to do.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.released && self.current.is_none()
     }
 
-    /// What it comes to at its end.
+    /// Returns the result of the agent at its end.
     pub(super) fn outcome(&self) -> String {
         let Self { answered, role, .. } = self;
         format!("answered {answered} request{} as {role}", if *answered == 1 { "" } else { "s" })
     }
 }
 
-/// A request as the agent gets it.
+/// A request as the agent receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleRequest {
-    /// Its id: `main#1/review-request/3`.
+    /// The id: `main#1/review-request/3`.
     pub id: String,
-    /// Its name in the program.
+    /// The name of the request in the program.
     pub name: String,
     /// The role that is asked.
     pub role: String,
-    /// What is asked.
+    /// The body of the request.
     pub work: RequestBody,
 }
 
-/// What a role is asked.
+/// The body of a request to a role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestBody {
-    /// A turn.
+    /// A turn with this prompt.
     Prompt(Box<PromptTask>),
     /// The result of an agent of a prompt folder.
     Folder {
@@ -232,61 +232,61 @@ pub enum RequestBody {
     },
 }
 
-/// What an instance has done for it outside the run.
+/// An activity that is performed for a program outside the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
-    /// The commits of these directories that later work is compared with: the branch's if there is one.
+    /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
     Bases {
-        /// The directories below that of the run; the empty path is it.
+        /// The directories below that of the run; the empty path is the run's directory itself.
         directories: Vec<String>,
         /// The branch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
     },
-    /// What has changed in a directory since a commit.
+    /// Looks up the changes in a directory since a commit.
     Changes {
-        /// The directory below that of the run; the empty path is it.
+        /// The directory below that of the run; the empty path is the run's directory itself.
         directory: String,
         /// The commit.
         base: String,
     },
-    /// A fact is asserted.
+    /// Asserts a fact.
     Assert {
-        /// Its label.
+        /// The label of the fact.
         label: String,
-        /// Its key.
+        /// The key of the fact.
         key: String,
-        /// Its payload.
+        /// The payload of the fact.
         value: String,
     },
-    /// A fact is retracted.
+    /// Retracts a fact.
     Retract {
-        /// Its label.
+        /// The label of the fact.
         label: String,
-        /// Its key.
+        /// The key of the fact.
         key: String,
     },
-    /// A fact is taken, if it is there still.
+    /// Takes a fact, if it still holds.
     Claim {
-        /// Its label.
+        /// The label of the fact.
         label: String,
-        /// Its key.
+        /// The key of the fact.
         key: String,
-        /// Its number.
+        /// The number of the fact.
         seq: u64,
     },
 }
 
-/// What came of an errand.
+/// The result of an [`Activity`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActivityResult {
-    /// The commits by directory; none, where there is no repository.
+    /// The commits by directory; `None` where there is no repository.
     Bases(BTreeMap<String, Option<String>>),
     /// A diff.
     Changes(String),
-    /// The dataspace is as it was to be; the run sees it there.
+    /// The dataspace has changed as requested. The run sees the change there.
     Done,
-    /// The fact that was to be taken; none, if another was faster.
+    /// The fact that was taken; `None` if another agent was faster.
     Claimed(Option<super::fact::Fact>),
 }

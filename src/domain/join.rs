@@ -1,12 +1,12 @@
-//! Waiting for the agents one has forked: what a state asks for, and what comes of it.
+//! Joins: an agent waits for the agents it has forked.
 //!
 //! A join takes the agents that were forked since the last one, at the same level of the return stack or a
-//! deeper one: a subroutine waits for its own agents, not for its caller's, and what it leaves is its caller's
-//! to wait for. Agents that an earlier join went on without are no one's any more.
+//! deeper one. A subroutine waits for its own agents, not for its caller's. The agents that it leaves unjoined
+//! are passed to its caller. Agents that an earlier join left unjoined are in no later join.
 //!
-//! It is met when as many as it needs have ended with a result; where failures are kept, also when all have
-//! ended. It is missed as soon as it can no longer be met. A permanent agent begins again after its result,
-//! so it never ends, and a join for it waits until its timeout.
+//! A join is met when as many agents as it needs have ended with a result. If failures are kept, it is also met
+//! when all have ended. It is missed as soon as it can no longer be met. A permanent agent begins again after
+//! its result, so it never ends, and a join for it waits until its timeout.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,40 +19,40 @@ use super::id::{AgentId, StateName};
 use super::time::Timestamp;
 use super::transition::Variables;
 
-/// What a state waits for before its prompt is asked.
+/// The join that a state waits for before its prompt is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Join {
-    /// How many agents have to have ended well.
+    /// The number of agents that have to end with a result.
     pub need: JoinCondition,
-    /// How long they are waited for, in milliseconds.
+    /// The timeout, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// What follows if they did not end in time.
+    /// The fallback if they did not end in time.
     #[serde(default)]
     pub on_timeout: JoinFallback,
-    /// What follows if too many of them failed.
+    /// The fallback if too many of them failed.
     #[serde(default)]
     pub on_failure: JoinFallback,
-    /// What becomes of those that still live then.
+    /// The policy for those that still live then.
     #[serde(default)]
     pub rest: UnjoinedPolicy,
 }
 
-/// How many agents a join needs.
+/// The number of agents that a join needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JoinCondition {
-    /// All that were forked.
+    /// All agents that were forked.
     All,
     /// One of them.
     Any,
-    /// So many of them.
+    /// This number of them.
     #[serde(untagged)]
     Count(u32),
 }
 
 impl fmt::Display for JoinCondition {
-    /// As frontmatter has it.
+    /// Writes the condition as in frontmatter.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => f.write_str("all"),
@@ -62,31 +62,31 @@ impl fmt::Display for JoinCondition {
     }
 }
 
-/// What follows when a join is not met.
+/// The fallback of a join that is not met.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JoinFallback {
-    /// The agent that waits fails.
+    /// The waiting agent fails.
     #[default]
     Fail,
-    /// It goes on with what there is.
+    /// The agent resumes with the results there are.
     Keep,
-    /// It goes on in another state, with what there is.
+    /// The agent resumes in another state, with the results there are.
     State(StateName),
 }
 
-/// What becomes of the agents that a join goes on without.
+/// The policy for the agents that a join leaves unjoined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnjoinedPolicy {
-    /// They go on, and nobody waits for them.
+    /// They continue, and no join waits for them.
     #[default]
     Leave,
-    /// They are ended, with all they have forked.
+    /// They are ended, with all agents they have forked.
     Stop,
 }
 
-/// How a join came out.
+/// The outcome of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JoinOutcome {
@@ -98,17 +98,17 @@ pub enum JoinOutcome {
     Late,
 }
 
-/// That an agent waits for those it has forked.
+/// A join that an agent waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingJoin {
-    /// For what.
+    /// The join.
     pub join: Join,
-    /// Since when.
+    /// The time at which the wait began.
     pub since: Timestamp,
 }
 
 impl PendingJoin {
-    /// How many more of the agents it waits for have to end, as far as that is open.
+    /// Returns how many more agents have to end, at most the number that still live.
     #[must_use]
     pub fn more(&self, tally: JoinTally) -> u32 {
         let JoinTally { count, done, failed } = tally;
@@ -116,54 +116,54 @@ impl PendingJoin {
         self.join.needs(count).saturating_sub(done).min(live)
     }
 
-    /// Until when it waits, if not for ever.
+    /// Returns the end of the wait; `None` if there is no timeout.
     #[must_use]
     pub fn until(&self) -> Option<Timestamp> {
         self.join.timeout_ms.map(|timeout| self.since.plus(timeout))
     }
 }
 
-/// The agents that one has forked and not joined, counted.
+/// The number and status of the agents that one has forked and not joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnjoinedChildren(Vec<ChildBatch>);
 
-/// Some that follow each other.
+/// Children with consecutive numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ChildBatch {
-    /// The number of the first.
+    /// The number of the first child.
     first: u32,
-    /// How many there are.
+    /// The number of children.
     count: u32,
-    /// How many pending returns the agent had when it forked them.
+    /// The number of pending returns of the agent when it forked them.
     depth: usize,
-    /// How many have ended with a result.
+    /// The number of children that have ended with a result.
     #[serde(default)]
     done: u32,
-    /// How many have ended with an error.
+    /// The number of children that have ended with an error.
     #[serde(default)]
     failed: u32,
 }
 
-/// How the agents stand that a join waits for.
+/// The status of the agents that a join waits for, counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JoinTally {
-    /// How many there are.
+    /// The number of agents.
     pub count: u32,
-    /// How many have ended with a result.
+    /// The number of agents that have ended with a result.
     pub done: u32,
-    /// How many have ended with an error.
+    /// The number of agents that have ended with an error.
     pub failed: u32,
 }
 
 impl UnjoinedChildren {
-    /// Whether there are none.
+    /// Returns whether there are no children.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// One more, forked by an agent with so many pending returns.
+    /// Adds a child that was forked by an agent with `depth` pending returns.
     pub(super) fn add(&mut self, number: u32, depth: usize) {
         match self.0.last_mut() {
             Some(last) if last.depth == depth && last.first + last.count == number => {
@@ -173,19 +173,19 @@ impl UnjoinedChildren {
         }
     }
 
-    /// Whether that child is among them.
+    /// Returns whether that child is among them.
     #[must_use]
     pub fn contains(&self, number: u32) -> bool {
         self.0.iter().any(|batch| batch.contains(number))
     }
 
-    /// The numbers of those that an agent with so many pending returns waits for.
+    /// Iterates over the numbers of the children that an agent with `depth` pending returns waits for.
     pub fn numbers(&self, depth: usize) -> impl Iterator<Item = u32> {
         let own = self.0.iter().filter(move |batch| batch.depth >= depth);
         own.flat_map(|batch| batch.first..batch.first.saturating_add(batch.count))
     }
 
-    /// One of them has ended.
+    /// Counts the end of a child, with a result if `well`, else with an error.
     pub(super) fn ended(&mut self, number: u32, well: bool) {
         if let Some(batch) = self.0.iter_mut().find(|batch| batch.contains(number)) {
             if well {
@@ -196,7 +196,7 @@ impl UnjoinedChildren {
         }
     }
 
-    /// How those stand that an agent with so many pending returns waits for.
+    /// Counts the children that an agent with `depth` pending returns waits for.
     #[must_use]
     pub fn tally(&self, depth: usize) -> JoinTally {
         let own = self.0.iter().filter(|batch| batch.depth >= depth);
@@ -207,14 +207,14 @@ impl UnjoinedChildren {
         })
     }
 
-    /// What a subroutine leaves is its caller's, who has so many pending returns.
+    /// Moves the children that a subroutine did not join to its caller, which has `depth` pending returns.
     pub(super) fn leave(&mut self, depth: usize) {
         for batch in &mut self.0 {
             batch.depth = batch.depth.min(depth);
         }
     }
 
-    /// Takes out those that an agent with so many pending returns waits for.
+    /// Removes and returns the children that an agent with `depth` pending returns waits for.
     pub(super) fn take(&mut self, depth: usize) -> Self {
         let (own, others) =
             std::mem::take(&mut self.0).into_iter().partition(|batch| batch.depth >= depth);
@@ -230,7 +230,7 @@ impl ChildBatch {
 }
 
 impl Join {
-    /// How many it needs of so many.
+    /// Returns the number of results needed from `count` agents.
     #[must_use]
     pub fn needs(&self, count: u32) -> u32 {
         match self.need {
@@ -240,7 +240,7 @@ impl Join {
         }
     }
 
-    /// What comes of it by how the agents stand; nothing yet, if that is still open.
+    /// Returns the outcome for the agents' present status; `None` while it is open.
     #[must_use]
     pub fn verdict(&self, tally: JoinTally) -> Option<JoinOutcome> {
         let JoinTally { count, done, failed } = tally;
@@ -255,46 +255,46 @@ impl Join {
     }
 }
 
-/// One of the agents that were waited for, as the state that waited sees it.
+/// The outcome of an awaited agent, as the waiting state sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChildOutcome<'run> {
     /// The agent.
     pub id: &'run AgentId,
     /// The state it was born in.
     pub state: &'run StateName,
-    /// How it ended.
+    /// The end of the agent.
     #[serde(flatten)]
     pub status: ChildStatus<'run>,
-    /// What it was born with.
+    /// The variables it was born with.
     pub variables: &'run Variables,
 }
 
-/// How an agent ended that was waited for.
+/// The end of an awaited agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum ChildStatus<'run> {
-    /// With a result.
+    /// The agent ended with a result.
     Result {
         /// The payload: a text, or an object if it was checked against a schema.
         result: Value,
     },
-    /// With an error.
+    /// The agent ended with an error.
     Error {
-        /// What happened.
+        /// The error message.
         error: &'run str,
     },
-    /// It goes on.
+    /// The agent is still running.
     Running,
-    /// It was ended because the join went on without it.
+    /// The agent was ended because the join was settled without it.
     Stopped,
 }
 
-/// What came of the agents that were waited for, in the order in which they were forked.
+/// The outcomes of the awaited agents, in the order in which they were forked.
 #[derive(Debug, Default)]
 pub(super) struct ChildOutcomes<'run>(BTreeMap<u32, ChildOutcome<'run>>);
 
 impl<'run> ChildOutcomes<'run> {
-    /// One more.
+    /// Adds the outcome of an agent.
     pub(super) fn add(
         &mut self,
         id: &'run AgentId,
@@ -305,7 +305,7 @@ impl<'run> ChildOutcomes<'run> {
         self.0.insert(id.number(), ChildOutcome { id, state, status, variables });
     }
 
-    /// The list that `{{results}}` stands for.
+    /// Returns the list that `{{results}}` stands for.
     pub(super) fn listed(&self) -> String {
         let list: Vec<_> = self.0.values().collect();
         serde_json::to_string(&list).unwrap_or_else(|_| "[]".to_owned())

@@ -1,7 +1,7 @@
-//! What a live agent is at, or what keeps it from its next turn.
+//! The activity of a live agent, or the reason why its next turn has to wait.
 //!
-//! A run alone does not tell whether a turn has begun, and whether somebody carries the run on: who
-//! asks has to say so.
+//! A run alone does not tell whether a turn has begun, nor whether a process executes the run. The caller
+//! has to supply both.
 
 use super::agent::Agent;
 use super::id::AgentId;
@@ -9,66 +9,66 @@ use super::join::{JoinTally, PendingJoin};
 use super::run::{Run, RunStatus};
 use super::time::Timestamp;
 
-/// What an agent is at, or what it waits for.
+/// The activity of an agent, or the thing it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitReason<'run> {
     /// Its turn has begun.
     AtWork,
-    /// Nothing but that other turns are before it.
+    /// A permit. Only the turns before it are in the way.
     Permit,
-    /// It works, or waits for a permit: a script leaves no trace of its turns.
+    /// A running turn or a permit. A script leaves no trace of its turns, so it is not known which.
     Due,
-    /// The pause before it is run again.
+    /// The backoff before its next try, until this time.
     Backoff(Timestamp),
-    /// The moment by which the first of those it was forked with starts ahead of it.
+    /// The head start of the first of the agents it was forked with, until this time.
     Stagger(Timestamp),
-    /// A plug-in, with its reason.
+    /// A plug-in, with its reason, until this time.
     Plugin(&'run str, Timestamp),
-    /// The usage limit.
+    /// The usage limit, until this time.
     Limit(Timestamp),
-    /// Someone, for this reason.
+    /// A person, for this reason.
     Person(&'run str),
-    /// The answer to this question, which is asked under this name.
+    /// The answer to a question.
     Answer {
-        /// The name.
+        /// The name of the question.
         node: &'run str,
-        /// The question.
+        /// The text of the question.
         question: &'run str,
     },
     /// The end of this agent.
     Agent(&'run AgentId),
     /// The ends of agents it has forked.
     Join {
-        /// How many more have to end.
+        /// The number of agents that still have to end.
         more: u32,
-        /// How many it has forked.
+        /// The number of agents it has forked.
         of: u32,
-        /// How many of those have ended with a result.
+        /// The number of those that have ended with a result.
         done: u32,
-        /// How many of those have ended with an error.
+        /// The number of those that have ended with an error.
         failed: u32,
-        /// Until when it waits.
+        /// The end of the wait, if there is a timeout.
         until: Option<Timestamp>,
     },
-    /// What its program waits for, as the program says it.
+    /// The thing its program waits for, in the words of the program.
     Program(&'run str),
-    /// Nothing: its program asks it nothing.
+    /// A request. Its program has none for it at present.
     Unasked,
-    /// The run, which holds still.
+    /// The run, which is not being executed.
     Run,
 }
 
-/// What is known of a run besides what its records tell.
+/// Facts about a run that its records do not tell.
 #[derive(Debug, Clone, Copy)]
 pub struct RunObservation {
-    /// The time.
+    /// The present time.
     pub now: Timestamp,
-    /// Whether a raymond holds it.
+    /// True if a raymond process holds the run.
     pub held: bool,
 }
 
 impl<'run> WaitReason<'run> {
-    /// What keeps an agent; `begun` tells whether its turn has begun, if that is known.
+    /// Returns the wait reason of an agent; `begun` tells whether its turn has begun, if that is known.
     #[must_use]
     pub fn of(run: &Run, agent: &'run Agent, seen: RunObservation, begun: Option<bool>) -> Self {
         let backoff = agent.not_before.filter(|&until| until > seen.now);
@@ -109,7 +109,7 @@ impl<'run> WaitReason<'run> {
         }
     }
 
-    /// What keeps an agent that waits for those it has forked; nothing, once it is settled.
+    /// Returns the wait for forked agents; `None` once the join is settled.
     fn join(agent: &Agent, joining: &PendingJoin) -> Option<Self> {
         let tally = agent.forks.tally(agent.stack.len());
         let JoinTally { count: of, done, failed } = tally;
@@ -118,7 +118,7 @@ impl<'run> WaitReason<'run> {
         open.then(|| Self::Join { more, of, done, failed, until: joining.until() })
     }
 
-    /// Its name for programs.
+    /// Returns its name for programs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -151,7 +151,7 @@ mod tests {
 
     const NOW: RunObservation = RunObservation { now: Timestamp(100_000), held: true };
 
-    /// What keeps `main`, with a turn that has begun and with one that has not.
+    /// Returns the wait reasons of `main` if its turn has begun, if it has not, and if that is unknown.
     fn keeps(scene: &Scene, seen: RunObservation) -> [&'static str; 3] {
         let of = |begun| WaitReason::of(&scene.run, scene.agent("main"), seen, begun).name();
         [of(Some(true)), of(Some(false)), of(None)]

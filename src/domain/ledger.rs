@@ -1,7 +1,7 @@
-//! What a run's money went into: by agent, by state and by model, a fold over its records.
+//! The ledger of a run: its costs by agent, by state and by model, as a fold over its records.
 //!
-//! The sums by agent and by state are the run's total to the last billionth. Those by model are what
-//! the program told of each turn; what it did not tell of is kept apart, under no model.
+//! The sums by agent and by state equal the run's total to the last billionth. The sums by model are the costs
+//! that the program reported for each turn. Costs that it did not report are kept apart, under no model.
 
 use std::collections::BTreeMap;
 
@@ -13,34 +13,34 @@ use super::run::Run;
 use super::turn::{FailureCause, TurnId};
 use super::usage::{ModelUse, UsageByModel};
 
-/// By so many dollars what several models cost may differ from the whole, because each is rounded.
+/// Rounding tolerance, in dollars, between the total cost and the sum over models.
 const DUST: f64 = 1e-6;
 
-/// What a record says that was spent.
+/// The cost that a record reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerCharge<'event> {
-    /// The turn it was spent for.
+    /// The turn that caused it.
     pub turn: &'event TurnId,
-    /// What was asked, if the record says so: the state's prompt, or its evaluator's.
+    /// The prompt of the turn, if the record names it: the state's, or its evaluator's.
     pub prompt: Option<&'event StateName>,
-    /// How much.
+    /// The amount.
     pub cost: Usd,
-    /// Whether that is what such a turn has cost at the most before, because nobody said what it was.
+    /// True if the real cost is unknown, and `cost` is the most that such a turn has cost before.
     pub estimated: bool,
-    /// What was taken of each model for it.
+    /// The usage by model.
     pub usage: &'event UsageByModel,
-    /// The tools that were refused in it.
+    /// The tools that were refused in the turn.
     pub refused_tools: &'event ToolRefusals,
-    /// What it was spent on.
+    /// The kind of the charge.
     pub on: ChargeKind,
 }
 
-/// What money was spent on.
+/// The kind of a charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChargeKind {
-    /// A turn whose reply was taken.
+    /// A turn whose reply was accepted.
     Answer,
-    /// No turn at all: a plug-in had decided before.
+    /// No turn: a plug-in had decided before it.
     Nothing,
     /// A turn whose reply was refused.
     Rejected,
@@ -50,7 +50,7 @@ pub enum ChargeKind {
     Late,
 }
 
-/// What an event says that was spent, if it is about money at all.
+/// Returns the cost that an event reports; `None` if it reports no cost.
 #[must_use]
 pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
     match event {
@@ -156,35 +156,35 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
 /// A line of the ledger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LedgerLine {
-    /// Turns that have ended, well or badly.
+    /// The turns that have ended, with or without success.
     pub turns: u64,
-    /// Those of them that failed.
+    /// The turns that failed.
     pub failed: u64,
-    /// Those of them whose reply was refused, and the agent reminded.
+    /// The turns whose reply was refused, so that the agent was reminded.
     pub reminders: u64,
-    /// Those of them that were ended before they told what they had cost.
+    /// The turns that ended before they reported their cost.
     pub untold: u64,
-    /// How much of the cost is only an estimate of what those had cost.
+    /// The part of the cost that is only an estimate for those turns.
     pub estimated: Usd,
-    /// What was taken, and what it cost. The cost is that of the turns, not the sum over models.
+    /// The usage and its cost. The cost is that of the turns, not the sum over models.
     pub used: ModelUse,
 }
 
 /// The ledger of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Everything.
+    /// All charges.
     pub total: LedgerLine,
-    /// By agent.
+    /// The charges by agent.
     pub agents: BTreeMap<AgentId, LedgerLine>,
-    /// By what was asked: a state's prompt, or its evaluator's.
+    /// The charges by prompt: a state's, or its evaluator's.
     pub states: BTreeMap<StateName, LedgerLine>,
-    /// By model, and under no model what was not told of any. A turn counts for each model it used.
+    /// The charges by model; `None` for costs without a model. A turn counts for each model it used.
     pub models: BTreeMap<Option<String>, LedgerLine>,
 }
 
 impl Ledger {
-    /// Takes a record's event, with the run as it was before it.
+    /// Adds the charge of an event; `before` is the run as it was before it.
     pub fn count(&mut self, before: &Run, event: &Event) {
         let Some(charge) = cost_of(event) else { return };
         let line = LedgerLine::of(&charge);
@@ -240,7 +240,7 @@ impl LedgerLine {
         }
     }
 
-    /// The sum of several.
+    /// Returns the sum of several lines.
     #[must_use]
     pub fn sum<N>(lines: &[(N, &Self)]) -> Self {
         let mut sum = Self::default();
@@ -259,15 +259,15 @@ impl LedgerLine {
         self.used = self.used.saturating_add(other.used);
     }
 
-    /// Its share of the whole, from 0 to 1.
+    /// Returns its share of `whole`, from 0 to 1.
     #[must_use]
     pub fn share(&self, whole: Usd) -> f64 {
         if whole == Usd::ZERO { 0.0 } else { self.used.cost_usd.dollars() / whole.dollars() }
     }
 }
 
-/// Whether there was a turn at all, where a failure has this cause. A plug-in can stop an agent before
-/// its turn, or after.
+/// Returns whether a turn ran at all, given the cause of the failure. A plug-in can stop an agent before its
+/// turn or after it.
 fn ran(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
     match cause {
         FailureCause::Workflow
@@ -283,8 +283,8 @@ fn ran(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
     }
 }
 
-/// Whether a turn that told no cost may have had one: its process was ended, or died, before its
-/// result. A turn that goes on after the runtime's own failure tells it later.
+/// Returns whether a turn that reported no cost may have had one, because its process ended or died before
+/// its result. A turn that continues after a failure of the runtime itself reports its cost later.
 fn may_have_cost(cause: FailureCause) -> bool {
     match cause {
         FailureCause::Crash

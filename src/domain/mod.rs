@@ -1,9 +1,9 @@
-//! The pure room: what a run is, what can happen to it, and what is owed then.
+//! Pure domain logic: runs, their events, and the effects that follow from them.
 //!
 //! Nothing here reads a file, a clock or a random number, so every decision can be tested with a
-//! table and replayed from the journal. Data flows one way: a [`Report`](decide::TurnReport) of what a
-//! turn came to is *decided* into events, an event is *applied* to the run, and applying it
-//! yields the effects that someone else performs.
+//! table and replayed from the journal. Data flows one way: the [`TurnReport`](decide::TurnReport) of a
+//! turn is *decided* into events, an event is *applied* to the run, and applying it returns the effects
+//! that other modules perform.
 
 pub mod admission;
 pub mod agent;

@@ -1,7 +1,7 @@
 //! Names of models, as Claude Code takes them.
 //!
 //! The set of models changes with every version of Claude Code, and an account may have models of its
-//! own. So any name is taken that can stand on a command line, and the known ones serve only for hints.
+//! own. Any name is accepted that can stand on a command line; the known ones serve only for hints.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,7 +33,7 @@ impl ModelName {
         Ok(Self(Cow::Owned(name.to_owned())))
     }
 
-    /// The name as it was written.
+    /// Returns the name as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

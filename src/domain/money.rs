@@ -1,8 +1,7 @@
 //! Money, counted exactly.
 //!
-//! Costs are added thousands of times and compared with budgets, and a replay has to give the
-//! same sum: so an amount is a whole number of billionths of a dollar, and only its text and
-//! JSON forms are decimal.
+//! Costs are added thousands of times and compared with budgets, and a replay has to give the same sum.
+//! An amount is a whole number of billionths of a dollar. Only its text and JSON forms are decimal.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,10 +17,10 @@ const NANOS_PER_DOLLAR: f64 = 1e9;
 pub struct Usd(u64);
 
 impl Usd {
-    /// Nothing.
+    /// No money.
     pub const ZERO: Self = Self(0);
 
-    /// Takes dollars, rounded to a billionth; what is negative or not a number counts as nothing.
+    /// Converts dollars, rounded to a billionth; a negative amount or NaN becomes zero.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -32,26 +31,26 @@ impl Usd {
         Self((dollars.max(0.0) * NANOS_PER_DOLLAR).round() as u64)
     }
 
-    /// The amount in dollars.
+    /// Returns the amount in dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "exact below nine million dollars")]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / NANOS_PER_DOLLAR
     }
 
-    /// The sum, at most what the type holds.
+    /// Returns the sum, at most the maximum of the type.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference, nothing if `other` is more.
+    /// Returns the difference, or zero if `other` is more.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The amount taken `times` times.
+    /// Returns the amount multiplied by `times`.
     #[must_use]
     pub fn times(self, times: usize) -> Self {
         Self(self.0.saturating_mul(times as u64))
@@ -65,7 +64,7 @@ impl AddAssign for Usd {
 }
 
 impl fmt::Display for Usd {
-    /// Dollars with cents; below a cent with as many digits as it takes to show something.
+    /// Writes dollars with cents. Amounts below a dollar with fractions of a cent get more digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.dollars();
         let whole_cents = self.0.is_multiple_of(10_000_000);

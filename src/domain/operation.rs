@@ -1,8 +1,7 @@
-//! What a graph asks of the world: one deterministic operation, as plain data.
+//! Deterministic operations of a graph on its environment, as plain data.
 //!
-//! Its parameters are filled in already. [`RecoveryClass`] says what a crash in the middle of it means, and with
-//! that when its turn in the journal comes: what changes the world is done only after a record that it is
-//! due, what only looks is looked at again.
+//! The parameters are already filled in. [`RecoveryClass`] decides crash handling, and with it the order of
+//! operation and record: writes run only after a record that they are due, reads are repeated.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,123 +10,123 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Operation {
-    /// Whether `data/config.yaml` is there.
+    /// Checks whether `data/config.yaml` exists.
     ConfigExists,
-    /// Whether `data/index.md` is there.
+    /// Checks whether `data/index.md` exists.
     IndexExists,
-    /// Whether `data/index.md` is the one a new corpus begins with.
+    /// Checks whether `data/index.md` is the one that a new corpus begins with.
     IndexIsPlaceholder,
-    /// Whether there is such a file.
+    /// Checks whether a file exists.
     FileExists {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         path: String,
     },
-    /// Whether there is such a directory.
+    /// Checks whether a directory exists.
     DirectoryExists {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         path: String,
     },
-    /// Whether the configuration has a source.
+    /// Checks whether the configuration has a source.
     SourceExists {
         /// The source's id.
         id: String,
     },
-    /// Whether the clone of a source is there.
+    /// Checks whether the clone of a source exists.
     SourceCloned {
         /// The source's id.
         id: String,
     },
-    /// Whether the upstream of a source's clone has gone on.
+    /// Checks whether the upstream of a source's clone has updates.
     SourceHasUpdates {
         /// The source's id.
         id: String,
     },
-    /// Whether a program is on the PATH.
+    /// Checks whether a program is on the PATH.
     ToolAvailable {
-        /// Its name.
+        /// The name of the program.
         tool: String,
     },
-    /// Whether python3 can import a module.
+    /// Checks whether python3 can import a module.
     PythonModuleAvailable {
-        /// Its name.
+        /// The name of the module.
         module: String,
     },
-    /// The configuration, as data.
+    /// Reads the configuration, as data.
     ReadConfig,
-    /// The text of a file.
+    /// Reads the text of a file.
     ReadFile {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         path: String,
     },
-    /// The files that a pattern names: their paths in order.
+    /// Lists the paths of the files that match a pattern, in order.
     GlobFiles {
-        /// Below the workspace root.
+        /// The pattern, below the workspace root.
         pattern: String,
     },
-    /// How many they are.
+    /// Counts the files that match a pattern.
     GlobCount {
-        /// Below the workspace root.
+        /// The pattern, below the workspace root.
         pattern: String,
     },
-    /// The commit a repository is at.
+    /// Reads the commit a repository is at.
     GetSha {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         repo_path: String,
     },
     /// Fetches from a repository's remote.
     GitFetch {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         repo_path: String,
     },
-    /// A page: `{status, content, url}`.
+    /// Fetches a page; the answer is `{status, content, url}`.
     WebFetch {
-        /// Its address.
+        /// The address of the page.
         url: String,
-        /// A failure is an answer too.
+        /// True if a failure is an answer too.
         #[serde(default)]
         allow_failure: bool,
     },
-    /// Writes a file, with its directories, as a whole or not at all.
+    /// Writes a file atomically, and makes its directories.
     WriteFile {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         path: String,
-        /// What it holds then.
+        /// The new content.
         content: String,
     },
     /// Makes a directory.
     CreateDirectory {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         path: String,
     },
     /// Removes a file.
     DeleteFile {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         path: String,
     },
-    /// Writes what was fetched; the answer is the path.
+    /// Writes a fetched page to a file; the answer is the path.
     CacheWebContent {
-        /// The page.
+        /// The content of the page.
         content: String,
-        /// Below the workspace root.
+        /// The path below the workspace root.
         dest: String,
     },
     /// Sets an entry of the configuration.
     WriteConfigEntry {
-        /// Its keys, with dots between them.
+        /// The keys of the entry, with dots between them.
         path: String,
-        /// What it is then.
+        /// The new value.
         value: Value,
     },
     /// Changes a source of the configuration.
     UpdateSource {
         /// The source's id.
         id: String,
-        /// What is changed of it.
+        /// The fields that change.
         fields: Map<String, Value>,
     },
     /// Brings a repository up to its upstream, fast-forward only.
     GitPull {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         repo_path: String,
     },
     /// Adds a source to the configuration.
@@ -137,36 +136,36 @@ pub enum Operation {
     },
     /// Clones a repository.
     CloneRepo {
-        /// Where it is.
+        /// The address of the repository.
         url: String,
-        /// Below the workspace root.
+        /// The path of the clone, below the workspace root.
         dest: String,
-        /// The branch, or the remote's own.
+        /// The branch; `None` for the default branch of the remote.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
-        /// How many commits; 0 for all.
+        /// The number of commits to fetch; 0 for all.
         #[serde(default = "one")]
         depth: u32,
     },
-    /// Adds to the end of a file.
+    /// Appends to a file.
     AppendToFile {
-        /// Below the workspace root.
+        /// The path below the workspace root.
         path: String,
-        /// What is added.
+        /// The text to append.
         content: String,
     },
-    /// Runs a command by `sh -c`: `{exit_code, stdout, stderr}`; fails unless it ends with 0.
+    /// Runs a command by `sh -c`; the answer is `{exit_code, stdout, stderr}`. Fails unless the exit code is 0.
     BashExec {
         /// The command.
         command: String,
     },
-    /// A type that a program using the library has added.
+    /// An operation type that a program using the library has added.
     Own {
-        /// Its name.
+        /// The name of the type.
         name: String,
-        /// Its parameters.
+        /// The parameters of the operation.
         parameters: Map<String, Value>,
-        /// What a crash in the middle of it means.
+        /// The recovery class of the operation.
         class: RecoveryClass,
     },
 }
@@ -175,26 +174,26 @@ fn one() -> u32 {
     1
 }
 
-/// What a crash in the middle of an operation means.
+/// The way in which an operation recovers from a crash in the middle of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryClass {
-    /// It changes nothing: it is asked again.
+    /// The operation changes nothing, and is repeated.
     Read,
-    /// Doing it again comes to the same.
+    /// The operation is idempotent, and is repeated.
     Converges,
-    /// It finds out by itself whether it was done. Adding to a file may find that somebody else was at
-    /// it, and then nobody can say.
+    /// The operation finds out by itself whether it was done. Appending to a file may find that another writer
+    /// was there too, and then it is not known.
     Guarded,
-    /// Nobody can say whether it was done: the restart policy decides.
+    /// It is not known whether the operation was done. The restart policy decides.
     Uncertain,
 }
 
-/// What an operation came to: a value, or why there is none.
+/// The result of an operation: a value, or the reason why there is none.
 pub type OperationResult = Result<Value, String>;
 
 impl Operation {
-    /// Its type, as a graph names it.
+    /// Returns the type of the operation, as a graph names it.
     #[must_use]
     pub fn name(&self) -> String {
         if let Self::Own { name, .. } = self {
@@ -205,7 +204,7 @@ impl Operation {
         name.unwrap_or_default().to_owned()
     }
 
-    /// What a crash in the middle of it means.
+    /// Returns the recovery class of the operation.
     #[must_use]
     pub fn class(&self) -> RecoveryClass {
         match self {

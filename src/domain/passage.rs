@@ -1,8 +1,8 @@
-//! Where a turn stands in the stream of a process that has served other turns before.
+//! A turn's place in the stream of a process that served other turns before.
 //!
-//! A process that stays writes all its turns into one stream, which is named after the first. For
-//! each further one a passage is kept before it is asked, so that whoever comes later, after a crash
-//! of the runtime too, finds the process, the place and the cost of that turn.
+//! A process that stays writes all its turns into one stream, named after the first. A passage is kept for each
+//! further turn before it is asked. With it the process, the place and the cost of that turn are found later,
+//! even after a crash of the runtime.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,29 +14,29 @@ use super::usage::ProcessSpending;
 pub struct TurnOffset {
     /// The name of the process's files, without their ending.
     pub process: String,
-    /// The byte of the stream before which nothing belongs to the turn.
+    /// The offset in the stream, in bytes, at which the turn's part begins.
     pub from: u64,
-    /// What the process had taken by then.
+    /// The spending of the process up to that offset.
     #[serde(flatten)]
     pub spent: ProcessSpending,
     /// The id of the message that asks.
     pub message: MessageId,
 }
 
-/// Which results of a stream are a turn's: those that come after its message has been repeated, and
-/// before that one which names the message, or no occasion.
+/// The rule that says which results of a stream are a turn's.
 ///
-/// A resumed session may report a background task that died with the process before, with a result of
-/// its own, ahead of the answer; and a session can wake up by itself between two turns.
+/// These are all results after its message was repeated. Before that, it is a result that names the message or
+/// no occasion. A resumed session may report a background task that died with the previous process, with a
+/// result of its own, ahead of the answer. A session can also wake up by itself between two turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnBoundary {
-    /// The message; absent if its id is not known, as in a process whose first turn is adopted.
+    /// The message; `None` if its id is not known, as in a process whose first turn is adopted.
     message: Option<MessageId>,
     repeated: bool,
 }
 
 impl TurnBoundary {
-    /// A turn that is asked by this message.
+    /// Creates the boundary of a turn that is asked by this message.
     #[must_use]
     pub fn answer_to(message: MessageId) -> Self {
         Self { message: Some(message), repeated: false }
@@ -53,13 +53,13 @@ impl TurnBoundary {
         self.repeated |= self.message.as_ref().is_none_or(|message| message.as_str() == id);
     }
 
-    /// Takes a result that was the turn's: those that follow are, too.
+    /// Takes a result that was the turn's; those that follow are the turn's too.
     pub fn answered(&mut self) {
         self.repeated = true;
     }
 
-    /// Returns whether a result is the turn's. `origin` is the occasion that it names; `messages` are
-    /// those that it answers, if it says so.
+    /// Returns whether a result is the turn's. `origin` is the occasion that the result names; `messages` are
+    /// those that it answers, if it names any.
     #[must_use]
     pub fn is_answered_by(&self, origin: Option<&str>, messages: Option<&[String]>) -> bool {
         match (&self.message, messages) {

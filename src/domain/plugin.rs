@@ -1,38 +1,38 @@
-//! A plug-in that is a program: what is started, under what name, on what terms.
+//! A plug-in that is a program: its command, its name and its terms.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::supervision::{SupervisionOverrides, SupervisionPolicy};
 
-/// How long a plug-in may take to answer if nothing else is said, in milliseconds.
+/// The default time limit of a plug-in's answer, in milliseconds.
 pub const DEADLINE_MS: u64 = 2000;
 
-/// The longest name of a plug-in.
+/// The longest name of a plug-in, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// A program that looks on and has a say.
+/// A program that watches a run and may decide on its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlugIn {
-    /// What it is called; no two of a run have the same name.
+    /// The plug-in's name, unique in a run.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The workflow asked for it, not whoever runs it.
+    /// True if the workflow asked for it, and not the person who runs the workflow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_workflow: bool,
-    /// The run pauses when it has failed, or does not answer in time.
+    /// True if the run pauses when the plug-in has failed or does not answer in time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// How long it may take to answer, in milliseconds.
+    /// The time limit of its answer, in milliseconds.
     pub deadline_ms: u64,
-    /// How it is restarted, where that differs from what agents have by default.
+    /// The points in which its restarts differ from the default of agents.
     #[serde(default, skip_serializing_if = "SupervisionOverrides::is_empty")]
     pub supervision: SupervisionOverrides,
 }
 
 impl PlugIn {
-    /// A program the run can do without, on the usual terms.
+    /// Creates a plug-in that the run can do without, on the usual terms.
     #[must_use]
     pub fn new(command: Vec<String>) -> Self {
         Self {
@@ -45,21 +45,21 @@ impl PlugIn {
         }
     }
 
-    /// How it is restarted.
+    /// Returns the policy by which it is restarted.
     #[must_use]
     pub fn supervision(&self) -> SupervisionPolicy {
         SupervisionPolicy::default().with(&self.supervision)
     }
 }
 
-/// Whether a text can be the name of a plug-in: it stands in messages, in records and in the
+/// Returns whether a text can be the name of a plug-in. The name appears in messages, in records and in the
 /// program's environment.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     (1..=LONGEST_NAME).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 
-/// Gives those a number whose name another one has that stands before them.
+/// Numbers each plug-in that has the same name as one before it.
 pub fn tell_apart(plugins: &mut [PlugIn]) {
     for at in 1..plugins.len() {
         let (before, rest) = plugins.split_at_mut(at);
@@ -72,8 +72,8 @@ pub fn tell_apart(plugins: &mut [PlugIn]) {
     }
 }
 
-/// What a program is called if nobody says: `budget` for `python3 -u plugins/budget.py 0.50`. It is
-/// the first word that names a file by a path or an ending, else the program.
+/// Returns the default name of a command: `budget` for `python3 -u plugins/budget.py 0.50`. It is the first
+/// word that names a file by a path or an ending, else the program.
 fn name_of(command: &[String]) -> String {
     let is_file = |word: &&String| {
         let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -91,7 +91,7 @@ fn name_of(command: &[String]) -> String {
     if name.is_empty() { "plug-in".to_owned() } else { name }
 }
 
-/// What runs scripts: the script gives the name.
+/// Returns whether a program runs scripts; then the script gives the name.
 fn is_interpreter(program: &str) -> bool {
     const KNOWN: [&str; 10] =
         ["bash", "bun", "deno", "env", "node", "perl", "python", "ruby", "sh", "uv"];

@@ -1,62 +1,62 @@
-//! What a state allows its agent to ask for, and the judgement of a reply against it.
+//! The transitions that a state allows its agent, and the judgement of a reply against them.
 //!
-//! A policy entry matches on tag, target, `return` and `next`, and on how long a question waits and what
-//! follows then, exactly, and on every variable it names; variables it does not name are free.
-//! With a single entry whose text is not the agent's own, a reply without any tag means that entry.
+//! A policy entry matches exactly on tag, target, `return` and `next`, on the timeout of a question and the
+//! state that follows it, and on every variable it names. Variables it does not name are free. With a single
+//! entry whose text is not the agent's own, a reply without any tag means that entry.
 
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::OverruledTransition;
 use super::transition::{ANY_LIST, InvalidTransition, TagName, Transition, Variables};
 
-/// The transitions a state allows; none listed means that all are.
+/// The transitions that a state allows; an empty list allows all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransitionPolicy {
     /// The entries, in the order of the prompt's frontmatter. A result's payload is ignored.
     pub allowed: Vec<Transition>,
-    /// Whether one reply may have several `<fork>` tags.
+    /// True if one reply may have several `<fork>` tags.
     #[serde(default)]
     pub many_forks: bool,
 }
 
-/// What was found in the final message of a turn.
+/// The tags that were found in the final message of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplyTags {
     /// Each complete tag, in order.
     pub tags: Vec<Result<Transition, InvalidTransition>>,
-    /// Whether there are more of them than were read.
+    /// True if there are more tags than were read.
     pub cut: bool,
-    /// What looks like a tag but is prose: unclosed, malformed or unknown ones, for the message.
+    /// Prose that looks like a tag, for the message: unclosed, malformed or unknown tags.
     pub near_misses: Vec<String>,
 }
 
 /// A transition that may be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedTransition {
-    /// What to do.
+    /// The transition.
     pub transition: Transition,
-    /// The reply had no tag and the policy left only one way.
+    /// True if the reply had no tag and the policy left only one way.
     pub implicit: bool,
-    /// What was asked for instead, and who overruled it.
+    /// The transition that was asked for instead, with the name of the overruler.
     pub overruled: Option<Box<OverruledTransition>>,
 }
 
-/// How a reply breaks the protocol. An agent can repair it when its state has a policy.
+/// A breach of the protocol by a reply. The agent can repair it if its state has a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolViolation {
     /// There is no tag at all.
     #[error("the reply has no transition tag{}", list_near_misses(.near_misses))]
     NoTag {
-        /// What looked like one.
+        /// The texts that looked like a tag.
         near_misses: Vec<String>,
     },
-    /// There is more than one.
+    /// There is more than one tag.
     #[error("the reply has {} transition tags, exactly one is needed: {}", .tags.len(), .tags.join(", "))]
     SeveralTags {
         /// All that were found, as written.
         tags: Vec<String>,
     },
-    /// There are several in a state that may fork many, and they are not that.
+    /// There are several tags in a state that may fork many, but they are not forks with the same `next`.
     #[error(
         "the reply has {} transition tags; several may stand together only if all are <fork> tags with the same next: {}",
         .tags.len(),
@@ -71,44 +71,44 @@ pub enum ProtocolViolation {
         "the reply has too many transition tags, and only {read} of them were read; fork fewer in one reply, or all with one tag and a list of them, such as each=\"items.json\""
     )]
     TooManyTags {
-        /// How many were read.
+        /// The number of tags that were read.
         read: usize,
     },
-    /// What it forks cannot be.
+    /// A `<fork>` is not possible as it was asked for.
     #[error("{asked}: {why}")]
     Fork {
-        /// What was asked for.
+        /// The transition that was asked for.
         asked: String,
-        /// What is wrong, and what to do.
+        /// The error, and its remedy.
         why: String,
     },
-    /// There is one, but its pieces do not fit.
+    /// There is one tag, but its pieces do not fit.
     #[error("{0}")]
     Invalid(#[from] InvalidTransition),
-    /// There is one, but the state does not allow it.
+    /// There is one tag, but the state does not allow it.
     #[error("{asked} is not an allowed transition of this state")]
     NotAllowed {
-        /// What was asked for.
+        /// The transition that was asked for.
         asked: String,
     },
-    /// Its result is not of the form that is needed.
+    /// The result is not of the form that is needed.
     #[error("{why}")]
     Contract {
-        /// What is needed, and what is wrong.
+        /// The required form, and the error.
         why: String,
     },
-    /// It is not the object that the state's schema asks for, or no transition is for it.
+    /// The reply is not the object that the state's schema asks for, or no transition fits it.
     #[error("{why}")]
     Output {
-        /// Where it is wrong, and by which rule.
+        /// The place of the error, and the rule that is broken.
         why: String,
     },
-    /// It names a state that cannot be entered.
+    /// The transition names a state that cannot be entered.
     #[error("{asked}: {why}")]
     NoSuchState {
-        /// What was asked for.
+        /// The transition that was asked for.
         asked: String,
-        /// What is wrong with the state, with a hint.
+        /// The error in the state, with a hint.
         why: String,
     },
 }
@@ -122,7 +122,7 @@ fn list_near_misses(near_misses: &[String]) -> String {
 }
 
 impl AcceptedTransition {
-    /// A reply that is a result as it stands.
+    /// Returns the transition of a reply that is a result as it stands.
     #[must_use]
     pub fn plain_result(text: &str) -> Self {
         let transition = Transition::Result {
@@ -135,7 +135,7 @@ impl AcceptedTransition {
 }
 
 impl TransitionPolicy {
-    /// Only a result.
+    /// Returns a policy that allows only a result.
     #[must_use]
     pub fn result() -> Self {
         let result = Transition::Result {
@@ -146,19 +146,19 @@ impl TransitionPolicy {
         Self { allowed: vec![result], many_forks: false }
     }
 
-    /// No entry: every transition is allowed, and no reminder can be made.
+    /// Returns whether the policy has no entry. Then every transition is allowed, and no reminder can be made.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.allowed.is_empty()
     }
 
-    /// Whether a transition may be taken.
+    /// Returns whether a transition may be taken.
     #[must_use]
     pub fn allows(&self, transition: &Transition) -> bool {
         self.is_open() || self.allowed.iter().any(|entry| matches(entry, transition))
     }
 
-    /// The one transition of several tags, if they may stand together: forks that lead to the same state.
+    /// Returns the one transition of several tags, if these are allowed forks that lead to the same state.
     fn together(
         &self,
         tags: &[Result<Transition, InvalidTransition>],
@@ -177,7 +177,7 @@ impl TransitionPolicy {
         }
     }
 
-    /// Judges what was found in a reply.
+    /// Judges the tags that were found in a reply.
     ///
     /// # Errors
     /// The [`ProtocolViolation`], if there is not exactly one allowed transition.
@@ -215,7 +215,7 @@ impl TransitionPolicy {
         }
     }
 
-    /// The transition that a reply without a tag means, if the policy leaves only one.
+    /// Returns the transition that a reply without a tag means, if the policy leaves only one.
     fn implied(&self) -> Option<Transition> {
         match self.allowed.as_slice() {
             [only] if matches!(only.tag(), TagName::Ask | TagName::Result) => None,
@@ -235,7 +235,7 @@ fn matches(entry: &Transition, asked: &Transition) -> bool {
         && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
 }
 
-/// Whether a fork has the list and the directory that an entry names; `each: any` leaves the list open.
+/// Returns whether a fork has the list and the directory that an entry names; `each: any` leaves the list open.
 fn same_spread(entry: &Transition, asked: &Transition) -> bool {
     let (Transition::Fork { each: list, cwd: named, .. }, Transition::Fork { each, cwd, .. }) =
         (entry, asked)

@@ -12,7 +12,7 @@ use super::turn_options::{EffortLevel, PermissionMode, TurnOptions};
 /// The options that a process was started with or last switched to, or that a turn needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessOptions {
-    /// The model; none is Claude Code's own choice.
+    /// The model; `None` leaves the choice to Claude Code.
     pub model: Option<ModelName>,
     /// The options of its turns.
     pub turn: TurnOptions,
@@ -78,7 +78,7 @@ pub fn reuse(
     ProcessReuse::Switch(switches)
 }
 
-/// Returns the mode that a process is in, by name; none is everything without asking.
+/// Returns the name of the mode that a process is in; `None` is everything without asking.
 fn mode_name(mode: Option<PermissionMode>, run: &RunPermission) -> Option<&str> {
     match (mode, run) {
         (Some(mode), _) => Some(mode.name()),

@@ -1,8 +1,8 @@
-//! What raymond and a plug-in that is a program tell each other: a line of JSON a message.
+//! The messages between raymond and a plug-in that is a program: one line of JSON each.
 //!
-//! The program reads [`HostMessage`] on its stdin and writes [`PluginMessage`] to its stdout. `raymond schema` prints
-//! both as JSON Schema, which is made from these types. A reader leaves out what it does not know, so
-//! that a later version can say more; what would mean something else gets another [`VERSION`].
+//! The program reads [`HostMessage`] on its stdin and writes [`PluginMessage`] to its stdout. `raymond schema`
+//! prints both as JSON Schema, made from these types. A reader ignores fields it does not know, so that a later
+//! version can add some; a change of meaning gets another [`VERSION`].
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use super::transition::Transition;
 /// The version of the protocol.
 pub const VERSION: u32 = 1;
 
-/// What a plug-in is told: a line on its stdin.
+/// A message to a plug-in: a line on its stdin.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum HostMessage<'message> {
@@ -29,9 +29,9 @@ pub enum HostMessage<'message> {
     Record {
         /// The record, as the journal has it.
         record: &'message Record,
-        /// What the run has spent by then.
+        /// The amount the run has spent by then.
         total_cost_usd: Usd,
-        /// How many records before this one were left out, because the program did not read them in
+        /// The number of records before this one that were left out, because the program did not read them in
         /// time; the journal has them.
         missed: u64,
     },
@@ -39,66 +39,66 @@ pub enum HostMessage<'message> {
     Consult {
         /// The number of the question.
         id: u64,
-        /// What is asked.
+        /// The question.
         question: &'message Consultation,
     },
-    /// The last line: nothing more happens, and the program is to come to its end.
+    /// The last line: nothing more happens, and the program must end.
     Finish,
 }
 
-/// How raymond begins.
+/// The greeting of raymond.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct HostHello<'message> {
     /// The version of the protocol.
     pub version: u32,
     /// The run's id.
     pub run: &'message RunId,
-    /// What the plug-in is called.
+    /// The plug-in's name.
     pub plugin: &'message str,
     /// The run's journal, a file. Its lines are records with a `crc` and a `proof`, and `more` where
     /// several belong together.
     pub journal: &'message str,
-    /// What is in the journal up to this number is not told: the run was there before, or the program
-    /// is started again. It is 0 at the beginning of a new run.
+    /// The number up to which the journal's records are not sent, because the run was there before or the
+    /// program is started again. It is 0 at the beginning of a new run.
     pub seq: u64,
-    /// What the run had spent by then.
+    /// The amount the run had spent by then.
     pub total_cost_usd: Usd,
-    /// How often the program has been started for this run by this raymond, this time included.
+    /// The number of times this raymond has started the program for this run, this time included.
     pub start: u64,
 }
 
-/// What a plug-in says: a line on its stdout.
+/// A message of a plug-in: a line on its stdout.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PluginMessage {
-    /// That it is there. Before this it is not asked.
+    /// The program is ready. It is asked nothing before this.
     Hello(PluginHello),
-    /// What it says to a question.
+    /// The answer to a question.
     Verdict(ConsultAnswer),
 }
 
-/// How a plug-in begins.
+/// The greeting of a plug-in.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct PluginHello {
     /// The version of the protocol it speaks: 1.
     pub version: u32,
-    /// What it wants to be asked; nothing, if this is left out.
+    /// The occasions on which it wants to be asked; none by default.
     #[serde(default)]
     pub consult: Vec<HookPoint>,
 }
 
-/// What a plug-in can be asked.
+/// An occasion on which a plug-in can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookPoint {
-    /// Whether a turn may start.
+    /// A turn is about to start.
     Start,
-    /// Whether a transition may be taken that an agent asks for.
+    /// An agent asks for a transition.
     Transition,
 }
 
 impl HookPoint {
-    /// The occasion of a question.
+    /// Returns the occasion of a question.
     #[must_use]
     pub fn of(question: &Consultation) -> Self {
         match question {
@@ -113,7 +113,7 @@ impl HookPoint {
 pub struct ConsultAnswer {
     /// The number of the question.
     pub id: u64,
-    /// What the program says.
+    /// The program's verdict.
     #[serde(flatten)]
     pub verdict: WireVerdict,
 }
@@ -124,40 +124,40 @@ pub struct ConsultAnswer {
 pub enum WireVerdict {
     /// Go ahead.
     Proceed,
-    /// The agent's next turn does not start before a time, of which one of both is given; then the
-    /// program is asked again.
+    /// The agent's next turn does not start before a time, given as `until` or as `for`; then the program is
+    /// asked again.
     Hold {
-        /// When.
+        /// The end of the wait, as a point in time.
         #[serde(default)]
         until: Option<Timestamp>,
-        /// How long from now.
+        /// The length of the wait, from now.
         #[serde(default, rename = "for")]
         lasts: Option<WireDuration>,
-        /// Why, for people.
+        /// The reason, for people.
         #[serde(default)]
         reason: String,
     },
-    /// The agent takes this transition instead. It is not bound to the state's policy, but the
-    /// files it names have to be there.
+    /// The agent takes this transition instead. It is not bound to the state's policy, but the files it names
+    /// must exist.
     Override {
-        /// Which one.
+        /// The transition.
         transition: Transition,
-        /// Why, for people.
+        /// The reason, for people.
         #[serde(default)]
         reason: String,
     },
     /// The agent ends with an error, or the whole run pauses.
     Stop {
-        /// Why, for people.
+        /// The reason, for people.
         #[serde(default)]
         reason: String,
-        /// Which of the two.
+        /// The agent or the whole run.
         #[serde(default)]
         scope: StopScope,
     },
 }
 
-/// A span of time, in milliseconds; it is written as people write it, such as `30s`.
+/// A span of time, in milliseconds; as text it is written like `30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct WireDuration(pub u64);
@@ -185,10 +185,10 @@ impl JsonSchema for WireDuration {
 }
 
 impl WireVerdict {
-    /// The verdict it is now.
+    /// Returns the verdict as of `now`.
     ///
     /// # Errors
-    /// A text that says what is missing.
+    /// A text that names what is missing.
     pub fn verdict(self, now: Timestamp) -> Result<ConsultVerdict, &'static str> {
         Ok(match self {
             Self::Proceed => ConsultVerdict::Proceed,

@@ -1,7 +1,7 @@
-//! A question to a person, and what they answered.
+//! A question to a person, and the answer.
 //!
-//! One mechanism for everything a person answers: a graph's `user_prompt`, a prompt's `<ask>`. While an
-//! agent waits for the answer it is data, and the first valid answer wins.
+//! A graph's `user_prompt` and a prompt's `<ask>` share this mechanism. A question is plain data while an agent
+//! waits for the answer, and the first valid answer wins.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,17 +12,17 @@ use super::transition::Transition;
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
-    /// The name it is answered under: the node of a graph, the state a prompt's answer leads to.
+    /// The name it is answered under: the node of a graph, or the state a prompt's answer leads to.
     pub node: String,
-    /// What is asked.
+    /// The text of the question.
     pub text: String,
     /// A short label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
-    /// What can be chosen; none means that the answer is free text.
+    /// The options to choose from; if empty, the answer is free text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<QuestionOption>,
-    /// Whether another text than an option is an answer too.
+    /// True if a text other than an option is an answer too.
     #[serde(default)]
     pub free: bool,
 }
@@ -30,41 +30,42 @@ pub struct Question {
 /// One of the answers that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionOption {
-    /// By which it is known.
+    /// The id of the option.
     pub id: String,
-    /// What a person reads.
+    /// The label that a person reads.
     pub label: String,
-    /// What it means.
+    /// The meaning of the option.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
 
-/// What a person answered.
+/// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// The option, or `other` for free text.
     pub id: String,
-    /// What was given, as it stands.
+    /// The text that was given, unchanged.
     pub raw: String,
 }
 
-/// An answer as it is given from outside, before anyone has looked at it.
+/// An answer from outside, not yet checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AnswerCommand {
-    /// Who asks; whoever asks under that name, if nobody is named.
+    /// The agent that asks; by default, any agent that asks under that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// In which step they ask, so that it is no answer to the same question when that is asked again.
+    /// The step in which the agent asks, so that the answer does not count when the same question is asked
+    /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    /// Under which name it was asked.
+    /// The name under which the question was asked.
     pub node: String,
     /// The answer, as it was given.
     pub text: String,
 }
 
 impl AnswerCommand {
-    /// An answer to whoever asks under a name.
+    /// Creates an answer to any agent that asks under a name.
     #[must_use]
     pub fn to(node: &str, text: &str) -> Self {
         Self { agent: None, step: None, node: node.to_owned(), text: text.to_owned() }
@@ -74,20 +75,20 @@ impl AnswerCommand {
 /// The id of an answer that is none of the options.
 pub const OTHER: &str = "other";
 
-/// Why a text is no answer to a question.
+/// A text that is no answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("WF504 `{given}` is not an answer to {node}: {expected}")]
 pub struct InvalidAnswer {
-    /// What was given.
+    /// The text that was given.
     pub given: String,
     /// The question.
     pub node: String,
-    /// What would be one.
+    /// The answers that would be valid, in words.
     pub expected: String,
 }
 
 impl Question {
-    /// What a prompt asks by its transition, and the state that the answer leads to.
+    /// Returns the question that a prompt asks by its transition, and the state that the answer leads to.
     #[must_use]
     pub fn of(transition: &Transition) -> Option<(Self, &StateName)> {
         let Transition::Ask { question, next, .. } = transition else { return None };
@@ -101,9 +102,9 @@ impl Question {
         Some((question, next))
     }
 
-    /// What a text means as an answer: an option by its number, counted from 1, its id or its label,
-    /// or free text where that is allowed. An id goes before a number, and a
-    /// number before a label: it is what a person sees in front of the options.
+    /// Reads a text as an answer: an option by its number, counted from 1, its id or its label, or free text
+    /// where that is allowed. An id goes before a number, and a number before a label, because a person sees
+    /// the number in front of the options.
     ///
     /// # Errors
     /// [`InvalidAnswer`].

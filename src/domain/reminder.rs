@@ -6,10 +6,10 @@
 use super::policy::{ProtocolViolation, TransitionPolicy};
 use super::transition::{ANY_LIST, Transition};
 
-/// What stands for a list that is the agent's own.
+/// The placeholder for a list that the agent chooses itself.
 const YOUR_LIST: &str = "your file or JSON list";
 
-/// The reminder for a reply that broke the protocol; `None` if the state has no policy.
+/// Returns the reminder for a reply that broke the protocol; `None` if the state has no policy.
 #[must_use]
 pub fn reminder(policy: &TransitionPolicy, violation: &ProtocolViolation) -> Option<String> {
     if policy.is_open() {

@@ -1,13 +1,12 @@
-//! What follows when a turn came to nothing, and when a permanent agent has ended well.
+//! The consequences of a failed turn, and of a permanent agent that ended well.
 //!
-//! A crash, a stall, a timeout and a panic are run again after a growing wait, until an agent has
-//! used up its restarts within the period; then its policy says who ends, or that it waits for a
-//! person. A turn that was lost with an earlier runtime, or ended because the run was stopped, is run
-//! again and does not count, and neither do the limits of the API and the account: they are nobody's
-//! failure. A turn that Claude Code cut off because it would have spent too much counts under each
-//! policy: where its agent has no money left it waits for that, and else it could cut off for ever.
-//! What would fail the same way a second time ends the agent; what keeps every agent from
-//! working pauses the whole run.
+//! A crash, a stall, a timeout and a panic are run again after a growing wait, until an agent has used up its
+//! restarts within the period. Then its policy decides: the agent ends, the run ends, or the agent waits for a
+//! person. A turn that was lost with an earlier runtime, or ended because the run was stopped, is run again and
+//! does not count. The limits of the API and the account do not count either, because they are nobody's
+//! failure. A turn that Claude Code cut off because it would have spent too much counts under each policy,
+//! because it could be cut off forever. If its agent has no money left, the agent waits for money instead. A
+//! failure that would happen again ends the agent; one that keeps every agent from working pauses the run.
 
 use super::agent::Agent;
 use super::run::PauseReason;
@@ -16,53 +15,53 @@ use super::supervision::{OnExhausted, RestartPolicy, SupervisionPolicy};
 use super::time::{Timestamp, span};
 use super::turn::{FailureCause, TurnFailure};
 
-/// How long a run waits at a usage limit that does not say when it resets, in milliseconds.
+/// The wait of a run at a usage limit that does not say when it resets, in milliseconds.
 pub const UNKNOWN_RESET_MS: u64 = 15 * 60 * 1000;
 
-/// How long it waits at one that still holds after the reset it names, in milliseconds.
+/// The wait at a usage limit that still holds after the reset it names, in milliseconds.
 const STALE_RESET_MS: u64 = 60 * 1000;
 
-/// By how much the end of such a wait is spread at the most, in milliseconds, so that runs which
-/// share an account do not come back all at once.
+/// The largest spread of the end of such a wait, in milliseconds. It keeps runs that share an account from
+/// coming back all at once.
 const LIMIT_SPREAD_MS: u64 = 60 * 1000;
 
-/// What to do after a failure.
+/// The consequence of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum RestartDecision {
     /// Run the turn again.
     Again {
-        /// Not before this time.
+        /// The earliest time of the turn.
         not_before: Option<Timestamp>,
-        /// Whether it counts as a restart.
+        /// True if it counts as a restart.
         counts: bool,
     },
     /// The agent ends.
     GiveUp,
     /// The restarts are used up.
     Exhausted {
-        /// How many there were, in words.
+        /// The number of restarts, in words.
         because: String,
-        /// What follows.
+        /// The consequence.
         then: OnExhausted,
     },
-    /// The run pauses; the turn is run again when it goes on.
+    /// The run pauses; the turn is run again when the run resumes.
     Pause(PauseReason),
-    /// No turn of the run starts before this time; then the turn is run again.
+    /// No turn of the run starts before a time; then the turn is run again.
     AwaitLimit {
-        /// When the limit has reset.
+        /// The time at which the limit has reset.
         until: Timestamp,
     },
 }
 
-/// What decides, besides the agent and its failure.
+/// The facts that decide, besides the agent and its failure.
 #[derive(Debug, Clone, Copy)]
 pub struct RestartContext<'run> {
-    /// How the agent is supervised.
+    /// The policy that supervises the agent.
     pub supervision: &'run SupervisionPolicy,
-    /// What the run does at the usage limit.
+    /// The run's reaction to the usage limit.
     pub on_limit: OnLimit,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
     /// A number from 0 up to 1, which spreads waits in time.
     pub chance: f64,
@@ -129,10 +128,10 @@ pub fn restart(agent: &Agent, around: RestartContext<'_>) -> RestartDecision {
     }
 }
 
-/// When something is to be started again that has been restarted at these times.
+/// Returns the time of the next restart of something that has been restarted at these times.
 ///
 /// # Errors
-/// How many restarts there were, in words, if it has none left.
+/// The number of restarts, in words, if there is none left.
 pub fn again<'times>(
     restarts: impl IntoIterator<Item = &'times Timestamp>,
     supervision: &SupervisionPolicy,
@@ -150,7 +149,7 @@ pub fn again<'times>(
     Ok(now.plus(backoff(supervision, recent, chance)))
 }
 
-/// The wait before the restart after `earlier` others.
+/// Returns the wait before the restart after `earlier` others, in milliseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -166,7 +165,7 @@ fn backoff(supervision: &SupervisionPolicy, earlier: usize, chance: f64) -> u64 
     (capped * (1.0 - jitter + 2.0 * jitter * chance.clamp(0.0, 1.0))).max(0.0) as u64
 }
 
-/// When a run goes on after the usage limit: a little after its reset.
+/// Returns the time at which a run resumes after the usage limit: a little after its reset.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

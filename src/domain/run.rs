@@ -1,4 +1,4 @@
-//! The whole of a run: its live agents, those that have ended, what it has spent.
+//! The whole of a run: its live agents, its finished agents and its spending.
 //!
 //! Its JSON is the state file: the shape of the seed's, and what recovery needs besides.
 
@@ -29,7 +29,7 @@ pub const STATE_VERSION: u32 = 1;
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// [`STATE_VERSION`] of the program that wrote it.
+    /// The [`STATE_VERSION`] of the program that wrote it.
     pub version: u32,
     /// The number of the last record in it.
     pub seq: u64,
@@ -37,15 +37,15 @@ pub struct Run {
     pub workflow_id: RunId,
     /// The directory of the workflow's files.
     pub scope_dir: String,
-    /// Whether it goes on.
+    /// The status of the run.
     pub status: RunStatus,
-    /// Why it does not, if it is paused.
+    /// The reason for the pause, if it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<PauseReason>,
-    /// Before this time no turn starts, because the account's usage limit is reached.
+    /// The time before which no turn starts, because the account's usage limit is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_until: Option<Timestamp>,
-    /// What all turns have cost.
+    /// The cost of all turns.
     pub total_cost_usd: Usd,
     /// The tools that were refused in all turns.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
@@ -53,18 +53,18 @@ pub struct Run {
     /// The most that one turn has cost, by the state it ran in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub turn_costs_usd: BTreeMap<StateName, Usd>,
-    /// What its agents may spend of the budget that have a share of their own, and have spent.
+    /// Limit and spending of every agent that has its own share of the budget.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shares: BTreeMap<AgentId, BudgetShare>,
-    /// What it was told when it was started.
+    /// The settings it was started with.
     pub settings: Settings,
-    /// How many of the answers given ahead of time are used up, by the name they are asked under.
+    /// The number of answers given ahead of time that are used up, by the name they are asked under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answered: BTreeMap<String, u32>,
     /// The programs of its instances, by the checksum of their text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub definitions: BTreeMap<Arc<str>, ProgramSource>,
-    /// What it has seen of the facts its programs look at.
+    /// The facts its programs look at, as last seen.
     #[serde(default, skip_serializing_if = "KnownFacts::is_empty")]
     pub facts: KnownFacts,
     /// The live agents.
@@ -73,105 +73,105 @@ pub struct Run {
     pub finished: Vec<FinishedAgent>,
 }
 
-/// Whether a run goes on.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
-    /// It has live agents that go on.
+    /// It has live agents and continues.
     Running,
-    /// It has live agents, and waits to be told to go on.
+    /// It has live agents, and waits to be resumed.
     Paused,
     /// Every agent has ended well.
     Completed,
-    /// Every agent has ended, at least one of them badly, and nobody was told who waited for it.
+    /// Every agent has ended, at least one of them with an error of which no waiting agent was notified.
     Failed,
 }
 
-/// Why a run is paused.
+/// The reason for a pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum PauseReason {
-    /// What it may spend is spent.
+    /// The budget is used up.
     #[error("the budget of {limit} is used up: {spent} spent")]
     Budget {
-        /// What it has spent.
+        /// The amount the run has spent.
         spent: Usd,
-        /// What it may spend.
+        /// The amount the run may spend.
         limit: Usd,
     },
     /// More agents would be born than may live at the same time.
     #[error("{live} agent{} live{}, {more} would be born, and no more than {limit} may live at the same time", if *.live == 1 { "" } else { "s" }, if *.live == 1 { "s" } else { "" })]
     Agents {
-        /// How many live.
+        /// The number of live agents.
         live: usize,
-        /// How many more would be born.
+        /// The number of agents that would be born.
         more: usize,
-        /// How many may live.
+        /// The number of agents that may live.
         limit: u32,
     },
     /// A signal ended the runtime.
     #[error("interrupted")]
     Interrupted,
-    /// A plug-in stopped it, or one that it needs is gone.
+    /// A plug-in stopped the run, or a required one is gone.
     #[error("the plug-in {plugin}: {because}")]
     Plugin {
-        /// Which plug-in.
+        /// The plug-in.
         plugin: String,
-        /// Why.
+        /// The reason.
         because: String,
     },
-    /// Someone asked for it.
+    /// Someone asked for the stop.
     #[error("stopped on request")]
     Stopped,
     /// The account's usage limit is reached.
     #[error("the usage limit of the account is reached: {message}")]
     UsageLimit {
-        /// When it resets, if that is known.
+        /// The time of the reset, if it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resets: Option<Timestamp>,
-        /// What Claude Code said.
+        /// The message of Claude Code.
         message: String,
     },
-    /// All agents that live wait for someone, at least one of them for an answer.
+    /// All live agents wait for someone, at least one of them for an answer.
     #[error("{} for an answer: {first}", if *.questions == 1 { "a question waits".to_owned() } else { format!("{} questions wait", .questions) })]
     Asking {
-        /// How many.
+        /// The number of questions.
         questions: usize,
         /// The first question.
         first: String,
     },
-    /// All agents that live wait, at least one of them for a signal or a time.
+    /// All live agents wait, at least one of them for a signal or a time.
     #[error("{} {first}", if *.instances == 1 { "it waits for".to_owned() } else { format!("{} programs wait, the first for", .instances) })]
     Waiting {
-        /// How many programs do.
+        /// The number of programs that wait.
         instances: usize,
-        /// What the first of them waits for.
+        /// The signal or time that the first of them waits for.
         first: String,
     },
-    /// All agents that live wait for a person.
+    /// All live agents wait for a person.
     #[error("{agents} wait{} for someone: {because}", if *.agents == 1 { "s" } else { "" }, agents = if *.agents == 1 { "an agent".to_owned() } else { format!("{} agents", .agents) })]
     Parked {
-        /// How many.
+        /// The number of agents.
         agents: usize,
-        /// Why the first of them does.
+        /// The first agent's reason.
         because: String,
     },
-    /// What its turns need on disk cannot be written.
+    /// The files of its turns cannot be written.
     #[error("nothing can be written: {message}")]
     Storage {
-        /// What went wrong.
+        /// The error.
         message: String,
     },
     /// Claude Code is not logged in.
     #[error("Claude Code is not logged in: {message}")]
     Authentication {
-        /// What it said.
+        /// The message of Claude Code.
         message: String,
     },
     /// Claude Code cannot be started.
     #[error("Claude Code cannot be started: {message}")]
     Unavailable {
-        /// What went wrong.
+        /// The error.
         message: String,
     },
 }
@@ -184,24 +184,24 @@ pub struct FinishedAgent {
     /// The state it began in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateName>,
-    /// How it ended.
+    /// The agent's ending.
     #[serde(flatten)]
     pub ending: AgentEnding,
-    /// Whether its result is a JSON object that was checked against a schema.
+    /// True if its result is a JSON object that was checked against a schema.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub structured: bool,
     /// The kind of failure, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<FailureCause>,
-    /// What its turns have cost.
+    /// The cost of its turns.
     pub cost_usd: Usd,
-    /// The turn it may have been at when the whole run ended, whose cost is still to be counted.
+    /// The turn that may have been running when the whole run ended; its cost is still to be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owes: Option<UnbilledTurn>,
-    /// The values it was born with, for the agent that has forked it and may wait for it.
+    /// The values it was born with, for the agent that forked it and may wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Variables>,
-    /// Whether another agent waited for it and was told: then it is that one's matter how it ended.
+    /// True if a waiting agent was notified; then a bad ending does not fail the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
 }
@@ -209,14 +209,14 @@ pub struct FinishedAgent {
 /// A turn that was running when the whole run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnbilledTurn {
-    /// Which one.
+    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The prompt it was about.
     pub state: StateName,
 }
 
-/// How an agent ended.
+/// An agent's ending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentEnding {
@@ -227,7 +227,7 @@ pub enum AgentEnding {
 }
 
 impl Run {
-    /// What it has spent and may spend.
+    /// Returns its budget and its spending.
     #[must_use]
     pub fn purse(&self) -> Budget<'_> {
         Budget {
@@ -238,19 +238,19 @@ impl Run {
         }
     }
 
-    /// How an agent is supervised: as the run, but for what the state it was born in says.
+    /// Returns the policy that supervises an agent: the run's, overridden by the state the agent was born in.
     #[must_use]
     pub fn supervision_of(&self, agent: &Agent) -> SupervisionPolicy {
         self.settings.supervision.with(&agent.birth.terms.supervision)
     }
 
-    /// The time before which no turn may start, if it lies ahead.
+    /// Returns the time before which no turn may start, if it lies ahead.
     #[must_use]
     pub fn limited(&self, now: Timestamp) -> Option<Timestamp> {
         self.limited_until.filter(|&until| until > now)
     }
 
-    /// The pause that is due when every live agent waits for a person, or for one that does.
+    /// Returns the pause that is due when every live agent waits for a person or for one that does.
     #[must_use]
     pub fn waiting(&self) -> Option<PauseReason> {
         if !self.agents.all(|agent| agent.parked.is_some() || agent.waits()) {
@@ -271,22 +271,22 @@ impl Run {
         Some(PauseReason::Parked { agents: 1 + parked.count(), because })
     }
 
-    /// The program that the run began with, if an agent is to begin with it.
+    /// Returns the program that the run began with, if an agent is to begin with it.
     #[must_use]
     pub fn first_definition(&self, agent: &Agent) -> Option<&ProgramSource> {
         let is_first = agent.id == AgentId::main() && agent.step == 1;
         self.definitions.values().next().filter(|_| is_first)
     }
 
-    /// What its programs wait for that may come from outside.
+    /// Returns the waits of its programs that can be ended from outside.
     pub fn outside(&self) -> impl Iterator<Item = &ProgramWait> {
         let instances = self.agents.values().filter_map(|agent| agent.program.as_ref());
         let waits = instances.filter_map(|instance| instance.stand.wait.as_ref());
         waits.filter(|wait| wait.outside)
     }
 
-    /// The first of the answers given ahead of time that fits a question, and how many of them are used
-    /// up then.
+    /// Returns the first of the answers given ahead of time that fits a question, and the number of answers
+    /// that are used up then.
     #[must_use]
     pub fn ahead(&self, question: &Question) -> Option<(Answer, u32)> {
         let given = self.settings.answers.get(&question.node)?;

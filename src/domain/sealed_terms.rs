@@ -1,7 +1,7 @@
-//! The terms that a person started a run on, compared with those that its directory tells. Pure.
+//! The terms that a person started a run on, compared with those in its directory. Pure.
 //!
-//! The directory of a run lies where agents may write. What decides which program is started, and what it
-//! may do, has to be what the person said.
+//! The directory of a run lies where agents may write. The settings that decide which program is started, and
+//! what it may do, must be those that the person confirmed.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct SealedTerms {
     pub pins: String,
 }
 
-/// The journal of a run as it was when a raymond let go of it.
+/// The journal of a run as it was when a raymond last released the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedJournal {
     /// Its length in bytes.
@@ -26,14 +26,14 @@ pub struct SealedJournal {
     pub checksum: String,
 }
 
-/// What of a journal nobody vouches for.
+/// A flaw in a journal that makes a part of it untrusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalFlaw {
-    /// The part that was there when a raymond let go of the run is not what it was.
+    /// The part that existed when a raymond released the run has changed.
     ChangedSealedPart,
     /// It is the journal of another run of this name.
     OtherRun,
-    /// This record behind it is the first without a proof that a raymond of the user wrote it.
+    /// This record after the sealed part is the first without a proof that a raymond of the user wrote it.
     UnprovenRecord(u64),
 }
 
@@ -57,22 +57,22 @@ impl std::fmt::Display for JournalFlaw {
 pub struct RunSeal {
     /// The run.
     pub run: RunId,
-    /// The directory of all runs that it is in.
+    /// The directory of all runs, which contains this one.
     pub directory: String,
     /// The workflow's folder.
     pub scope_dir: String,
     /// The run's first session, which no other run of this name has; empty in the seal of an older raymond.
     #[serde(default)]
     pub birth: String,
-    /// The terms that may be found: those before a run goes on with others, and the others.
+    /// The terms that may be found: those before a run resumes with others, and the others.
     pub terms: Vec<SealedTerms>,
-    /// Its journal as it was when a raymond last let go of it in order. What is appended later bears proofs.
+    /// Its journal as it was when a raymond last released the run in order. Records appended later bear proofs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<SealedJournal>,
 }
 
 impl RunSeal {
-    /// Returns what differs from the terms that a person confirmed, a text each; nothing if it is the same.
+    /// Returns the differences from the terms that a person confirmed, a text each; none if they are the same.
     #[must_use]
     pub fn differences(&self, scope_dir: &str, found: &SealedTerms) -> Vec<String> {
         let mut differences = Vec::new();

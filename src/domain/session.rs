@@ -1,26 +1,26 @@
-//! Which Claude Code session a turn runs in, and how it gets there.
+//! The Claude Code session of a turn, and its origin.
 //!
-//! An id is chosen before its session exists, so that the record which causes a start names it.
-//! A branch has an id of its own and another session's history, cut after a message if one is
-//! given: that is how a turn that died half-way is run again from clean history.
+//! An id is chosen before its session exists, so that the record which causes a start names it. A branch has an
+//! id of its own and another session's history, cut after a message if one is given. A turn that died half-way
+//! is run again in such a branch, from clean history.
 
 use serde::{Deserialize, Serialize};
 
 use super::id::{MessageId, SessionId};
 
-/// Where a session's history comes from when its next turn starts.
+/// The origin of a session's history when its next turn starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionOrigin {
-    /// There is none yet.
+    /// There is no history yet.
     Fresh,
-    /// The session exists and goes on.
+    /// The session exists and is resumed.
     Resumed,
     /// A copy of another session's history.
     Branch {
-        /// The session that is copied, and stays untouched.
+        /// The session that is copied; it stays unchanged.
         from: SessionId,
-        /// The last message that is copied; all of them if absent.
+        /// The last message that is copied; `None` copies all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<MessageId>,
     },
@@ -32,7 +32,7 @@ pub struct Session {
     /// Its id.
     #[serde(rename = "session_id")]
     pub id: SessionId,
-    /// How its next turn starts.
+    /// The origin of its history when its next turn starts.
     pub origin: SessionOrigin,
     /// The last message of its last finished turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,33 +40,33 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session without history.
+    /// Creates a session without history.
     #[must_use]
     pub fn fresh(id: SessionId) -> Self {
         Self { id, origin: SessionOrigin::Fresh, checkpoint: None }
     }
 
-    /// A session that exists already.
+    /// Creates a session that exists already.
     #[must_use]
     pub fn resumed(id: SessionId, checkpoint: Option<MessageId>) -> Self {
         Self { id, origin: SessionOrigin::Resumed, checkpoint }
     }
 
-    /// A new session with this one's history up to its last finished turn.
+    /// Returns a new session with this one's history up to its last finished turn.
     #[must_use]
     pub fn branch(&self, id: SessionId) -> Self {
         let origin = SessionOrigin::Branch { from: self.id.clone(), at: self.checkpoint.clone() };
         Self { id, origin, checkpoint: None }
     }
 
-    /// The same session after a turn has finished in it.
+    /// Returns the same session after a turn has finished in it.
     #[must_use]
     pub fn after_turn(&self, checkpoint: Option<MessageId>) -> Self {
         Self::resumed(self.id.clone(), checkpoint)
     }
 
-    /// A session under a new id that starts from where this one stands before its next turn, or stood
-    /// before the one that began: a copy of its history, if it has any of its own.
+    /// Forks this session under a new id, at the end of its last finished turn. If it has no history of its
+    /// own, the fork has the same origin.
     #[must_use]
     pub fn again(&self, id: SessionId) -> Self {
         match &self.origin {

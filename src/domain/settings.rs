@@ -1,4 +1,4 @@
-//! What a run was told when it was started, kept with it so that it goes on the same way.
+//! The settings of a run, kept with it so that it resumes on the same terms.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::transition::Variables;
 use super::turn_options::{OnDenied, TurnOptions};
 use super::widening::StarterConsent;
 
-/// Who answers the prompts.
+/// The answerer of the prompts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AnswererKind {
@@ -27,7 +27,7 @@ pub enum AnswererKind {
 }
 
 impl AnswererKind {
-    /// Returns what a person reads.
+    /// Returns the answerer's name for people.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl AnswererKind {
     }
 }
 
-/// What Claude Code may do without asking.
+/// The actions that Claude Code may take without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunPermission {
@@ -53,36 +53,36 @@ impl Default for RunPermission {
     }
 }
 
-/// How many turns may run at the same time.
+/// The number of turns that may run at the same time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MaxProcs {
     /// As many as the machine's cores and free memory carry.
     #[default]
     Auto,
-    /// So many.
+    /// A fixed number.
     #[serde(untagged)]
     Count(usize),
 }
 
-/// What happens when the account's usage limit is reached.
+/// The reaction to the account's usage limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnLimit {
-    /// The whole run waits until the limit resets, and goes on by itself.
+    /// The whole run waits until the limit resets, and resumes by itself.
     #[default]
     Wait,
-    /// The run pauses, and can go on later.
+    /// The run pauses, and can be resumed later.
     Pause,
-    /// The agent that met it fails.
+    /// The agent that met the limit fails.
     Fail,
 }
 
-/// What happens when the run's budget is used up.
+/// The reaction to a budget that is used up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnBudget {
-    /// The run pauses, and can go on with more.
+    /// The run pauses, and can be resumed with a larger budget.
     #[default]
     Pause,
     /// Each agent ends with an error when its next turn is due.
@@ -93,84 +93,84 @@ pub enum OnBudget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
-    /// Who answers.
+    /// The answerer of the prompts.
     pub answerer: AnswererKind,
     /// The model of states that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
-    /// What the run may spend.
+    /// The budget of the run, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
-    /// What happens when that is used up.
+    /// The reaction when the budget is used up.
     #[serde(default)]
     pub on_budget: OnBudget,
-    /// How many turns may run, and Claude Code processes live, at the same time.
+    /// The number of turns that may run, and of Claude Code processes that may live, at the same time.
     #[serde(default)]
     pub max_procs: MaxProcs,
-    /// Whether a process serves further turns of its session.
+    /// True if a process serves further turns of its session.
     #[serde(default = "yes")]
     pub warm: bool,
-    /// How long an idle process is kept, in milliseconds.
+    /// The time an idle process is kept, in milliseconds.
     #[serde(default = "five_minutes")]
     pub warm_for_ms: u64,
-    /// How many processes are started ahead of fresh turns.
+    /// The number of processes that are started ahead of fresh turns.
     #[serde(default)]
     pub prestart: usize,
-    /// What happens at the account's usage limit.
+    /// The reaction to the account's usage limit.
     #[serde(default)]
     pub on_limit: OnLimit,
     /// The consequence of a refused tool, where the state does not say.
     #[serde(default, skip_serializing_if = "OnDenied::is_usual")]
     pub on_denied: OnDenied,
-    /// Whether the run counts as failed if any tool was refused in it.
+    /// True if the run counts as failed when any tool was refused in it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// The directory Claude Code works in; its sessions belong to it.
+    /// The working directory of Claude Code; its sessions belong to it.
     pub cwd: String,
-    /// The program that is Claude Code.
+    /// The Claude Code program.
     pub claude: String,
-    /// What it may do.
+    /// The permission of Claude Code.
     pub permission: RunPermission,
-    /// What its states may do beyond that.
+    /// The permissions of its states beyond that.
     #[serde(default, skip_serializing_if = "StarterConsent::is_empty")]
     pub consent: StarterConsent,
     /// The addresses that its graphs may fetch from besides the public internet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_addresses: Vec<AllowedAddress>,
-    /// What states need of Claude Code that do not say it themselves.
+    /// The default options of states for Claude Code.
     #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
     pub options: TurnOptions,
-    /// Prompts are read afresh at each turn, while someone writes the workflow.
+    /// True if prompts are read afresh at each turn, while someone writes the workflow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
-    /// Further arguments for it.
+    /// Further arguments for Claude Code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claude_args: Vec<String>,
-    /// Values for placeholders of every state.
+    /// Values for the placeholders of every state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
-    /// What people call the run: `@label` of its programs.
+    /// The run's name for people: `@label` of its programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The branch its work is compared with: `@branch` of its programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// What its programs are given: `@context/x`.
+    /// The values that its programs are given: `@context/x`.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub context: Variables,
     /// Answers given ahead of time, by the name they are asked under, in their order.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<String, Vec<String>>,
-    /// The programs that look on and have a say.
+    /// The plug-ins, which watch the run and may decide on its steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plugins: Vec<PlugIn>,
-    /// Keep a debug directory.
+    /// True if a debug directory is kept.
     #[serde(default)]
     pub debug: bool,
-    /// How agents are forked.
+    /// The settings of forks.
     #[serde(default)]
     pub forking: ForkSettings,
-    /// What happens when turns fail.
+    /// The restarts and time limits of turns.
     pub supervision: SupervisionPolicy,
 }
 

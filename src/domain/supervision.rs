@@ -1,28 +1,28 @@
-//! How an agent is supervised: OTP's restart policies by name, and how long things may take.
+//! The supervision of an agent: OTP's restart policies by name, and time limits.
 //!
-//! A run has one [`SupervisionPolicy`]; the state an agent is born in may differ from it in some points,
-//! which the agent keeps as [`SupervisionOverrides`]. So what was written when it was born holds for its life.
+//! A run has one [`SupervisionPolicy`]. The state an agent is born in may override some points, which the agent
+//! keeps as [`SupervisionOverrides`]. The overrides at its birth hold for its life.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which ends of an agent are followed by a restart.
+/// The ends of an agent that are followed by a restart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestartPolicy {
-    /// Each: after a result it begins again in the state it was born in.
+    /// Each end: after a result the agent begins again in the state it was born in.
     Permanent,
     /// A failure, but not a result.
     #[default]
     Transient,
-    /// None.
+    /// No end is followed by a restart.
     Temporary,
 }
 
 impl RestartPolicy {
-    /// All of them, by name.
+    /// All policies, by name.
     pub const ALL: [(&'static str, Self); 3] = [
         ("permanent", Self::Permanent),
         ("transient", Self::Transient),
@@ -30,26 +30,26 @@ impl RestartPolicy {
     ];
 }
 
-/// What happens to an agent that has used up its restarts.
+/// The fate of an agent that has used up its restarts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnExhausted {
-    /// It ends with an error; the others go on.
+    /// The agent ends with an error; the others go on.
     #[default]
     FailAgent,
-    /// It ends with an error, and the whole run with it.
+    /// The agent ends with an error, and the whole run with it.
     FailRun,
-    /// It waits for a person, who lets the run go on.
+    /// The agent waits for a person to resume the run.
     Wait,
 }
 
 impl OnExhausted {
-    /// All of them, by name.
+    /// All reactions, by name.
     pub const ALL: [(&'static str, Self); 3] =
         [("fail-agent", Self::FailAgent), ("fail-run", Self::FailRun), ("wait", Self::Wait)];
 }
 
-/// A number with three decimals, such as a factor; kept whole so that it is equal to itself.
+/// A number with three decimals, such as a factor; kept as an integer so that it is equal to itself.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -57,13 +57,13 @@ impl OnExhausted {
 pub struct FixedPoint(u32);
 
 impl FixedPoint {
-    /// So many thousandths.
+    /// Creates a number from thousandths.
     #[must_use]
     pub const fn thousandths(number: u32) -> Self {
         Self(number)
     }
 
-    /// The number itself.
+    /// Returns the number itself.
     #[must_use]
     pub fn value(self) -> f64 {
         f64::from(self.0) / 1000.0
@@ -71,7 +71,7 @@ impl FixedPoint {
 }
 
 impl From<f64> for FixedPoint {
-    /// Rounded; a negative number counts as 0.
+    /// Rounds to thousandths; a negative number counts as 0.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -94,13 +94,13 @@ impl fmt::Display for FixedPoint {
     }
 }
 
-/// How failed turns are run again, and how long turns may take.
+/// The restarts of failed turns, and the time limits of turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SupervisionPolicy {
-    /// Which ends are followed by a restart.
+    /// The ends that are followed by a restart.
     pub restart: RestartPolicy,
-    /// How many restarts an agent may have within `period_ms`.
+    /// The number of restarts an agent may have within `period_ms`.
     pub max_restarts: u32,
     /// The window in which restarts are counted, in milliseconds.
     pub period_ms: u64,
@@ -108,19 +108,19 @@ pub struct SupervisionPolicy {
     pub backoff_min_ms: u64,
     /// The longest wait, in milliseconds.
     pub backoff_max_ms: u64,
-    /// By what the wait grows with each further restart.
+    /// The factor by which the wait grows with each further restart.
     pub backoff_factor: FixedPoint,
-    /// By what part of itself a wait may be shorter or longer, so that agents do not move in step.
+    /// The part of itself by which a wait may be shorter or longer, so that agents do not move in step.
     pub backoff_jitter: FixedPoint,
-    /// How long a turn may take, in milliseconds.
+    /// The time limit of a turn, in milliseconds.
     pub timeout_ms: u64,
-    /// How long a turn may go without progress, in milliseconds.
+    /// The time limit of a turn without progress, in milliseconds.
     pub idle_timeout_ms: u64,
-    /// How long running turns may go on when the run is told to stop, in milliseconds.
+    /// The time that running turns still have when the run is told to stop, in milliseconds.
     pub shutdown_ms: u64,
-    /// What happens when the restarts are used up.
+    /// The reaction when the restarts are used up.
     pub on_exhausted: OnExhausted,
-    /// How often an agent is reminded of its state's policy before its reply counts as a failure.
+    /// The number of reminders of its state's policy that an agent gets before its reply counts as a failure.
     pub reminders: u32,
 }
 
@@ -143,7 +143,7 @@ impl Default for SupervisionPolicy {
     }
 }
 
-/// The points in which one supervision differs from another. The fields are those of [`SupervisionPolicy`].
+/// The points in which one supervision overrides another. The fields are those of [`SupervisionPolicy`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(missing_docs, reason = "each is the field of Supervision of the same name")]
@@ -173,7 +173,7 @@ pub struct SupervisionOverrides {
 }
 
 impl SupervisionOverrides {
-    /// Whether nothing differs.
+    /// Returns whether it overrides nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -181,8 +181,8 @@ impl SupervisionOverrides {
 }
 
 impl SupervisionPolicy {
-    /// The same, but for the points that differ. Where only one end of the waits does and lies beyond
-    /// the other, that one moves along.
+    /// Returns the same policy with the overrides. If only one bound of the waits is overridden and lies beyond
+    /// the other bound, the other moves along.
     #[must_use]
     pub fn with(&self, differing: &SupervisionOverrides) -> Self {
         let own = self;
@@ -209,7 +209,7 @@ impl SupervisionPolicy {
         }
     }
 
-    /// How long a turn may take under it.
+    /// Returns the time limits of a turn.
     #[must_use]
     pub fn limits(&self) -> TurnTimeouts {
         TurnTimeouts {
@@ -220,14 +220,14 @@ impl SupervisionPolicy {
     }
 }
 
-/// How long a turn may take, in milliseconds.
+/// The time limits of a turn, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnTimeouts {
-    /// In all.
+    /// The whole turn.
     pub timeout_ms: u64,
-    /// Without progress.
+    /// The time without progress.
     pub idle_timeout_ms: u64,
-    /// After the run was told to stop.
+    /// The time after the run was told to stop.
     pub shutdown_ms: u64,
 }
 

@@ -1,13 +1,13 @@
-//! How many turns may run at once while the API asks for fewer: additive up, halved down.
+//! The number of turns that may run at once while the API asks for fewer: additive up, halved down.
 //!
-//! Each time the API throttles, half of what was allowed remains, and never less than one; each
-//! round of turns that went well allows one more, up to what the run was told. Many turns are
-//! throttled by the same cause at the same time, so it is halved once for all of them. A run that goes
-//! on after its runtime has died begins at its ceiling again: what was too much then need not be now.
+//! Each time the API throttles, the number is halved, but never below one. Each round of turns that went well
+//! allows one more, up to the run's setting. Many turns are throttled by the same cause at the same time, so
+//! the number is halved once for all of them. A run that is resumed after its runtime has died begins at its
+//! ceiling again, because the load may have changed.
 
 use super::time::Timestamp;
 
-/// For how long further complaints count as the same one, in milliseconds.
+/// The time in which further complaints count as the same one, in milliseconds.
 const SAME_CAUSE_MS: u64 = 10_000;
 
 /// The number of turns that may run at once.
@@ -20,20 +20,20 @@ pub struct TurnThrottle {
 }
 
 impl TurnThrottle {
-    /// Nothing has been throttled yet: as many as `ceiling`, at least one.
+    /// Creates a throttle that allows `ceiling` turns, at least one.
     #[must_use]
     pub fn new(ceiling: usize) -> Self {
         let ceiling = ceiling.max(1);
         Self { ceiling, allowed: ceiling, went_well: 0, halved: None }
     }
 
-    /// How many turns may run now.
+    /// Returns the number of turns that may run now.
     #[must_use]
     pub fn allowed(&self) -> usize {
         self.allowed
     }
 
-    /// The API complained while so many turns were `running`; tells whether fewer may run now.
+    /// Takes a complaint of the API while `running` turns were running; returns whether fewer may run now.
     pub fn throttled(&mut self, running: usize, now: Timestamp) -> bool {
         if self.halved.is_some_and(|halved| now.since(halved) < SAME_CAUSE_MS) {
             return false;
@@ -45,7 +45,7 @@ impl TurnThrottle {
         self.allowed < before
     }
 
-    /// A turn went well.
+    /// Takes a turn that went well.
     pub fn succeeded(&mut self) {
         if self.allowed == self.ceiling {
             return;

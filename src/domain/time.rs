@@ -21,13 +21,13 @@ pub struct Timestamp(pub u64);
 pub struct InvalidTimestamp(String);
 
 impl Timestamp {
-    /// The point `millis` milliseconds later.
+    /// Returns the point `millis` milliseconds later.
     #[must_use]
     pub fn plus(self, millis: u64) -> Self {
         Self(self.0.saturating_add(millis))
     }
 
-    /// The milliseconds from `earlier` to this point; 0 if it lies in the future.
+    /// Returns the milliseconds from `earlier` to this point; 0 if `earlier` lies after it.
     #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -35,7 +35,7 @@ impl Timestamp {
 }
 
 impl fmt::Display for Timestamp {
-    /// As RFC 3339 has it, in UTC, to the millisecond.
+    /// Writes it as RFC 3339 has it, in UTC, to the millisecond.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
         let moment = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
@@ -98,7 +98,7 @@ impl JsonSchema for Timestamp {
     }
 }
 
-/// A span of milliseconds as people write it: `1500ms`, `90s`, `30m`, `2h`.
+/// Returns a span of milliseconds as people write it: `1500ms`, `90s`, `30m`, `2h`.
 #[must_use]
 pub fn span(millis: u64) -> String {
     match millis {

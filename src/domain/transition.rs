@@ -1,7 +1,7 @@
-//! What an agent asks for at the end of a turn: one of the seven tags, with its attributes.
+//! An agent's request at the end of a turn: one of the seven tags, with its attributes.
 //!
-//! [`Transition::from_parts`] is where the meaning of a tag's pieces is decided: which attributes
-//! are part of its structure, and which are variables of the state that is entered.
+//! [`Transition::from_parts`] decides the meaning of a tag's pieces: which attributes are part of its
+//! structure, and which are variables of the state that is entered.
 
 mod fork;
 mod patience;
@@ -26,7 +26,7 @@ pub type Variables = BTreeMap<String, String>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "tag", rename_all = "lowercase")]
 pub enum Transition {
-    /// Go on in the same session.
+    /// Continues in the same session.
     Goto {
         /// The state that is entered.
         target: StateName,
@@ -34,7 +34,7 @@ pub enum Transition {
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
-    /// Go on in a fresh session, dropping all pending returns.
+    /// Continues in a fresh session, dropping all pending returns.
     Reset {
         /// The state that is entered.
         target: StateName,
@@ -42,33 +42,33 @@ pub enum Transition {
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
-    /// Enter a subroutine in a branch of this session.
+    /// Enters a subroutine in a branch of this session.
     Call {
         /// The state that is entered.
         target: StateName,
-        /// Where the caller goes on when the subroutine returns.
+        /// The state the caller continues at when the subroutine returns.
         #[serde(rename = "return")]
         return_to: StateName,
         /// Values for the placeholders of `target`.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
-    /// Enter a subroutine in a fresh session.
+    /// Enters a subroutine in a fresh session.
     Function {
         /// The state that is entered.
         target: StateName,
-        /// Where the caller goes on when the subroutine returns.
+        /// The state the caller continues at when the subroutine returns.
         #[serde(rename = "return")]
         return_to: StateName,
         /// Values for the placeholders of `target`.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
-    /// Start independent agents and go on in the same session.
+    /// Starts independent agents and continues in the same session.
     Fork {
         /// The state the new agent is born in.
         target: StateName,
-        /// The state this agent goes on at.
+        /// The state this agent continues at.
         next: StateName,
         /// The list that has an entry for each of several agents.
         #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
@@ -83,49 +83,49 @@ pub enum Transition {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         also: Vec<ForkTag>,
     },
-    /// Ask a person, and go on in the same session with the answer.
+    /// Asks a person, and continues in the same session with the answer.
     Ask {
-        /// The text between the tags: what the person reads.
+        /// The text between the tags, for the person.
         question: String,
         /// The state that is entered with `{{answer}}`.
         next: StateName,
-        /// How long an answer is waited for.
+        /// The timeout of the answer.
         #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
         patience: Option<AskTimeout>,
         /// Further values for the placeholders of `next`.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
-    /// Return to the caller, or end.
+    /// Returns to the caller, or ends.
     Result {
         /// The text between the tags, as it stands.
         payload: String,
         /// Further values for the placeholders of the state that is returned to.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
-        /// Whether the payload is a JSON object that was checked against the schema of its state.
+        /// True if the payload is a JSON object that was checked against the schema of its state.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         structured: bool,
     },
 }
 
-/// Why the pieces of a tag do not make a transition.
+/// The error of a tag whose pieces do not make a transition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTransition {
-    /// `return` or `next` is missing where the tag needs it.
+    /// A required `return` or `next` is missing.
     #[error("<{tag}> needs the attribute {attribute}=\"FILE.md\"")]
     MissingAttribute {
         /// The tag.
         tag: TagName,
-        /// What it needs.
+        /// The missing attribute.
         attribute: &'static str,
     },
-    /// `return` or `next` stands where it means nothing.
+    /// A `return` or `next` is given to a tag that does not take it.
     #[error("<{tag}> does not take the attribute `{attribute}`")]
     UnexpectedAttribute {
         /// The tag.
         tag: TagName,
-        /// What it does not take.
+        /// The attribute.
         attribute: String,
     },
     /// The same attribute was given twice.
@@ -133,16 +133,16 @@ pub enum InvalidTransition {
     RepeatedAttribute {
         /// The tag.
         tag: TagName,
-        /// What stands there twice.
+        /// The attribute.
         attribute: String,
     },
-    /// The list of a fork, or the directory, is none.
+    /// The list or the directory of a fork is not valid.
     #[error("<fork>: {0}")]
     Fork(String),
-    /// Nothing is asked.
+    /// The question is empty.
     #[error("<ask> needs a question between its tags")]
     NoQuestion,
-    /// A time is not one, or half of what belongs together is missing.
+    /// The timeout is not a time, or one of the two attributes of a timeout is missing.
     #[error("<ask>: {0}")]
     Patience(String),
     /// A target is not the bare name of a file.
@@ -150,13 +150,13 @@ pub enum InvalidTransition {
     Target {
         /// The tag.
         tag: TagName,
-        /// What is wrong with the name.
+        /// The error in the name.
         error: InvalidName,
     },
 }
 
 impl Transition {
-    /// Puts a tag, its attributes in their order and its body together.
+    /// Builds a transition from a tag, its attributes in their order and its body.
     ///
     /// # Errors
     /// [`InvalidTransition`] if a required attribute is missing, a structural one is out of place
@@ -220,7 +220,7 @@ impl Transition {
         })
     }
 
-    /// Which of the seven it is.
+    /// Returns the name of its tag.
     #[must_use]
     pub fn tag(&self) -> TagName {
         match self {
@@ -234,7 +234,7 @@ impl Transition {
         }
     }
 
-    /// The state between the tags; a result has none.
+    /// Returns the state between the tags; `None` for a question and a result.
     #[must_use]
     pub fn target(&self) -> Option<&StateName> {
         match self {
@@ -247,7 +247,7 @@ impl Transition {
         }
     }
 
-    /// The state in the `return` or `next` attribute, where the tag has one.
+    /// Returns the state in the `return` or `next` attribute, if the tag has one.
     #[must_use]
     pub fn continuation(&self) -> Option<&StateName> {
         match self {
@@ -257,7 +257,7 @@ impl Transition {
         }
     }
 
-    /// All states it names.
+    /// Returns all states it names.
     pub fn states(&self) -> impl Iterator<Item = &StateName> {
         let own = [self.target(), self.continuation(), self.late()].into_iter().flatten();
         let also = match self {
@@ -267,13 +267,13 @@ impl Transition {
         own.chain(also.iter().map(|forked| &forked.target))
     }
 
-    /// The state that is entered if no answer came in time, where a question says so.
+    /// Returns the state that is entered if no answer came in time, if a question names one.
     #[must_use]
     pub fn late(&self) -> Option<&StateName> {
         self.patience().map(|patience| &patience.timeout_next)
     }
 
-    /// How long an answer is waited for, where a question says so.
+    /// Returns the timeout of a question, if it has one.
     #[must_use]
     pub fn patience(&self) -> Option<&AskTimeout> {
         match self {
@@ -282,7 +282,7 @@ impl Transition {
         }
     }
 
-    /// The attributes that are not structural.
+    /// Returns the attributes that are not structural.
     #[must_use]
     pub fn variables(&self) -> &Variables {
         match self {
@@ -298,7 +298,7 @@ impl Transition {
 }
 
 impl fmt::Display for Transition {
-    /// The tag as an agent would write it; a result's payload is shortened to an ellipsis.
+    /// Writes the tag as an agent would; a result's payload is shortened to an ellipsis.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Self::Fork { .. } = self {
             return fork::shown(self, f);
@@ -318,7 +318,7 @@ impl fmt::Display for Transition {
     }
 }
 
-/// A value as it stands between double quotes in a tag.
+/// Returns a value as it stands between double quotes in a tag.
 #[must_use]
 pub fn escape_attribute(value: &str) -> String {
     value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")

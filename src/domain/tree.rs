@@ -1,8 +1,8 @@
-//! The agents of a run, live and ended, as the tree they are: who forked whom, and what it came to
-//! with all descendants.
+//! The tree of a run's agents, live and ended, by the agents that forked them, with the cost of all
+//! descendants.
 //!
-//! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next;
-//! so nothing here calls itself, and families of many are [folded](fold).
+//! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next. For that
+//! reason no function here is recursive, and large families are [folded](fold).
 
 pub mod branches;
 pub mod fold;
@@ -14,10 +14,10 @@ use super::id::{AgentId, StateName};
 use super::money::Usd;
 use super::run::{FinishedAgent, Run};
 
-/// A tree that is folded has more rows only where no two siblings began in the same state.
+/// The number of rows above which any two siblings that began in the same state are folded into one row.
 const MANY_ROWS: usize = 100;
 
-/// Deeper than this a tree that is folded is cut off.
+/// The depth at which a folded tree is cut off.
 const DEEPEST: usize = 24;
 
 /// The agents of a run, each after its parent and its elder siblings' families.
@@ -27,24 +27,24 @@ pub struct AgentTree<'run> {
     branches: AgentHierarchy,
 }
 
-/// An agent with its place.
+/// An agent in the tree.
 #[derive(Debug)]
 pub struct AgentNode<'run> {
     /// Its id.
     pub id: &'run AgentId,
-    /// What is known of it.
+    /// The live or ended agent.
     pub member: TreeMember<'run>,
-    /// How many ancestors it has.
+    /// The number of its ancestors.
     pub depth: usize,
-    /// What its own turns have cost.
+    /// The cost of its own turns.
     pub cost: Usd,
-    /// The same with all its descendants.
+    /// The cost of its own turns and those of all its descendants.
     pub total_cost: Usd,
-    /// How many descendants it has.
+    /// The number of its descendants.
     pub descendants: usize,
 }
 
-/// A live agent, or how one ended.
+/// A live agent, or the record of an ended one.
 #[derive(Debug, Clone, Copy)]
 pub enum TreeMember<'run> {
     /// It lives.
@@ -54,7 +54,7 @@ pub enum TreeMember<'run> {
 }
 
 impl<'run> TreeMember<'run> {
-    /// The state it began in; of those that ended in a run of an earlier version it is not known.
+    /// Returns the state it began in; `None` for agents that ended in a run of an earlier version.
     #[must_use]
     pub fn began(self) -> Option<&'run StateName> {
         match self {
@@ -79,20 +79,20 @@ impl<'run> TreeMember<'run> {
 }
 
 impl<'run> AgentTree<'run> {
-    /// The tree of all agents of a run.
+    /// Returns the tree of all agents of a run.
     #[must_use]
     pub fn of(run: &'run Run) -> Self {
         let live = run.agents.values().map(TreeMember::Live);
         Self::with(&live.chain(run.finished.iter().map(TreeMember::Ended)).collect::<Vec<_>>())
     }
 
-    /// The same of those that live.
+    /// Returns the tree of the live agents.
     #[must_use]
     pub fn of_the_living(run: &'run Run) -> Self {
         Self::with(&run.agents.values().map(TreeMember::Live).collect::<Vec<_>>())
     }
 
-    /// The same of those that have ended.
+    /// Returns the tree of the ended agents.
     #[must_use]
     pub fn of_the_ended(run: &'run Run) -> Self {
         Self::with(&run.finished.iter().map(TreeMember::Ended).collect::<Vec<_>>())
@@ -116,13 +116,13 @@ impl<'run> AgentTree<'run> {
         Self { nodes, branches }
     }
 
-    /// All agents, each before its descendants.
+    /// Returns all agents, each before its descendants.
     #[must_use]
     pub fn nodes(&self) -> &[AgentNode<'run>] {
         &self.nodes
     }
 
-    /// Every agent in a row of its own.
+    /// Returns every agent in a row of its own.
     #[must_use]
     pub fn rows(&self) -> Vec<TreeRow> {
         let row = |(place, node): (usize, &AgentNode<'_>)| TreeRow {
@@ -133,8 +133,8 @@ impl<'run> AgentTree<'run> {
         self.nodes.iter().enumerate().map(row).collect()
     }
 
-    /// The same with a row for each family of many. In a tree that stays large, as one does in which
-    /// all have two children, any two of a family are many.
+    /// Returns the rows with one row for each large family. If the tree stays large, as a binary tree does, any
+    /// two members of a family are folded.
     #[must_use]
     pub fn folded(&self, look: &impl FoldSource) -> Vec<TreeRow> {
         let beyond = |many| FoldOptions { many, deepest: DEEPEST, opened: None };

@@ -1,8 +1,8 @@
-//! One Claude turn: its identity, what it is given, what it comes to.
+//! One Claude turn: its identity, its input and its outcome.
 //!
-//! A step is an agent's stay in one state; it takes one turn, or more when a reply has to be
-//! repaired or a turn has to be run again. [`StepInput`] and [`StepOutcome`] are what crosses to
-//! whoever runs a turn: plain data, versioned, without an address, a process id or a path.
+//! A step is an agent's stay in one state. It takes one turn, or more if a reply has to be repaired or a turn
+//! has to be run again. [`StepInput`] and [`StepOutcome`] are exchanged with the runner of a turn. They are
+//! plain data, versioned, without an address, a process id or a path.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use super::usage::UsageByModel;
 /// The version of [`StepInput`] and [`StepOutcome`].
 pub const STEP_VERSION: u32 = 1;
 
-/// The identity of a turn: nothing that repeats it or comes late can be taken for another.
+/// The identity of a turn. A repeated or late message cannot be taken for another turn's.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct TurnId {
-    /// Whose turn it is.
+    /// The agent.
     pub agent: AgentId,
     /// The agent's step, counted from 1.
     pub step: u64,
@@ -39,7 +39,7 @@ pub struct TurnId {
 }
 
 impl TurnId {
-    /// A text that serves as the name of the turn's files: `main.2-3-0`.
+    /// Returns the name of the turn's files: `main.2-3-0`.
     #[must_use]
     pub fn stem(&self) -> String {
         format!("{}-{}-{}", self.agent.file_name(), self.step, self.turn)
@@ -47,55 +47,55 @@ impl TurnId {
 }
 
 impl fmt::Display for TurnId {
-    /// The step as people name it, `main.2#3`, and the turn if it is not the first.
+    /// Writes the step as people name it, `main.2#3`, and the turn if it is not the first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}#{}", self.agent, self.step)?;
         if self.turn > 0 { write!(f, " (turn {})", self.turn + 1) } else { Ok(()) }
     }
 }
 
-/// What a turn is given.
+/// The input of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepInput {
-    /// [`STEP_VERSION`].
+    /// The [`STEP_VERSION`].
     pub version: u32,
-    /// Which turn it is.
+    /// The identity of the turn.
     pub turn: TurnId,
     /// The state it runs in.
     pub state: StateName,
     /// The folder of that state below the scope, if it is not the scope itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<Folder>,
-    /// Where it runs.
+    /// The working directory.
     #[serde(flatten)]
     pub home: WorkingDir,
-    /// Whether the prompt names the file with what came of the agents it has waited for.
+    /// True if the prompt names the file with the results of the agents it has waited for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_results: bool,
-    /// How many turns this agent has had in this state before.
+    /// The number of turns this agent has had in this state before.
     pub visit: u32,
     /// The session it runs in.
     pub session: Session,
-    /// The model, or the one Claude Code would take by itself.
+    /// The model; `None` leaves the choice to Claude Code.
     pub model: Option<ModelName>,
-    /// What else the state needs of Claude Code.
+    /// The further options of the state for Claude Code.
     #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
     pub options: TurnOptions,
-    /// What it may spend at the most; then its answer is lost.
+    /// The most it may spend, in US dollars; beyond that its answer is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<Usd>,
-    /// The JSON schema that its answer is checked against, if it is to be an object.
+    /// The JSON schema that its answer is checked against, if the answer must be an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<str>>,
-    /// How long it may take.
+    /// The time limits of the turn.
     pub limits: TurnTimeouts,
     /// The whole prompt.
     pub prompt: String,
-    /// What filled its placeholders, and fills those of a scripted reply.
+    /// The values of its placeholders, and of those of a scripted reply.
     pub values: Variables,
 }
 
-/// What a turn came to.
+/// The outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
@@ -105,53 +105,53 @@ pub enum StepOutcome {
     Failed(TurnFailure),
 }
 
-/// The answer of a model, and what it took.
+/// The answer of a model, and its cost.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnReply {
     /// The final message.
     pub text: String,
-    /// The object that it gave by the program's own tool for that, as JSON.
+    /// The object that the model gave with the program's own tool for it, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<String>,
-    /// What it cost.
+    /// The cost of the turn.
     pub cost: Usd,
-    /// What was taken of each model for that.
+    /// The usage of each model.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
-    /// How long it took, in milliseconds.
+    /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,
     /// The last message of the turn, to which the session can be cut back.
     pub message: Option<MessageId>,
 }
 
-/// Why there is no answer.
+/// The failure of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnFailure {
-    /// The kind of failure, which decides what follows.
+    /// The kind of failure, which decides the consequence.
     pub cause: FailureCause,
-    /// What happened, for people.
+    /// The description of the failure, for people.
     pub message: String,
-    /// What it cost all the same.
+    /// The cost of the turn, despite the failure.
     pub cost: Usd,
-    /// What was taken of each model for that.
+    /// The usage of each model.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
-    /// The model was at work, and nobody said what that cost.
+    /// True if the model was at work and its cost was not reported.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsettled: bool,
-    /// When the limit that was met resets, if it is known.
+    /// The time at which the limit resets, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets: Option<Timestamp>,
 }
 
 impl TurnFailure {
-    /// A failure that cost nothing.
+    /// Creates a failure that cost nothing.
     #[must_use]
     pub fn new(cause: FailureCause, message: impl Into<String>) -> Self {
         Self {
@@ -165,8 +165,8 @@ impl TurnFailure {
         }
     }
 
-    /// Turns a reply into the failure of an agent whose state fails when a tool is refused; `None` if
-    /// none was, or the state goes on.
+    /// Turns a reply into the failure of an agent whose state fails when a tool is refused; `None` if none was,
+    /// or if the state continues.
     #[must_use]
     pub fn of_refused_tools(reply: &TurnReply, on_denied: OnDenied) -> Option<Self> {
         match on_denied {
@@ -193,7 +193,7 @@ pub enum FailureCause {
     Stall,
     /// The API asked for fewer requests, or had no room, until the program gave up.
     Throttle,
-    /// The account has used up what it may use for now.
+    /// The account has used up its usage limit for now.
     UsageLimit,
     /// The runtime's own code failed while it served this agent.
     Panic,
@@ -203,7 +203,7 @@ pub enum FailureCause {
     Lost,
     /// The request was refused in a way that repeating it would not change.
     Rejected,
-    /// What the process printed cannot be used, and would not be better a second time.
+    /// The output of the process cannot be used, and would not be better a second time.
     Output,
     /// The reply breaks the protocol and could not be repaired.
     Protocol,
@@ -211,17 +211,17 @@ pub enum FailureCause {
     Workflow,
     /// A permanent agent ended more often than it may begin again.
     Restarts,
-    /// What it may spend is spent.
+    /// The budget is used up.
     Budget,
-    /// A plug-in stopped it.
+    /// A plug-in stopped the agent.
     Stopped,
     /// A graph came to an ending that is an error.
     Ending,
-    /// Too many of the agents it waited for failed, or they did not end in time.
+    /// Too many of the agents that it waited for failed, or they did not end in time.
     Join,
-    /// The agent that waited for it goes on without it.
+    /// The agent that waited for it continues without it.
     Unneeded,
-    /// A runtime died while it changed the world, and nobody can say whether that was done.
+    /// A runtime died during an action that changes the world, and it is unknown whether the action was done.
     Uncertain,
     /// The files of the turn cannot be written.
     Storage,
@@ -234,7 +234,7 @@ pub enum FailureCause {
 }
 
 impl FailureCause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Self; 23] = [
         Self::Crash,
         Self::Timeout,

@@ -22,7 +22,7 @@ use super::model::ModelName;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TurnOptions {
-    /// How much the model thinks.
+    /// The effort that the model puts into thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<EffortLevel>,
     /// The built-in tools that are offered; an empty list offers none.
@@ -46,7 +46,7 @@ pub struct TurnOptions {
     /// Configurations of MCP servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_config: Option<Vec<ConfigSource>>,
-    /// Whether only the MCP servers of `mcp_config` are used.
+    /// True if only the MCP servers of `mcp_config` are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict_mcp: Option<bool>,
     /// Further settings of Claude Code.
@@ -79,7 +79,7 @@ pub struct TurnOptions {
     /// The models that are used in turn when the first is overloaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_model: Option<Vec<ModelName>>,
-    /// How much of Claude Code is loaded when a process starts.
+    /// The part of Claude Code that is loaded when a process starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup: Option<StartupMode>,
     /// The consequence of a refused tool.

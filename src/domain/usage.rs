@@ -1,8 +1,8 @@
-//! What turns took of each model: tokens, and what they cost.
+//! The usage of each model by turns: tokens and cost.
 //!
-//! A turn can use more than one model: sub-agents have their own, and Claude Code asks a small one for
-//! chores. So use is kept by model, and is added up for a ledger. The program counts for a whole
-//! process, so a turn's use is also a difference; it is never less than nothing.
+//! A turn can use more than one model: sub-agents have their own, and Claude Code asks a small one for chores.
+//! For that reason usage is kept by model, and is added up for a ledger. The program counts for a whole
+//! process, so a turn's usage is also a difference; it is never negative.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -12,57 +12,57 @@ use serde::{Deserialize, Serialize};
 
 use super::money::Usd;
 
-/// What was taken of each model, by the name the program gives it.
+/// The usage of each model, by the name the program gives it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct UsageByModel(BTreeMap<String, ModelUse>);
 
-/// What a process has taken since it began.
+/// The spending of a process since it began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessSpending {
-    /// What it has cost, in US dollars.
+    /// The cost, in US dollars.
     #[serde(rename = "spent_usd")]
     pub cost: Usd,
-    /// What it has taken of each model; nothing, if that was not kept.
+    /// The usage of each model; empty if that was not kept.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
 }
 
-/// What was taken of one model.
+/// The usage of one model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelUse {
-    /// Tokens it was given that no cache held or took.
+    /// The input tokens that no cache held or took.
     pub input_tokens: u64,
-    /// Tokens it wrote.
+    /// The output tokens.
     pub output_tokens: u64,
-    /// Tokens it was given from a cache.
+    /// The input tokens that were read from a cache.
     pub cache_read_tokens: u64,
-    /// Tokens it was given that were put into a cache.
+    /// The input tokens that were written to a cache.
     pub cache_write_tokens: u64,
-    /// What that cost.
+    /// The cost of these tokens, in US dollars.
     pub cost_usd: Usd,
 }
 
 impl UsageByModel {
-    /// Whether nothing is known to have been taken.
+    /// Returns whether no usage is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each model with what was taken of it, by name.
+    /// Returns each model with its usage, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelUse)> {
         self.0.iter().map(|(model, used)| (model.as_str(), used))
     }
 
-    /// What was taken of all models together.
+    /// Returns the usage of all models together.
     #[must_use]
     pub fn total(&self) -> ModelUse {
         self.0.values().fold(ModelUse::default(), |sum, &used| sum.saturating_add(used))
     }
 
-    /// What was taken beyond `before`; a model of which nothing was taken since is left out.
+    /// Returns the usage beyond `before`; a model without usage since then is left out.
     #[must_use]
     pub fn saturating_sub(&self, before: &Self) -> Self {
         let since = |(model, used): (&String, &ModelUse)| {
@@ -74,13 +74,13 @@ impl UsageByModel {
 }
 
 impl ModelUse {
-    /// The sum, at most what the types hold.
+    /// Returns the sum, at most what the types hold.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         self.with(other, u64::saturating_add, Usd::saturating_add)
     }
 
-    /// The difference, nothing where `other` is more.
+    /// Returns the difference, or zero where `other` is more.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         self.with(other, u64::saturating_sub, Usd::saturating_sub)
@@ -98,8 +98,8 @@ impl ModelUse {
 }
 
 impl ProcessSpending {
-    /// What was taken beyond `before`. If it was not kept of which models that was, it is not known
-    /// now: it would be counted twice.
+    /// Returns the spending beyond `before`. If `before` has a cost but no usage by model, the result has none
+    /// either, because the earlier usage would be counted twice.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let not_kept = before.cost > Usd::ZERO && before.usage.is_empty();
@@ -113,7 +113,7 @@ impl ProcessSpending {
 }
 
 impl FromIterator<(String, ModelUse)> for UsageByModel {
-    /// A model that comes twice is added up; one of which nothing was taken is left out.
+    /// Adds up a model that comes twice; leaves out a model without usage.
     fn from_iter<I: IntoIterator<Item = (String, ModelUse)>>(each: I) -> Self {
         let mut usage = Self::default();
         each.into_iter().for_each(|(model, used)| usage.add(model, used));

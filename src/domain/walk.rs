@@ -1,4 +1,4 @@
-//! What an agent reports of a walk over a graph, before it is recorded.
+//! An agent's report of a walk over a graph, before it is recorded.
 
 use std::sync::Arc;
 
@@ -7,31 +7,31 @@ use super::event::GraphEntry;
 use super::graph::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
 use super::question::Question;
 
-/// What walking over nodes came to.
+/// The outcome of a walk over nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphAdvance {
-    /// With what it began, if it did.
+    /// The entry into the graph, if the walk began with one.
     pub entered: Option<Box<GraphEntry>>,
-    /// The checksum of the graph it goes on with, if that has been changed on purpose.
+    /// The checksum of the graph it continues with, if that was changed on purpose.
     pub migrated: Option<Arc<str>>,
     /// The nodes that were executed.
     pub visits: Vec<NodeExecution>,
-    /// What they changed.
+    /// The changes of these nodes.
     pub changes: Vec<GraphStateChange>,
-    /// What people are shown.
+    /// The texts that people are shown.
     pub shown: Vec<String>,
-    /// The node that is next, or in the middle of which it stands.
+    /// The next node, or the one that the walk is in the middle of.
     pub node: NodeName,
-    /// How far it has come in that node.
+    /// The position within that node.
     pub cursor: NodeCursor,
-    /// What comes next.
+    /// The next step.
     pub then: GraphNext,
 }
 
-/// What comes after a walk.
+/// The step after a walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphNext {
-    /// Further nodes.
+    /// The walk over further nodes.
     Walk,
     /// An operation that changes the world, by its type.
     Operation(String),
@@ -41,18 +41,18 @@ pub enum GraphNext {
     Question(Box<Question>),
     /// A further agent.
     Agent {
-        /// With what it begins.
+        /// The specification of that agent.
         birth: Box<AgentSpec>,
-        /// Whether the graph goes on without waiting for it.
+        /// True if the graph continues without waiting for it.
         background: bool,
     },
     /// The graph has ended.
     End {
-        /// What it gives back, as JSON.
+        /// The result, as JSON.
         payload: String,
-        /// What went wrong, if it is an error.
+        /// The error, if it ended with one.
         error: Option<String>,
     },
-    /// It cannot go on.
+    /// The graph cannot continue.
     Fail(String),
 }

@@ -33,7 +33,7 @@ pub struct StarterConsent {
     /// Rules that states may name among their `allowed_tools`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// Whether the workflow may bring rules, settings, servers and programs of its own.
+    /// True if the workflow may bring rules, settings, servers and programs of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trusts_workflow: bool,
     /// The widest mode, if it is not that of the run: the run's mode is then the workflow's own.

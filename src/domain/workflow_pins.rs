@@ -20,7 +20,7 @@ pub struct PinnedFile {
     pub checksum: String,
     /// Its size in bytes.
     pub size: u64,
-    /// Whether it could be executed.
+    /// True if it could be executed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_executable: bool,
 }

@@ -1,7 +1,7 @@
-//! The worktrees of a run's agents: what their branches are called, and when one may go.
+//! The worktrees of a run's agents: the names of their branches, and the conditions of their removal.
 //!
-//! Nobody's work may be lost, so a tree goes only where all of it is somewhere else: in a commit that
-//! another branch holds, or, where that is asked for, in one that was made to keep it.
+//! Nobody's work may be lost. A worktree is removed only if all of it is somewhere else: in a commit that
+//! another branch holds or, if that is asked for, in one that was made to keep it.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::run::Run;
 /// The namespace of the branches, and of the refs that keep what a removed worktree held.
 const SPACE: &str = "raymond";
 
-/// The branch of an agent's worktree.
+/// Returns the branch of an agent's worktree.
 ///
 /// # Errors
-/// Why git would not take a branch of the run's name, and what to do.
+/// A text that says why git would not take a branch of the run's name, and what to do.
 pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
     let id = run.as_str();
     let wrong = if id.contains("..") {
@@ -29,45 +29,45 @@ pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
     ))
 }
 
-/// The ref that keeps what an agent's worktree held when it was removed; `number` counts those before it. Git must
-/// not take it for the branch where only the end of a name is given.
+/// Returns the ref that keeps the content of an agent's removed worktree; `number` counts earlier ones. Git
+/// must not take the ref for the branch if only the end of a name is given.
 #[must_use]
 pub fn keeping(run: &RunId, agent: &AgentId, number: u32) -> String {
     let name = format!("refs/{SPACE}/kept/{run}/{}", last(agent));
     if number == 0 { name } else { format!("{name}-{number}") }
 }
 
-/// An agent as the last part of a branch's name, which has no `~` in it.
+/// Returns an agent as the last part of a branch's name, without `~`.
 fn last(agent: &AgentId) -> String {
     agent.file_name().replace('~', "-")
 }
 
-/// What is seen of a worktree.
+/// The state of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorktreeStatus {
-    /// It was not finished, and nobody has worked in it.
+    /// Its creation was not finished, and nobody has worked in it.
     Begun,
     /// Its removal was not finished.
     Going,
-    /// Its directory is not there any more, for whatever reason; perhaps its branch is.
+    /// Its directory is gone, for whatever reason; its branch may still exist.
     Gone {
-        /// How many commits of its branch are on no other.
+        /// The number of commits of its branch that are on no other branch.
         unmerged: u64,
     },
-    /// It is there.
+    /// Its directory exists.
     There {
-        /// How many commits are its own.
+        /// The number of its own commits.
         ahead: u64,
-        /// How many of them are on no other branch.
+        /// The number of its commits that are on no other branch.
         unmerged: u64,
-        /// How many files differ from the last of them.
+        /// The number of files that differ from its last commit.
         uncommitted: usize,
-        /// Why it is locked, if it is.
+        /// The reason for the lock, if it is locked.
         locked: Option<String>,
     },
 }
 
-/// Why a worktree stays.
+/// The reason a worktree stays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeepReason {
     /// Somebody works in it.
@@ -82,16 +82,16 @@ pub enum KeepReason {
     /// Not every commit of it is on another branch.
     #[error("{0} {are} on no other branch; merge its branch, or remove the worktree alone with --prune --all", are = if *.0 == 1 { "commit is" } else { "commits are" })]
     Unmerged(u64),
-    /// Git has something against it.
+    /// Git refuses the removal.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Whether a worktree may go; `live` says that somebody works in it, and `all` that
-/// it may also go where a commit has to be made to keep what is in it.
+/// Checks whether a worktree may be removed. `live` says that somebody works in it. `all` says that it may also
+/// be removed if a commit has to be made to keep its content.
 ///
 /// # Errors
-/// Why it stays.
+/// The reason it stays.
 pub fn may_go(condition: &WorktreeStatus, live: bool, all: bool) -> Result<(), KeepReason> {
     if live {
         return Err(KeepReason::Live);
@@ -113,7 +113,7 @@ pub fn may_go(condition: &WorktreeStatus, live: bool, all: bool) -> Result<(), K
     Ok(())
 }
 
-/// The ended agents in whose worktrees nobody works any more.
+/// Returns the ended agents in whose worktrees nobody works any more.
 #[must_use]
 pub fn deserted(run: &Run) -> BTreeSet<&AgentId> {
     let mut ended: BTreeSet<&AgentId> = run.finished.iter().map(|agent| &agent.id).collect();

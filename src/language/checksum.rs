@@ -1,4 +1,4 @@
-//! The checksum by which the content of a workflow's file is known.
+//! The checksum that identifies the content of a workflow's file.
 
 use std::fmt::Write;
 

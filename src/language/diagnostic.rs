@@ -1,22 +1,22 @@
-//! What is wrong with a file of a workflow, and where: one shape for all languages.
+//! The problems found in a file of a workflow, and their places: one shape for all languages.
 //!
-//! A file is read to its end, and everything that was found is said at once, in the order of the places.
+//! A file is read to its end; all problems are reported at once, in the order of their places.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// How much it matters.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The file cannot be used.
     Error,
-    /// The file can be used, but perhaps not as it is meant.
+    /// The file can be used, but perhaps not as intended.
     Warning,
 }
 
-/// Something that is wrong at a place. Sorted, they stand in the order of the file.
+/// A mistake at a place. Diagnostics sort in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Diagnostic {
     /// The file, as it is shown to people.
@@ -25,22 +25,22 @@ pub struct Diagnostic {
     pub line: u64,
     /// The column in characters, from 1.
     pub column: u64,
-    /// Which kind of mistake it is.
+    /// The code of this kind of mistake.
     pub code: &'static str,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What is wrong there and what to do.
+    /// The problem and its fix.
     pub message: String,
 }
 
 impl Diagnostic {
-    /// Whether the file cannot be used for it.
+    /// Returns whether the problem makes the file unusable.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// The place, the code and the message, where whoever says it says how much it matters.
+    /// Returns the place, the code and the message, for output that shows the severity itself.
     #[must_use]
     pub fn told(&self) -> String {
         let Self { path, line, column, code, message, .. } = self;

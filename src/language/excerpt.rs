@@ -1,4 +1,4 @@
-//! Shows what is wrong with a file at its place: the line, and a caret under the place.
+//! Shows a mistake in a file: the line, and a caret under the place.
 
 use std::iter::repeat_n;
 
@@ -7,11 +7,11 @@ use unicode_width::UnicodeWidthChar;
 use super::diagnostic::Diagnostic;
 use crate::domain::printable::is_unprintable;
 
-/// So many characters of a long line are shown before the place, and so many from it on.
+/// The number of characters of a long line shown before the place, and of those from it on.
 const BEFORE: usize = 60;
 const AFTER: usize = 60;
 
-/// A diagnostic as it shows itself, and below it the line of the file's text with a caret.
+/// Returns a diagnostic, followed by its line of the file and a caret.
 #[must_use]
 pub fn shown(found: &Diagnostic, text: &str) -> String {
     match excerpt(text, found.line, found.column) {
@@ -20,8 +20,8 @@ pub fn shown(found: &Diagnostic, text: &str) -> String {
     }
 }
 
-/// A line of a text, and below it a caret under the column, both counted from 1. Nothing, if there is no
-/// such line, or nothing in it. Of a long line only what is near the place is shown.
+/// Returns a line of a text and a caret under the column, both counted from 1, or `None` if there is no such line,
+/// or it is empty. Only the part of a long line near the place is shown.
 #[must_use]
 pub fn excerpt(text: &str, line: u64, column: u64) -> Option<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -53,7 +53,7 @@ pub fn excerpt(text: &str, line: u64, column: u64) -> Option<String> {
     Some(format!("{shown}\n{below}^"))
 }
 
-/// A character that a terminal shows and does not obey.
+/// Returns a character, or a visible substitute for one that a terminal would obey.
 fn visible(c: char) -> char {
     let is_hidden = c != '\t' && (is_unprintable(c) || c.width().is_none());
     if is_hidden { '\u{fffd}' } else { c }

@@ -1,7 +1,7 @@
 //! "Did you mean": the closest of the names that would have been right.
 
-/// The candidate most like `name`, if any is like it at all; of those that are as like, one as long as it is,
-/// and then the first by name, whatever order they come in.
+/// Returns the candidate most like `name`, if any is similar. Ties go to the closest in length, then to the first
+/// by name, so that the order of the candidates does not matter.
 #[must_use]
 pub fn closest<'names>(
     name: &str,
@@ -19,8 +19,8 @@ pub fn closest<'names>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether a name is so like the other that it is the same with a slip in it: a letter or two that are
-/// missing, too many or in the wrong place, or the beginning of a name of several words.
+/// Returns whether `name` is a likely misspelling of `meant`: a letter or two missing, extra or out of place, or
+/// the beginning of a name of several words.
 #[must_use]
 pub fn is_slip(name: &str, meant: &str) -> bool {
     let longer = name.len().max(meant.len());

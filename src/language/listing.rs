@@ -1,9 +1,9 @@
-//! The list of a fan-out: an entry for each agent, and what the agent sees of it.
+//! The list of a fan-out: an entry for each agent, and the variables of each entry.
 //!
-//! How a file is read is told by its name alone, so that nothing is guessed: `.json` is a JSON list, `.jsonl`
-//! and `.ndjson` have a JSON value on each line, and of every other file each line that is not blank is an
-//! entry. A list in the tag itself is JSON. A text is seen as it stands, any other value as JSON; the fields
-//! of an object are variables besides, before those that the tag gives.
+//! Only the name of a file decides how it is read: `.json` is a JSON list, `.jsonl` and `.ndjson` have a JSON
+//! value on each line; in any other file each line that is not blank is an entry. A list in the tag itself is
+//! JSON. A text is shown as it is, any other value as JSON. The fields of an object become variables too; they
+//! override those of the tag.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::domain::transition::{ForkList, Variables};
 /// The largest list, in bytes.
 pub const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// How a list is written.
+/// The format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListFormat {
     List,
@@ -20,10 +20,10 @@ enum ListFormat {
     Texts,
 }
 
-/// What each of the agents is given: the tag's own `variables`, and over them those of its entry.
+/// Returns the variables of each agent: the tag's own `variables`, overridden by those of its list entry.
 ///
 /// # Errors
-/// What is wrong with the list, where, and what would be right.
+/// The mistake in the list, its place, and the fix.
 pub fn entries(
     each: &ForkList,
     text: &str,
@@ -83,7 +83,7 @@ fn texts(text: &str) -> Vec<Value> {
     lines.map(Value::from).collect()
 }
 
-/// What is wrong, and where in the file, of which so many lines come before.
+/// Returns the message with its place in the file; `before` lines of the file come before the parsed text.
 fn placed(error: &serde_json::Error, before: usize) -> String {
     let said = error.to_string();
     let said = said.split(" at line ").next().unwrap_or(&said);
@@ -101,7 +101,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What an agent sees of its entry.
+/// Returns the variables that an agent sees for its entry.
 fn seen(value: Value, name: &str, variables: &Variables) -> Variables {
     let mut seen = variables.clone();
     let whole = shown(&value);

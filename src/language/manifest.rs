@@ -1,9 +1,8 @@
-//! `raymond.yaml`: what a workflow says about itself, for whoever runs it.
+//! `raymond.yaml`: the manifest of a workflow, for whoever runs it.
 //!
-//! It stands beside the prompts and may be left out, and so may each of its keys. It gives what the
-//! command line does not. What opens more of the machine to the agents than usual is not the
-//! workflow's to say: it has to be asked for on the command line, by whoever runs it. The programs it
-//! asks for as plug-ins are named before they are started, and can be refused.
+//! It lies beside the prompts. The file and each of its keys are optional. It supplies values that the command
+//! line leaves out. A workflow cannot give its agents more of the machine than usual: that takes the command line.
+//! The programs it asks for as plug-ins are named before they are started, and can be refused.
 
 use serde_yaml::Spanned;
 
@@ -24,7 +23,7 @@ use crate::domain::turn_options::TurnOptions;
 use crate::language::keys::unknown_keys;
 use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 
-/// Its name.
+/// The name of the file.
 pub const FILE: &str = "raymond.yaml";
 
 /// The prompt a folder begins with, if its manifest names none.
@@ -51,34 +50,34 @@ const ARGUMENTS: [&str; 8] = [
     "--model",
 ];
 
-/// What a workflow says about itself.
+/// The manifest of a workflow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// Its name.
+    /// The name of the workflow.
     pub name: Option<String>,
-    /// What it is for.
+    /// The purpose of the workflow.
     pub description: Option<String>,
     /// The file it begins with.
     pub entry: Option<String>,
     /// The model of states that name none.
     pub model: Option<ModelName>,
-    /// What a run may spend.
+    /// The spending limit of a run.
     pub budget: Option<Usd>,
-    /// What happens when that is used up.
+    /// The reaction to a used-up budget.
     pub on_budget: Option<OnBudget>,
-    /// How many turns may run at the same time.
+    /// The maximum number of turns that run at the same time.
     pub max_procs: Option<MaxProcs>,
-    /// How many agents one reply may fork at the most.
+    /// The maximum number of agents that one reply may fork.
     pub max_fan_out: Option<u32>,
-    /// How long the first of them starts ahead of the others, in milliseconds.
+    /// The head start of the first forked agent, in milliseconds.
     pub stagger_ms: Option<u64>,
-    /// What happens at the account's usage limit.
+    /// The reaction to the account's usage limit.
     pub on_limit: Option<OnLimit>,
-    /// How its agents are supervised.
+    /// The supervision of its agents.
     pub supervision: SupervisionOverrides,
-    /// What Claude Code may do without asking.
+    /// The actions that Claude Code may take without asking.
     pub permission_mode: Option<String>,
-    /// What else states need of Claude Code that do not say it themselves.
+    /// The default options of Claude Code's turns, for states that set none themselves.
     pub options: TurnOptions,
     /// Further arguments for Claude Code.
     pub claude_args: Vec<String>,
@@ -110,15 +109,15 @@ listed_keys! {
 /// A manifest as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExaminedManifest {
-    /// What it says.
+    /// The values.
     pub manifest: Manifest,
-    /// Where it names the file the workflow begins with.
+    /// The place that names the entry file.
     pub entry: Option<SourcePlace>,
-    /// Where it names the model.
+    /// The place that names the model.
     pub model: Option<SourcePlace>,
-    /// Where the options of turns stand.
+    /// The places of the turn options.
     pub options: OptionPlaces,
-    /// What is wrong with it.
+    /// The mistakes in the manifest.
     pub errors: YamlErrors,
 }
 
@@ -192,7 +191,7 @@ pub fn examine(text: &str) -> ExaminedManifest {
     }
 }
 
-/// A mode that lets the agents do no more than edit unasked.
+/// Reads a mode that lets the agents do no more than edit without asking.
 fn permission_mode(mode: &str) -> Result<String, String> {
     if MODES.contains(&mode) {
         return Ok(mode.to_owned());
@@ -203,8 +202,8 @@ fn permission_mode(mode: &str) -> Result<String, String> {
     ))
 }
 
-/// Whether a workflow may pass an argument on. One that is no option is the value of the one before,
-/// which has to be one: else it would be taken for a prompt.
+/// Checks that a workflow may pass on an argument. An argument that is no option is the value of the option before
+/// it; without one it would be taken for a prompt.
 fn harmless(argument: &Spanned<String>, after_option: Option<bool>) -> Result<(), Error> {
     let name = argument.value.split('=').next().unwrap_or_default();
     let is_value = !name.starts_with('-') && after_option == Some(true);
@@ -218,14 +217,14 @@ fn harmless(argument: &Spanned<String>, after_option: Option<bool>) -> Result<()
     Err(Error::at(argument.referenced, message))
 }
 
-/// What can happen when the budget is used up, by name.
+/// The possible reactions to a used-up budget, by name.
 pub const ON_BUDGET: [(&str, OnBudget); 2] = [("pause", OnBudget::Pause), ("end", OnBudget::End)];
 
-/// What can happen at a usage limit, by name.
+/// The possible reactions to a usage limit, by name.
 pub const ON_LIMIT: [(&str, OnLimit); 3] =
     [("wait", OnLimit::Wait), ("pause", OnLimit::Pause), ("fail", OnLimit::Fail)];
 
-/// A file of the workflow.
+/// Reads the name of a file of the workflow.
 fn entry(name: &str) -> Result<String, String> {
     StateName::parse(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }

@@ -1,7 +1,7 @@
-//! The room of the languages: text in, moves out, without touching the world.
+//! The languages: text in, transitions out, without touching the world.
 //!
-//! A workflow's files are seen through a [`Source`](source::WorkflowSource). A language answers two
-//! questions about a state: what to ask before the model, and what its reply means after it.
+//! A workflow's files are seen through a [`Source`](source::WorkflowSource). A language answers two questions
+//! about a state: the prompt for the model, and the meaning of its reply.
 
 #[macro_use]
 pub mod keys;

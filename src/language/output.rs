@@ -7,14 +7,14 @@
 //!   - { tag: result, when: { verdict: approve } }
 //! ```
 //!
-//! In a state with `output`, the answer is a JSON object, and tags mean nothing in it. The schema is a file beside the
-//! prompt, JSON or YAML, or stands in the frontmatter itself. Claude Code is given it and has the model answer
-//! by its tool; whatever comes of that is checked here once more, and an agent whose answer breaks the schema is
-//! reminded as of any other mistake. A scripted reply, or a plain text, counts if it is that object and nothing else,
-//! or has it in the only fenced block.
+//! In a state with `output`, the answer is a JSON object, and tags mean nothing in it. The schema is a file beside
+//! the prompt, JSON or YAML, or is in the frontmatter itself. Claude Code gets the schema, and the model answers
+//! by its tool. The answer is checked here once more; an agent whose answer breaks the schema is reminded as of
+//! any other mistake. A scripted or plain text counts if it is only that object, or has it in the only fenced
+//! block.
 //!
 //! The first of the `allowed_transitions` whose `when` holds is taken; without any, the answer is the state's
-//! result. The state that is entered has the answer as `{{result}}`, its fields as `{{result.score}}`, and a join has the
+//! result. The next state has the answer as `{{result}}` and its fields as `{{result.score}}`. A join has the
 //! object in `{{results}}`.
 
 mod coverage;
@@ -46,18 +46,18 @@ const SHOWN_ANSWER: usize = 400;
 /// The variable that has the answer in the state that is entered.
 pub const RESULT: &str = "result";
 
-/// What frontmatter says of a state's answer.
+/// A state's output as its frontmatter gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputKey {
     /// The schema.
     pub schema: SchemaOrigin,
-    /// Where that is said.
+    /// The place of that key.
     pub place: SourcePlace,
-    /// What follows, the first that holds.
+    /// The rules; the first that holds decides what follows.
     pub rules: Vec<OutputRule>,
 }
 
-/// Where a schema stands.
+/// The origin of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaOrigin {
     /// In a file of the workflow's folder.
@@ -66,21 +66,21 @@ pub enum SchemaOrigin {
     Inline(OrderedJson),
 }
 
-/// What a state's answer has to be, and what follows from it.
+/// The required form of a state's answer, and the rules for what follows from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputContract {
     /// The form.
     pub schema: OutputSchema,
-    /// What follows, the first that holds.
+    /// The rules; the first that holds decides what follows.
     pub rules: Vec<OutputRule>,
 }
 
-/// Why a schema cannot be used.
+/// A schema that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaError {
-    /// The file in which that is wrong, if it is not the prompt.
+    /// The file with the mistake, if it is not the prompt.
     pub file: Option<StateName>,
-    /// What is wrong there.
+    /// The mistake.
     pub error: yaml::Error,
 }
 
@@ -150,7 +150,7 @@ fn is_json(name: &StateName) -> bool {
 /// Checks that a file's name is one that a schema can have.
 ///
 /// # Errors
-/// What it may be.
+/// The names that are possible.
 pub fn schema_file(name: &str) -> Result<StateName, String> {
     let name = StateName::parse(name).map_err(|error| error.to_string())?;
     if matches!(ending(&name), Some("json" | "yaml" | "yml")) {
@@ -176,11 +176,11 @@ impl OutputContract {
         Ok(Self { schema: OutputSchema::new(written)?, rules })
     }
 
-    /// Reads what an answer means. `structured` is the object that Claude Code has checked, if it has one; else
-    /// the object is looked for in the text.
+    /// Returns the transition that an answer leads to. `structured` is the object that Claude Code has checked, if
+    /// it has one; else the object is looked for in the text.
     ///
     /// # Errors
-    /// The [`ProtocolViolation`] the agent may be asked to repair.
+    /// The [`ProtocolViolation`] that the agent may be asked to repair.
     pub fn read(
         &self,
         structured: Option<&str>,
@@ -202,7 +202,7 @@ impl OutputContract {
     }
 }
 
-/// The JSON in a text: the only fenced block, if there is one, or the whole of it.
+/// Returns the JSON in a text: the only fenced block, if there is one, or the whole text.
 fn object_in(text: &str) -> &str {
     const FENCE: &str = "```";
     let text = text.trim();
@@ -215,7 +215,7 @@ fn object_in(text: &str) -> &str {
     }
 }
 
-/// The transition with the answer: as the payload of a result, or for the state that is entered.
+/// Returns the transition with the answer: as the payload of a result, or as a variable of the next state.
 fn with_answer(transition: &Transition, answer: &str) -> Transition {
     let answer = answer.trim();
     let mut taken = transition.clone();

@@ -15,7 +15,7 @@ impl SourcePlace {
     /// The beginning of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 
-    /// The place of a byte of a text, whose own first line is this line of the file.
+    /// Returns the place of a byte of a text whose first line is line `first_line` of the file.
     #[must_use]
     pub fn in_text(text: &str, offset: usize, first_line: u64) -> Self {
         let before = &text[..text.floor_char_boundary(offset)];

@@ -26,7 +26,7 @@ use super::words::{with_program, words};
 use super::yaml::{Error, value};
 use crate::domain::plugin::{PlugIn, is_name};
 
-/// An entry as it is written.
+/// A plug-in entry of the manifest.
 #[derive(Debug)]
 pub enum RawPlugIn {
     /// Only a command.
@@ -81,7 +81,7 @@ pub(super) fn read(entries: Vec<Spanned<RawPlugIn>>) -> Result<Vec<PlugIn>, Erro
     Ok(plugins)
 }
 
-/// A plug-in from a command, on the usual terms.
+/// Reads a plug-in from a command, on the usual terms.
 ///
 /// # Errors
 /// A text that says what is expected.

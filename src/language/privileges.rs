@@ -31,16 +31,16 @@ pub struct PrivilegeRequest {
     pub place: SourcePlace,
     /// The privilege.
     pub privilege: Privilege,
-    /// What it is for: the command, the address, the rule.
+    /// The purpose: the command, the address, the rule.
     pub purpose: String,
 }
 
-/// What files are looked at with.
+/// The files to examine for privileges, and the context for it.
 #[derive(Debug, Clone, Copy)]
 pub struct PrivilegeSurvey<'a> {
     /// The files, by their paths below the workflow's folder.
     pub files: &'a BTreeMap<String, String>,
-    /// What the person who starts the run has allowed already.
+    /// The permissions that the starter of the run has granted already.
     pub ceiling: &'a PermissionCeiling,
     /// The types that graphs may use.
     pub vocabulary: &'a GraphVocabulary,
@@ -49,7 +49,7 @@ pub struct PrivilegeSurvey<'a> {
 }
 
 impl PrivilegeSurvey<'_> {
-    /// Returns what the files ask for, in the order of their paths.
+    /// Returns the privileges that the files ask for, in the order of their paths.
     #[must_use]
     pub fn requests(&self) -> Vec<PrivilegeRequest> {
         let mut requests = Vec::new();
@@ -103,7 +103,7 @@ impl PrivilegeSurvey<'_> {
         requests
     }
 
-    /// Returns what a state asks for, which refers to the files of its folder.
+    /// Returns the privileges that a state asks for; it refers to the files of its folder.
     fn of_state(
         &self,
         name: &StateName,
@@ -173,7 +173,7 @@ fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> SourcePlace {
     line.map_or(SourcePlace::START, |at| SourcePlace { line: at as u64 + 1, column: 1 })
 }
 
-/// Returns what the nodes of a graph ask for.
+/// Returns the privileges that the nodes of a graph ask for.
 fn of_graph(graph: &Graph) -> Vec<PrivilegeRequest> {
     let mut requests = Vec::new();
     let mut add = |node: Option<&str>, work: &OperationTemplate| {
@@ -248,8 +248,8 @@ fn actions(list: &[GraphAction], add: &mut dyn FnMut(&OperationTemplate)) {
     }
 }
 
-/// Returns what a graph asks for that cannot be read now, and perhaps later: a document that it refers to
-/// may be in the workspace by then.
+/// Returns the privileges of a graph that cannot be read yet, because a document it refers to may only later be in
+/// the workspace.
 fn of_unreadable_graph(text: &str) -> Vec<PrivilegeRequest> {
     let found = unreadable::operations(text);
     let request = |(at, kind): (SourcePlace, String)| {

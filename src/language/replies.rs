@@ -1,8 +1,8 @@
-//! Scripted replies: what stands in for the model when a workflow is tried out or tested.
+//! Scripted replies: they replace the model when a workflow is tried out or tested.
 //!
-//! `replies.yaml` lists for each state what an agent answers on its first, second, … turn there.
-//! Each agent counts for itself, so a forked workflow gives the same run every time. The states of a
-//! folder below are listed with it, as `folder/START.md`; the node of a graph as `workflow.yaml#node`.
+//! `replies.yaml` lists for each state an agent's answers on its first, second, … turn there. Each agent counts
+//! for itself, so a forked workflow gives the same run every time. The states of a folder below are listed as
+//! `folder/START.md`, the node of a graph as `workflow.yaml#node`.
 
 use std::collections::BTreeMap;
 
@@ -29,35 +29,35 @@ pub struct ScriptedReplies(BTreeMap<String, Vec<ScriptedReply>>);
 pub struct ScriptedReply {
     /// The text, with placeholders as in the state's prompt.
     pub text: String,
-    /// What it is said to cost.
+    /// The stated cost.
     pub cost: Usd,
-    /// How long it takes, in milliseconds.
+    /// The duration in milliseconds.
     pub delay_ms: u64,
-    /// Whether it serves all later turns too.
+    /// True if the reply serves all later turns too.
     pub repeat: bool,
 }
 
-/// Why there is no reply.
+/// The reasons that there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The file is not what it should be.
+    /// The file has a mistake.
     #[error("{path}:{error}")]
     Invalid {
         /// The file.
         path: String,
-        /// What is wrong in it, and where.
+        /// The mistake and its place.
         error: yaml::Error,
     },
-    /// It has nothing for this turn.
+    /// The script has no reply for this turn.
     #[error("{path}: {}", exhausted(.state, *.listed, *.wanted))]
     Exhausted {
         /// The file.
         path: String,
         /// The state, with its folder.
         state: String,
-        /// How many it lists.
+        /// The number of replies that the script lists.
         listed: usize,
-        /// Which one was wanted, from 1.
+        /// The number of the wanted reply, from 1.
         wanted: usize,
     },
 }
@@ -83,8 +83,8 @@ impl ScriptedReplies {
         yaml::read(yaml).map_err(|error| Error::Invalid { path: path.to_owned(), error })
     }
 
-    /// The reply to an agent's turn in a state of the scope, or of a folder below it; `visit` counts
-    /// from 0.
+    /// Returns the reply to an agent's turn in a state of the scope, or of a folder below it; `visit` counts from
+    /// 0.
     ///
     /// # Errors
     /// [`Error::Exhausted`] if the state lists too few.
@@ -112,7 +112,7 @@ impl ScriptedReplies {
     }
 }
 
-/// The states that a script, which can be read, answers for, each with its place.
+/// Returns the states that a readable script answers for, each with its place.
 #[must_use]
 pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {
     struct Keys;

@@ -1,4 +1,4 @@
-//! Collects what is wrong with a file of a workflow that is read to its end.
+//! Collects the mistakes in a file of a workflow that is read to its end.
 
 use std::cell::Cell;
 
@@ -6,13 +6,13 @@ use super::diagnostic::{Diagnostic, Severity};
 use super::hint::{closest, is_slip};
 use super::place::SourcePlace;
 
-/// For so many mistakes a similar name is looked for; with thousands of names it takes time.
+/// The maximum number of mistakes with a hint: with thousands of names the search for a similar one takes time.
 const HINTS: u32 = 50;
 
 /// The longest name that is compared with others, in bytes.
 const COMPARED: usize = 64;
 
-/// What was found so far.
+/// The problems found so far.
 pub(crate) struct FileDiagnostics {
     path: String,
     found: Vec<Diagnostic>,
@@ -54,7 +54,7 @@ impl FileDiagnostics {
         self.found.push(Diagnostic { path, line, column, code, severity, message });
     }
 
-    /// `; did you mean …?`, or else what `otherwise` says.
+    /// Returns `; did you mean …?`, or else the text of `otherwise`.
     pub(crate) fn hint<'names>(
         &self,
         name: &str,
@@ -71,7 +71,7 @@ impl FileDiagnostics {
         meant.map_or_else(otherwise, |name| format!("; did you mean {}?", quoted(name)))
     }
 
-    /// The name that was meant, if only a slip makes the difference.
+    /// Returns the likely intended name, if it differs only by a misspelling.
     pub(crate) fn slip<'names>(
         &self,
         name: &str,
@@ -81,12 +81,12 @@ impl FileDiagnostics {
         closest(name, names).filter(|meant| few && is_slip(name, meant))
     }
 
-    /// Whether there is an error among it.
+    /// Returns whether there is an error among the problems.
     pub(crate) fn has_errors(&self) -> bool {
         self.found.iter().any(Diagnostic::is_error)
     }
 
-    /// All of it in the order of the file, each once: what an alias repeats is wrong only once.
+    /// Returns all diagnostics in the order of the file, each once: an alias may repeat a mistake.
     pub(crate) fn sorted(mut self) -> Vec<Diagnostic> {
         self.found.sort();
         self.found.dedup();
@@ -94,7 +94,7 @@ impl FileDiagnostics {
     }
 }
 
-/// A text of the file in a message: not all of it if it is long, and nothing that a terminal obeys.
+/// Returns a text of the file for a message: cut if it is long, and free of terminal control characters.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("`");
     for (index, c) in text.chars().enumerate().take(61) {

@@ -1,6 +1,6 @@
 //! The files of a workflow, as the languages see them.
 //!
-//! The trait keeps this room free of the file system: the store reads a directory, a test a map.
+//! The trait keeps this module free of the file system: the store reads a directory, a test a map.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -9,18 +9,18 @@ use std::sync::Arc;
 use super::place::SourcePlace;
 use crate::domain::id::{Folder, StateName};
 
-/// Why a file of the workflow cannot be used. Each text says what to do.
+/// The reasons that a file of the workflow cannot be used. Each text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There is no such file.
     #[error("{path}: there is no such file in the workflow{}", .similar.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
     Missing {
-        /// Where it was looked for.
+        /// The path that was looked for.
         path: String,
         /// A file that has a similar name.
         similar: Option<String>,
     },
-    /// It came after the run began.
+    /// The file was added after the run began.
     #[error(
         "{path}: this file is not part of the workflow as it was when the run began; take it up with --migrate, or start a run that reads its prompts afresh: --live"
     )]
@@ -59,7 +59,7 @@ pub enum Error {
     NotText {
         /// The file.
         path: String,
-        /// Where the first wrong byte is, counted from 1.
+        /// The line of the first wrong byte, counted from 1.
         line: usize,
         /// Its column in bytes, counted from 1.
         column: usize,
@@ -69,13 +69,13 @@ pub enum Error {
     Unreadable {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's message.
         error: String,
     },
 }
 
 impl Error {
-    /// Why, without the file's path and the place in it.
+    /// Returns the reason, without the file's path and the place in it.
     #[must_use]
     pub fn reason(&self) -> String {
         let (Self::Missing { path, .. }
@@ -90,7 +90,7 @@ impl Error {
         rest.split_once(": ").map_or(rest, |(_, reason)| reason).to_owned()
     }
 
-    /// The place in the file.
+    /// Returns the place in the file.
     #[must_use]
     pub fn place(&self) -> SourcePlace {
         match self {
@@ -104,40 +104,40 @@ impl Error {
 
 /// The files of a workflow's directory, its scope.
 pub trait WorkflowSource: Send + Sync {
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
-    /// [`Error`] if it is not there, leads out of the scope or is not text.
+    /// [`Error`] if it does not exist, leads out of the scope or is not text.
     fn read(&self, name: &StateName) -> Result<String, Error>;
 
-    /// Returns whether the content of a file is what the run began with.
+    /// Returns whether the content of a file is the same as when the run began.
     fn is_as_pinned(&self, _name: &StateName) -> bool {
         true
     }
 
-    /// Whether a state can be entered.
+    /// Checks that a state can be entered.
     ///
     /// # Errors
     /// As [`read`](Self::read), as far as that can be told without reading.
     fn check(&self, name: &StateName) -> Result<(), Error>;
 
-    /// The files of a folder below.
+    /// Returns the files of a folder below.
     ///
     /// # Errors
     /// [`Error`] if there is none, or it leads out of the scope.
     fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error>;
 
-    /// The files of the directory whose names a state could have, in order.
+    /// Returns the files of the directory whose names a state could have, in order.
     ///
     /// # Errors
     /// [`Error::Unreadable`] if it cannot be listed.
     fn names(&self) -> Result<Vec<StateName>, Error>;
 
-    /// How the file is shown to people, in errors.
+    /// Returns the path of the file as people see it in errors.
     fn path(&self, name: &StateName) -> String;
 
-    /// The text of a document that a workflow refers to, by its path below the scope or, if it is not
-    /// there, below the workspace.
+    /// Returns the text of a document that a workflow refers to, by its path below the scope or, if it does not
+    /// exist there, below the workspace.
     ///
     /// # Errors
     /// As [`read`](Self::read); a path that leads out by `..` or is absolute is [`Error::Outside`].
@@ -146,7 +146,7 @@ pub trait WorkflowSource: Send + Sync {
     /// Returns the text of a file by its path below the scope.
     ///
     /// # Errors
-    /// As [`document`](Self::document), but nothing is looked for outside of the scope.
+    /// As [`document`](Self::document), but only the scope is searched.
     fn read_path(&self, path: &str) -> Result<String, Error>;
 
     /// Checks that a file or a folder is there, by its path below the scope.
@@ -156,7 +156,7 @@ pub trait WorkflowSource: Send + Sync {
     fn check_path(&self, path: &str, is_folder: bool) -> Result<(), Error>;
 }
 
-/// Whether a path stays below where it begins, as far as it says so itself.
+/// Returns whether a path stays below its start, judged by its text alone.
 #[must_use]
 pub fn stays_below(path: &str) -> bool {
     let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -177,7 +177,7 @@ impl WorkflowSource for BTreeMap<String, String> {
         Err(Error::Missing { path: self.path(name), similar: similar.map(str::to_owned) })
     }
 
-    /// Files whose names begin with the folder's.
+    /// Returns the files whose names begin with the folder's.
     fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error> {
         let inside = |(name, text): (&String, &String)| {
             let name = name.strip_prefix(folder.as_str())?.strip_prefix('/')?;

@@ -12,8 +12,8 @@
 //!   on_exhausted: fail-agent    # fail-agent, fail-run or wait
 //! ```
 //!
-//! Each key may be left out, and what is left out is as further out: on the command line, in the
-//! manifest, or as it is by default.
+//! Each key may be left out. Its value then comes from the next outer level: the command line, the manifest, or
+//! the default.
 
 use serde::Deserialize;
 use serde_yaml::Spanned;
@@ -23,7 +23,7 @@ use super::yaml::{Error, value};
 use crate::domain::supervision::{FixedPoint, OnExhausted, RestartPolicy, SupervisionOverrides};
 use crate::domain::time::millis;
 
-/// The block as it is written.
+/// The block, as written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawSupervision {
@@ -47,7 +47,7 @@ pub(super) struct RawBackoff {
 }
 
 impl RawSupervision {
-    /// What it means.
+    /// Returns the settings that the block describes.
     ///
     /// # Errors
     /// [`Error`] with the place of the value that makes no sense.
@@ -106,7 +106,7 @@ pub fn restarts(text: &str) -> Result<(u32, Option<u64>), String> {
     Ok((count, period))
 }
 
-/// Reads a time that is not none.
+/// Reads a time that is not zero.
 ///
 /// # Errors
 /// A text that says what is expected.
@@ -117,10 +117,10 @@ pub fn some_time(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Finds what a name means.
+/// Returns the value of a name.
 ///
 /// # Errors
-/// A text with the names there are.
+/// A text with the possible names.
 pub fn by_name<T: Copy>(name: &str, all: &[(&'static str, T)]) -> Result<T, String> {
     if let Some((_, meant)) = all.iter().find(|(known, _)| *known == name) {
         return Ok(*meant);

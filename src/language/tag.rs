@@ -1,13 +1,13 @@
 //! Finds the transition tags in a reply, in linear time on any input.
 //!
-//! memchr runs to the next `<`, and pest reads the open tag alone, on a slice that ends at the
-//! following `<` and is capped: a grammar over whole replies would be slow on prose and quadratic
-//! on unclosed tags. A body that is a file name ends at the next `<`, whatever that is. Only
-//! `<result>` has to be searched for its close, and what was found, or that there is none, is kept.
+//! memchr runs to the next `<`, and pest reads the open tag alone, on a slice that ends at the following `<` and
+//! is capped: a grammar over whole replies would be slow on prose and quadratic on unclosed tags. A body that is a
+//! file name ends at the next `<`, whatever that is. Only `<result>` needs a search for its close; the outcome is
+//! cached.
 //!
-//! Where more than one tag can be meant, all are forks, and one of them can fork as many agents as
-//! there are entries in its list. So of a flood of tags only the first ones are read and reported:
-//! [`MOST_TAGS`], or fewer when their attributes are very long; and it is told that there are more.
+//! If several tags are valid at once, all are forks, and each can fork as many agents as its list has entries.
+//! Therefore only the first tags of a flood are read and reported: [`MOST_TAGS`], or fewer if their attributes are
+//! very long. The report says that there are more.
 
 use std::ops::Range;
 
@@ -21,13 +21,13 @@ mod open;
 pub use open::LONGEST_OPEN_TAG;
 use open::TagAttributes;
 
-/// How many tags of one reply are read; what comes after them is not looked at.
+/// The maximum number of tags of one reply that are read; later ones are ignored.
 pub const MOST_TAGS: usize = 100;
 
-/// How many things that only look like a tag are named in an error.
+/// The maximum number of near misses that an error names.
 const NEAR_MISSES: usize = 3;
 
-/// Finds the complete tags in a reply, and what only looks like one.
+/// Finds the complete tags in a reply, and its near misses.
 #[must_use]
 pub fn find(text: &str) -> ReplyTags {
     let mut finder = TagFinder::new(text);
@@ -58,16 +58,16 @@ pub fn find(text: &str) -> ReplyTags {
     ReplyTags { tags, cut, near_misses: near_misses.iter().map(ToString::to_string).collect() }
 }
 
-/// A complete tag in a text, and the bytes it stands at.
+/// A complete tag in a text, and its range of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenTag {
-    /// What it asks for.
+    /// The requested transition.
     pub transition: Result<Transition, InvalidTransition>,
-    /// Where it stands.
+    /// The place of the tag, as a range of bytes.
     pub span: Range<usize>,
 }
 
-/// All complete tags in a text that shows how they are written, such as a prompt.
+/// Returns all complete tags in a text that shows how they are written, such as a prompt.
 #[must_use]
 pub fn written(text: &str) -> Vec<WrittenTag> {
     let mut finder = TagFinder::new(text);
@@ -85,7 +85,7 @@ pub fn written(text: &str) -> Vec<WrittenTag> {
     tags
 }
 
-/// What keeps a text from being a tag.
+/// A reason that a text is no tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum NearMiss<'text> {
     #[error("<{0}>, which is not a tag")]
@@ -96,7 +96,7 @@ enum NearMiss<'text> {
     Unreadable(&'text str),
 }
 
-/// The next `<`. Where they stand close together, looking is quicker than setting out to search.
+/// Returns the offset of the next `<`. Near ones are found by a scan, which beats a search.
 fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
     const NEAR: usize = 12;
     let rest = &bytes[from..];
@@ -106,7 +106,7 @@ fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
     found.map(|offset| from + offset)
 }
 
-/// The name of what opens at `start`, if it is followed by white space or `>`.
+/// Returns the name of the tag that opens at `start`, if it is followed by white space or `>`.
 fn name_at(text: &str, start: usize) -> Option<&str> {
     let rest = &text[start + 1..];
     let part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -120,13 +120,13 @@ struct FoundTag<'text> {
     tag: TagName,
     attributes: TagAttributes,
     body: &'text str,
-    /// How long the open tag is.
+    /// The length of the open tag.
     open: usize,
-    /// Where the close tag ends.
+    /// The end of the close tag.
     end: usize,
 }
 
-/// A search through one text, which remembers what need not be sought twice.
+/// A search through one text that remembers earlier results.
 struct TagFinder<'text> {
     text: &'text str,
     close_of_result: memmem::Finder<'static>,
@@ -147,8 +147,8 @@ impl<'text> TagFinder<'text> {
         Self { text, close_of_result, result_close: CloseTagSearch::NotYet }
     }
 
-    /// Reads the tag that opens at `start` up to its close. The close is sought first, because that
-    /// is quick; the attributes are read only of what is a tag.
+    /// Reads the tag that opens at `start` up to its close. The close is searched first, because that is quick;
+    /// attributes are read only of real tags.
     fn complete(
         &mut self,
         start: usize,
@@ -172,7 +172,7 @@ impl<'text> TagFinder<'text> {
         Ok(FoundTag { tag, attributes, body: &self.text[start + open..body_end], open, end })
     }
 
-    /// The close of a result: the first `</result>`, whatever stands before it.
+    /// Returns the close of a result: the first `</result>`, whatever stands before it.
     fn result_close_after(&mut self, from: usize) -> Option<(usize, usize)> {
         match self.result_close {
             CloseTagSearch::Found(at, end) if at >= from => return Some((at, end)),
@@ -189,13 +189,13 @@ impl<'text> TagFinder<'text> {
     }
 }
 
-/// The close of a body that is a file name: the next `<` has to be it.
+/// Returns the close of a body that is a file name: the next `<` has to be it.
 fn next_close(text: &str, from: usize, name: &str) -> Option<(usize, usize)> {
     let body_end = next_open(text.as_bytes(), from)?;
     Some((body_end, close_at(text, body_end, name)?))
 }
 
-/// Where `</name>` ends, if it stands at `at`; white space before the `>` is allowed.
+/// Returns the end of `</name>`, if it stands at `at`; white space before the `>` is allowed.
 fn close_at(text: &str, at: usize, name: &str) -> Option<usize> {
     let rest = text[at..].strip_prefix("</")?.strip_prefix(name)?;
     let blank = rest.bytes().take(64).take_while(u8::is_ascii_whitespace).count();

@@ -1,15 +1,14 @@
-//! Fills the `{{placeholders}}` of a prompt, in one pass: what was put in is never filled again.
+//! Fills the `{{placeholders}}` of a prompt, in one pass: inserted text is never filled again.
 //!
-//! A placeholder that nothing fills stays as it is and is reported, because a prompt may well
-//! speak about templates. As in [`tag`](super::tag), memchr does the searching and pest reads one
-//! bounded slice.
+//! A placeholder that nothing fills stays and is reported, because a prompt may well speak about templates. As in
+//! [`tag`](super::tag), memchr does the searching and pest reads one bounded slice.
 
 use std::borrow::Cow;
 
 use memchr::memmem;
 use pest::Parser;
 
-/// What pest generates; none of it leaves this file.
+/// The code that pest generates; none of it leaves this file.
 mod grammar {
     #[derive(pest_derive::Parser)]
     #[grammar = "grammar/template.pest"]
@@ -29,7 +28,7 @@ pub struct FilledTemplate {
     pub unknown: Vec<(String, u64)>,
 }
 
-/// Fills a template with what `value` knows.
+/// Fills a template with the values that `value` knows.
 #[must_use]
 pub fn fill<'values>(
     template: &str,
@@ -61,7 +60,7 @@ pub fn fill<'values>(
     filled
 }
 
-/// The placeholders of a template, in their order, each with the byte it begins at.
+/// Returns the placeholders of a template, in order, each with its offset in bytes.
 pub fn placeholders(template: &str) -> impl Iterator<Item = (&str, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -77,7 +76,7 @@ pub fn placeholders(template: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// The name in the placeholder at the start of `text`, and the placeholder's length.
+/// Returns the name in the placeholder at the start of `text`, and the placeholder's length.
 fn placeholder(text: &str) -> Option<(&str, usize)> {
     let slice = &text[..text.floor_char_boundary(LONGEST)];
     let pair = Grammar::parse(Rule::placeholder, slice).ok()?.next()?;

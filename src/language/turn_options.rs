@@ -10,8 +10,8 @@
 //! env: { RUST_LOG: debug }
 //! ```
 //!
-//! A value is read from a tree that knows its places, so each language has only to make one. What is
-//! wrong is collected, never fatal for the rest.
+//! A value is read from a tree that knows its places, so each language only has to build one. Mistakes are
+//! collected; one is never fatal for the rest.
 
 mod files;
 mod lists;
@@ -83,7 +83,7 @@ pub const DASHED_KEYS: [&str; 21] = [
 pub struct OptionFault {
     /// Its place in the file.
     pub at: SourcePlace,
-    /// The mistake, and what would be right.
+    /// The mistake and its fix.
     pub message: String,
 }
 
@@ -124,7 +124,7 @@ impl OptionPlaces {
 pub struct WrittenOptions {
     /// The options.
     pub options: TurnOptions,
-    /// Their places.
+    /// The places of the options.
     pub places: OptionPlaces,
     /// The mistakes in them.
     pub faults: Vec<OptionFault>,

@@ -2,7 +2,7 @@
 //!
 //! It is split as a shell does it, but no shell sees it: `$HOME`, `*` and `|` mean nothing.
 
-/// The words of a command; there is a program among them, the first.
+/// Returns the words of a command; the first is its program.
 ///
 /// # Errors
 /// A text that says what is expected.
@@ -11,7 +11,7 @@ pub fn words(text: &str) -> Result<Vec<String>, String> {
     with_program(words)
 }
 
-/// The same of a command that is written word by word.
+/// Checks a command given as words; the first is its program.
 ///
 /// # Errors
 /// A text that says what is expected.

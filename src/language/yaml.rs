@@ -6,7 +6,7 @@ use serde_yaml::{Location, Spanned};
 use super::hint::closest;
 use super::turn_options::OptionFault;
 
-/// What is wrong, and where.
+/// A mistake and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
 pub struct Error {
@@ -14,24 +14,24 @@ pub struct Error {
     pub line: u64,
     /// The column in characters, from 1.
     pub column: u64,
-    /// What is wrong there and what would be right.
+    /// The mistake and its fix.
     pub message: String,
 }
 
 impl Error {
-    /// A mistake at a place.
+    /// Returns a mistake at a place.
     #[must_use]
     pub fn at(location: Location, message: String) -> Self {
         Self { line: location.line(), column: location.column(), message }
     }
 }
 
-/// What is wrong with a file that is read to its end all the same.
+/// The mistakes in a file that is read to its end all the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct YamlErrors(Vec<Error>);
 
 impl YamlErrors {
-    /// Takes what could be read, and keeps the error of what could not.
+    /// Returns the value that was read, or keeps the error.
     pub fn keep<T>(&mut self, read: Result<T, Error>) -> Option<T> {
         read.map_err(|error| self.0.push(error)).ok()
     }
@@ -43,19 +43,19 @@ impl YamlErrors {
         self.0.extend(faults.into_iter().map(error));
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, in the order in which they were found.
+    /// Returns all mistakes, in the order in which they were found.
     #[must_use]
     pub fn all(&self) -> &[Error] {
         &self.0
     }
 
-    /// What was read, if nothing was wrong.
+    /// Returns the value that was read, if there are no mistakes.
     ///
     /// # Errors
     /// The first [`Error`].
@@ -78,7 +78,7 @@ pub fn read<T: DeserializeOwned>(yaml: &str) -> Result<T, Error> {
     })
 }
 
-/// What a text in the YAML means, if it is there; a mistake in it has its place.
+/// Returns the meaning of a text in the YAML, if it is there; a mistake in it has its place.
 ///
 /// # Errors
 /// [`Error`], with the words of `read`.
@@ -89,7 +89,7 @@ pub fn value<T>(
     text.map(|text| read(&text.value).map_err(|why| Error::at(text.referenced, why))).transpose()
 }
 
-/// The library's message in words for people; one that is not known here stays as it is.
+/// Returns the library's message in words for people; an unknown message stays as it is.
 fn in_words(said: &str) -> String {
     let quoted = |start: &str, end: char| said.split_once(start)?.1.split(end).next();
     if let Some(key) = quoted("unknown field `", '`') {

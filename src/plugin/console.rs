@@ -17,7 +17,7 @@ use crate::domain::printable::printable_block;
 use crate::domain::run::{AgentEnding, Run, RunStatus};
 use crate::domain::turn::FailureCause;
 
-/// How often the live view is drawn.
+/// The redraw interval of the live view.
 const REDRAW: Duration = Duration::from_millis(200);
 
 /// The console's actor.
@@ -28,7 +28,7 @@ pub struct ConsolePlugin {
 }
 
 impl ConsolePlugin {
-    /// A console for a run as it stands.
+    /// Returns a console for a run as it stands.
     #[must_use]
     pub fn new(terminal: Terminal, registry: Arc<AgentRegistry>, run: &Run) -> Self {
         let failed = run
@@ -53,7 +53,7 @@ impl ConsolePlugin {
         self.terminal.draw(&rows(&self.headline, &self.registry.views(), now(), size));
     }
 
-    /// Keeps the headline's numbers.
+    /// Updates the headline's numbers.
     fn count(&mut self, published: &Published) {
         self.headline.spent = published.total_cost;
         match &published.record.event {
@@ -74,8 +74,8 @@ impl ConsolePlugin {
     }
 }
 
-/// Whether a record is worth a line. The steps are seen in a live view; that the run pauses, and what
-/// keeps it from going on, is said at its end.
+/// Returns whether a record is worth a line. A live view shows the steps itself; a pause and its reason are
+/// printed at the end of the run.
 fn is_shown(event: &Event, live: bool) -> bool {
     match event {
         Event::RunStarted(_)

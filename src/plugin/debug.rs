@@ -1,7 +1,7 @@
-//! The debug directory: everything a run did, kept in files for people to read.
+//! The debug directory: everything a run did, in files for people to read.
 //!
-//! `<run id>_<YYYYMMDD_HHMMSS>/` with one JSON array a turn, `main_START_001.json`, and
-//! `transitions.log`. It never makes a run fail: what cannot be written is a warning.
+//! `<run id>_<YYYYMMDD_HHMMSS>/` with one JSON array a turn, `main_START_001.json`, and `transitions.log`. It
+//! never makes a run fail: a file that cannot be written is a warning.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -34,10 +34,10 @@ pub struct DebugPlugin {
 }
 
 impl DebugPlugin {
-    /// Makes the directory for a run under `root`; `steps` is where the transcripts are.
+    /// Makes the directory for a run under `root`; `steps` is the directory of the transcripts.
     ///
     /// # Errors
-    /// The directory, and what the system said.
+    /// The directory, and the error of the system.
     pub fn create(
         root: &Path,
         run: &RunId,
@@ -50,13 +50,13 @@ impl DebugPlugin {
         Ok(Self { dir, steps, numbers: HashMap::new(), sessions: HashSet::new() })
     }
 
-    /// Where everything goes.
+    /// Returns the directory of all these files.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Keeps what Claude Code printed in a turn.
+    /// Keeps the output of Claude Code in a turn.
     fn keep_turn(&mut self, turn: &TurnId, state: &StateName, cost: Usd) -> (&'static str, String) {
         let number = self.numbers.entry(turn.agent.clone()).or_default();
         *number += 1;
@@ -136,7 +136,7 @@ impl DebugPlugin {
         self.log(at, step.turn.agent.as_str(), &format!("{} -> {to}", step.state), &details);
     }
 
-    /// A turn that led nowhere.
+    /// Logs a turn without a transition.
     fn no_step(
         &mut self,
         turn: &TurnId,
@@ -156,7 +156,7 @@ impl DebugPlugin {
         self.log(published.record.at, turn.agent.as_str(), &format!("{from} -> {to}"), &details);
     }
 
-    /// What a role of a program has answered.
+    /// Logs the answer of a role of a program.
     fn answered(&mut self, answered: &AgentResponded, published: &Published) {
         let output = self.keep_turn(&answered.turn, &answered.state, answered.cost_usd);
         let details = [
@@ -168,7 +168,7 @@ impl DebugPlugin {
         self.log(published.record.at, answered.turn.agent.as_str(), &way, &details);
     }
 
-    /// The nodes of a graph that were walked, and the turn of one of them.
+    /// Logs the nodes of a graph that were walked, and the turn of one of them.
     fn walked(&mut self, walked: &GraphWalked, published: &Published) {
         let nodes = walked.visits.iter().map(|visit| &*visit.node);
         let way = nodes.chain([&*walked.node]).collect::<Vec<_>>().join(" -> ");

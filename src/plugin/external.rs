@@ -1,12 +1,11 @@
-//! A plug-in that is a program, in any language: its actor tells it what happens, asks it what it
-//! says, and starts it again when it has died.
+//! A plug-in that is a program, in any language: its actor tells it the events, asks for its verdicts, and starts
+//! it again when it has died.
 //!
-//! Nothing that the program does holds the run up for longer than one deadline. It is told without
-//! waiting for it: records that it does not read in time are left out and counted. It is asked from
-//! the moment it has said hello, and only what it wants to be asked. A question that meets a program
-//! which has yet to say hello, or is being started again, waits for it; whoever asks waits no longer
-//! than the deadline. When its restarts are used up the run goes on without it; if it is required,
-//! this actor stops, by which the run notices.
+//! The program never delays the run for longer than one deadline. It is told without waiting for it: records that
+//! it does not read in time are left out and counted. It is asked only after it has said hello, and only the
+//! questions it wants. A question to a program that has not said hello yet, or is being restarted, waits for it,
+//! but no longer than the deadline. When its restarts are used up, the run continues without it; if it is
+//! required, this actor stops, and the run notices that.
 
 mod answers;
 mod chatter;
@@ -45,16 +44,16 @@ pub struct ExternalPlugin {
     finishing: Option<oneshot::Sender<()>>,
 }
 
-/// Where a run stands.
+/// The position of a run.
 #[derive(Debug, Clone)]
 pub struct RunPosition {
     /// Its id.
     pub run: RunId,
     /// Its journal.
     pub journal: String,
-    /// The last record that is not told any more.
+    /// The last record that the program is not told any more.
     pub seq: u64,
-    /// What it has spent by then.
+    /// The cost of the run up to that record.
     pub total_cost: Usd,
 }
 
@@ -73,7 +72,7 @@ struct RunningPlugin {
     outbox: PluginOutbox,
     /// Everything that was sent has been written.
     written: oneshot::Receiver<()>,
-    /// Tells its companion that its stdin is closed.
+    /// Tells its watcher that its stdin is closed.
     closed: oneshot::Sender<()>,
     hello: Option<PluginHello>,
     complaints: WarnOnce,
@@ -86,7 +85,7 @@ struct PendingConsult {
     answer: oneshot::Sender<ConsultVerdict>,
 }
 
-/// To the actor: a line of the program that was started so many times. Gives whether it was of use.
+/// To the actor: a line of the program that was started so many times. Returns whether the line was useful.
 #[derive(Message)]
 #[rtype(result = "bool")]
 struct PluginLineReceived {
@@ -100,8 +99,8 @@ struct PluginLineReceived {
 struct PluginEnded(PluginExit);
 
 impl ExternalPlugin {
-    /// An actor for a program, which it starts when it is started itself; `ready` is told whether
-    /// that was possible.
+    /// Returns an actor for a program, which it starts when it is started itself; `ready` is told whether that was
+    /// possible.
     #[must_use]
     pub fn new(
         plugin: PlugIn,
@@ -123,7 +122,7 @@ impl ExternalPlugin {
         }
     }
 
-    /// The run goes on without the program, or not at all.
+    /// Gives the program up: the run continues without it, or not at all.
     fn be_gone(&mut self, why: &str, ctx: &mut Context<Self>) {
         self.state = PluginStatus::Gone;
         for id in self.questions.keys().copied().collect::<Vec<_>>() {
@@ -198,7 +197,7 @@ impl Handler<Consult> for ExternalPlugin {
 impl Handler<FinishPublishing> for ExternalPlugin {
     type Result = ResponseFuture<()>;
 
-    /// The program is told, and its end is waited for.
+    /// Tells the program that the run is over, and waits for its end.
     fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) -> Self::Result {
         let (done, finished) = oneshot::channel();
         if let PluginStatus::Up(up) = std::mem::replace(&mut self.state, PluginStatus::Gone) {

@@ -1,4 +1,4 @@
-//! What Claude Code printed in one turn, taken out of its stream as a JSON array.
+//! The output of Claude Code in one turn, taken out of its stream as a JSON array.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::part::TurnTranscript;
 use crate::domain::money::Usd;
 
-/// Writes what was printed in the turn of that name, a line at a time. A turn without a stream, as a
-/// script's is, gets its cost.
+/// Writes the output of the turn of that name, a line at a time. A turn without a stream, like a script's, gets
+/// its cost.
 ///
 /// # Errors
-/// What the system said.
+/// The error of the system.
 pub fn copy_turn(steps: &Path, name: &str, cost: Usd, out: File) -> io::Result<()> {
     let mut array = JsonArrayWriter { out: BufWriter::new(out), separator: "[\n" };
     match TurnTranscript::find(steps, name) {

@@ -13,7 +13,7 @@ pub struct JsonLinesPlugin {
 }
 
 impl JsonLinesPlugin {
-    /// Lines to this stream.
+    /// Returns a plug-in that writes to this stream.
     #[must_use]
     pub fn new(stream: impl Write + Send + 'static) -> Self {
         Self { stream: Some(Box::new(stream)) }

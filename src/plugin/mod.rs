@@ -1,8 +1,8 @@
-//! The actors that come with raymond. Those that show or keep what happens only look on: what they do
-//! never changes a run. One speaks for a plug-in that is a program, which may have a say.
+//! The actors that come with raymond. Those that show or keep the events only observe: they never change a run.
+//! One speaks for a plug-in that is a program, which may have a say.
 //!
-//! Each is told of every record after it is committed. They live on a thread of their own, so a slow
-//! terminal or disk holds up nobody else.
+//! Each is told of every record after it is committed. They live on a thread of their own, so a slow terminal or
+//! disk delays nothing else.
 
 pub mod console;
 pub mod debug;

@@ -1,7 +1,7 @@
-//! The actor that has people told when a run needs them, or has ended.
+//! The actor that notifies people when a run needs them, or has ended.
 //!
-//! What is worth a word is decided in [`occasion`]; how it reaches someone is the business of whoever
-//! made the actor, and behind [`NotificationSink`]. Nothing here waits before the run's end.
+//! [`occasion`] decides which records are notified. Delivery is up to the maker of the actor, behind
+//! [`NotificationSink`]. This actor waits for nothing before the run's end.
 
 pub mod occasion;
 
@@ -12,12 +12,12 @@ use actix::{Actor, Context, Handler, ResponseFuture};
 use self::occasion::{Notification, NotificationTracker};
 use crate::actor::message::{FinishPublishing, Published};
 
-/// How a notification reaches someone.
+/// The delivery of notifications.
 pub trait NotificationSink: Send + 'static {
     /// Takes a notification over, at once.
     fn deliver(&self, notification: Notification);
 
-    /// Comes to pass when everything that was taken over has been dealt with.
+    /// Completes when all notifications that were taken over have been dealt with.
     fn finished(&self) -> Pin<Box<dyn Future<Output = ()>>>;
 }
 
@@ -28,7 +28,7 @@ pub struct NotificationPlugin<D> {
 }
 
 impl<D: NotificationSink> NotificationPlugin<D> {
-    /// Tells of a run, as it stands, by these means.
+    /// Returns an actor for a run as it stands, which delivers by `by`.
     #[must_use]
     pub fn new(occasions: NotificationTracker, by: D) -> Self {
         Self { occasions, by }

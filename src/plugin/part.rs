@@ -1,8 +1,8 @@
-//! A turn's part of a stream, line by line, and what was said in it.
+//! A turn's part of a stream, line by line, and the messages in it.
 //!
-//! A process that stays writes all its turns into one stream; where a further one begins stands in a
-//! file of its own, and each ends when nothing more will come of it after its result. A process that
-//! was given its prompt as a file had one turn only, and all it printed is of that turn.
+//! A process that stays writes all its turns into one stream. The start of each further turn stands in a file of
+//! its own; a turn ends when nothing more will come of it after its result. A process that was given its prompt as
+//! a file had one turn only, and all its output belongs to that turn.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -16,7 +16,7 @@ use crate::plain_file;
 use crate::process::stream::background::TurnRemainder;
 use crate::process::stream::{LONGEST_LINE, StreamParser};
 
-/// The longest file of where a turn stands, and of a prompt, in bytes.
+/// The maximum size of the file with a turn's position, and of a prompt, in bytes.
 const MAX_PASSAGE: u64 = 1024 * 1024;
 const MAX_PROMPT: u64 = 256 * 1024 * 1024;
 
@@ -29,26 +29,26 @@ const CONTROL_RESPONSE: &str = "control_response";
 /// A turn's part of a stream: its lines, in order. One that is no JSON is a text.
 pub struct TurnTranscript {
     stream: BufReader<File>,
-    /// What has been read of it, by which its end is known; absent, if it ends with the stream.
+    /// The parser of the lines so far, which knows the turn's end; absent if the turn ends with the stream.
     read: Option<StreamParser>,
     over: bool,
     /// The message that asked, if that is known.
     message: Option<MessageId>,
-    /// Where the prompt is, if it was given as a file.
+    /// The path of the prompt, if it was given as a file.
     prompt: Option<PathBuf>,
 }
 
-/// What was said in a turn, as far as it has left a trace.
+/// The prompt and the reply of a turn, as far as they have left a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptAndReply {
-    /// What the agent was told.
+    /// The prompt.
     pub prompt: Option<String>,
     /// Its final message; of a turn that has not ended, the last that it wrote.
     pub answer: Option<String>,
 }
 
 impl TurnTranscript {
-    /// The part of the turn of that name; none, if it has left no stream, as a script's does not.
+    /// Returns the transcript of the turn of that name; `None` if it has left no stream, like a script's.
     #[must_use]
     pub fn find(steps: &Path, name: &str) -> Option<Self> {
         let file = |name: &str, ending: &str| steps.join(format!("{name}.{ending}"));
@@ -72,10 +72,10 @@ impl TurnTranscript {
         Some(part(stream, Some(read), Some(passage.message), None))
     }
 
-    /// What was said in it.
+    /// Returns the prompt and the reply in it.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub fn said(mut self) -> io::Result<PromptAndReply> {
         let mut said = PromptAndReply::default();
         if let Some(prompt) = self.prompt.take() {
@@ -120,7 +120,7 @@ impl TurnTranscript {
         has_result && id != self.message
     }
 
-    /// Reads a line, or as much of it as a turn's line may have.
+    /// Reads a line, up to the maximum length of a turn's line.
     fn read_line(&mut self, line: &mut Vec<u8>) -> io::Result<usize> {
         self.stream.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', line)
     }
@@ -174,7 +174,7 @@ fn asked(file: &str) -> String {
     prompts.next().unwrap_or_else(|| file.to_owned())
 }
 
-/// Whether a line repeats the message that asked: that of this id, else the first that is repeated.
+/// Returns whether a line repeats the message that asked: the one of this id, else the first that is repeated.
 fn asks(line: &Value, message: Option<&MessageId>) -> bool {
     match message {
         Some(message) => line["uuid"] == message.as_str(),
@@ -182,7 +182,7 @@ fn asks(line: &Value, message: Option<&MessageId>) -> bool {
     }
 }
 
-/// The text of a message, without what else it holds; nothing, if it has none.
+/// Returns the text of a message, without its other content; `None` if it has no text.
 fn text(content: &Value) -> Option<String> {
     let text = match content {
         Value::String(text) => text.clone(),

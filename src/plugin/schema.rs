@@ -12,19 +12,19 @@ use crate::domain::protocol::{ConsultAnswer, HostMessage, PluginMessage, VERSION
 pub enum ProtocolPart {
     /// Each line, in both directions.
     All,
-    /// What a plug-in is told.
+    /// A message to a plug-in.
     Told,
-    /// What it says.
+    /// A message of a plug-in.
     Said,
-    /// A record: it is told like this, and stands in the journal like this.
+    /// A record, as it is told and as it stands in the journal.
     Record,
-    /// What is asked.
+    /// A consultation.
     Consult,
-    /// What is answered.
+    /// The answer to a consultation.
     Verdict,
 }
 
-/// The JSON Schema of a part.
+/// Returns the JSON Schema of a part.
 #[must_use]
 pub fn schema(part: ProtocolPart) -> Value {
     match part {

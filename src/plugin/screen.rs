@@ -1,4 +1,4 @@
-//! What the live view shows: who is where, doing what, for how long, and what is spent. Pure.
+//! The rows of the live view: agents, their states and activities, times and costs. Pure.
 //!
 //! It stays calm: a headline, the agents that run, as many as fit, and a line for the rest.
 
@@ -13,21 +13,21 @@ use crate::domain::time::Timestamp;
 pub struct RunHeadline {
     /// The run.
     pub run: String,
-    /// When it was taken up.
+    /// The time it was started or resumed.
     pub since: Timestamp,
-    /// How many agents have ended, and how many of them badly.
+    /// The number of agents that have ended, and the number of failed ones among them.
     pub ended: (usize, usize),
-    /// What it has spent.
+    /// The cost so far.
     pub spent: Usd,
-    /// What it may spend.
+    /// The limit of the cost.
     pub budget: Option<Usd>,
-    /// Whether it goes on.
+    /// The status of the run.
     pub status: RunStatus,
-    /// Before this time no turn starts, because the usage limit is reached.
+    /// The time before which no turn starts, because the usage limit is reached.
     pub limited_until: Option<Timestamp>,
 }
 
-/// The rows for a terminal of that size.
+/// Returns the rows for a terminal of that size.
 #[must_use]
 pub fn rows(
     headline: &RunHeadline,
@@ -123,7 +123,7 @@ fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &
     )
 }
 
-/// `0:05`, `12:34`, `1:02:03`.
+/// Returns a duration as `0:05`, `12:34`, `1:02:03`.
 #[must_use]
 pub fn clock(millis: u64) -> String {
     let seconds = millis / 1000;

@@ -18,7 +18,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
 use crate::domain::turn::FailureCause;
 
-/// What happened, in a printable line without its time.
+/// Returns the event of a record as a printable line without its time.
 #[must_use]
 pub fn sentence(record: &Record) -> String {
     let names_them = matches!(&record.event, Event::AgentFailed(failed) if failed.cause == FailureCause::ToolRefused);
@@ -102,7 +102,7 @@ fn event_sentence(record: &Record) -> String {
     }
 }
 
-/// The nodes that were walked, and what is next.
+/// Returns the nodes that were walked, and the next action.
 fn walked(event: &GraphWalked) -> String {
     const SHOWN: usize = 4;
     let agent = &event.turn.agent;
@@ -128,13 +128,13 @@ fn walked(event: &GraphWalked) -> String {
     format!("{agent}  {}: {dots}{way}{arrow}{next}{paid}", event.state)
 }
 
-/// A point in time as people here write it.
+/// Returns a point in time in the local date format.
 #[must_use]
 pub fn date(at: Timestamp) -> String {
     local(at).strftime("%b %-d, %H:%M %Z").to_string()
 }
 
-/// A point in time where people are here.
+/// Returns a point in time in the local time zone.
 #[must_use]
 pub fn local(at: Timestamp) -> Zoned {
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
@@ -142,7 +142,7 @@ pub fn local(at: Timestamp) -> Zoned {
     time.to_zoned(TimeZone::system())
 }
 
-/// That a run waits for the usage limit, and what can be done about it.
+/// Returns the message that a run waits for the usage limit, and the possible remedy.
 #[must_use]
 pub fn waiting(until: Timestamp) -> String {
     format!(
@@ -212,7 +212,7 @@ fn because(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
 }
 
-/// Where an agent is after a step, as its transition alone tells; a return is known only to the run.
+/// Returns the state of an agent after a step, as far as its transition tells; a return is known only to the run.
 #[must_use]
 pub fn destination(transition: &Transition) -> Option<&StateName> {
     match transition {

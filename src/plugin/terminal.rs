@@ -1,8 +1,8 @@
-//! Where messages to people go: above the live view if there is one, else straight to the stream.
+//! The output of messages to people: above the live view if there is one, else straight to the stream.
 //!
-//! A reader can stop reading, as with Ctrl-S, and writing then takes for ever. So a thread of its own
-//! does the writing, and whoever has something to say leaves it in a bounded queue: what does not fit
-//! is dropped and counted. Nothing else ever waits for a person.
+//! A reader can stop reading, as with Ctrl-S, and writing then takes for ever. So a thread of its own does the
+//! writing, and all others leave their messages in a bounded queue: a message that does not fit is dropped and
+//! counted. All other threads never wait for a person.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::domain::printable::{printable, printable_line};
 
-/// How many messages may wait to be written.
+/// The maximum number of messages that wait to be written.
 const WAITING: usize = 4096;
 
-/// How long the last messages may take.
+/// The time that the last messages may take.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A shared way to the person in front of the screen.
+/// A shared handle to the terminal of a person.
 #[derive(Clone)]
 pub struct Terminal {
     says: SyncSender<TerminalRequest>,
@@ -36,19 +36,19 @@ enum TerminalRequest {
 }
 
 impl Terminal {
-    /// Plain lines, for a pipe or a file.
+    /// Returns a terminal of plain lines, for a pipe or a file.
     #[must_use]
     pub fn plain(stream: impl Write + Send + 'static) -> Self {
         Self::noting(stream, lost)
     }
 
-    /// Plain lines; how many found no room is told in a line that `note` makes.
+    /// Returns a terminal of plain lines; `note` makes a line of the number of dropped messages.
     #[must_use]
     pub fn noting(stream: impl Write + Send + 'static, note: fn(u64) -> String) -> Self {
         Self::start(stream, None, note)
     }
 
-    /// A live area on the terminal behind stderr, which lines are printed above.
+    /// Returns a live area on the terminal behind stderr, with lines printed above it.
     #[must_use]
     pub fn live() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
@@ -72,7 +72,7 @@ impl Terminal {
         Self { says, dropped, live }
     }
 
-    /// Whether there is a live area.
+    /// Returns whether there is a live area.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.live
@@ -90,14 +90,14 @@ impl Terminal {
         }
     }
 
-    /// Shows what is typed, in the last row of the live area, or nothing there.
+    /// Shows the typed text in the last row of the live area, or clears that row.
     pub fn prompt(&self, row: Option<&str>) {
         if self.live {
             self.say(TerminalRequest::Prompt(row.map(printable_line)));
         }
     }
 
-    /// Takes the live area away, once all that was said before is written, or after a moment.
+    /// Removes the live area, once all earlier messages are written, or after a moment.
     pub fn clear(&self) {
         let (done, cleared) = sync_channel(1);
         if self.says.try_send(TerminalRequest::Clear(done)).is_ok() {
@@ -112,7 +112,7 @@ impl Terminal {
     }
 }
 
-/// Writes what is said until nobody can say anything more. A reader who is gone is not an error.
+/// Writes messages until all senders are gone. A reader who is gone is not an error.
 fn write_all(
     said: &Receiver<TerminalRequest>,
     mut stream: impl Write,

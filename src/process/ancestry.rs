@@ -13,12 +13,12 @@ pub struct ActingAgent {
     pub agent: String,
 }
 
-/// A process as far as it tells whose it is.
+/// The marks of a process that tell whose it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ProcessMarks {
-    /// Whether it is raymond, which starts agents of its own.
+    /// True if the process is raymond itself, which starts agents.
     is_raymond: bool,
-    /// Whether it has raymond's name, at any path.
+    /// True if the process has raymond's name, at any path.
     is_named_raymond: bool,
     agent: Option<ActingAgent>,
 }
@@ -29,8 +29,8 @@ pub fn acting_agent(own: impl Fn(&str) -> Option<String>) -> Option<ActingAgent>
     decide(marked(own), &ancestors())
 }
 
-/// Returns whether a raymond is among the ancestors of this process. What an agent's command puts aside without an
-/// environment has no other mark: it is given to the raymond that takes orphans.
+/// Returns whether a raymond is among the ancestors of this process. A process that an agent's command has
+/// detached with an empty environment has no other mark: it is reparented to the raymond that takes orphans.
 #[must_use]
 pub fn has_raymond_above() -> bool {
     ancestors().iter().any(|process| process.is_raymond || process.is_named_raymond)
@@ -48,8 +48,8 @@ fn ancestors() -> Vec<ProcessMarks> {
     chain
 }
 
-/// Decides by the ancestors, the nearest first: the agent is that of the process which the nearest
-/// raymond has started. Whatever runs below it may call itself otherwise.
+/// Returns the agent of the process that the nearest raymond has started. `ancestors` begins with the nearest.
+/// Marks of processes below that one are ignored.
 fn decide(own: Option<ActingAgent>, ancestors: &[ProcessMarks]) -> Option<ActingAgent> {
     let below = ancestors.iter().take_while(|process| !process.is_raymond);
     let marked = below.filter_map(|process| process.agent.clone()).last();
@@ -74,7 +74,7 @@ fn marks_of(pid: u32, own: Option<&Path>) -> ProcessMarks {
     ProcessMarks { is_raymond, is_named_raymond, agent: marked(variable) }
 }
 
-/// Returns the path of a program that may have been replaced since it was started.
+/// Returns the path of a program without the mark of a replaced file.
 fn without_deletion_mark(exe: PathBuf) -> PathBuf {
     let kept = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
     kept.unwrap_or(exe)

@@ -1,4 +1,4 @@
-//! How a turn that was begun before gets back its process, if that still runs.
+//! Attaches a turn that was begun before to its process, if that still runs.
 
 use tokio::task::spawn_blocking;
 
@@ -14,7 +14,7 @@ use super::worker::Worker;
 use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
 
 impl ClaudeRunner {
-    /// Refuses a turn that seems to have begun and did not, as far as anyone can tell: the next one takes its place.
+    /// Refuses a turn that seems to have begun but has no proof of it, so that the next one takes its place.
     pub(super) fn refuse_if_unproven(
         &self,
         input: &StepInput,
@@ -30,8 +30,8 @@ impl ClaudeRunner {
         Err(TurnFailure::new(FailureCause::Lost, message))
     }
 
-    /// A turn that was started before, with its process, if that still runs: the first of those that
-    /// bear its mark, lead a group and write into its stream.
+    /// Attaches to a turn that was started before, and to its process if that still runs: the oldest that
+    /// bears its mark, leads a group and writes into its stream.
     pub(super) async fn attach(
         &self,
         input: &StepInput,

@@ -1,7 +1,7 @@
-//! How a turn gets its process: one that waits for it, a new one, or the one it had before.
+//! Gets a process for a turn: an idle one, a new one, or the one it had before.
 //!
-//! Before a turn is asked its files are there, so that it counts as begun from then on; a process
-//! that has read nothing of it when the runtime dies ends by itself, because its pipe is closed.
+//! The files of a turn exist before its prompt is sent, so that it counts as begun from then on. If the
+//! runtime dies before the process has read any of it, the process ends by itself, because its pipe is closed.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -58,7 +58,7 @@ impl ClaudeRunner {
         Ok(turn)
     }
 
-    /// Begins a turn again in a new process, of which the one that was to serve it has heard nothing.
+    /// Begins a turn again in a new process, because the one that was to serve it has not heard of it.
     pub(super) async fn replace(
         &self,
         input: &StepInput,
@@ -70,7 +70,7 @@ impl ClaudeRunner {
         self.start(input, stop).await
     }
 
-    /// Asks a turn of a process that has waited; nothing, if it has died meanwhile.
+    /// Sends a turn to an idle process; `None` if it has died meanwhile.
     async fn go_on(
         &self,
         mut worker: Worker,
@@ -156,8 +156,8 @@ impl ClaudeRunner {
         Ok(WorkerTurn { worker, stream, took_over: false, attached: false })
     }
 
-    /// Returns how a process has to be switched to serve a turn; `None` if it cannot serve it. The
-    /// prompt must not be too long to be told, and a process has its schema for all its turns.
+    /// Returns the switches that a process needs to serve a turn; `None` if it cannot serve it. The
+    /// prompt must not be too long to be sent, and a process has its schema for all its turns.
     fn switches(&self, worker: &Worker, input: &StepInput) -> Option<Vec<ProcessSwitch>> {
         let sees = worker.reads_results || !input.reads_results;
         if !sees || worker.output != input.output || input.prompt.len() > message::LONGEST_PROMPT {
@@ -172,9 +172,9 @@ impl ClaudeRunner {
         }
     }
 
-    /// Returns whether the system prompt may be another than the one that the session began with: from the first
-    /// turn of the run on that changes it. To render it anew costs what the API has cached of it, so that is
-    /// not done where no state needs it.
+    /// Returns whether the system prompt may differ from the one that the session began with: true from the first
+    /// turn of the run that changes it. Rendering it anew costs the API's cache, so it is not done where no state
+    /// needs it.
     fn has_own_system_prompt(&self, options: &TurnOptions) -> bool {
         let is_own = options.append_system_prompt.is_some() || options.system_prompt_file.is_some();
         self.own_system_prompts.set(self.own_system_prompts.get() || is_own);
@@ -190,7 +190,7 @@ impl ClaudeRunner {
     }
 }
 
-/// How long a process may take to read what it is told.
+/// Returns the timeouts for writing to a process.
 fn telling(input: &StepInput) -> WriteTimeouts {
     let [longest, grace] =
         [input.limits.idle_timeout_ms, input.limits.shutdown_ms].map(Duration::from_millis);

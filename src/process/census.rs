@@ -1,16 +1,16 @@
-//! Which processes live, and which of them have had the time to take the memory they need.
+//! Counts the living processes, and those that have had time to take the memory they need.
 //!
-//! What a process that has just been started will take is not seen in the machine's figures yet. So
-//! only one that has lived for a while counts as paid for; all others are reckoned at their full size.
+//! The machine's figures do not yet show what a process that has just been started will take. So only
+//! a process that has lived for a while counts as grown; all others are reckoned at their full size.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
-/// After so long a process has taken most of what it needs.
+/// Age after which a process has taken most of its memory.
 const GROWN: Duration = Duration::from_secs(5);
 
-/// A process's life; it lasts as long as this is held.
+/// A process's lifetime, as long as this is held.
 #[derive(Debug)]
 pub struct ProcessLifetime {
     began: Instant,
@@ -18,18 +18,18 @@ pub struct ProcessLifetime {
 }
 
 impl ProcessLifetime {
-    /// It waits for a turn, or has one.
+    /// Notes that the process waits for a turn, or has one.
     pub fn set_idle(&self, idle: bool) {
         self.idle.set(idle);
     }
 }
 
-/// All lives.
+/// The lifetimes of all processes.
 #[derive(Debug, Default)]
 pub struct ProcessCounts(RefCell<Vec<Weak<ProcessLifetime>>>);
 
 impl ProcessCounts {
-    /// One more.
+    /// Adds a process.
     pub fn born(&self) -> Rc<ProcessLifetime> {
         let life = Rc::new(ProcessLifetime { began: Instant::now(), idle: Cell::new(false) });
         let mut lives = self.0.borrow_mut();
@@ -38,7 +38,7 @@ impl ProcessCounts {
         life
     }
 
-    /// How many of those that have a turn are grown.
+    /// Returns the number of grown processes that have a turn.
     #[must_use]
     pub fn grown_at_work(&self) -> usize {
         let lives = self.0.borrow();

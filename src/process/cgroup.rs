@@ -1,11 +1,11 @@
-//! Control groups: each process of a turn in one of its own, with all that it starts, wherever that can be.
+//! Control groups: each process of a turn is in one of its own with all that it starts, wherever that is possible.
 //!
-//! A process cannot leave its control group by a session of its own or by clearing its environment, only by being
-//! moved. So what a turn's tools have put aside is found by it exactly, also after raymond was killed. That takes
-//! cgroup v2, and that this process may make groups below its own; else [`orphan`](super::orphan) has to do.
+//! A process leaves its control group only by being moved, not by a session of its own or by clearing its
+//! environment. So the group holds exactly the processes of the turn's tools, also after raymond was killed. It
+//! takes cgroup v2, and the right to make groups below this process's own; else [`orphan`](super::orphan) is used.
 //!
-//! The groups of a run lie in one whose name holds the identity of the directory of runs, not its path. Where that
-//! is, is noted beside the streams, because the next raymond may be in another group itself.
+//! The groups of a run are in one whose name holds the identity of the directory of runs, not its path. Its path
+//! is noted beside the streams, because the next raymond may itself be in another group.
 
 use std::cell::{Cell, RefCell};
 use std::os::unix::fs::MetadataExt;
@@ -22,10 +22,10 @@ const PREFIX: &str = "raymond-";
 /// The name of the file beside the streams that says where a run's groups are.
 const NOTE: &str = "cgroup";
 
-/// How often it is looked whether the processes of a group have ended that were killed.
+/// Number of tries to remove a group whose processes were killed.
 const ROUNDS: usize = 100;
 
-/// The pause between two looks.
+/// The pause between two tries.
 const ROUND_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The control groups of a run's processes.
@@ -39,7 +39,7 @@ pub struct RunGroups {
 }
 
 impl RunGroups {
-    /// The groups of a run whose streams are in `steps`; none is made yet.
+    /// Returns the groups of a run whose streams are in `steps`; none is made yet.
     #[must_use]
     pub fn of(marker: &EnvironmentMarker, steps: &Path) -> Self {
         let identity = std::fs::metadata(&marker.dir).ok().filter(|_| may_use_cgroups());
@@ -96,7 +96,7 @@ impl RunGroups {
         self.known().into_iter().map(|run| run.join(process)).find(|group| group.is_dir())
     }
 
-    /// Ends what is in the groups of all processes but those to keep.
+    /// Ends the groups of all processes but those to keep.
     pub async fn end_all_but(&self, keep: &[String]) {
         for run in self.known() {
             for entry in std::fs::read_dir(&run).into_iter().flatten().flatten() {
@@ -115,7 +115,7 @@ impl RunGroups {
         }
     }
 
-    /// The groups of the run that there are: of this raymond, and of an earlier one.
+    /// Returns the existing groups of the run: this raymond's, and an earlier one's.
     fn known(&self) -> Vec<PathBuf> {
         let (Some(name), Some(mount)) = (&self.name, mount()) else { return Vec::new() };
         let noted = std::fs::read_to_string(self.steps.join(NOTE)).ok().map(PathBuf::from);
@@ -169,7 +169,7 @@ fn processes_below(dir: &Path) -> Vec<u32> {
     pids
 }
 
-/// Removes a group with those below it; one with processes in it cannot be removed.
+/// Removes a group with those below it; fails for a group with processes in it.
 fn remove_tree(dir: &Path) -> bool {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.path().is_dir() {
@@ -179,7 +179,7 @@ fn remove_tree(dir: &Path) -> bool {
     std::fs::remove_dir(dir).is_ok() || !dir.exists()
 }
 
-/// Removes the empty groups beside a run's, which runs have left that were killed and never resumed.
+/// Removes the empty groups of other runs, which were killed and never resumed.
 fn remove_abandoned(own: &Path) {
     for entry in
         own.parent().and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten()
@@ -191,7 +191,7 @@ fn remove_abandoned(own: &Path) {
     }
 }
 
-/// Where the groups are mounted, and which of them the mount begins at.
+/// The mount of the control groups: its path, and the group that it begins at.
 #[derive(Debug, PartialEq, Eq)]
 struct CgroupMount {
     at: PathBuf,
@@ -211,7 +211,7 @@ fn parse_mount(text: &str) -> Option<CgroupMount> {
     })
 }
 
-/// The directory of the group that this process is in.
+/// Returns the directory of the group that this process is in.
 fn below_own(mount: &CgroupMount) -> Option<PathBuf> {
     let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = text.lines().find_map(|line| line.strip_prefix("0::"))?;

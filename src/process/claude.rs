@@ -1,8 +1,8 @@
 //! Runs turns on Claude Code, each at most once: a turn that was begun before is attached to.
 //!
 //! If its transcript holds a result, that is the outcome; if its process still runs, it is followed
-//! to its end; if neither, the turn is lost and says so. So whoever asks for the same turn again,
-//! after a crash of the runtime or of an actor, never pays for it twice.
+//! to its end; if neither, the turn fails as lost. So asking for the same turn again, after a crash
+//! of the runtime or of an actor, never pays for it twice.
 //!
 //! A process that has answered well stays for the next turn of its session, as long as there is room
 //! for it. If it has died by then, another one takes its place and resumes the session.
@@ -41,11 +41,11 @@ use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{StepInput, StepOutcome, TurnFailure, TurnId};
 use crate::proof::StepProofs;
 
-/// How long the last processes of a run may take to end before they are ended.
+/// The longest time to wait for the last processes of a run to end before they are killed.
 const LAST_REST: Duration = Duration::from_secs(5);
 
-/// How long a process that has served a turn may take to show that it has heard of the next: it
-/// prints something within a tenth of a second.
+/// The first-output timeout of a process that has served a turn before: normally it prints something within a
+/// tenth of a second.
 const FIRST_SIGN: Duration = Duration::from_secs(10);
 
 /// Claude Code, as a run uses it.
@@ -71,8 +71,8 @@ pub struct ClaudeRunner {
     pub(super) starts_ahead: Cell<bool>,
     warned_of_version: Cell<bool>,
     writes: WriteWatches,
-    /// The possibility that a turn had a system prompt of its own: true once one had, and in a run that an earlier
-    /// runtime served.
+    /// True if a turn may have had a system prompt of its own: once one had, and in a run that an earlier runtime
+    /// served.
     pub(super) own_system_prompts: Cell<bool>,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct WorkerTurn {
 }
 
 impl ClaudeRunner {
-    /// Claude Code under a run's settings; `steps` is where the turns' files go.
+    /// Creates a runner with a run's settings; `steps` is the directory of the turns' files.
     #[must_use]
     pub fn new(
         program: PathBuf,
@@ -134,19 +134,19 @@ impl ClaudeRunner {
         Self { inherited, ..self }
     }
 
-    /// Returns the same for a workflow in another folder than the one its agents work in.
+    /// Returns the runner for a workflow in another folder than the one its agents work in.
     #[must_use]
     pub fn with_folders(self, folders: WorkflowFolders) -> Self {
         Self { folders, ..self }
     }
 
-    /// Returns the same with proofs of its turns, and with a check of the files that it is given.
+    /// Returns the runner with proofs of its turns, and with a check of the files that it is given.
     #[must_use]
     pub fn with_checks(self, proofs: StepProofs, copy_check: CopyCheck) -> Self {
         Self { proofs, copy_check, ..self }
     }
 
-    /// Runs a turn, or attaches to it; `notices` is told what it is seen doing.
+    /// Runs a turn, or attaches to it; `notices` receives its activity.
     pub async fn run(&self, input: &StepInput, notices: impl Fn(TurnNotice<'_>)) -> StepOutcome {
         let mut stop = self.stops.of_turn(&input.turn.agent);
         let outcome = self.turn(input, &mut stop, notices).await;
@@ -154,12 +154,12 @@ impl ClaudeRunner {
         outcome.unwrap_or_else(StepOutcome::Failed)
     }
 
-    /// Ends the turn of an agent, with a moment to do so.
+    /// Ends the turn of an agent, with a grace period.
     pub fn stop(&self, agent: &AgentId) {
         self.stops.stop(agent);
     }
 
-    /// Tells running turns to stop, and those that are yet to start not to.
+    /// Tells running turns to stop, and refuses new ones.
     pub fn stop_all(&self, how: StopLevel) {
         self.stops.stop_all(how);
         for worker in self.pool.drain() {
@@ -167,14 +167,14 @@ impl ClaudeRunner {
         }
     }
 
-    /// Those of the turns that were started before, whatever has become of them.
+    /// Returns those of the turns that were started before, whatever has become of them.
     #[must_use]
     pub fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
     }
 
-    /// Ends every process that bears the run's mark, but for those of the turns to `keep`;
-    /// returns how many there were.
+    /// Ends every process that bears the run's mark, except those of the turns to `keep`;
+    /// returns their number.
     pub async fn sweep(&self, keep: &[TurnId]) -> usize {
         if keep.is_empty() {
             self.pool.drain().into_iter().for_each(|worker| self.retire(worker));
@@ -191,21 +191,21 @@ impl ClaudeRunner {
         ended
     }
 
-    /// The name of the files of the process that serves a turn.
+    /// Returns the name of the files of the process that serves a turn.
     fn process_of(&self, turn: &TurnId) -> String {
         let passage = TurnFiles::of(&self.steps, turn).passage();
         passage.map_or_else(|| turn.stem(), |passage| passage.process)
     }
 
-    /// How many turns can run at the same time.
+    /// Returns the number of turns that can run at the same time.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many turns may run with the memory there is: those whose processes have grown to their
-    /// size, and as many more as there is room for. If there is none, the process that has waited
-    /// longest without a turn goes; the next one only when a new look shows that it was not enough.
+    /// Returns the number of turns that may run with the available memory: those whose processes have grown
+    /// to their size, and as many more as there is room for. If there is no room, the process that has waited
+    /// longest is retired; the next one only when a new reading shows that it was not enough.
     #[must_use]
     pub fn fits(&self) -> usize {
         let (memory, is_new) = self.gauge.look();
@@ -220,25 +220,25 @@ impl ClaudeRunner {
         room.saturating_add(self.census.grown_at_work())
     }
 
-    /// Lets the processes go that wait for sessions an agent will not come back to.
+    /// Retires the processes that wait for sessions an agent will not resume.
     pub fn keep(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) {
         for worker in self.pool.unwanted(agent, wanted) {
             self.retire(worker);
         }
     }
 
-    /// The session of a process that was started ahead, for a turn that begins fresh.
+    /// Returns the session of a process that was started ahead, for a turn that begins fresh.
     #[must_use]
     pub fn offer(&self) -> Option<SessionId> {
         self.pool.offer()
     }
 
-    /// Promises that process to the turn.
+    /// Reserves that process for the turn.
     pub fn promise(&self, session: &SessionId) {
         self.pool.promise(session);
     }
 
-    /// Sees a process to its end, beside everything else.
+    /// Ends a process in a task of its own.
     pub(super) fn retire(&self, worker: Worker) {
         let (marker, stop) = (self.marker.clone(), self.stops.of_run());
         spawn_local(async move { worker.rest(&marker, &stop, ShutdownMode::Patiently).await });
@@ -309,13 +309,13 @@ impl ClaudeRunner {
     }
 }
 
-/// How long a process that has served a turn may take to read the next, and to show that it has.
+/// Returns the first-output timeout of a process that has served a turn before.
 pub(super) fn first_sign(input: &StepInput) -> Duration {
     FIRST_SIGN.min(Duration::from_millis(input.limits.idle_timeout_ms) / 2)
 }
 
 impl WorkerTurn {
-    /// Whether nothing at all has come of it.
+    /// Returns whether the turn has no output.
     async fn is_unheard(&mut self) -> bool {
         let read = self.worker.follower.read_to_end(&mut self.stream).await;
         read.is_ok() && self.stream.events == 0

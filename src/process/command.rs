@@ -1,4 +1,4 @@
-//! What is started for a turn: the program, its arguments, its environment. Pure.
+//! The command of a process: its arguments, its environment, its program. Pure.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,29 +11,30 @@ use crate::domain::session::{Session, SessionOrigin};
 use crate::domain::settings::{RunPermission, Settings};
 use crate::domain::turn_options::PermissionMode;
 
-/// What a process may spend at the most, over all its turns: then they end with an error.
+/// The flag with the spending limit of a process over all its turns, at which they end with an error.
 const MOST: &str = "--max-budget-usd";
 
 /// Lets Claude Code do everything without asking.
 const SKIP_ALL: &str = "--dangerously-skip-permissions";
 
-/// What makes a process take its turns as messages, until there are no more.
+/// The flags that make a process take its turns as messages, until stdin ends.
 const STREAMED: [&str; 2] = ["--input-format", "stream-json"];
 
-/// What makes it repeat them, so that it shows which of them it answers.
+/// The flag that makes it repeat its messages, so that it shows which of them it answers.
 const REPEATED: &str = "--replay-user-messages";
 
-/// Has the program say whether its session runs or is idle: only the latter ends a turn.
+/// The variable that makes the program say whether its session runs or is idle: only the latter ends a turn.
 const STATES: (&str, &str) = ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
 
-/// Has the program print a message while it is written, so that a long answer is a sign of life.
+/// The flag that makes the program print a message while it is written, so that a long answer is a sign of life.
 const PARTIAL: &str = "--include-partial-messages";
 
-/// Has the program write a session to disk before it reports a turn's end, so that whoever goes on
-/// with it then finds the whole turn.
+/// The variable that makes the program write a session to disk before it reports a turn's end, so that a resumed
+/// session has the whole turn.
 const EAGER: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
 
-/// The arguments of a process, which is `told` its turns, or reads the only one from a file. A prompt is not among them: it comes on stdin, where it has no limit.
+/// Returns the arguments of a process. It reads its turns as messages if `told`, else the only one from a file.
+/// A prompt is never among them: it comes on stdin, where it has no limit.
 #[must_use]
 pub fn arguments(
     session: &Session,
@@ -80,7 +81,7 @@ pub fn arguments(
     arguments
 }
 
-/// Returns what arguments for Claude Code let a process spend at the most.
+/// Returns the spending limit that arguments for Claude Code set.
 fn given_most(arguments: &[String]) -> Option<Usd> {
     let mut rest = arguments.iter();
     let mut given = None;
@@ -113,7 +114,7 @@ fn origin(session: &Session) -> Vec<String> {
     }
 }
 
-/// What marks every process of a run, and of a turn, in its environment.
+/// The marks of every process of a run, and of a turn, in its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentMarker {
     /// The run.
@@ -125,12 +126,12 @@ pub struct EnvironmentMarker {
 /// The variable that names the run of a process.
 const RUN: &str = "RAYMOND_RUN";
 
-/// The variable that a run in the background has, so that the turn it was started from leaves it alone.
+/// The variable that marks a run in the background, so that the turn it was started from leaves it alone.
 pub const DETACHED: &str = "RAYMOND_DETACHED";
 
 impl EnvironmentMarker {
-    /// The variables that a process gets on top of the caller's environment. `process` is the name
-    /// of its files; the agent is not known of one that is started ahead of its first turn.
+    /// Returns the variables that a process gets on top of the caller's environment. `process` is the name
+    /// of its files; a process that is started ahead of its first turn has no agent yet.
     #[must_use]
     pub fn variables(&self, process: &str, agent: Option<&AgentId>) -> [(&'static str, String); 6] {
         [
@@ -143,13 +144,14 @@ impl EnvironmentMarker {
         ]
     }
 
-    /// The name of the files of the Claude Code process that a process belongs to, if its environment bears this run's mark.
+    /// Returns the name of the files of the Claude Code process that a process belongs to, if its
+    /// environment bears this run's mark.
     #[must_use]
     pub fn process_of<'env>(&self, environment: &'env [u8]) -> Option<&'env str> {
         if self.is_on(environment) { value(environment, "RAYMOND_TURN") } else { None }
     }
 
-    /// The name of the plug-in that a process belongs to, if its environment bears this run's mark.
+    /// Returns the name of the plug-in that a process belongs to, if its environment bears this run's mark.
     #[must_use]
     pub fn plugin_of<'env>(&self, environment: &'env [u8]) -> Option<&'env str> {
         let of_turn = value(environment, "RAYMOND_TURN").is_some();
@@ -176,7 +178,7 @@ impl EnvironmentMarker {
     }
 }
 
-/// The value of a variable in an environment as the system shows it.
+/// Returns the value of a variable in an environment in the system's format.
 fn value<'env>(environment: &'env [u8], name: &str) -> Option<&'env str> {
     environment.split(|&byte| byte == 0).find_map(|pair| {
         let pair = std::str::from_utf8(pair).ok()?;
@@ -184,7 +186,7 @@ fn value<'env>(environment: &'env [u8], name: &str) -> Option<&'env str> {
     })
 }
 
-/// Where the program is: as it stands if it names a path, else on the search path.
+/// Returns the path of the program: `program` itself if it is a path, else found on the search path.
 #[must_use]
 pub fn locate(program: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
     if program.contains('/') {

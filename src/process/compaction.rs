@@ -19,7 +19,7 @@ use super::stream::partial::CompactedLengths;
 use crate::fault::point;
 use crate::plain_file;
 
-/// Number of times that lines are taken along which the child writes meanwhile.
+/// Number of rounds in which lines that the child writes meanwhile are moved along.
 const MAX_ROUNDS: usize = 16;
 
 /// The longest header of a redo record, in bytes.
@@ -41,7 +41,7 @@ struct RedoHeader {
 /// byte up to which the stream had been `read`.
 ///
 /// # Errors
-/// What the system said. The stream can be read as before then, or [`recover`] makes it so.
+/// The system's error. The stream is readable as before then, or [`recover`] makes it so.
 pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
     let file = open_stream(stream)?;
     let region = TurnRegion { from, end: file.metadata()?.len() };
@@ -63,7 +63,7 @@ pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
 /// Completes a compaction of the region at `from` that a crash has interrupted.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn recover(stream: &Path, from: u64) -> Result<()> {
     let record = redo_record(stream);
     match open_record(&record, from) {
@@ -129,7 +129,7 @@ struct KeptLines {
 }
 
 impl KeptLines {
-    /// Writes them into a stream.
+    /// Writes the lines into a stream.
     fn copy_to(self, stream: &File, mut at: u64) -> Result<()> {
         let mut lines = self.record.take(self.length);
         loop {

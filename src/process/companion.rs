@@ -1,8 +1,8 @@
-//! A program that goes beside a run from its beginning to its end: a plug-in.
+//! A plug-in's process, which runs beside a run from its beginning to its end.
 //!
-//! It leads a process group of its own and is told and heard on pipes, so it learns of raymond's end,
-//! however that comes, by the end of its stdin. It bears the run's mark under its own name, not under
-//! a turn's: what ends the leftovers of turns leaves it alone, and the next raymond finds it.
+//! It leads a process group of its own and talks on pipes, so it learns of raymond's end, however that comes,
+//! by the end of its stdin. It bears the run's mark under its own name, not under a turn's: the sweep of the
+//! turns' orphans leaves it alone, and the next raymond finds it.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -19,13 +19,13 @@ use super::orphan::{ProcessPurpose, start_noted};
 use super::verdict::ProcessExit;
 use super::{group, leftover};
 
-/// How long a plug-in that was left behind may take to end when it is asked to.
+/// The time that an orphaned plug-in has to end after it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether it has.
+/// Poll interval while waiting for it to end.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What to start.
+/// The program of a plug-in, and its environment.
 #[derive(Debug, Clone)]
 pub struct PluginProcessSpec {
     /// The program and its arguments.
@@ -36,7 +36,7 @@ pub struct PluginProcessSpec {
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// A running program.
+/// A running plug-in.
 #[derive(Debug)]
 pub struct PluginProcess {
     child: Child,
@@ -44,7 +44,7 @@ pub struct PluginProcess {
     ended: bool,
 }
 
-/// Where it is told things, and heard.
+/// The pipes to a plug-in.
 #[derive(Debug)]
 pub struct PluginPipes {
     /// Its stdin.
@@ -56,10 +56,10 @@ pub struct PluginPipes {
 }
 
 impl PluginProcessSpec {
-    /// Where its program is.
+    /// Returns the path of its program.
     ///
     /// # Errors
-    /// That there is none that can be executed.
+    /// There is no such program that can be executed.
     pub fn program(&self) -> std::io::Result<PathBuf> {
         let program = self.command.first().map_or("", String::as_str);
         let path = self.environment.iter().find(|(name, _)| name == "PATH");
@@ -75,7 +75,7 @@ impl PluginProcess {
     /// Starts it.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn start(start: &PluginProcessSpec) -> std::io::Result<(Self, PluginPipes)> {
         let mut command = Command::new(start.program()?);
         command
@@ -99,7 +99,7 @@ impl PluginProcess {
         }
     }
 
-    /// Waits for its end, and ends what is left of its group then. May be dropped and called again.
+    /// Waits for its end, then kills the rest of its group. May be dropped and called again.
     pub async fn exited(&mut self) -> ProcessExit {
         let exit = self.child.wait().await.map_or(ProcessExit::Unseen, ProcessExit::from);
         if !std::mem::replace(&mut self.ended, true) {
@@ -108,14 +108,14 @@ impl PluginProcess {
         exit
     }
 
-    /// Asks it to end, with all it has started.
+    /// Asks it to end, with all the processes it has started.
     pub fn terminate(&self) {
         if !self.ended {
             group::terminate(self.leader);
         }
     }
 
-    /// Ends it at once, with all it has started.
+    /// Ends it at once, with all the processes it has started.
     pub fn kill(&self) {
         if !self.ended {
             group::kill(self.leader);
@@ -129,8 +129,8 @@ impl Drop for PluginProcess {
     }
 }
 
-/// The environment of a plug-in: what of the caller's such programs need, what the manifest names, and the run's
-/// mark.
+/// Returns the environment of a plug-in: the caller's variables that such programs need, those that the manifest
+/// names, and the run's mark.
 #[must_use]
 pub fn environment(
     callers: impl IntoIterator<Item = (OsString, OsString)>,
@@ -147,8 +147,8 @@ pub fn environment(
     passed_on(callers, named).into_iter().chain(own).collect()
 }
 
-/// Ends the plug-ins of a run that an earlier raymond left behind, or that have outlived their end:
-/// first they are asked to.
+/// Ends the plug-ins of a run that an earlier raymond left behind, or that have outlived their end: asks first,
+/// then kills.
 pub async fn sweep(marker: &EnvironmentMarker) {
     let start = Instant::now();
     let mut asked = Vec::new();

@@ -43,7 +43,7 @@ impl ConfigFile {
     }
 }
 
-/// Replaces the MCP servers and settings in some options by files whose paths begin with `stem`, and returns these.
+/// Replaces the MCP servers and settings in some options by files whose paths begin with `stem`; returns these.
 /// Definitions of sub-agents stay: not every version takes a file of them.
 pub fn take_out_configs(options: &mut TurnOptions, stem: &Path) -> Vec<ConfigFile> {
     let mut files = Vec::new();

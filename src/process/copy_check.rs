@@ -1,26 +1,26 @@
-//! The question whether the copy of the workflow's files is as it was made, asked before its files are given to a
-//! process by their paths.
+//! Checks that the copy of the workflow's files is unchanged, before its files are given to a process by their
+//! paths.
 
 use std::fmt;
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-/// Who answers; where there is no copy, nothing is asked.
+/// The check of the copy; without a copy it always passes.
 #[derive(Clone, Default)]
 pub struct CopyCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
 
 impl CopyCheck {
-    /// Asks this each time; it says what is wrong.
+    /// Creates the check from a function that returns the problem as an error.
     #[must_use]
     pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(check)))
     }
 
-    /// Asks, on a thread that may wait for the disk.
+    /// Runs the check, on a thread that may wait for the disk.
     ///
     /// # Errors
-    /// What is wrong with the copy.
+    /// The problem with the copy.
     pub(super) async fn ask(&self) -> Result<(), String> {
         let Some(check) = self.0.clone() else { return Ok(()) };
         spawn_blocking(move || check()).await.unwrap_or_else(|error| Err(error.to_string()))

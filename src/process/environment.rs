@@ -1,24 +1,24 @@
 //! The environment of the programs beside Claude Code: plug-ins, hooks, the commands and scripts of graphs, git.
 //! Pure.
 //!
-//! It is made from a list of what such programs need, because nobody can list all the names of secrets. What else
-//! one needs the manifest names under `env`. They get no key of Claude Code's, whoever names it, and none of the
-//! marks by which a process belongs to a run: raymond itself may have been started by a turn or by a plug-in of
-//! another one.
+//! It is made from a list of what such programs need, because nobody can list all the names of secrets. The
+//! manifest names further variables under `env`. Keys of Claude Code are never passed on, even if they are named,
+//! nor are the marks by which a process belongs to a run: raymond itself may have been started by a turn or by a
+//! plug-in of another one.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use crate::domain::turn_options::{EnvValue, TurnOptions};
 
-/// The beginnings of the names of the account's keys, and of what Claude Code tells its children.
+/// The prefixes of the names of the account's keys, and of the variables that Claude Code sets for its children.
 const CLAUDE: [&str; 2] = ["ANTHROPIC_", "CLAUDE_"];
 
-/// The variables by which a process is found to be a run's.
+/// The variables that mark a process as a run's.
 const MARKS: [&str; 5] =
     ["RAYMOND_RUN", "RAYMOND_DIR", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"];
 
-/// The beginnings of names that are passed on: languages, standard directories, and raymond's own.
+/// The prefixes of names that are passed on: languages, standard directories, and raymond's own.
 const NEEDED_BEGINNINGS: [&str; 3] = ["LC_", "XDG_", "RAYMOND_"];
 
 /// The names that are passed on.
@@ -126,19 +126,19 @@ const NEEDED: [&str; 92] = [
 
 /// The variables that a run's manifest names under `env`: their programs get these as well.
 ///
-/// Whoever makes one has seen to it that the person trusts the manifest with them.
+/// Its maker has ensured that the person trusts the manifest with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedVariables(BTreeMap<String, EnvValue>);
 
 impl NamedVariables {
-    /// Returns those that stand in the options of a run.
+    /// Returns the variables in the options of a run.
     #[must_use]
     pub fn of(options: &TurnOptions) -> Self {
         Self(options.env.clone().unwrap_or_default())
     }
 }
 
-/// Returns what of the caller's environment a program beside Claude Code is given.
+/// Returns the part of the caller's environment that a program beside Claude Code is given.
 #[must_use]
 pub fn passed_on(
     caller: impl IntoIterator<Item = (OsString, OsString)>,

@@ -1,7 +1,7 @@
-//! The end of a turn: its last costs are read, its process is kept or ended, its outcome is told.
+//! The end of a turn: its last costs are read, its process is kept or ended, its outcome is returned.
 //!
-//! A turn that is cut off is interrupted first, so that Claude Code says what it has cost. What still
-//! runs in the background is ended with the turn, or lives on in the process, as the state says; only a
+//! A turn that is cut off is interrupted first, so that Claude Code reports its cost. Background tasks that
+//! still run are ended with the turn, or live on in the process, as the state says; only a
 //! process that waits with nothing to do can be given up for another.
 
 use std::rc::Rc;
@@ -23,10 +23,10 @@ use crate::domain::turn::{StepInput, StepOutcome};
 use crate::domain::turn_options::BackgroundWork;
 use crate::fault::point;
 
-/// How long a process may take to say what a turn has cost that is cut off.
+/// The longest time to wait for the cost of a turn that is cut off.
 const LAST_READING: Duration = Duration::from_secs(2);
 
-/// The pause between two looks for that.
+/// Poll interval while waiting for it.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl ClaudeRunner {
@@ -78,8 +78,8 @@ impl ClaudeRunner {
         outcome(end, &stream, &worker.files, input.limits)
     }
 
-    /// Returns whether a process can serve another turn: it has answered well, it listens, and it
-    /// runs nothing but what is to live on.
+    /// Returns whether a process can serve another turn: it has answered well, its stdin is open, and it
+    /// runs only tasks that are to live on.
     fn stays(
         &self,
         worker: &Worker,
@@ -122,7 +122,7 @@ impl ClaudeRunner {
     }
 }
 
-/// Reads what background tasks have cost that end with the turn. They are not stopped one by one: the
+/// Reads the cost of background tasks that end with the turn. They are not stopped one by one: the
 /// model would be told, in a turn that nobody waits for; their process is ended at once.
 async fn read_cost_of_tasks(
     worker: &mut Worker,
@@ -137,7 +137,7 @@ async fn read_cost_of_tasks(
     }
 }
 
-/// Interrupts a turn that is cut off, and reads what it has cost.
+/// Interrupts a turn that is cut off, and reads its cost.
 async fn interrupt(
     worker: &mut Worker,
     stream: &mut StreamParser,

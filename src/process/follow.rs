@@ -1,12 +1,12 @@
-//! Follows a process until its turn is over, then sees to it that nothing of it is left.
+//! Follows a process until its turn is over, then ends the rest of its group.
 //!
-//! A turn is over at its `result`, not at the end of the process: what the agent's tools have
-//! started can hold the output open for hours. A write into the stream's file wakes whoever follows it, and
-//! so does the end of an own child. Where the system does not tell of writes, the file is looked at again
+//! A turn is over at its `result`, not at the end of the process: processes that the agent's tools have
+//! started can hold the output open for hours. A write into the stream's file wakes the follower, and
+//! so does the end of an own child. Where the system does not report writes, the file is read again
 //! after a pause that grows while nothing comes.
 //!
-//! Time is counted from when someone began to follow: a turn that is adopted has its whole time again,
-//! because what it had before may have been spent while nobody watched.
+//! Timeouts count from the start of following: an adopted turn has its whole time again,
+//! because the time before may have passed while nobody watched.
 
 use std::time::Duration;
 
@@ -23,39 +23,39 @@ use super::worker::ShutdownMode;
 use super::write_watch::WriteWatch;
 use crate::domain::supervision::TurnTimeouts;
 
-/// The pause after something has come, where nobody tells of writes.
+/// The pause after new output, where the system does not report writes.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// How long a process may take to begin a further turn that it has announced.
+/// The longest time for a process to begin a further turn that it has announced.
 const ANNOUNCED_TURN: Duration = Duration::from_secs(5);
-/// How long a process may take to end after its result.
+/// The longest time for a process to end after its result.
 const AFTER_RESULT: Duration = Duration::from_secs(2);
 /// Number of refused requests in a row after which the credentials count as wrong. The program itself
 /// would repeat the request for minutes; an OAuth token is renewed after the first refusal.
 const MAX_AUTHENTICATION_REFUSALS: u32 = 3;
-/// How long a group may take to end when asked to.
+/// The longest time for a group to end after it is asked to.
 const AFTER_TERM: Duration = Duration::from_secs(2);
 
-/// What a running turn is told.
+/// The urgency with which a running turn is told to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
-    /// Nothing: go on.
+    /// The turn is not told to stop.
     No,
-    /// Come to an end by itself, for as long as its supervision grants.
+    /// The turn may come to an end by itself, for as long as its supervision grants.
     Patiently,
-    /// End, with a moment to do so.
+    /// The turn ends, with a grace period.
     Soon,
-    /// End at once.
+    /// The turn ends at once.
     Now,
 }
 
-/// Why following came to its end.
+/// The reason why following ended.
 #[derive(Debug)]
 pub enum FollowEnd {
     /// The stream has a result.
     Result,
-    /// The process has ended; what it wrote last is still to be read.
+    /// The process has ended; its last output is still to be read.
     Exited(ProcessExit),
     /// The turn was told to stop.
     Stopped,
@@ -63,7 +63,7 @@ pub enum FollowEnd {
     TimedOut,
     /// It made no progress for too long.
     Stalled,
-    /// It gave no sign of having heard what it was asked.
+    /// It gave no sign of having read its prompt.
     Deaf,
     /// The API refused its credentials several times in a row.
     Unauthorized,
@@ -71,18 +71,18 @@ pub enum FollowEnd {
     Unreadable(Error),
 }
 
-/// How long a turn is waited for.
+/// The timeouts of a turn.
 #[derive(Debug)]
 pub struct FollowTimeouts {
-    /// By its agent's supervision.
+    /// The timeouts of its agent's supervision.
     pub limits: TurnTimeouts,
-    /// For the first thing it prints, if that is known to come soon.
+    /// The timeout of its first output, if that is known to come soon.
     pub for_first_sign: Option<Duration>,
-    /// The watch of the stream, where the system tells of writes.
+    /// The watch of the stream, where the system reports writes.
     pub watch: Option<WriteWatch>,
 }
 
-/// Follows a turn to its end, telling `changed` whenever something has come.
+/// Follows a turn to its end, and calls `changed` after new output.
 pub async fn follow(
     process: &mut WorkerProcess,
     follower: &mut StreamFollower,
@@ -142,7 +142,7 @@ pub async fn follow(
     }
 }
 
-/// Waits for a write into the stream; for ever, where nobody tells of them.
+/// Waits for a write into the stream; for ever, where the system does not report writes.
 async fn written(watch: Option<&WriteWatch>) {
     match watch {
         Some(watch) => watch.written().await,
@@ -150,23 +150,23 @@ async fn written(watch: Option<&WriteWatch>) {
     }
 }
 
-/// Returns how long a turn may go without a sign of life: without a limit while one of its tools is at
-/// work, or after its result while background tasks are; and longer by the pause that the program has
-/// announced before it asks the API again.
+/// Returns the idle timeout of a turn: `None` while one of its tools is at work, or after its result while
+/// background tasks are; otherwise the limit, plus the pause that the program has announced before it
+/// asks the API again.
 fn patience(stream: &StreamParser, limits: TurnTimeouts) -> Option<Duration> {
     let announced = limits.idle_timeout_ms.saturating_add(stream.retry_delay_ms);
     let waits = stream.remainder() == Some(TurnRemainder::Tasks) || !stream.open_tools.is_empty();
     (!waits).then(|| Duration::from_millis(announced))
 }
 
-/// Waits until it is told to stop without further patience; a teller that is gone never tells.
+/// Waits until the turn is told to stop now or soon; for ever, if the sender is gone.
 pub async fn stopped(stop: &mut watch::Receiver<StopLevel>) {
     if stop.wait_for(|&told| told > StopLevel::Patiently).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Sees the whole process group to its end.
+/// Ends the whole process group.
 pub async fn put_to_rest(
     process: &mut WorkerProcess,
     stop: &watch::Receiver<StopLevel>,
@@ -184,7 +184,7 @@ pub async fn put_to_rest(
     }
 }
 
-/// Whether a process ends within some time; told to end at once, it is not waited for.
+/// Returns whether a process ends within some time; does not wait if it is told to end at once.
 async fn ends_within(
     time: Duration,
     process: &mut WorkerProcess,

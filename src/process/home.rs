@@ -1,10 +1,10 @@
-//! Where the homes of a run's agents are on this machine: the run's own directory, directories below it,
-//! and worktrees.
+//! Resolves the working directories of a run's agents on this machine: the run's own directory, directories below
+//! it, and worktrees.
 //!
 //! A worktree stands in the directory of the run's worktrees under its agent's name, with a
 //! [`WorktreeRecord`] beside it. If the run works in a subdirectory of its repository, so does the agent in its
-//! worktree. Nothing here makes a directory, and whatever links there are: a home lies in its worktree, or
-//! in the run's directory.
+//! worktree. No directory is made here. Whatever links there are, a working directory is inside its worktree,
+//! or inside the run's directory.
 
 mod mark;
 
@@ -14,8 +14,8 @@ pub use self::mark::{WorktreeRecord, WorktreeStage};
 use crate::domain::home::WorkingDir;
 use crate::domain::id::AgentId;
 
-/// The variables by which git is told of a repository. They are there when raymond was started by a hook of
-/// one, and in a worktree they would lead to the wrong one.
+/// The variables that name a repository to git. They are set when raymond was started by a git hook, and in a
+/// worktree they would lead to the wrong one.
 pub const REPOSITORY: [&str; 11] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -30,7 +30,7 @@ pub const REPOSITORY: [&str; 11] = [
     "GIT_WORK_TREE",
 ];
 
-/// The homes of a run.
+/// The working directories of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkingDirs {
     root: PathBuf,
@@ -38,34 +38,34 @@ pub struct WorkingDirs {
 }
 
 impl WorkingDirs {
-    /// Those of a run that works in `root` and has its worktrees in `trees`.
+    /// Returns those of a run that works in `root` and has its worktrees in `trees`.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, trees: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), trees: trees.into() }
     }
 
-    /// The run's own directory.
+    /// Returns the run's own directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The directory of the worktrees.
+    /// Returns the directory of the worktrees.
     #[must_use]
     pub fn trees(&self) -> &Path {
         &self.trees
     }
 
-    /// An agent's worktree.
+    /// Returns an agent's worktree.
     #[must_use]
     pub fn tree(&self, agent: &AgentId) -> PathBuf {
         self.trees.join(agent.file_name())
     }
 
-    /// The directory an agent's turns run in.
+    /// Returns the directory an agent's turns run in.
     ///
     /// # Errors
-    /// Why it cannot be used, and what to do.
+    /// The reason why it cannot be used, and the fix.
     pub fn directory(&self, home: &WorkingDir) -> Result<PathBuf, String> {
         if home.is_usual() {
             return Ok(self.root.clone());
@@ -88,7 +88,7 @@ impl WorkingDirs {
         Err(unusable(format!("is not a directory below {}; name one with cwd", top.display())))
     }
 
-    /// The directory in an agent's worktree that is there what the run's is in its repository.
+    /// Returns the directory in an agent's worktree that corresponds to the run's in its repository.
     fn within(&self, agent: &AgentId) -> Result<PathBuf, String> {
         let tree = self.tree(agent);
         let mark = self.mark(agent)?.filter(|mark| mark.stage == WorktreeStage::Ready);
@@ -115,10 +115,10 @@ impl WorkingDirs {
         ))
     }
 
-    /// Whether a worktree that was made is there still.
+    /// Checks that a worktree that was made still exists.
     ///
     /// # Errors
-    /// That it is not, and how to get it back.
+    /// It does not, and how to get it back.
     pub fn is_there(&self, mark: &WorktreeRecord) -> Result<(), String> {
         let tree = self.tree(&mark.agent);
         if tree.join(".git").is_file() {

@@ -1,11 +1,11 @@
-//! A command that someone wants run when something happens, for which nothing ever waits.
+//! A command that is run when something happens. Nobody ever waits for it.
 //!
-//! What it is to be run for stands in a bounded queue, and a thread of its own runs one after the
-//! other, each at the head of a process group that ends with it. What goes wrong is told to whoever
-//! made the hook, and nothing else comes of it. Where more happens than the command can keep up
-//! with, the oldest is left out: the last word on a run is the one that matters.
+//! Calls are put into a bounded queue, and a thread of its own runs one after the other, each in a
+//! process group that ends with it. Failures are reported to the maker of the hook, and have no other
+//! effect. If calls come faster than the command can run, the oldest is left out: the last event of a
+//! run is the one that matters.
 //!
-//! A command bears a run's name but no turn's, so no sweep takes it for what a turn left behind.
+//! A command bears a run's name but no turn's, so no sweep takes it for an orphan of a turn.
 
 mod errand;
 
@@ -18,13 +18,13 @@ use tokio::sync::{Notify, watch};
 pub use self::errand::{HookCall, HookCommand, HookFailure, HookTimeouts};
 use super::group;
 
-/// How many calls may wait.
+/// The number of calls that may wait.
 const WAITING: usize = 256;
 
-/// What is done with a failure, and the name of the call it befell, if it was one.
+/// The handler of failures. It gets the name of the call that failed, if it was one.
 pub type HookFailureHandler = Box<dyn Fn(Option<&str>, &HookFailure) + Send>;
 
-/// A hook, as those see it who have it called.
+/// A handle to a hook, with which it is called.
 #[derive(Debug, Clone)]
 pub struct Hook {
     shared: Arc<SharedHookQueue>,
@@ -41,16 +41,16 @@ struct SharedHookQueue {
 struct HookQueue {
     calls: VecDeque<HookCall>,
     left_out: u64,
-    /// Since then nothing more is expected.
+    /// The time since which no more calls are expected.
     closed: Option<Instant>,
-    /// Nobody waits for anything any more.
+    /// Nobody waits for the hook any more.
     abandoned: bool,
     /// The process group of the command that runs.
     running: Option<u32>,
 }
 
 impl Hook {
-    /// Has a command ready, and `tell` hear of its failures.
+    /// Starts the thread of a command. Failures are passed to `tell`.
     #[must_use]
     pub fn new(program: HookCommand, tell: HookFailureHandler) -> Self {
         let shared = Arc::new(SharedHookQueue::default());
@@ -74,7 +74,7 @@ impl Hook {
         Self { shared, over }
     }
 
-    /// Has the command run for this, some time.
+    /// Queues a call.
     pub fn call(&self, call: HookCall) {
         self.shared.change(|queue| {
             if queue.calls.len() == WAITING {
@@ -85,14 +85,14 @@ impl Hook {
         });
     }
 
-    /// Comes to pass when the command has been run for everything. Once it has had the time it may
-    /// take for one, only the last of what still waits is not left out.
+    /// Waits until the command has been run for all calls. Once it has had the time it may take for
+    /// one call, all waiting calls but the last are left out.
     pub async fn finish(mut self) {
         self.shared.change(|queue| queue.closed = Some(Instant::now()));
         let _ = self.over.wait_for(|over| *over).await;
     }
 
-    /// Ends the command if it runs, and lets it run no more.
+    /// Ends the command if it runs, and drops all waiting calls.
     pub fn abandon(&self) {
         self.shared.change(|queue| {
             queue.abandoned = true;

@@ -1,4 +1,4 @@
-//! How processes are started: for a turn, or ahead of one.
+//! Starts processes: for a turn, or ahead of one.
 
 use std::cell::Cell;
 use std::io::ErrorKind;
@@ -30,26 +30,26 @@ use crate::proof::StepProofs;
 /// The system's number for a file that is not a program it can run, `ENOEXEC`.
 const NOT_A_PROGRAM: i32 = 8;
 
-/// What a process is started for.
+/// The parameters of a process that is started.
 pub(super) struct WorkerLaunch<'launch> {
     pub(super) name: String,
     pub(super) slot: Option<WorkerSlot>,
     pub(super) agent: Option<&'launch AgentId>,
     pub(super) session: &'launch Session,
     pub(super) options: ProcessOptions,
-    /// Where it runs.
+    /// Its working directory.
     pub(super) home: WorkingDir,
-    /// Whether it may read what joins have brought, wherever it runs.
+    /// True if it may read the results of joins, whatever its working directory is.
     pub(super) reads_results: bool,
     /// The schema that its answers are checked against.
     pub(super) output: Option<&'launch Arc<str>>,
-    /// What it may spend at the most.
+    /// Its spending limit.
     pub(super) most: Option<Usd>,
-    /// What it reads; absent, if it is told things.
+    /// Its stdin; `None` if it reads messages from a pipe.
     pub(super) prompt: Option<&'launch str>,
 }
 
-/// That processes are being started ahead, until this is dropped.
+/// Marks that processes are being started ahead, until this is dropped.
 struct StartsAhead<'claude>(&'claude Cell<bool>);
 
 impl Drop for StartsAhead<'_> {
@@ -60,7 +60,7 @@ impl Drop for StartsAhead<'_> {
 
 impl ClaudeRunner {
     /// Makes the files of a process and starts it: on a thread of its own while others run, because
-    /// the start waits for the program to be loaded; else here, because handing over takes time too.
+    /// the start waits for the program to be loaded; otherwise here, because handing over takes time too.
     pub(super) async fn launch(&self, launch: WorkerLaunch<'_>) -> Result<Worker, TurnFailure> {
         let number = launch.slot.as_ref().map_or(usize::MAX, WorkerSlot::number);
         let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
@@ -133,7 +133,7 @@ impl ClaudeRunner {
         Ok(worker)
     }
 
-    /// Starts processes ahead of fresh turns, where there is room for them.
+    /// Starts processes ahead of fresh turns, as long as there is room for them.
     pub(super) async fn start_ahead(&self) {
         if !self.settings.warm || self.starts_ahead.replace(true) {
             return;
@@ -142,7 +142,7 @@ impl ClaudeRunner {
         while self.pool.ahead() < self.settings.prestart && self.start_one_ahead().await {}
     }
 
-    /// Starts one, and tells whether it could.
+    /// Starts one, and returns whether it could.
     async fn start_one_ahead(&self) -> bool {
         if self.refuse_if_stopped().is_err() {
             return false;
@@ -178,7 +178,8 @@ impl ClaudeRunner {
         }
     }
 
-    /// A program that is not there keeps every agent from working; a machine that is full does not.
+    /// Returns the failure for a process that could not be started. A missing program keeps every agent from
+    /// working; a full machine does not.
     fn not_started(&self, error: &std::io::Error, cwd: &Path) -> TurnFailure {
         let (program, cwd) = (self.program.display(), cwd.display());
         let lasting = matches!(
@@ -205,7 +206,7 @@ impl ClaudeRunner {
     }
 }
 
-/// Why there is no process.
+/// The reason why a process could not be started.
 enum LaunchError {
     Files(PathBuf, std::io::Error),
     Process(std::io::Error),

@@ -1,8 +1,8 @@
-//! Processes of a run found by the mark in their environment.
+//! Finds processes of a run by the mark in their environment.
 //!
 //! A shell tool starts commands in sessions of their own, out of reach of a signal to the group, and
-//! a raymond that died leaves running turns behind: both still carry the run's mark. A process id is
-//! believed only with that mark and with its start time. Where there is no `/proc`, nothing is found.
+//! a raymond that died leaves running turns behind: both still carry the run's mark. A process is
+//! identified by that mark, its id and its start time. Without `/proc` none is found.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -18,24 +18,24 @@ use super::group;
 pub struct OrphanProcess {
     /// Its id.
     pub pid: u32,
-    /// When it started, in ticks since the machine did.
+    /// Its start time, in ticks since the machine started.
     pub started: u64,
-    /// Whether it leads its process group, as Claude Code itself does.
+    /// True if it leads its process group, as Claude Code itself does.
     pub leads: bool,
     /// The name of the files of the Claude Code process it belongs to, or is; or a plug-in's name.
     pub process: String,
 }
 
-/// How often a sweep looks again, because what it ends may just have started something.
+/// Number of times a sweep looks again, because a process that it ends may just have started another.
 const ROUNDS: usize = 20;
 
-/// All processes of a run that belong to Claude Code.
+/// Returns all processes of a run that belong to Claude Code.
 #[must_use]
 pub fn find(marker: &EnvironmentMarker) -> Vec<OrphanProcess> {
     search(|environment| marker.process_of(environment).map(str::to_owned))
 }
 
-/// All processes of a run's plug-ins, by the names of the plug-ins.
+/// Returns all processes of a run's plug-ins, by the names of the plug-ins.
 #[must_use]
 pub fn find_plugins(marker: &EnvironmentMarker) -> Vec<OrphanProcess> {
     search(|environment| marker.plugin_of(environment).map(str::to_owned))
@@ -54,13 +54,13 @@ fn search(whose: impl Fn(&[u8]) -> Option<String>) -> Vec<OrphanProcess> {
     pids.filter(|&pid| pid != own).filter_map(look).collect()
 }
 
-/// Whether a process is still the one that was found.
+/// Returns whether a process is still the one that was found.
 #[must_use]
 pub fn is_alive(leftover: &OrphanProcess) -> bool {
     stat(leftover.pid).is_some_and(|now| now.started == leftover.started)
 }
 
-/// Whether a process has this file as its stdout.
+/// Returns whether a process has this file as its stdout.
 #[must_use]
 pub fn writes_to(leftover: &OrphanProcess, file: &Path) -> bool {
     let identity = |path: &Path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
@@ -68,8 +68,8 @@ pub fn writes_to(leftover: &OrphanProcess, file: &Path) -> bool {
     identity(file).is_some_and(|file| identity(stdout.as_ref()) == Some(file))
 }
 
-/// Ends those processes of a run that `ends` tells, by the Claude Code process they belong to; returns
-/// how many there were.
+/// Ends those processes of a run for which `ends` is true, given the name of their Claude Code process;
+/// returns their number.
 pub async fn sweep(marker: &EnvironmentMarker, ends: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
     for _ in 0..ROUNDS {
@@ -88,18 +88,18 @@ pub async fn sweep(marker: &EnvironmentMarker, ends: impl Fn(&str) -> bool) -> u
     ended
 }
 
-/// What the system tells of a process.
+/// The state of a process, from `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessStat {
     parent: u32,
     group: u32,
-    /// When it started, in ticks since the machine did.
+    /// Its start time, in ticks since the machine started.
     pub(super) started: u64,
-    /// Whether only its exit code is left of it.
+    /// True if only its exit code is left.
     pub(super) has_ended: bool,
 }
 
-/// The children of this process, also those that have ended.
+/// Returns the children of this process, including those that have ended.
 pub(super) fn children() -> Vec<(u32, ProcessStat)> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -109,7 +109,7 @@ pub(super) fn children() -> Vec<(u32, ProcessStat)> {
         .collect()
 }
 
-/// Reads what the system tells of a process; a zombie counts as gone.
+/// Reads the state of a process; `None` for a zombie.
 pub(super) fn stat(pid: u32) -> Option<ProcessStat> {
     read_stat(pid).filter(|stat| !stat.has_ended)
 }

@@ -1,7 +1,7 @@
 //! The account's usage limit, as Claude Code words it, and the moment at which it resets. Pure.
 //!
-//! The program says it in prose, in its own zone, and in another way every few versions. So the text
-//! is cut into words, one of the known openings must be among them, and only what follows it is read
+//! The program reports it in prose, in its own zone, and in another way every few versions. So the text
+//! is cut into words, one of the known openings must be among them, and only the words after it are read
 //! as a time: an answer that merely talks about limits must not park a run.
 
 use std::time::Duration;
@@ -12,23 +12,24 @@ use jiff::tz::TimeZone;
 
 use crate::domain::time::Timestamp;
 
-/// A limit resets within weeks: what lies further off was misread.
+/// The longest time until a reset, in milliseconds. A limit resets within weeks: a later moment was misread.
 const YEAR_MS: u64 = 366 * 24 * 3_600_000;
 
-/// For how long a time of day is that of today after it has passed: who reads at three o'clock sharp
-/// that a limit resets at three need not wait for a day.
+/// The time, in milliseconds, for which a clock time that has passed still means today, so that "resets at 3pm"
+/// read at 3:00:10 is not tomorrow.
 const MOMENT_MS: u64 = 60_000;
 
-/// A date so little past is meant as it stands, not a year later: the limit is over.
+/// The time, in milliseconds, for which a date that has passed is meant as it stands, not a year later: the limit
+/// is over.
 const JUST_PAST_MS: u64 = 12 * 3_600_000;
 
-/// What is limited, in `weekly limit reached` and its like.
+/// The words that name the account's limits, as in `weekly limit reached`.
 const LIMITED: [&str; 12] = [
     "usage", "hour", "session", "daily", "weekly", "monthly", "opus", "sonnet", "haiku", "fable",
     "spend", "credit",
 ];
 
-/// Other limits, which are not the account's.
+/// The words that name other limits, which are not the account's.
 const OTHERS: [&str; 6] = ["fast", "rate", "context", "request", "token", "concurrency"];
 
 const MONTHS: &str = "january february march april may june july august september october \
@@ -38,17 +39,17 @@ const WEEKDAYS: &str = "monday tuesday wednesday thursday friday saturday sunday
 /// Lowercase words, numbers and single signs, without the white space.
 type TokenSlice<'t> = &'t [&'t str];
 
-/// What was read from the start of tokens, and the tokens that are left.
+/// A value that was read from the start of tokens, and the tokens that are left.
 type TokenParseResult<'t, T> = Option<(T, TokenSlice<'t>)>;
 
 /// A usage limit that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageLimit {
-    /// When it resets, if that is said in a way that can be understood.
+    /// The moment at which it resets, if the text states it in a known form.
     pub resets: Option<Timestamp>,
 }
 
-/// Looks for a reached usage limit in `text`, the words of a failed turn.
+/// Finds a reached usage limit in `text`, the message of a failed turn.
 ///
 /// A time of day is the next one after `now`, in the zone that the text names, or in
 /// `local` if it names none that is known. A date that is past by up to 12 hours is returned as the
@@ -65,7 +66,7 @@ pub fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Option<Usage
     Some(UsageLimit { resets })
 }
 
-/// A moment from a number of seconds or milliseconds since 1970, whichever it is: clients differ.
+/// Returns the moment of a number of seconds or milliseconds since 1970, whichever it is: clients differ.
 /// `None` for a number that is neither: negative, not finite, or more than a year away from `now`.
 #[must_use]
 pub fn normalise(resets_at: f64, now: Timestamp) -> Option<Timestamp> {
@@ -95,7 +96,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// What follows the opening of a limit's notice, if there is one around `at`.
+/// Returns the tokens after the opening of a limit's notice, if there is one around `at`.
 fn opening(tokens: TokenSlice<'_>, at: usize) -> Option<TokenSlice<'_>> {
     let before = &tokens[..at];
     match &tokens[at..] {
@@ -119,19 +120,19 @@ fn opening(tokens: TokenSlice<'_>, at: usize) -> Option<TokenSlice<'_>> {
     }
 }
 
-/// Whether a word, or several of it, names a limit that is not the account's.
+/// Returns whether a word, or the plural of one, names a limit that is not the account's.
 fn is_other(token: &&str) -> bool {
     OTHERS
         .iter()
         .any(|other| token.strip_prefix(other).is_some_and(|rest| matches!(rest, "" | "s")))
 }
 
-/// Whether a token goes on with the clause it stands in.
+/// Returns whether a token continues the clause that it is in.
 fn in_clause(token: &str) -> bool {
     matches!(token, "'" | "’" | "-" | "/" | "_") || token.starts_with(|c: char| c.is_alphanumeric())
 }
 
-/// The moment that stands at the start of `tokens`.
+/// Returns the moment at the start of `tokens`.
 fn moment(tokens: TokenSlice<'_>, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
     let tokens = skip(tokens);
     let at = match tokens {
@@ -162,7 +163,7 @@ fn optional<'t, T>(
     read(tokens).map_or((None, tokens), |(found, rest)| (Some(found), rest))
 }
 
-/// The milliseconds of `2 hours 5 minutes`, `1d 5h`, `45m`.
+/// Returns the milliseconds of `2 hours 5 minutes`, `1d 5h`, `45m`.
 fn span(mut tokens: TokenSlice<'_>) -> Option<u64> {
     let mut total = None;
     while let [number, unit, rest @ ..] = skip(tokens) {
@@ -182,7 +183,7 @@ fn span(mut tokens: TokenSlice<'_>) -> Option<u64> {
 
 #[derive(Clone, Copy)]
 enum ResetDay {
-    /// So many days from today.
+    /// The number of days from today.
     In(i8),
     /// The next one of these, from Monday as 0.
     Weekday(i8),
@@ -207,7 +208,7 @@ fn day(tokens: TokenSlice<'_>) -> TokenParseResult<'_, ResetDay> {
     }
 }
 
-/// `Oct 9`, `9 October`, `Jan 2, 2027`.
+/// Reads `Oct 9`, `9 October`, `Jan 2, 2027`.
 fn month_and_day(tokens: TokenSlice<'_>) -> TokenParseResult<'_, ResetDay> {
     let [first, second, rest @ ..] = tokens else { return None };
     let (month, day) = match index(MONTHS, first) {
@@ -223,13 +224,13 @@ fn month_and_day(tokens: TokenSlice<'_>) -> TokenParseResult<'_, ResetDay> {
     }
 }
 
-/// The place of a name, given in full or by at least three letters.
+/// Returns the index of a name, given in full or by at least three letters.
 fn index(names: &str, name: &str) -> Option<i8> {
     let at = names.split(' ').position(|full| name.len() > 2 && full.starts_with(name))?;
     i8::try_from(at).ok()
 }
 
-/// `3pm`, `2:30 pm`, `15:00`, `15:00:00.000`; not a bare number.
+/// Reads `3pm`, `2:30 pm`, `15:00`, `15:00:00.000`; not a bare number.
 fn clock(tokens: TokenSlice<'_>) -> TokenParseResult<'_, Time> {
     let [hour, rest @ ..] = tokens else { return None };
     let hour: i8 = hour.parse().ok()?;
@@ -251,12 +252,12 @@ fn after_colon(tokens: TokenSlice<'_>) -> TokenParseResult<'_, i8> {
     Some((number.parse().ok()?, rest))
 }
 
-/// The hours since midnight or noon: 12 is none.
+/// Returns the hours since midnight or noon: 12 counts as 0.
 fn half(hour: i8) -> Option<i8> {
     (1..=12).contains(&hour).then_some(hour % 12)
 }
 
-/// The zone that follows a time: `(Europe/Berlin)`, `UTC+2`, `Z`, `+05:30`.
+/// Reads the zone that follows a time: `(Europe/Berlin)`, `UTC+2`, `Z`, `+05:30`.
 fn zone(tokens: TokenSlice<'_>) -> Option<TimeZone> {
     if let ["(", rest @ ..] = tokens {
         return known_zone(&rest[..rest.iter().position(|t| *t == ")")?].concat());
@@ -276,7 +277,7 @@ fn known_zone(name: &str) -> Option<TimeZone> {
     }
 }
 
-/// `+2`, `-05`, `+0530`, `+05:30`.
+/// Reads `+2`, `-05`, `+0530`, `+05:30`.
 fn fixed_zone(offset: &str) -> Option<TimeZone> {
     let (sign, digits) = offset.split_at_checked(1)?;
     let short = digits.find(':').unwrap_or(digits.len()) == 1;
@@ -284,7 +285,7 @@ fn fixed_zone(offset: &str) -> Option<TimeZone> {
     DateTimeParser::new().parse_time_zone(padded).ok()
 }
 
-/// The moment meant by a day and a time, of which one may be missing.
+/// Returns the moment meant by a day and a time, one of which may be missing.
 fn due(
     day: Option<ResetDay>,
     time: Option<Time>,

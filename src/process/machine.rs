@@ -1,7 +1,7 @@
-//! What the machine has: processors, and memory and disk that can still be had.
+//! Reads the machine's resources: processors, and available memory and disk space.
 //!
-//! Where processes are confined to a part of the machine's memory, as in a container, that part
-//! counts. Where nothing tells how much there is, it is not known, and nobody is held back by it.
+//! If processes are confined to a part of the machine's memory, as in a container, that part counts. An unknown
+//! amount holds nobody back.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -12,28 +12,28 @@ use rustix::fs::statvfs;
 use crate::domain::capacity::HostMemory;
 use crate::fault::memory_table;
 
-/// For how long a look at the memory is good enough.
+/// The time for which a reading of the memory is reused.
 const GLANCE: Duration = Duration::from_millis(500);
 
-/// Where a control group tells about its own.
+/// The directory in which a control group reports its memory.
 const GROUP: &str = "/sys/fs/cgroup";
 
-/// A line of a stream, in bytes, about.
+/// The length of a line of a stream, in bytes, about.
 const A_LINE: u64 = 4096;
 
-/// Looks at the memory now and then.
+/// Reads the memory, at most twice a second.
 #[derive(Debug, Default)]
 pub struct MemoryProbe {
     seen: Cell<Option<(Instant, Option<HostMemory>)>>,
 }
 
 impl MemoryProbe {
-    /// The memory as it was half a second ago at the latest.
+    /// Returns the memory as it was half a second ago at the latest.
     pub fn memory(&self) -> Option<HostMemory> {
         self.look().0
     }
 
-    /// The same, and whether it was looked at just now.
+    /// Returns the same, and whether it was read just now.
     pub fn look(&self) -> (Option<HostMemory>, bool) {
         if let Some((at, memory)) = self.seen.get()
             && at.elapsed() < GLANCE
@@ -46,13 +46,13 @@ impl MemoryProbe {
     }
 }
 
-/// How many processors this process may use.
+/// Returns the number of processors that this process may use.
 #[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The memory of the machine, or of the control group if that has less.
+/// Returns the memory of the machine, or of the control group if that has less.
 #[must_use]
 pub fn memory() -> Option<HostMemory> {
     let machine = machine(&std::fs::read_to_string(memory_table()).ok()?)?;
@@ -82,7 +82,7 @@ fn group(dir: &Path) -> Option<HostMemory> {
     Some(HostMemory { total, available: total.saturating_sub(used) })
 }
 
-/// Returns whether the disk that a file is on has no room for a line more; not known counts as no.
+/// Returns whether the disk that a file is on has no room for another line; false if that is not known.
 #[must_use]
 pub fn is_disk_full(file: &Path) -> bool {
     statvfs(file).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < A_LINE)

@@ -1,7 +1,7 @@
-//! What is said to a process that stays: a line of JSON for each thing. Pure.
+//! The messages to a process that serves several turns: a line of JSON each. Pure.
 //!
-//! A message says that it can wait: a process that has begun a turn of its own, because something in
-//! the background came to its end, would else weave the message into that turn and answer both as one.
+//! A message has a low priority, so that it can wait. Otherwise a process that has begun a turn of its own,
+//! because a background task has ended, would weave the message into that turn and answer both as one.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::domain::id::MessageId;
 use crate::domain::process_reuse::ProcessSwitch;
 
 /// The longest prompt that is sent this way, in bytes: it comes back in the stream, whose lines are
-/// limited. A longer one is asked of a process of its own.
+/// limited. A longer one gets a process of its own.
 pub const LONGEST_PROMPT: usize = 1024 * 1024;
 
 /// The id of the request for the cost before a process's first turn.
@@ -18,14 +18,14 @@ pub const BASE_USAGE: &str = "usage-0";
 /// The id of the request for the cost of a turn that is being ended.
 pub const FINAL_USAGE: &str = "usage-1";
 
-/// Returns a request for what the session has cost so far.
+/// Returns a request for the cost of the session so far.
 #[must_use]
 pub fn get_usage(id: &str) -> String {
     control_request(id, &json!({ "subtype": "get_usage", "skip_behaviors": true }))
 }
 
-/// Returns a request not to send the system prompt that the session has recorded, but that of the process. A
-/// version that records none takes no notice of it.
+/// Returns a request to send the system prompt of the process, not the one that the session has recorded. A
+/// version that records none ignores it.
 #[must_use]
 pub fn renew_system_prompt() -> String {
     let request = json!({ "subtype": "initialize", "systemPromptSnapshot": false });
@@ -43,7 +43,7 @@ fn control_request(id: &str, request: &serde_json::Value) -> String {
     format!("{line}\n")
 }
 
-/// Asks a turn.
+/// Returns the message that asks a turn.
 #[must_use]
 pub fn prompt(id: &MessageId, text: &str) -> String {
     let message = json!({ "role": "user", "content": [{ "type": "text", "text": text }] });
@@ -51,7 +51,7 @@ pub fn prompt(id: &MessageId, text: &str) -> String {
     format!("{line}\n")
 }
 
-/// Changes a process for the turns to come.
+/// Returns a request to change a process for the turns to come.
 #[must_use]
 pub fn switch(id: &MessageId, switch: &ProcessSwitch) -> String {
     let request = match switch {

@@ -1,10 +1,10 @@
-//! The room of the processes: the only one that starts Claude Code, follows it and ends it; and the
-//! programs beside a run: its plug-ins, the command of a hook, and what a graph has run.
+//! The processes: this module alone starts Claude Code, follows it and ends it, and runs the
+//! programs beside a run: its plug-ins, the command of a hook, and the programs of a graph.
 //!
-//! A process writes its stream into a file, so it owes nothing to the runtime that started it: if
-//! that dies, the turn goes on to its end, and the next runtime finds either the running process or
-//! its finished transcript. A process that stays for further turns of its session is told them on a
-//! pipe; when that breaks it ends after the turn it is at.
+//! A process writes its stream into a file, so it does not depend on the runtime that started it: if
+//! that dies, the turn continues to its end, and the next runtime finds either the running process or
+//! its finished transcript. A process that serves further turns of its session gets them on a
+//! pipe; when that breaks it ends after its current turn.
 
 pub mod ancestry;
 mod attach;

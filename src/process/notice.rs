@@ -1,13 +1,13 @@
-//! What a turn that runs is seen doing, for whoever looks on.
+//! Notices of a running turn, for observers.
 
 use crate::domain::refusal::ToolRefusal;
 
-/// Something was seen.
+/// Something that a running turn was seen doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnNotice<'turn> {
-    /// It does this.
+    /// The model or a tool does this.
     Active(&'turn str),
-    /// The API asks for fewer requests; the program itself tries again.
+    /// The API asks for fewer requests; the program itself retries.
     Throttled,
     /// A tool was refused.
     Refused(&'turn ToolRefusal),

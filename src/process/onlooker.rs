@@ -1,7 +1,6 @@
-//! Turns as they are seen from outside: by the files they leave, without a word to their runtime.
-//!
-//! Who has a permit stands in no journal. But a turn that is begun has a file from then on, so one
-//! look at the directory of all of them tells which of the turns that are due have been begun.
+//! Observes turns from outside, by the files they leave, without asking their runtime.
+//! Permits are not in the journal. But a turn that is begun has a file from then on, so one listing
+//! of the directory of all turns tells which of the due turns have been begun.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -15,13 +14,13 @@ use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
 use crate::plain_file;
 
-/// How much of a stream is read at a look, so that many long ones hold nobody up.
+/// The number of bytes that are read of a stream at once, so that many long ones do not block others.
 const GLANCE: u64 = 1024 * 1024;
 
-/// Names each turn that has been begun, by its [stem](TurnId::stem); some of them twice.
+/// Passes each turn that has been begun to `visit`, by its [stem](TurnId::stem); some of them twice.
 ///
 /// # Errors
-/// What the system said; a directory that is not there is empty.
+/// The system's error; a directory that does not exist counts as empty.
 pub fn begun(steps: &Path, mut visit: impl FnMut(&str)) -> std::io::Result<()> {
     let entries = match std::fs::read_dir(steps) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -37,10 +36,10 @@ pub fn begun(steps: &Path, mut visit: impl FnMut(&str)) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The last turn of an agent that was begun, if any was.
+/// Returns the last turn of an agent that was begun, if any was.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn last(steps: &Path, agent: &AgentId) -> std::io::Result<Option<TurnId>> {
     let own = agent.file_name();
     let mut last = None;
@@ -54,21 +53,21 @@ pub fn last(steps: &Path, agent: &AgentId) -> std::io::Result<Option<TurnId>> {
     Ok(last.map(|(step, turn)| TurnId { agent: agent.clone(), step, turn }))
 }
 
-/// Someone who looks on at a turn.
+/// An observer of a turn.
 #[derive(Debug)]
 pub struct TurnTail {
     path: PathBuf,
     stream: Option<File>,
     from: u64,
     position: u64,
-    /// What has been seen of it.
+    /// The observed activity.
     pub glimpse: TurnActivity,
-    /// When something of it last came, or when it was begun.
+    /// The time of its last output, or of its beginning.
     pub progressed: Timestamp,
 }
 
 impl TurnTail {
-    /// Looks on at a turn that was begun, keeping so many of the last things it says.
+    /// Observes a turn that was begun, and keeps so many of the last items of its conversation.
     #[must_use]
     pub fn of(steps: &Path, turn: &TurnId, keep: usize) -> Self {
         let files = TurnFiles::of(steps, turn);
@@ -85,10 +84,10 @@ impl TurnTail {
         }
     }
 
-    /// Reads what has come since; tells whether anything has.
+    /// Reads the new output; returns whether there was any.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn look(&mut self) -> std::io::Result<bool> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
@@ -119,7 +118,7 @@ impl TurnTail {
     }
 }
 
-/// When a file was last written, if it is there.
+/// Returns the time at which a file was last written, if it exists.
 #[must_use]
 pub fn changed(path: &Path) -> Option<Timestamp> {
     std::fs::metadata(path).and_then(|file| file.modified()).map(timestamp).ok()

@@ -9,10 +9,10 @@ use crate::domain::model::ModelName;
 use crate::domain::turn_options::{ConfigSource, EnvValue, SettingSource, TurnOptions};
 
 /// Tools that are never offered: a run has nobody to answer questions, and raymond keeps the time,
-/// because a wake-up that Claude Code waits for shows nowhere.
+/// because a wake-up that Claude Code waits for is not visible anywhere.
 const NEVER_OFFERED: &str = "AskUserQuestion,ScheduleWakeup,CronCreate";
 
-/// The folders of a workflow: what a run executes, what its agents may work in, and what they may not touch.
+/// The folders of a workflow: its pinned copy, the one its agents may work in, and those they may not touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowFolders {
     /// The files as they were when the run began.
@@ -24,7 +24,7 @@ pub struct WorkflowFolders {
 }
 
 impl WorkflowFolders {
-    /// One folder for both.
+    /// Returns folders in which the pinned and the live one are the same.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self { pinned: folder.to_owned(), live: folder.to_owned(), protected: None }
@@ -117,7 +117,7 @@ fn config(config: &ConfigSource, scope: &Path) -> String {
 /// Returns the variables that are set for a process on top of those it inherits.
 ///
 /// # Errors
-/// The name of a variable that is to be passed, and is not set where raymond was started.
+/// The name of a variable that is to be passed, but is not set where raymond was started.
 pub fn environment(
     options: &TurnOptions,
     is_set: impl Fn(&str) -> bool,

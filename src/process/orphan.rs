@@ -1,18 +1,18 @@
-//! Orphans of a run: what its processes have put aside in sessions of their own, whatever their environment.
+//! Ends the orphans of a run: processes in sessions of their own, whatever their environment.
 //!
 //! A tool can start a process that leaves the group and the session of its turn and clears its environment. When
 //! its parent ends, the system gives it to the nearest ancestor that takes orphans, and raymond makes itself one
 //! (`PR_SET_CHILD_SUBREAPER`). It is raymond itself, and not a keeper for each process, because a keeper would be
 //! one more program to start for every process, would stand between raymond and the exit code, and would have to
-//! outlive raymond; the price is that an orphan does not say whose it is. So it is ended as soon as none of the
-//! turns' processes lives that could have started it, which are those that are older, and at the latest with the
-//! run. Where control groups can be written, [`cgroup`](super::cgroup) knows whose it is, and ends it with its process.
+//! outlive raymond. The price is that an orphan does not say whose it is. So it is ended as soon as no older
+//! process of a turn lives, because only an older one could have started it, and at the latest with the run. Where
+//! control groups can be written, [`cgroup`](super::cgroup) knows whose it is, and ends it with its process.
 //!
-//! Left alone is what bears the mark of a plug-in or of another run, and a run that was started in the background.
-//! As a child of nobody else an orphan has to be waited for, too. What raymond has started itself is waited for
-//! where it was started, so each start is noted, and none can be taken for an orphan in between.
+//! Processes with the mark of a plug-in or of another run are left alone, and so is a run in the background.
+//! An orphan has no other parent, so raymond has to wait for it too. Processes that raymond has started itself are
+//! waited for where they were started, so each start is noted, and none can be taken for an orphan in between.
 //!
-//! Not found is what was put aside by a process that an earlier raymond had started: it was given to another ancestor.
+//! Orphans of a process that an earlier raymond had started are not found: they were given to another ancestor.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,18 +22,18 @@ use std::time::Duration;
 use super::command::EnvironmentMarker;
 use super::{group, leftover};
 
-/// The longest time an orphan that has ended is not waited for.
+/// The pause before orphans that have ended are waited for.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often what is ended is looked for again, because it may just have started something.
+/// Number of times that orphans are looked for, because one that is ended may just have started another.
 const ROUNDS: usize = 20;
 
-/// The pause between two looks.
+/// The pause between two rounds.
 const ROUND_INTERVAL: Duration = Duration::from_millis(10);
 
 static TAKES_ORPHANS: AtomicBool = AtomicBool::new(false);
 
-/// Shared by whoever starts a process, until it is noted; alone has it who looks for orphans.
+/// Held shared while a process is started and noted, and exclusively while orphans are looked for.
 static STARTS: RwLock<()> = RwLock::new(());
 
 static CHILDREN: LazyLock<Mutex<HashMap<u32, NotedChild>>> = LazyLock::new(Mutex::default);
@@ -41,9 +41,9 @@ static CHILDREN: LazyLock<Mutex<HashMap<u32, NotedChild>>> = LazyLock::new(Mutex
 /// The purpose of a process that raymond starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessPurpose {
-    /// It works for a turn, and may put others aside.
+    /// It works for a turn, and may leave orphans.
     Turn,
-    /// It goes beside the run, as a plug-in does.
+    /// It runs beside the run, as a plug-in does.
     Beside,
 }
 
@@ -61,7 +61,7 @@ struct ReparentedProcess {
     has_ended: bool,
 }
 
-/// Makes this process the one that orphans of its descendants are given to, where the system can; the whole
+/// Makes this process the one that orphans of its descendants are given to, if the system can; the whole
 /// process must be raymond's.
 pub fn take_orphans() {
     #[cfg(target_os = "linux")]
@@ -73,7 +73,7 @@ pub fn take_orphans() {
 /// Starts a process, and notes that it is no orphan.
 ///
 /// # Errors
-/// As `start`.
+/// Those of `start`.
 pub(super) fn start_noted<T>(
     purpose: ProcessPurpose,
     start: impl FnOnce() -> std::io::Result<T>,
@@ -93,7 +93,7 @@ pub(super) fn start_noted<T>(
     Ok(child)
 }
 
-/// Waits for orphans when they end, as long as it is polled.
+/// Waits for orphans that end, as long as it is polled.
 pub async fn reap_orphans() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut ends) = signal(SignalKind::child()) else { return };
@@ -103,7 +103,7 @@ pub async fn reap_orphans() {
     }
 }
 
-/// Ends the orphans that none of the turns' processes still living can have started.
+/// Ends the orphans that no living process of a turn can have started.
 pub(super) async fn end_unclaimed(marker: &EnvironmentMarker) {
     end(marker, unclaimed).await;
 }
@@ -143,13 +143,13 @@ async fn end(
     }
 }
 
-/// Returns the orphans that no living process of a turn is older than.
+/// Returns the orphans that are older than all living processes of turns.
 fn unclaimed(orphans: &[ReparentedProcess], turns: &[u64]) -> Vec<ReparentedProcess> {
     let oldest = turns.iter().copied().min().unwrap_or(u64::MAX);
     orphans.iter().copied().filter(|orphan| orphan.started < oldest).collect()
 }
 
-/// Returns the orphans there are, and when the living processes of turns were started; waits for those orphans
+/// Returns the orphans, and the start times of the living processes of turns; reaps the orphans
 /// that have ended.
 fn look() -> (Vec<ReparentedProcess>, Vec<u64>) {
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,6 @@
-//! What a turn came to, from how following it ended and what its stream holds.
-//!
-//! A turn that was told to stop or took too long may have answered all the same at its very end; an
-//! error it gave then is only how it took being told. A result is no answer while background work
-//! runs that the turn waits for.
+//! Decides the outcome of a turn, from the end of following and the stream.
+//! A cancelled turn, or one that took too long, may still have answered; an error after the cancel is
+//! ignored. A result is no answer while background work runs that the turn waits for.
 
 use std::fmt::Write as _;
 
@@ -16,7 +14,7 @@ use crate::domain::time::{Timestamp, span};
 use crate::domain::turn::{FailureCause, StepOutcome, TurnFailure};
 use crate::domain::usage::ProcessSpending;
 
-/// What a turn came to; a failure names the process's stream among the `files`.
+/// Returns the outcome of a turn; a failure names the process's stream among the `files`.
 #[must_use]
 pub fn outcome(
     end: FollowEnd,
@@ -93,8 +91,8 @@ fn judged(
     }
 }
 
-/// Returns whether nothing more will come of a turn that has a result. Of a process that has ended by
-/// itself no announced turn will come either.
+/// Returns whether a turn that has a result is complete. A process that has ended by itself begins no
+/// announced turn either.
 fn is_complete(end: &FollowEnd, stream: &StreamParser) -> bool {
     match (end, stream.remainder()) {
         (FollowEnd::Result, Some(_))
@@ -113,7 +111,7 @@ fn unauthorized() -> String {
     )
 }
 
-/// Now, here.
+/// Returns the current time in the local zone.
 fn moment() -> ZonedTime {
     let millis = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
     ZonedTime { now: Timestamp(millis), zone: jiff::tz::TimeZone::system() }

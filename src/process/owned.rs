@@ -12,26 +12,26 @@ use super::orphan::{ProcessPurpose, start_noted};
 use super::transcript::OpenProcessFiles;
 use super::verdict::ProcessExit;
 
-/// How often an adopted process is looked at: the system tells only parents of an end.
+/// Poll interval of an adopted process: the system reports an end only to the parent.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A process that runs, or has run, a turn.
 #[derive(Debug)]
 pub enum WorkerProcess {
-    /// Started here.
+    /// It was started by this runtime.
     Own {
         /// The handle.
         child: Box<Child>,
         /// Its id, which is also its group's.
         pid: u32,
     },
-    /// Found running.
+    /// It was found running.
     Adopted(OrphanProcess),
-    /// Nothing runs; only its files are left.
+    /// It does not run; only its files are left.
     Gone,
 }
 
-/// What to start.
+/// The parameters of a process that is started.
 #[derive(Debug)]
 pub struct WorkerSpec {
     /// The program.
@@ -40,18 +40,18 @@ pub struct WorkerSpec {
     pub arguments: Vec<String>,
     /// The directory it works in.
     pub cwd: PathBuf,
-    /// Whether that is in a worktree of an agent's own.
+    /// True if that is in a worktree of an agent's own.
     pub in_tree: bool,
-    /// What is added to the caller's environment.
+    /// The variables that are added to the caller's environment.
     pub environment: Vec<(String, String)>,
 }
 
 impl WorkerProcess {
-    /// Starts a process at the head of a group of its own, on the system's fast path: nothing is
-    /// run between fork and exec, because that would make the cost grow with this process's memory.
+    /// Starts a process at the head of a group of its own, on the system's fast path: no code runs
+    /// between fork and exec, because that would make the cost grow with this process's memory.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn start(start: WorkerSpec, files: OpenProcessFiles) -> std::io::Result<Self> {
         let mut command = Command::new(start.program);
         if start.in_tree {
@@ -73,7 +73,7 @@ impl WorkerProcess {
         Ok(Self::Own { child: Box::new(child), pid })
     }
 
-    /// Where it is told things, if it takes any; it can be taken once.
+    /// Returns its stdin, if that is a pipe; it can be taken once.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         match self {
             Self::Own { child, .. } => child.stdin.take(),
@@ -81,7 +81,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Whether it is known to have ended.
+    /// Returns whether it is known to have ended.
     pub fn has_ended(&mut self) -> bool {
         match self {
             Self::Own { child, .. } => !matches!(child.try_wait(), Ok(None)),
@@ -90,7 +90,7 @@ impl WorkerProcess {
         }
     }
 
-    /// The id of its process group.
+    /// Returns the id of its process group.
     #[must_use]
     pub fn group(&self) -> Option<u32> {
         match self {

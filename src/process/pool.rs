@@ -1,12 +1,12 @@
-//! The processes without a turn, which wait for the next one of their session, and the number of
+//! The idle processes, which wait for the next turn of their session, and the number of
 //! processes there may be at all.
 //!
-//! The slots are numbered, so that what every process needs but nobody keeps, a file for what it
-//! complains, need be there only once for each.
+//! The slots are numbered, so that a file that every process needs but nobody keeps, such as the one for stderr,
+//! is needed only once for each slot.
 //!
-//! Each process holds one of the slots from before its start until nothing of it is left, with a turn
-//! or without. Who needs a slot when there is none retires the process that has waited longest; and
-//! while someone waits for a slot, no process is kept.
+//! Each process holds one of the slots from before its start until it and its group have ended, with a turn or
+//! without. If a slot is needed and none is free, the process that has waited longest is retired. While someone
+//! waits for a slot, no process is kept.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -18,18 +18,18 @@ use super::worker::Worker;
 use crate::domain::id::{AgentId, MessageId, SessionId};
 use crate::domain::session::{Session, SessionOrigin};
 
-/// A process that waits.
+/// An idle process.
 #[derive(Debug)]
 struct IdleWorker {
     number: u64,
     worker: Worker,
     session: SessionId,
-    /// Whose session it is, and the last message in it; a process that was started ahead has none.
+    /// The agent of the session, and the last message in it; `None` for a process that was started ahead.
     served: Option<(AgentId, Option<MessageId>)>,
     promised: bool,
 }
 
-/// The processes that wait, the longest waiting first, and the slots of all.
+/// The idle processes, the longest waiting first, and the slots of all.
 #[derive(Debug)]
 pub struct WorkerPool {
     idle: RefCell<Vec<IdleWorker>>,
@@ -40,7 +40,7 @@ pub struct WorkerPool {
     numbers: Cell<u64>,
 }
 
-/// A process's place among those there may be.
+/// The slot of a process.
 #[derive(Debug)]
 pub struct WorkerSlot {
     number: usize,
@@ -49,7 +49,7 @@ pub struct WorkerSlot {
 }
 
 impl WorkerSlot {
-    /// Its number, which no other has while this is held.
+    /// Returns its number, which no other slot has while this is held.
     #[must_use]
     pub fn number(&self) -> usize {
         self.number
@@ -62,7 +62,7 @@ impl Drop for WorkerSlot {
     }
 }
 
-/// Counts one who waits for a slot, for as long as it does.
+/// Counts a waiter for a slot, for as long as it waits.
 struct SlotWaiter<'pool>(&'pool Cell<usize>);
 
 impl<'pool> SlotWaiter<'pool> {
@@ -79,7 +79,7 @@ impl Drop for SlotWaiter<'_> {
 }
 
 impl WorkerPool {
-    /// No process yet, and at most `size` of them.
+    /// Returns a pool of at most `size` processes, with none yet.
     #[must_use]
     pub fn new(size: usize) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl WorkerPool {
         }
     }
 
-    /// A slot, if one is free and nobody waits for it.
+    /// Returns a slot, if one is free and nobody waits for it.
     #[must_use]
     pub fn free_slot(&self) -> Option<WorkerSlot> {
         if self.waiting.get() > 0 {
@@ -101,7 +101,7 @@ impl WorkerPool {
         self.numbered(Arc::clone(&self.slots).try_acquire_owned().ok()?)
     }
 
-    /// Waits for a slot. If none is free, `retire` is given the process to retire for it.
+    /// Waits for a slot. If none is free, the process that has waited longest is passed to `retire`.
     pub async fn slot(&self, retire: impl FnOnce(Worker)) -> Option<WorkerSlot> {
         if let Some(slot) = self.free_slot() {
             return Some(slot);
@@ -118,7 +118,7 @@ impl WorkerPool {
         Some(WorkerSlot { number, free: Rc::clone(&self.free), _permit: permit })
     }
 
-    /// Whether several processes hold a slot.
+    /// Returns whether several processes hold a slot.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.slots.available_permits() + 1 < self.size
@@ -130,8 +130,8 @@ impl WorkerPool {
         let _ = self.slots.acquire_many(all).await;
     }
 
-    /// Keeps a process for the next turn of a session, and tells its number. One in which background
-    /// commands live on is never given up for another, so it gives its slot back meanwhile.
+    /// Keeps a process for the next turn of a session, and returns its number. One with running background
+    /// commands is never given up for another, so it gives its slot back meanwhile.
     ///
     /// # Errors
     /// The process itself, if someone waits for its slot, or if it has none.
@@ -176,7 +176,7 @@ impl WorkerPool {
         number
     }
 
-    /// The process that stands where a session stands, if there is one.
+    /// Removes the process whose session is at the same point as `session`, if there is one.
     pub fn take(&self, session: &Session) -> Option<Worker> {
         self.remove(|idle| {
             idle.session == session.id
@@ -188,19 +188,19 @@ impl WorkerPool {
         })
     }
 
-    /// The process with this number, if it has waited ever since.
+    /// Removes the process with this number, if it has been idle ever since.
     pub fn expired(&self, number: u64) -> Option<Worker> {
         self.remove(|idle| idle.number == number)
     }
 
-    /// The process that has waited longest; one that was started ahead and is promised to nobody
+    /// Removes the process that has waited longest; one that was started ahead and is not promised to a turn
     /// comes before all others.
     pub fn oldest(&self) -> Option<Worker> {
         self.remove(|idle| idle.served.is_none() && !idle.promised)
             .or_else(|| self.remove(|idle| !idle.worker.background.has_running()))
     }
 
-    /// The processes of an agent whose sessions are not wanted any more.
+    /// Removes the processes of an agent whose sessions are no longer wanted.
     pub fn unwanted(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) -> Vec<Worker> {
         let mut idle = self.idle.borrow_mut();
         let gone = |idle: &mut IdleWorker| {
@@ -210,19 +210,19 @@ impl WorkerPool {
         idle.extract_if(.., gone).map(|idle| idle.worker).collect()
     }
 
-    /// All of them.
+    /// Removes all of them.
     pub fn drain(&self) -> Vec<Worker> {
         self.idle.take().into_iter().map(|idle| idle.worker).collect()
     }
 
-    /// How many that were started ahead are promised to nobody.
+    /// Returns the number of processes that were started ahead and are not promised to a turn.
     #[must_use]
     pub fn ahead(&self) -> usize {
         let idle = self.idle.borrow();
         idle.iter().filter(|idle| idle.served.is_none() && !idle.promised).count()
     }
 
-    /// The session of a process that was started ahead and is promised to nobody.
+    /// Returns the session of a process that was started ahead and is not promised to a turn.
     #[must_use]
     pub fn offer(&self) -> Option<SessionId> {
         let idle = self.idle.borrow();
@@ -230,7 +230,7 @@ impl WorkerPool {
         free.map(|idle| idle.session.clone())
     }
 
-    /// Promises the process of an offered session to the turn that will come for it.
+    /// Promises the process of an offered session to the turn that will take it.
     pub fn promise(&self, session: &SessionId) {
         let mut idle = self.idle.borrow_mut();
         if let Some(offered) = idle.iter_mut().find(|idle| idle.session == *session) {

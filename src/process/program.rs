@@ -1,9 +1,7 @@
-//! A program that is run once for what it says and how it ends: git, a shell, python3.
-//!
-//! It leads a process group of its own, which ends with it: nothing that it started goes on. It has a
-//! longest time, and whoever runs it can have it ended before. Of what it says the beginning and the
-//! end are kept. It bears the run's mark as a turn does, so whatever raymond leaves behind of it, the
-//! next one sweeps away.
+//! Runs a program once for its output and its exit: git, a shell, python3.
+//! It leads a process group of its own, which ends with it: nothing that it started lives on. It has a
+//! time limit, and its caller can end it before. The beginning and the end of its output are kept. It
+//! bears the run's mark as a turn does, so the next raymond sweeps away any orphans of it.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -22,19 +20,19 @@ use super::group;
 use super::orphan::{ProcessPurpose, start_noted};
 use super::verdict::ProcessExit;
 
-/// How long a program that is asked to end may take.
+/// The time that a program has to end after it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long its last words may take, when it has ended: what left its group may hold its pipes.
+/// The longest time to wait for the rest of its output after it has ended: an orphan may hold its pipes.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How much of the end is kept of what says too much.
+/// The number of bytes that are kept of the end of long output.
 const END: usize = 16 * 1024;
 
-/// What to run.
+/// The program to run.
 #[derive(Debug, Clone)]
 pub struct ProcessSpec {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
@@ -42,16 +40,16 @@ pub struct ProcessSpec {
     pub cwd: PathBuf,
     /// Its whole environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// How long it may take.
+    /// Its time limit.
     pub longest: Duration,
-    /// How many bytes are kept of the beginning of its stdout, and of its stderr.
+    /// The number of bytes that are kept of the beginning of its stdout, and of its stderr.
     pub kept: usize,
 }
 
-/// How it went.
+/// The result of a program.
 #[derive(Debug)]
 pub struct ProcessOutput {
-    /// How it ended.
+    /// Its exit.
     pub exit: ProcessExit,
     /// Its stdout.
     pub stdout: CapturedOutput,
@@ -59,7 +57,7 @@ pub struct ProcessOutput {
     pub stderr: CapturedOutput,
 }
 
-/// Why it came to no end of its own.
+/// The reason why it did not end by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessFailure {
     /// It could not be started.
@@ -68,17 +66,17 @@ pub enum ProcessFailure {
     /// It took too long.
     #[error("had not ended after {longest:?} and was ended")]
     TooLong {
-        /// How long it may take.
+        /// Its time limit.
         longest: Duration,
         /// Its stderr until then.
         stderr: CapturedOutput,
     },
-    /// It was ended because nobody wants it any more.
+    /// It was ended because its result is no longer wanted.
     #[error("was ended")]
     Stopped,
 }
 
-/// What a program said on one of its pipes.
+/// The output of a program on one of its pipes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct CapturedOutput {
     beginning: Vec<u8>,
@@ -96,7 +94,7 @@ impl CapturedOutput {
         self.left_out += surplus as u64;
     }
 
-    /// Its text. A line in it tells where something was left out.
+    /// Returns its text. A line in it says where something was left out.
     #[must_use]
     pub fn text(&self) -> String {
         let beginning = String::from_utf8_lossy(&self.beginning);
@@ -109,13 +107,13 @@ impl CapturedOutput {
         format!("{beginning}\n[{} bytes are left out here]\n{end}", self.left_out)
     }
 
-    /// The bytes of its beginning, and how many came after them.
+    /// Returns the bytes of its beginning, and the number of bytes after them.
     #[must_use]
     pub fn beginning(&self) -> (&[u8], u64) {
         (&self.beginning, self.end.len() as u64 + self.left_out)
     }
 
-    /// Its last lines that are not empty, as one line for people.
+    /// Returns its last lines that are not empty, as one line for people.
     #[must_use]
     pub fn last_lines(&self, count: usize) -> String {
         let bytes = if self.end.is_empty() { &self.beginning } else { &self.end };
@@ -126,7 +124,7 @@ impl CapturedOutput {
     }
 }
 
-/// How a wait for it came to an end.
+/// The end of the wait for a program.
 enum ProcessWaitEnd {
     Ended(ProcessExit),
     TooLong,
@@ -134,7 +132,7 @@ enum ProcessWaitEnd {
 }
 
 impl ProcessSpec {
-    /// Runs it, until it ends or `stop` comes to pass.
+    /// Runs it, until it ends or `stop` completes.
     ///
     /// # Errors
     /// [`ProcessFailure`]; an exit code other than 0 is none.
@@ -194,7 +192,7 @@ impl ProcessSpec {
     }
 }
 
-/// The environment of a program: the one it is given, and the run's mark under the name of what it is run for.
+/// Returns the environment of a program: the given one, and the run's mark under the name of its purpose.
 #[must_use]
 pub fn environment(
     given: impl IntoIterator<Item = (OsString, OsString)>,
@@ -209,7 +207,7 @@ pub fn environment(
     without_keys(given).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
 }
 
-/// A process group, which ends when nobody holds this any more.
+/// A process group, which is killed when this is dropped.
 struct ProcessGroup(Option<u32>);
 
 impl ProcessGroup {

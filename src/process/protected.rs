@@ -1,16 +1,16 @@
 //! The folders that Claude Code's own tools must leave alone, as rules that deny. Pure.
 //!
-//! They hold in every permission mode. A command that an agent is allowed to run is not bound by them:
-//! what must not be believed without proof is proven.
+//! They hold in every permission mode. They do not bind a command that an agent is allowed to run: raymond
+//! proves what it must be able to believe.
 
 use std::path::{Path, PathBuf};
 
-/// The folders of a user's runs, and of what raymond keeps for the user.
+/// The folders of a user's runs, and of raymond's own state for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtectedFolders {
     /// The directory of the runs, the facts and the worktrees.
     pub all_runs: PathBuf,
-    /// Where the user's key lies.
+    /// The directory of the user's key.
     pub user_state: PathBuf,
 }
 

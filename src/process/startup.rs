@@ -1,7 +1,7 @@
 //! The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
 //!
 //! `--bare` leaves out the most, but reads no login: it needs a key in the environment. It also offers
-//! no other tools than Bash, Edit and Read, whatever `--tools` says. Where it cannot be used, single switches
+//! no other tools than Bash, Edit and Read, whatever `--tools` says. If it cannot be used, single switches
 //! leave out what they can.
 
 use crate::domain::turn_options::{StartupMode, TurnOptions};
@@ -18,19 +18,19 @@ const CREDENTIALS: [&str; 5] = [
     "CLAUDE_CODE_USE_FOUNDRY",
 ];
 
-/// Leaves out everything but the tools of a lean process.
+/// The flag that leaves out everything but the tools of a lean process.
 const BARE: &str = "--bare";
 
-/// Variables that leave out `CLAUDE.md` files and memory.
+/// The variables that leave out `CLAUDE.md` files and memory.
 const WITHOUT_MEMORY: [(&str, &str); 2] =
     [("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"), ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")];
 
 /// Flags and variables with which a process starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StartupFlags {
-    /// Arguments.
+    /// The arguments.
     pub arguments: Vec<String>,
-    /// Environment variables.
+    /// The environment variables.
     pub variables: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! How turns are told to stop: all of a run, or that of one agent.
+//! Stops turns: all of a run, or that of one agent.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::follow::StopLevel;
 use crate::domain::id::AgentId;
 
-/// What the turns of a run are told.
+/// The stop levels of the turns of a run.
 #[derive(Debug)]
 pub struct CancellationTokens {
     all: watch::Sender<StopLevel>,
@@ -22,7 +22,7 @@ impl Default for CancellationTokens {
 }
 
 impl CancellationTokens {
-    /// Where the turn of an agent hears of it, until [`forget`](Self::forget).
+    /// Returns the stop level of an agent's turn, until [`forget`](Self::forget).
     pub fn of_turn(&self, agent: &AgentId) -> watch::Receiver<StopLevel> {
         self.turns.borrow_mut().entry(agent.clone()).or_insert_with(|| self.untold()).subscribe()
     }
@@ -31,30 +31,30 @@ impl CancellationTokens {
         watch::Sender::new(*self.all.borrow())
     }
 
-    /// Where everything else of the run hears of it.
+    /// Returns the stop level of the whole run.
     #[must_use]
     pub fn of_run(&self) -> watch::Receiver<StopLevel> {
         self.all.subscribe()
     }
 
-    /// What the whole run was told.
+    /// Returns the current stop level of the whole run.
     #[must_use]
     pub fn told(&self) -> StopLevel {
         *self.all.borrow()
     }
 
-    /// The turn of an agent is over.
+    /// Forgets the turn of an agent, which is over.
     pub fn forget(&self, agent: &AgentId) {
         self.turns.borrow_mut().remove(agent);
     }
 
-    /// Tells the turn of one agent to end, with a moment to do so; also one that is about to begin.
+    /// Tells the turn of one agent to end, with a grace period; also one that is about to begin.
     pub fn stop(&self, agent: &AgentId) {
         let mut turns = self.turns.borrow_mut();
         tell(turns.entry(agent.clone()).or_insert_with(|| self.untold()), StopLevel::Soon);
     }
 
-    /// Tells everyone; who was told more than that already, is not told less.
+    /// Raises the stop level of all turns; never lowers it.
     pub fn stop_all(&self, how: StopLevel) {
         tell(&self.all, how);
         for turn in self.turns.borrow().values() {

@@ -1,9 +1,9 @@
 //! Reads Claude Code's stream, one JSON object a line, in memory that does not grow with it. Pure.
 //!
-//! It reads tolerantly: unknown events and fields are passed over, a line that is not JSON is
+//! It reads tolerantly: unknown events and fields are skipped, a line that is not JSON is
 //! remembered for the error message, and bytes that are not UTF-8 are replaced. Only one line is
-//! held at a time, and its length is capped. A longer one is an error, which is told once; what it and
-//! the lines after it say of the cost counts.
+//! held at a time, and its length is capped. A longer one is an error, which is reported once; the costs in it
+//! and in the lines after it count.
 
 pub mod background;
 mod cut_off;
@@ -54,11 +54,11 @@ pub struct TurnResult {
     pub text: Option<String>,
     /// The object that was given by the tool for that, as JSON.
     pub structured: Option<String>,
-    /// Whether it is an error.
+    /// True if it is an error.
     pub is_error: bool,
     /// The kind of end, such as `success` or `error_during_execution`.
     pub subtype: String,
-    /// How long the turn took, in milliseconds.
+    /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,
     /// The status with which the API refused, if it did.
     pub api_status: Option<u16>,
@@ -69,11 +69,11 @@ pub struct TurnResult {
 /// The account's usage limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimitRejection {
-    /// When it resets, as the program says it: seconds or milliseconds since 1970.
+    /// The time of the reset, as the program reports it: seconds or milliseconds since 1970.
     pub resets_at: Option<f64>,
 }
 
-/// Whether later results change the answer.
+/// The effect of later results on the answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum AnswerState {
     /// The last result counts.
@@ -83,14 +83,14 @@ enum AnswerState {
     Final,
 }
 
-/// What has been read of a stream.
+/// The state of a stream that has been read so far.
 #[derive(Debug, Default)]
 pub struct StreamParser {
     partial: Vec<u8>,
     /// The line that is being read, if it is too long to be held.
     long: Option<LongLine>,
     lines: u64,
-    /// How many events were understood.
+    /// The number of events that were understood.
     pub events: u64,
     /// The beginning of the first line that is not an event.
     pub garbage: Option<String>,
@@ -100,30 +100,30 @@ pub struct StreamParser {
     pub activity: Option<String>,
     /// The model is known to have been asked, though no message of it has come.
     was_asked: bool,
-    /// Whether it has used tools, which may have left processes behind.
+    /// True if it has used tools, which may have left processes behind.
     pub used_tools: bool,
     meter: SpendingMeter,
     cost: CostCompleteness,
     expected: TurnBoundary,
     /// The fate of background work when the turn would else be over.
     pub background_work: BackgroundWork,
-    /// The tasks that run in the background, which may have the program go on by itself.
+    /// The tasks that run in the background, after which the program may continue by itself.
     pub background: BackgroundTasks,
     cut_off: Option<CutOff>,
     answer: AnswerState,
-    /// How many results have come.
+    /// The number of results so far.
     pub results: u32,
     /// The tools that have been called and have not answered yet.
     pub open_tools: Vec<String>,
-    /// How long the program waits before it asks the API again, in milliseconds.
+    /// The time that the program waits before it asks the API again, in milliseconds.
     pub retry_delay_ms: u64,
-    /// How often the API has asked for fewer requests.
+    /// The number of times that the API has asked for fewer requests.
     pub throttled: u32,
     /// The usage limit that the program reported.
     pub limit: Option<RateLimitRejection>,
     /// The version of the program, as it names it.
     pub version: Option<String>,
-    /// Whether the program said that it is not logged in.
+    /// True if the program said that it is not logged in.
     pub not_logged_in: bool,
     /// The tools that were refused.
     pub refused: RefusedTools,
@@ -136,7 +136,7 @@ pub struct StreamParser {
 }
 
 impl StreamParser {
-    /// The part of a stream that answers a message; what the process had taken before is not its own.
+    /// Returns a parser for the part of a stream that answers a message; `spent_before` is not part of its cost.
     #[must_use]
     pub fn answer_to(message: MessageId, spent_before: ProcessSpending) -> Self {
         let expected = TurnBoundary::answer_to(message);
@@ -150,7 +150,7 @@ impl StreamParser {
         Self { background_work: work, background: tasks, ..self }
     }
 
-    /// Returns what is still to come after the last result; None as long as there is none.
+    /// Returns what is still to come after the last result; `None` as long as there is none.
     #[must_use]
     pub fn remainder(&self) -> Option<TurnRemainder> {
         let result = self.result.as_ref();
@@ -227,7 +227,7 @@ impl StreamParser {
         self.partial = line;
     }
 
-    /// Takes what is left as a line, when nothing more will come.
+    /// Takes the remaining bytes as a line, at the end of the stream.
     pub fn end(&mut self) {
         if self.long.is_some() || !self.partial.is_empty() {
             self.end_begun_line();
@@ -275,7 +275,7 @@ impl StreamParser {
     }
 }
 
-/// Whether the API's status means that it has no room for the request now.
+/// Returns whether the API's status means that it has no room for the request now.
 #[must_use]
 pub fn is_throttle(status: u16) -> bool {
     matches!(status, 429 | 503 | 529)
@@ -310,7 +310,7 @@ fn whole(number: f64) -> u64 {
     number.max(0.0) as u64
 }
 
-/// The beginning of a text, for a message.
+/// Returns the beginning of a text, for a message.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     const LENGTH: usize = 200;

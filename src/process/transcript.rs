@@ -1,8 +1,7 @@
-//! The files of turns and of the processes that serve them, and how a stream is followed.
-//!
-//! `steps/main-3-0.jsonl` is the stream of a process, named after its first turn; a further turn has
-//! a `.turn`, which says where in which stream it stands. `.started` proves that raymond started the process. The child has its files open itself; the
-//! runtime only follows, so neither end needs the other to live.
+//! The files of turns and of the processes that serve them, and the follower of a stream.
+//! `steps/main-3-0.jsonl` is the stream of a process, named after its first turn. A further turn has
+//! a `.turn`, with its stream and its offset in it. `.started` proves that raymond started the process. The
+//! child has its files open itself; the runtime only follows, so neither depends on the other.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -17,26 +16,26 @@ use crate::fault::point;
 use crate::plain_file;
 use crate::proof::StepProofs;
 
-/// The longest file of where a turn stands, in bytes.
+/// The longest file of a turn's offset, in bytes.
 const MAX_PASSAGE: u64 = 1024 * 1024;
 
-/// How much is read at a time, in bytes.
+/// The number of bytes that are read at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// How often it is read in a row, so that a long stream does not keep others from their turn.
+/// The number of chunks that are read in a row, so that a long stream does not block others.
 const CHUNKS: usize = 64;
 
-/// How much of the end of stderr is shown, in bytes.
+/// The number of bytes of the end of stderr that are shown.
 const LAST_WORDS: u64 = 2048;
 
-/// What a turn leaves in the directory of all of them: it has one of the two.
+/// The files of a turn in the directory of all turns: it has either a stream or a passage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnFiles {
     /// The name that they have in common.
     stem: String,
     /// The stream of a process whose first turn it is.
     stream: PathBuf,
-    /// Where the turn stands in the stream of another.
+    /// The file with the turn's offset in the stream of another.
     pub passage: PathBuf,
     /// The proof that raymond started the process whose first turn it is.
     started: PathBuf,
@@ -51,18 +50,18 @@ pub struct ProcessFiles {
     pub name: String,
     /// The proof that raymond started it.
     started: PathBuf,
-    /// What it reads, if it is not told things.
+    /// Its prompt, if it does not read messages from a pipe.
     pub prompt: PathBuf,
-    /// What it writes.
+    /// Its stdout.
     pub stream: PathBuf,
-    /// What it complains; not known of a process that an earlier runtime started.
+    /// Its stderr; `None` for a process that an earlier runtime started.
     pub stderr: Option<PathBuf>,
 }
 
 /// The files, open for the child.
 #[derive(Debug)]
 pub struct OpenProcessFiles {
-    /// Its stdin; a pipe, if it is told things.
+    /// Its stdin; `None` for a pipe.
     pub stdin: Option<File>,
     /// Its stdout.
     pub stdout: File,
@@ -71,7 +70,7 @@ pub struct OpenProcessFiles {
 }
 
 impl TurnFiles {
-    /// The files of a turn in the directory of all of them.
+    /// Returns the files of a turn in the directory of all turns.
     #[must_use]
     pub fn of(steps: &Path, turn: &TurnId) -> Self {
         let file = |ending: &str| steps.join(format!("{}.{ending}", turn.stem()));
@@ -84,7 +83,7 @@ impl TurnFiles {
         }
     }
 
-    /// Marks the turn as one of which the disk had no room to keep anything.
+    /// Marks the turn as one that the disk had no room to record.
     pub fn mark_unkept(&self) {
         // Without the mark only the estimate of what it has cost is missing.
         let _ = File::options().create(true).append(true).mode(0o600).open(&self.unkept);
@@ -96,14 +95,14 @@ impl TurnFiles {
         self.unkept.exists()
     }
 
-    /// Whether the turn was begun before, whatever has become of it.
+    /// Returns whether the turn was begun before, whatever has become of it.
     #[must_use]
     pub fn are_there(&self) -> bool {
         plain_file::is_there(&self.stream) || plain_file::is_there(&self.passage)
     }
 
-    /// Returns whether raymond began the turn, whose files are there. A passage without a proof counts for nothing,
-    /// so it is removed where the turn began otherwise.
+    /// Returns whether raymond began the turn, whose files exist. A passage without a proof is ignored, so it is
+    /// removed if the turn began otherwise.
     pub(super) fn are_proven(&self, proofs: &StepProofs) -> bool {
         let passage = self.read_passage();
         if passage.as_ref().is_some_and(|stored| proofs.believe_passage(&self.stem, stored)) {
@@ -113,10 +112,10 @@ impl TurnFiles {
         has_started && (passage.is_none() || std::fs::remove_file(&self.passage).is_ok())
     }
 
-    /// Keeps where the turn stands, with a proof that it was asked.
+    /// Writes the turn's offset, with a proof that it was asked.
     ///
     /// # Errors
-    /// The file, and what the system said.
+    /// The file, and the system's error.
     pub fn note(
         &self,
         passage: &TurnOffset,
@@ -129,21 +128,21 @@ impl TurnFiles {
         written.map_err(|error| (self.passage.clone(), error))
     }
 
-    /// Where the turn stands, if it is no process's first. One that was not written to its end is
-    /// none: what it was for had not been asked yet.
+    /// Returns the turn's offset, if it is no process's first turn. A file that was not written to its end
+    /// is ignored: the turn had not been asked yet.
     #[must_use]
     pub fn passage(&self) -> Option<TurnOffset> {
         serde_json::from_slice(&self.read_passage()?).ok()
     }
 
-    /// Returns what is kept of where the turn stands, as it lies there.
+    /// Reads the file of the turn's offset.
     fn read_passage(&self) -> Option<Vec<u8>> {
         plain_file::read(&self.passage, MAX_PASSAGE).ok()
     }
 }
 
 impl ProcessFiles {
-    /// The files of a process that has been started before.
+    /// Returns the files of a process that has been started before.
     #[must_use]
     pub fn named(steps: &Path, name: &str) -> Self {
         let file = |ending: &str| steps.join(format!("{name}.{ending}"));
@@ -156,8 +155,8 @@ impl ProcessFiles {
         }
     }
 
-    /// The same of one that is about to be started; of the processes this runtime starts, one at a
-    /// time has this `slot`, and what it complains goes where the one before it complained.
+    /// Returns the files of a process that is about to be started. Only one process of this runtime has this
+    /// `slot` at a time, and its stderr replaces that of the one before it.
     #[must_use]
     pub fn in_slot(self, steps: &Path, slot: usize) -> Self {
         let stderr = steps.join(format!("{}-{slot}.stderr", std::process::id()));
@@ -167,17 +166,17 @@ impl ProcessFiles {
     /// Writes the proof that raymond is about to start it.
     ///
     /// # Errors
-    /// The file, and what the system said.
+    /// The file, and the system's error.
     pub(super) fn prove_start(&self, proofs: &StepProofs) -> Result<(), (PathBuf, std::io::Error)> {
         let proven = proofs.prove_start(&self.name, &self.started);
         proven.map_err(|error| (self.started.clone(), error))
     }
 
-    /// Makes the files for a child that is about to start. The stream comes last, because where it is
-    /// a turn counts as begun.
+    /// Makes the files for a child that is about to start. The stream comes last, because a turn counts as
+    /// begun from then on.
     ///
     /// # Errors
-    /// The file, and what the system said.
+    /// The file, and the system's error.
     pub fn create(
         &self,
         prompt: Option<&str>,
@@ -204,8 +203,8 @@ impl ProcessFiles {
         })
     }
 
-    /// Makes the stream. What lies at its path and is no plain file was not made by raymond and gives way; a plain
-    /// file is the stream of a turn that was begun.
+    /// Makes the stream. Anything at its path that is no plain file was not made by raymond and is removed; a
+    /// plain file is the stream of a turn that was begun.
     fn create_stream(&self) -> std::io::Result<File> {
         let found = self.stream.symlink_metadata();
         if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
@@ -214,7 +213,7 @@ impl ProcessFiles {
         File::options().append(true).create_new(true).mode(0o600).open(&self.stream)
     }
 
-    /// The end of what the child complained, as far as that is known.
+    /// Returns the end of the child's stderr, as far as that is known.
     #[must_use]
     pub fn last_words(&self) -> String {
         let read = || -> std::io::Result<Vec<u8>> {
@@ -238,11 +237,11 @@ pub struct StreamFollower {
 }
 
 thread_local! {
-    /// What has just been read, for whoever reads on this thread: nobody keeps it.
+    /// The buffer for the bytes that were just read, shared by all readers on this thread.
     static READ: RefCell<Vec<u8>> = RefCell::new(vec![0; CHUNK]);
 }
 
-/// Why a stream cannot be followed.
+/// The reason why a stream cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A line is too long to be held.
@@ -257,7 +256,7 @@ impl StreamFollower {
     /// Follows a stream from a position; one that does not exist yet is empty.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn open(path: &Path, position: u64) -> std::io::Result<Self> {
         let file = match plain_file::open(path) {
             Ok(mut file) => {
@@ -270,16 +269,16 @@ impl StreamFollower {
         Ok(Self { file, position })
     }
 
-    /// How many bytes of the stream have been read.
+    /// Returns the number of bytes of the stream that have been read.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Goes on reading elsewhere, because what was read has been moved there.
+    /// Continues reading at another position, because the lines that were read have been moved there.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn move_to(&mut self, position: u64) -> std::io::Result<()> {
         if let Some(file) = &mut self.file {
             file.seek(SeekFrom::Start(position))?;
@@ -288,9 +287,9 @@ impl StreamFollower {
         Ok(())
     }
 
-    /// Reads what is there by now, when nothing more is of interest; lets others have their turn
-    /// in between, and does not chase what is still being written. A line that is too long does not keep
-    /// it from reading on, because a later one may say what the turn has cost.
+    /// Reads up to the current end, when no later output is of interest; yields to other tasks in between, and
+    /// does not wait for output that is still being written. A line that is too long does not stop the
+    /// reading, because a later one may have the turn's cost.
     ///
     /// # Errors
     /// [`Error`].
@@ -311,7 +310,7 @@ impl StreamFollower {
         too_long
     }
 
-    /// Reads some of what has come since; tells whether anything has.
+    /// Reads some of the new output; returns whether there was any.
     ///
     /// # Errors
     /// [`Error`].

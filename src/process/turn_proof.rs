@@ -1,8 +1,8 @@
-//! Proofs that raymond began a turn. Whoever can write into the directory of all turns can put a stream there
-//! in which a turn has answered, before that turn begins.
+//! Proofs that raymond began a turn. Without them, any program that can write into the directory of all turns
+//! could put a finished stream there before the turn begins.
 //!
-//! A process has its proof in a file beside its stream, which is there first; a further turn has it in the
-//! file that says where it stands.
+//! A process has its proof in a file beside its stream, which is written first; a further turn has it in the
+//! file of its offset.
 
 use std::io::Write;
 use std::path::Path;
@@ -32,7 +32,7 @@ struct ProvenTurnOffset {
 }
 
 impl StepProofs {
-    /// Writes the proof that a process is about to be started; without a key, nothing.
+    /// Writes the proof that a process is about to be started; does nothing without a key.
     ///
     /// # Errors
     /// The system's error.
@@ -47,7 +47,7 @@ impl StepProofs {
     /// Returns a passage with its proof, as it is stored.
     ///
     /// # Errors
-    /// That it cannot be written as JSON.
+    /// It cannot be written as JSON.
     pub(super) fn stored_passage(
         &self,
         stem: &str,

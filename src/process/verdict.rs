@@ -1,4 +1,4 @@
-//! What a turn came to, judged from its stream, its exit and its last words. Pure.
+//! Judges a turn by its stream, its exit and the end of its stderr. Pure.
 //!
 //! `is_error` decides, never the subtype or the exit code alone: an API error comes as
 //! `subtype: "success"`, and a process can exit with 0 without having answered.
@@ -14,7 +14,7 @@ use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt, is_th
 use crate::domain::time::Timestamp;
 use crate::domain::turn::{FailureCause, StepOutcome, TurnFailure, TurnReply};
 
-/// How the program ends a turn whose answer did not match its schema again and again. The session goes on, so
+/// The subtype of a turn whose answer did not match its schema again and again. The session can be resumed, so
 /// the agent can be reminded like one that answered without an object.
 const NO_OBJECT: &str = "error_max_structured_output_retries";
 
@@ -41,14 +41,14 @@ const ARGUMENT_ERRORS: [&str; 12] = [
     "Error: Append system prompt file not found",
 ];
 
-/// How a process ended.
+/// The exit of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessExit {
-    /// With a code.
+    /// It ended with a code.
     Code(i32),
-    /// By a signal.
+    /// It was killed by a signal.
     Signal(i32),
-    /// Nobody was there to see it.
+    /// Its end was not observed.
     Unseen,
 }
 
@@ -86,7 +86,7 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// When and where a turn is judged: a limit that resets at three means three o'clock there.
+/// The time and zone in which a turn is judged: a limit that resets at three means three o'clock there.
 #[derive(Debug, Clone)]
 pub struct ZonedTime {
     /// The time.
@@ -95,8 +95,8 @@ pub struct ZonedTime {
     pub zone: TimeZone,
 }
 
-/// Judges a turn that has ended by itself. `stderr` gives the end of what it said there, and is only
-/// asked for if there is no result.
+/// Judges a turn that has ended by itself. `stderr` returns the end of its stderr, and is only
+/// called if there is no result.
 #[must_use]
 pub fn judge(
     stream: &StreamParser,
@@ -125,7 +125,7 @@ pub fn judge(
     }
 }
 
-/// The program reported an error of its own.
+/// Returns the failure for an error that the program reported.
 fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> TurnFailure {
     let whole = match (&result.text, result.errors.as_slice()) {
         (Some(text), _) if !text.trim().is_empty() => text.clone(),
@@ -147,9 +147,9 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
     }
 }
 
-/// Whether the account's usage limit is reached, and when it resets: by the structured event if there
-/// was one, and what that leaves open by the text. An answer that was refused for another reason, after
-/// such an event, is no such case.
+/// Returns the account's usage limit and its reset, if the limit is reached: from the structured event if there
+/// was one, and from the text for what that leaves open. An answer that was refused for another reason, after
+/// such an event, does not count.
 fn usage_limit(
     stream: &StreamParser,
     status: Option<u16>,
@@ -169,7 +169,7 @@ fn usage_limit(
     }
 }
 
-/// Returns whether the account has no credit left. As at a usage limit, all turns would fail, and money mends it.
+/// Returns whether the account has no credit left. As at a usage limit, all turns would fail, and money fixes it.
 fn is_unpaid(stream: &StreamParser, result: &TurnResult, said: &str) -> bool {
     result.api_status == Some(402)
         || stream.reported_error.as_deref() == Some("billing_error")
@@ -236,7 +236,7 @@ fn rejection(stream: &StreamParser, result: &TurnResult, said: &str) -> Option<&
     (invalid && !about_history).then_some("; repeating the request would not change that")
 }
 
-/// The program ended without having answered.
+/// Returns the failure for a program that ended without an answer.
 fn no_result(stream: &StreamParser, exit: ProcessExit, stderr: &str) -> TurnFailure {
     let printed = match &stream.garbage {
         Some(garbage) if stream.events == 0 => {

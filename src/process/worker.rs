@@ -1,4 +1,4 @@
-//! A Claude Code process at work: what it is told, how far its stream has been read, how it ends.
+//! A running Claude Code process: writing to it, reading its stream, ending it.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -27,17 +27,17 @@ use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
 
-/// A process that used no tools and lived no longer has had no time to leave another one behind.
+/// Lifetime up to which a process that used no tools has had no time to leave another one behind.
 const BRIEF: Duration = Duration::from_secs(1);
 
-/// A process and all that is known of it.
+/// A process and its state.
 #[derive(Debug)]
 pub struct Worker {
     /// The process.
     pub process: WorkerProcess,
     /// Its files.
     pub files: ProcessFiles,
-    /// How far its stream has been read.
+    /// The follower of its stream.
     pub follower: StreamFollower,
     /// The files of its configurations; not known of a process that an earlier runtime started.
     pub configs: Vec<PathBuf>,
@@ -45,45 +45,45 @@ pub struct Worker {
     pub cgroup: Option<PathBuf>,
     /// Byte of the stream at which its last turn begins.
     pub turn_from: u64,
-    /// What it was started with, or last switched to.
+    /// The options that it was started with, or last switched to.
     pub options: ProcessOptions,
-    /// Whether it may read what joins have brought.
+    /// True if it may read the results of joins.
     pub reads_results: bool,
     /// The schema that it checks its answers against: it was started with it, and has it for all its turns.
     pub output: Option<Arc<str>>,
-    /// What it has taken so far.
+    /// Its spending so far.
     pub spent: ProcessSpending,
     /// The background tasks that live on in it between its turns.
     pub background: BackgroundTasks,
-    /// Whether it may have left processes behind that are out of reach of a signal to its group.
+    /// True if it may have left processes behind that are out of reach of a signal to its group.
     pub may_leave_others: bool,
-    /// Where it is told things.
+    /// The pipe to its stdin.
     pub stdin: Option<ChildStdin>,
-    /// Its place among the processes there may be.
+    /// Its slot in the pool.
     pub slot: Option<WorkerSlot>,
-    /// That it lives, for whoever counts.
+    /// Its lifetime, for counting.
     pub life: Option<Rc<ProcessLifetime>>,
-    /// When it was started, or found.
+    /// The time at which it was started, or found.
     pub began: Instant,
 }
 
-/// How a process is brought to its end.
+/// The way in which a process is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShutdownMode {
     /// It may end by itself first.
     Patiently,
     /// It is asked to end.
     Soon,
-    /// It is ended at once, because it would go on by itself.
+    /// It is killed at once, because it would continue by itself.
     Now,
 }
 
-/// How long a process may take to read what it is told.
+/// The longest time that a process may take to read its input.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteTimeouts {
-    /// At most.
+    /// The longest time in any case.
     pub longest: Duration,
-    /// Once the run is told to come to an end.
+    /// The time from the moment that the run is told to stop.
     pub grace: Duration,
 }
 
@@ -105,10 +105,10 @@ impl WriteTimeouts {
 }
 
 impl Worker {
-    /// A process whose stream is read from `position` on.
+    /// Creates a process whose stream is read from `position` on.
     ///
     /// # Errors
-    /// What the system said of its stream.
+    /// The system's error for its stream.
     pub fn new(
         mut process: WorkerProcess,
         files: ProcessFiles,
@@ -135,8 +135,8 @@ impl Worker {
         })
     }
 
-    /// Tells it something; false if it cannot be told, because it has ended or does not listen.
-    /// Comes back without having told it all when the run is told to stop.
+    /// Writes to its stdin; returns false if that fails, because it has ended or does not read.
+    /// Returns before all is written when the run is told to stop.
     pub async fn tell(
         &mut self,
         text: &str,
@@ -161,7 +161,7 @@ impl Worker {
         told
     }
 
-    /// Tells it something although it may have been told to stop; false if it cannot be told in time.
+    /// Writes to its stdin even if it was told to stop; returns false if that fails or takes too long.
     pub async fn command(&mut self, text: &str, longest: Duration) -> bool {
         let Some(stdin) = &mut self.stdin else { return false };
         let told = async {
@@ -175,8 +175,8 @@ impl Worker {
         told
     }
 
-    /// Drops the partial messages of its last turn from the stream. One that is still alive and not
-    /// known to be idle may write on, so its stream is left as it is; so is one that cannot be changed.
+    /// Drops the partial messages of its last turn from the stream. A process that is alive and not known to be
+    /// idle may still write, so its stream is left as it is; so is one that cannot be changed.
     pub fn compact(&mut self) {
         let is_alive = self.process.group().is_some_and(group::is_alive);
         if is_alive && self.stdin.is_none() {
@@ -189,7 +189,7 @@ impl Worker {
         }
     }
 
-    /// Sees to it that nothing of it is left.
+    /// Ends it with all its processes.
     pub async fn rest(
         mut self,
         marker: &EnvironmentMarker,
@@ -199,7 +199,7 @@ impl Worker {
         self.end(marker, stop, how).await;
     }
 
-    /// The same, for who still wants to read what it has written.
+    /// Does the same for a caller that still reads its output.
     pub async fn end(
         &mut self,
         marker: &EnvironmentMarker,

@@ -1,8 +1,8 @@
-//! Wakes whoever follows a file of a directory when something has been written into it.
+//! Wakes the followers of files in a directory when something has been written into them.
 //!
-//! Linux tells this by inotify: one instance watches the directory of all streams, because to close an
-//! instance takes the system milliseconds. Elsewhere, and where the user's share of instances is used up, a
-//! file has to be looked at again after a pause.
+//! Linux reports writes by inotify: one instance watches the directory of all streams, because closing an
+//! instance takes milliseconds. Elsewhere, and where the user's share of instances is used up, a
+//! file has to be read again after a pause.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -21,12 +21,12 @@ type FollowedFiles = Rc<RefCell<HashMap<OsString, Rc<Notify>>>>;
 pub struct WriteWatches {
     directory: PathBuf,
     followed: FollowedFiles,
-    /// The task that hears of writes; `None` where the system does not tell of them.
+    /// The task that listens for writes; `None` where the system does not report them.
     listener: OnceCell<Option<AbortHandle>>,
 }
 
 impl WriteWatches {
-    /// Returns the watches of a directory, of which none has begun.
+    /// Returns the watches of a directory, with none begun.
     #[must_use]
     pub fn of(directory: PathBuf) -> Self {
         Self { directory, followed: FollowedFiles::default(), listener: OnceCell::new() }
@@ -60,7 +60,7 @@ impl Drop for WriteWatches {
     }
 }
 
-/// Wakes who follows the file of that name; all, if the system has lost the names.
+/// Wakes the follower of the file of that name, or all if the system has lost the names.
 fn wake(followed: &FollowedFiles, name: Option<&std::ffi::OsStr>) {
     let followed = followed.borrow();
     match name {
@@ -124,7 +124,7 @@ mod system {
             AsyncFd::with_interest(inotify, Interest::READABLE).ok().map(Self)
         }
 
-        /// Waits for writes, and hands on the names of the files, or none where events were lost.
+        /// Waits for writes, and passes the names of the files to `wake`; `None` where events were lost.
         pub(super) async fn next(&mut self, wake: impl Fn(Option<&OsStr>)) -> Result<(), Error> {
             let mut guard = self.0.readable().await?;
             let mut buffer = [MaybeUninit::uninit(); EVENTS_LENGTH];

@@ -1,4 +1,4 @@
-//! Who answers the prompts of a run, under its settings: Claude Code, or a script.
+//! The runner that answers the prompts of a run, under its settings: Claude Code, or a script.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 use crate::store::workflow::WorkflowDir;
 
-/// Who answers, under a run's settings; the files of its turns go into `steps`.
+/// Builds the runner that answers, under a run's settings; the files of its turns go into `steps`.
 ///
 /// # Errors
 /// [`Error`] if there is no such program, or no script.

@@ -1,4 +1,4 @@
-//! The library's door: says what is to be run, with what plug-ins, and runs it.
+//! The entry of the library: takes the target of a run and its plug-ins, and runs it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::store::run_store::RunStore;
 use crate::store::trust::TrustOrigin;
 use crate::store::user_state::UserState;
 
-/// Where everything begins.
+/// The entry point of the library.
 ///
 /// ```no_run
 /// use raymond::Runtime;
@@ -51,7 +51,7 @@ use crate::store::user_state::UserState;
 pub struct Runtime;
 
 impl Runtime {
-    /// A builder that knows nothing yet.
+    /// Returns an empty builder.
     pub fn builder() -> Builder {
         Builder {
             target: None,
@@ -68,7 +68,7 @@ impl Runtime {
     }
 }
 
-/// What is to be run.
+/// The workflow or the run to start.
 enum BuilderTarget {
     Workflow(PathBuf),
     Run(String),
@@ -77,7 +77,7 @@ enum BuilderTarget {
 type SettingsFn = Box<dyn FnOnce(&mut Settings)>;
 type PluginSetupFn = Box<dyn FnOnce(&mut PlugIns)>;
 
-/// Says what is to be run, and how.
+/// A builder of a run: its target, its plug-ins and its settings.
 #[must_use = "nothing runs before `run`"]
 pub struct Builder {
     target: Option<BuilderTarget>,
@@ -93,58 +93,58 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A workflow, from its beginning: a folder with `START.md` or `workflow.yaml`, or such a file.
+    /// Runs a workflow from its beginning: a folder with `START.md` or `workflow.yaml`, or such a file.
     pub fn workflow(mut self, path: impl Into<PathBuf>) -> Self {
         self.target = Some(BuilderTarget::Workflow(path.into()));
         self
     }
 
-    /// A run that was started before.
+    /// Resumes a run that was started before.
     pub fn resume(mut self, run: impl Into<String>) -> Self {
         self.target = Some(BuilderTarget::Run(run.into()));
         self
     }
 
-    /// The directory of all runs; `.raymond` if nothing is said.
+    /// Sets the directory of all runs; the default is `.raymond`.
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = dir.into();
         self
     }
 
-    /// The id of a new run; one is chosen if nothing is said.
+    /// Sets the id of a new run; by default one is chosen.
     pub fn id(mut self, id: RunId) -> Self {
         self.request.id = Some(id);
         self
     }
 
-    /// The text for `{{input}}` in the first state of a new run.
+    /// Sets the text for `{{input}}` in the first state of a new run.
     pub fn input(mut self, text: impl Into<String>) -> Self {
         self.request.input = Some(text.into());
         self
     }
 
-    /// Changes the settings: a new run has those of its workflow, one that goes on has its own. The
-    /// programs that a workflow asks for as plug-ins are in [`Settings::plugins`].
+    /// Changes the settings: a new run has those of its workflow, a resumed run has its own. The programs that a
+    /// workflow asks for as plug-ins are in [`Settings::plugins`].
     pub fn configure(mut self, change: impl FnOnce(&mut Settings) + 'static) -> Self {
         self.configure.push(Box::new(change));
         self
     }
 
-    /// How long the plug-ins that are named from here on may take to answer; two seconds if nothing is
-    /// said. One that does not answer in time is taken to say [`Proceed`](crate::domain::consult::ConsultVerdict::Proceed).
+    /// Sets the time that the plug-ins named from here on may take to answer; the default is two seconds. One that
+    /// does not answer in time is taken to say [`Proceed`](crate::domain::consult::ConsultVerdict::Proceed).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = deadline;
         self
     }
 
-    /// Whether the run needs the plug-ins that are named from here on: it pauses when one of them has
-    /// failed, or does not answer in time.
+    /// Sets whether the run needs the plug-ins named from here on: it pauses if one of them has failed, or does
+    /// not answer in time.
     pub fn required(mut self, required: bool) -> Self {
         self.terms.required = required;
         self
     }
 
-    /// A plug-in that looks on: it is told of every record, after it is committed.
+    /// Adds an observer: a plug-in that is told of every record, after it is committed.
     pub fn observer<A>(mut self, name: &str, actor: A) -> Self
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Send,
@@ -154,8 +154,7 @@ impl Builder {
         self
     }
 
-    /// A plug-in that looks on and has a say: it is asked before a turn starts, and before a transition
-    /// is taken.
+    /// Adds an adviser: an observer that is also asked before a turn starts, and before a transition is taken.
     pub fn adviser<A>(mut self, name: &str, actor: A) -> Self
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Handler<Consult> + Send,
@@ -165,46 +164,46 @@ impl Builder {
         self
     }
 
-    /// Where to hear that the run is to end: with the first message, running turns have their grace;
-    /// with a second, they are ended.
+    /// Sets the receiver of requests to end the run: after the first message, running turns have their grace; a
+    /// second ends them.
     pub fn interrupts(mut self, interrupts: InterruptReceiver) -> Self {
         self.interrupts = Some(interrupts);
         self
     }
 
-    /// Trusts the workflow's folder as it is, or the run as its directory tells it: what they ask for besides
+    /// Trusts the workflow's folder, or the run's directory, in its present form: everything it asks for besides
     /// prompts is executed.
     pub fn trust(mut self) -> Self {
         self.trusts = true;
         self
     }
 
-    /// The directory of the user's key, of the trust in folders, and of the seals of runs; `raymond` in
-    /// `XDG_STATE_HOME`, or in `~/.local/state`, if nothing is said. No agent should be able to write there.
+    /// Sets the directory of the user's key, of the trust in folders, and of the seals of runs. The default is
+    /// `raymond` in `XDG_STATE_HOME`, or in `~/.local/state`. No agent should be able to write there.
     pub fn user_state(mut self, path: impl Into<PathBuf>) -> Self {
         self.user_state = Some(path.into());
         self
     }
 
-    /// Whether a run goes on in graphs that have been edited since it entered them.
+    /// Sets whether agents resume in graphs that have been edited since the agents entered them.
     pub fn migrate(mut self, migrate: bool) -> Self {
         self.graphs.migrate = migrate;
         self
     }
 
-    /// Whether the run stays up while questions wait, instead of pausing; answers come by
+    /// Sets whether the run stays up while questions wait, instead of pausing; answers come by
     /// [`Settings::answers`], or by `raymond answer`.
     pub fn stay(mut self, stay: KeepAlive) -> Self {
         self.graphs.stays = stay;
         self
     }
 
-    /// Runs it until every agent has ended or the run is paused. Needs an actix system, as under
-    /// `#[actix::main]`. Everything is kept in the directory of all runs, so a run that was paused,
-    /// or whose program was killed, goes on with [`Builder::resume`].
+    /// Runs the target until every agent has ended or the run is paused. Needs an actix system, as under
+    /// `#[actix::main]`. Everything is recorded in the directory of all runs: [`Builder::resume`] resumes a run
+    /// that was paused, or whose program was killed.
     ///
     /// # Errors
-    /// [`Error`] if it cannot begin, or cannot be kept.
+    /// [`Error`] if the run cannot begin, or cannot be recorded.
     pub async fn run(mut self) -> Result<RunOutcome, Error> {
         if actix::System::try_current().is_none() {
             return Err(Error::NoSystem);
@@ -230,7 +229,7 @@ impl Builder {
         Ok(RunOutcome { run })
     }
 
-    /// The same on this thread, with an actix system of its own.
+    /// Does the same on this thread, with an actix system of its own.
     ///
     /// # Errors
     /// As [`Builder::run`].
@@ -278,9 +277,9 @@ impl Builder {
     }
 }
 
-/// What there is to do.
+/// The work that is left.
 enum RunReadiness {
-    /// Nothing: every agent has ended already.
+    /// No work: every agent has ended already.
     Over(Box<RunOutcome>),
     /// A run.
     Goes(Box<PreparedRun>),

@@ -20,7 +20,7 @@ use crate::process::environment::NamedVariables;
 use crate::process::verdict::ProcessExit;
 use crate::store::workflow::WorkflowDir;
 
-/// The plug-ins that a workflow asks for; their programs are looked for in its folder.
+/// Returns the plug-ins that a workflow asks for; their programs are searched in its folder.
 pub(super) fn asked_for(plugins: &[PlugIn], scope: &Path) -> Vec<PlugIn> {
     let folder = std::path::absolute(scope).unwrap_or_else(|_| scope.to_owned());
     let mut plugins: Vec<PlugIn> = plugins
@@ -31,8 +31,8 @@ pub(super) fn asked_for(plugins: &[PlugIn], scope: &Path) -> Vec<PlugIn> {
     plugins
 }
 
-/// The plug-ins that whoever runs a workflow asks for, in the place of such as were asked for before.
-/// Their programs are looked for in the directory this process is in.
+/// Replaces the plug-ins that the user asked for before by those given now. Their programs are searched in the
+/// working directory of this process.
 pub fn replace_own(plugins: &mut Vec<PlugIn>, given: &[PlugIn]) {
     let here = std::path::absolute(".").unwrap_or_default();
     plugins.retain(|plugin| plugin.by_workflow);
@@ -40,8 +40,7 @@ pub fn replace_own(plugins: &mut Vec<PlugIn>, given: &[PlugIn]) {
     tell_apart(plugins);
 }
 
-/// Makes a program that is named by a path, and what it is given as the path of a file that is there,
-/// mean the same wherever the run goes on.
+/// Makes the command path and existing file arguments absolute.
 fn placed(mut plugin: PlugIn, folder: &Path) -> PlugIn {
     for (at, word) in plugin.command.iter_mut().enumerate() {
         let path = Path::new(word.as_str());
@@ -59,7 +58,7 @@ fn placed(mut plugin: PlugIn, folder: &Path) -> PlugIn {
     plugin
 }
 
-/// Whether the programs of those plug-ins are there that a run cannot do without.
+/// Checks that the programs of the required plug-ins exist.
 ///
 /// # Errors
 /// [`Error::NoPlugIn`].
@@ -72,10 +71,10 @@ pub(super) fn check(settings: &Settings, marker: &EnvironmentMarker) -> Result<(
     Ok(())
 }
 
-/// Starts the programs of a run's plug-ins, once what an earlier raymond may have left of them is gone.
+/// Starts the programs of a run's plug-ins, once orphans of an earlier raymond are gone.
 ///
 /// # Errors
-/// [`Error::NoPlugIn`] if one cannot be started that is required.
+/// [`Error::NoPlugIn`] if a required one cannot be started.
 pub(super) async fn start(
     plugins: &mut PlugIns,
     settings: &Settings,
@@ -134,7 +133,7 @@ struct PluginProcessSpawner {
 }
 
 impl PluginProcessSpawner {
-    /// Returns what is started: files of the workflow as they were when the run began.
+    /// Returns the command to start, with the workflow's files as they were when the run began.
     fn pinned(&self) -> std::io::Result<companion::PluginProcessSpec> {
         let mut start = self.start.clone();
         let Some(scope) = &self.scope else { return Ok(start) };

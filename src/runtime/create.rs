@@ -114,7 +114,7 @@ pub fn create(
     })
 }
 
-/// `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.
+/// Returns a new id: `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.
 fn new_id(scope: &Path, entry: &StateName) -> RunId {
     let folder = scope.file_name().and_then(|name| name.to_str()).unwrap_or("run");
     let base = if ["START.md", "workflow.yaml", "workflow.lisp"].contains(&entry.as_str()) {

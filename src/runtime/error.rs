@@ -1,4 +1,4 @@
-//! Why a run could not begin, or could not be kept.
+//! The errors of beginning, resuming and recording a run.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,16 +11,16 @@ use crate::language::{prompt, replies, yaml};
 use crate::store;
 use crate::store::trust::FolderTrust;
 
-/// Why a run could not begin, or could not be kept.
+/// The reasons that a run could not begin, or could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing was given to run.
+    /// There is no target to run.
     #[error("there is nothing to run; give the builder a workflow, or a run to go on with")]
     Nothing,
     /// There is no such file or folder.
     #[error("{path}: there is no such file or folder")]
     NoWorkflow {
-        /// What was looked for.
+        /// The path that was looked for.
         path: PathBuf,
     },
     /// There is no actor system on this thread.
@@ -28,15 +28,15 @@ pub enum Error {
         "a run needs an actix system on this thread; await it under #[actix::main], or use Builder::run_here"
     )]
     NoSystem,
-    /// A path that cannot stand in a journal.
+    /// A path cannot be stored in a journal.
     #[error("{path}: {what} has to be UTF-8 text")]
     NotText {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What it is the path of.
+        /// The role of the path.
         what: &'static str,
     },
-    /// There is no place for what belongs to the user.
+    /// There is no directory for the user's own state.
     #[error(
         "there is no home directory to keep your key and your trust in; set HOME, or XDG_STATE_HOME"
     )]
@@ -52,7 +52,7 @@ pub enum Error {
     Graph {
         /// All that is wrong with it.
         diagnostics: Vec<Diagnostic>,
-        /// The text of a program, whose lines are shown; of a graph there is none.
+        /// The text of a program, whose lines are shown; empty for a graph.
         text: String,
     },
     /// A graph has been edited since an agent entered it.
@@ -62,39 +62,39 @@ pub enum Error {
     Edited {
         /// The graph's file.
         path: String,
-        /// Who is in it.
+        /// The agent in the graph.
         agent: AgentId,
-        /// Where in it.
+        /// The node where the agent stands.
         node: String,
         /// The run.
         run: RunId,
     },
-    /// The node an agent stands at is not in the graph any more.
+    /// The node that an agent is at is no longer in the graph.
     #[error(
         "{path}: WF503 the agent {agent} stands at the node {node}, which the edited graph does not have; give a node of that name back, then: raymond run {run} --migrate"
     )]
     NodeGone {
         /// The graph's file.
         path: String,
-        /// Who stands there.
+        /// The agent at the missing node.
         agent: AgentId,
         /// The node.
         node: String,
         /// The run.
         run: RunId,
     },
-    /// The workflow asks for more than prompts, and nobody has said that it is trusted.
+    /// The workflow asks for more than prompts, and its folder is not trusted.
     #[error(
         "{folder}: this workflow asks for more than prompts, and {}:\n{}\nread these files; then trust the folder as it is: raymond trust {folder}, or start it with --trust", doubt(.trust), .requests.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
     )]
     NotTrusted {
         /// The workflow's folder.
         folder: String,
-        /// What its files ask for, a line each.
+        /// The privileges that its files ask for, a line each.
         requests: Vec<String>,
-        /// What is known of its trust.
+        /// The known state of its trust.
         trust: FolderTrust,
-        /// The checksum of what its files are.
+        /// The checksum of its files.
         checksum: String,
     },
     /// The person was asked whether they trust it, and does not.
@@ -107,17 +107,17 @@ pub enum Error {
     NotConfirmed {
         /// The run.
         run: RunId,
-        /// What differs.
+        /// The differences.
         differences: Vec<String>,
-        /// What it would execute.
+        /// The privileged parts that it would execute.
         would: Vec<String>,
-        /// The checksum of what its directory tells.
+        /// The checksum of its directory's terms.
         checksum: String,
     },
     /// The run's copy of its workflow is gone.
     #[error("{}: the run's copy of its workflow is not there; take up the workflow's files as they are now with --migrate", .path.display())]
     NoCopy {
-        /// Where it should be.
+        /// The path where it should be.
         path: PathBuf,
     },
     /// The workflow's folder changes while a run of it is started.
@@ -133,10 +133,10 @@ pub enum Error {
         node: String,
         /// The answer.
         text: String,
-        /// What is wrong.
+        /// The mistake.
         why: String,
     },
-    /// A program needs things of its context that nobody has given.
+    /// A program needs context values that were not given.
     #[error(
         "{path}: the program needs {}; give {}: {}", .missing.iter().map(|key| format!("@context/{key}")).collect::<Vec<_>>().join(", "), if .missing.len() == 1 { "it" } else { "them" }, .missing.iter().map(|key| if key == "input" { "--input TEXT".to_owned() } else { format!("--context {key}=TEXT") }).collect::<Vec<_>>().join(" ")
     )]
@@ -146,7 +146,7 @@ pub enum Error {
         /// The keys.
         missing: Vec<String>,
     },
-    /// A program needs a branch that nobody has given.
+    /// A program needs a branch that was not given.
     #[error("{path}: the program needs @branch; give it: --branch NAME")]
     Branch {
         /// The program's file.
@@ -160,7 +160,7 @@ pub enum Error {
     Manifest {
         /// The file.
         path: String,
-        /// What is wrong in it, and where.
+        /// The mistake and its place.
         error: yaml::Error,
     },
     /// The workflow's script cannot be used.
@@ -171,13 +171,13 @@ pub enum Error {
         "{path}: --agent scripted needs this file; it lists for each state the replies to its turns, such as `START.md: [\"<result>done</result>\"]`"
     )]
     NoScript {
-        /// Where it should be.
+        /// The path where it should be.
         path: String,
     },
     /// There is no Claude Code.
     #[error("Claude Code is not found: there is no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without it: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
     NoClaude {
-        /// What was looked for.
+        /// The program that was looked for.
         program: String,
     },
     /// There is something else in its place.
@@ -185,17 +185,17 @@ pub enum Error {
         "{program} cannot be executed; name Claude Code's program with --claude or RAYMOND_CLAUDE"
     )]
     NotAProgram {
-        /// What is no program.
+        /// The path of the file.
         program: String,
     },
     /// A plug-in cannot be started that the run cannot do without, or could.
     #[error("the plug-in {name} cannot be started: {command}: {why}")]
     NoPlugIn {
-        /// What it is called.
+        /// The name of the plug-in.
         name: String,
-        /// What was to be started.
+        /// The command.
         command: String,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
     /// The run's directory cannot be used.
@@ -206,17 +206,17 @@ pub enum Error {
     Broken {
         /// The run.
         id: RunId,
-        /// What went wrong.
+        /// The failure.
         error: store::Error,
     },
     /// Something else of the system's.
     #[error("{}: cannot {doing}: {error}", .path.display())]
     Io {
-        /// What was tried.
+        /// The failed action.
         doing: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         error: io::Error,
     },
 }

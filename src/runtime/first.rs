@@ -1,5 +1,5 @@
-//! What the first state of a run says, looked at before there is a run: what is wrong with it is told at
-//! once, and nothing is left behind.
+//! A check of a run's first state before there is a run: its problems are reported at once, and nothing is left
+//! behind.
 
 use std::path::{Path, PathBuf};
 
@@ -44,15 +44,15 @@ pub(super) fn look(
     }
 }
 
-/// What the first state says.
+/// The result of checking the first state.
 pub(super) struct PreflightResult {
     pub(super) terms: AgentTerms,
     pub(super) warnings: Vec<String>,
-    /// Whether it asks Claude Code at all.
+    /// True if the first state asks Claude Code.
     pub(super) asks: bool,
     /// The program, if it is one.
     pub(super) definition: Option<Box<ProgramSource>>,
-    /// What the run may spend, if nobody else says.
+    /// The spending limit of the run, unless it is set elsewhere.
     pub(super) budget: Option<Usd>,
 }
 
@@ -126,7 +126,7 @@ fn first_graph(
     })
 }
 
-/// Returns what the starter of a run allows its states. A script needs no variables.
+/// Returns the permissions that the starter of a run grants its states. A script needs no variables.
 fn ceiling(settings: &Settings) -> PermissionCeiling {
     let ceiling = PermissionCeiling::of(settings);
     match settings.answerer {
@@ -168,7 +168,7 @@ fn refuse_widenings(
     Err(Error::Graph { diagnostics, text: String::new() })
 }
 
-/// The answers that were given ahead of time, each with the name it is asked under.
+/// Returns the answers given ahead of time, each with the name of its question.
 fn ahead(settings: &Settings) -> impl Iterator<Item = (&str, &str)> {
     let answers = settings.answers.iter();
     answers.flat_map(|(node, texts)| texts.iter().map(|text| (node.as_str(), text.as_str())))

@@ -1,4 +1,4 @@
-//! What a run's graphs run with: the world they change, the types that are added to their language.
+//! The environment of a run's graphs: the world they change, the types that are added to their language.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -25,16 +25,16 @@ use crate::world::perform::WorkspaceExecutor;
 use crate::world::place::Workspace;
 use crate::world::registry::{OwnType, OwnTypeRegistry};
 
-/// What a run's graphs run with.
+/// The environment of a run's graphs.
 #[derive(Debug, Default)]
 pub struct GraphSetup {
     vocabulary: GraphVocabulary,
     own: OwnTypeRegistry,
-    /// Why the first type that could not be added was not.
+    /// The error of the first type that could not be added.
     refused: Option<TypeNameTaken>,
-    /// Whether a graph that was edited since an agent entered it is taken as it is now.
+    /// True if a graph that was edited since an agent entered it is taken as it is now.
     pub migrate: bool,
-    /// Whether the run stays up while questions wait.
+    /// The condition for the run to stay up while questions wait.
     pub stays: KeepAlive,
 }
 
@@ -60,12 +60,12 @@ impl GraphSetup {
         self.refused = self.refused.take().or(added.err());
     }
 
-    /// Whether all types could be added that were offered.
+    /// Checks that all offered types could be added.
     pub(super) fn all_taken_up(&mut self) -> Result<(), TypeNameTaken> {
         self.refused.take().map_or(Ok(()), Err)
     }
 
-    /// The types their nodes may use.
+    /// Returns the types that graph nodes may use.
     #[must_use]
     pub fn vocabulary(&self) -> &GraphVocabulary {
         &self.vocabulary
@@ -75,7 +75,7 @@ impl GraphSetup {
         GraphCache::new(self.vocabulary.clone(), self.migrate)
     }
 
-    /// The world of a run, whose notes go into `steps`.
+    /// Returns the world of a run, whose notes go into `steps`.
     pub(super) fn world(
         &self,
         homes: WorkingDirs,
@@ -113,13 +113,13 @@ fn world(
     })
 }
 
-/// The homes of a run's agents.
+/// Returns the working directories of a run's agents.
 #[must_use]
 pub fn homes(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkingDirs {
     WorkingDirs::new(&settings.cwd, root.worktrees(id))
 }
 
-/// The world of a run's agents, for someone who looks after their worktrees.
+/// Returns the world of a run's agents, for the care of their worktrees.
 #[must_use]
 pub fn world_of(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkspaceExecutor {
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
@@ -127,7 +127,7 @@ pub fn world_of(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkspaceEx
     world(homes(root, id, settings), steps, marker, OwnTypeRegistry::default(), settings)
 }
 
-/// What graphs know of their surroundings.
+/// Returns the built-in variables of graphs.
 pub(super) fn builtins(settings: &Settings) -> Map<String, Value> {
     let mut builtins = Map::new();
     let root = Path::new(&settings.cwd);
@@ -139,13 +139,13 @@ pub(super) fn builtins(settings: &Settings) -> Map<String, Value> {
     builtins
 }
 
-/// A type of preconditions: it only looks.
+/// Returns a type of preconditions, which only look.
 #[must_use]
 pub fn precondition(required: &[&str], optional: &[&str]) -> OwnTypeSpec {
     own(TypeRole::Precondition, required, optional, RecoveryClass::Read)
 }
 
-/// A type of consequences; `class` is what a crash in the middle of one means.
+/// Returns a type of consequences; `class` says how a crash in the middle of one is recovered.
 #[must_use]
 pub fn consequence(required: &[&str], optional: &[&str], class: RecoveryClass) -> OwnTypeSpec {
     own(TypeRole::Consequence, required, optional, class)

@@ -1,7 +1,7 @@
-//! The room of the library: a workflow, options and plug-ins go in, an outcome comes out.
+//! The library: a workflow, options and plug-ins go in, an outcome comes out.
 //!
-//! It puts the other rooms together, so that a program can do what the command line does. It knows
-//! no flags and prints nothing: what is to be seen, a plug-in shows.
+//! It connects the other modules, so that a program can do what the command line does. It knows no flags and
+//! prints nothing: plug-ins show whatever is visible.
 
 mod answerer;
 mod builder;

@@ -1,10 +1,10 @@
-//! What a run came to.
+//! The outcome of a run.
 
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 
-/// What a run came to: every agent has ended, or it is paused and can go on.
+/// The outcome of a run: every agent has ended, or it is paused and can be resumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOutcome {
     /// The whole of it.
@@ -12,13 +12,13 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Whether every agent has ended well.
+    /// Returns whether every agent has ended well.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.run.status == RunStatus::Completed
     }
 
-    /// The result of an agent that has ended well; the first one's is that of [`AgentId::main`].
+    /// Returns the result of an agent that has ended well; the first agent is [`AgentId::main`].
     #[must_use]
     pub fn result(&self, agent: &AgentId) -> Option<&str> {
         let ended = self.run.finished.iter().find(|ended| ended.id == *agent)?;
@@ -28,13 +28,13 @@ impl RunOutcome {
         }
     }
 
-    /// Why it is paused, if it is. [`Builder::resume`](super::Builder::resume) goes on with it.
+    /// Returns why the run is paused, if it is. [`Builder::resume`](super::Builder::resume) resumes it.
     #[must_use]
     pub fn pause(&self) -> Option<&PauseReason> {
         self.run.pause.as_ref()
     }
 
-    /// What it has spent.
+    /// Returns the cost of the run.
     #[must_use]
     pub fn cost(&self) -> Usd {
         self.run.total_cost_usd

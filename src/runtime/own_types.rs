@@ -1,4 +1,4 @@
-//! Types of one's own: what a program adds to the language of graphs.
+//! Custom types: additions of a program to the language of graphs.
 
 use serde_json::{Map, Value};
 
@@ -7,11 +7,10 @@ use super::graphs;
 use crate::domain::operation::{OperationResult, RecoveryClass};
 
 impl Builder {
-    /// A type of preconditions that the graphs of this run may use besides those that come with raymond,
-    /// with the parameters that it needs and those that it may have. It answers `true` or `false` and
-    /// changes nothing: it may be asked again after a crash.
+    /// Adds a type of preconditions for the graphs of this run, with its required and its optional parameters. It
+    /// answers `true` or `false` and changes nothing: it may be asked again after a crash.
     ///
-    /// That there is a type of this name already is an error of [`Builder::run`].
+    /// A type of this name that exists already is an error of [`Builder::run`].
     pub fn precondition<F, P>(
         mut self,
         name: &str,
@@ -27,9 +26,9 @@ impl Builder {
         self
     }
 
-    /// A type of consequences, likewise. What it gives is kept where the graph says `store_as`; `class`
-    /// is what a crash in the middle of it means. Its future runs on a task of raymond's and must not
-    /// block; it is dropped where it waits when the run is stopped, or after half an hour.
+    /// Adds a type of consequences. Its result is stored where the graph says `store_as`; `class` says how a crash
+    /// in the middle of it is recovered. Its future runs on a task of raymond's and must not block; it is dropped
+    /// while it waits if the run is stopped, or after half an hour.
     ///
     /// ```no_run
     /// use raymond::{Class, Runtime};

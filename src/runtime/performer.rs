@@ -1,4 +1,4 @@
-//! Who performs what graphs and programs ask for: the world of a run, and the dataspace of its directory.
+//! The executor of the activities of graphs and programs: the world of a run, and the dataspace of its directory.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -31,10 +31,10 @@ pub(super) struct LocalActivityExecutor {
     space: Dataspace,
     /// The workflow's files, if it may run commands and reach other machines.
     trusted: Option<WorkflowDir>,
-    /// Whether it is to end.
+    /// True if the executor is to end.
     ends: Arc<AtomicBool>,
     watch: RefCell<DataspaceWatcher>,
-    /// What someone has been warned of.
+    /// The warnings that were logged already.
     warned: RefCell<HashSet<String>>,
 }
 
@@ -51,7 +51,7 @@ impl LocalActivityExecutor {
         Self { run, world, space, trusted, ends, watch, warned: RefCell::default() }
     }
 
-    /// Refuses what the person who started the run did not trust.
+    /// Refuses operations that the starter of the run did not trust.
     fn admit(&self, operation: &Operation) -> Result<(), String> {
         let Some(privilege) = operation.privilege() else { return Ok(()) };
         let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
@@ -111,8 +111,8 @@ fn changed(
     Ok(ActivityResult::Done)
 }
 
-/// Returns the reason why an operation is not performed. What a workflow asks for is found before it runs,
-/// so this is met only by what was not found then.
+/// Returns the reason why an operation is refused. Most privileges are found before a run, so this covers only
+/// those that were not found then.
 fn not_trusted(privilege: Privilege) -> String {
     format!(
         "this {}, and the run was started without trust in the workflow's folder; go on with --trust",

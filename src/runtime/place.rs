@@ -31,8 +31,7 @@ pub fn root(given: &Path) -> Result<RunsRoot, Error> {
     Ok(RunsRoot::new(real))
 }
 
-/// Finds where raymond keeps what belongs to this user and to no workspace: `raymond` in `XDG_STATE_HOME`, or
-/// in `~/.local/state`.
+/// Returns the directory of this user's own state: `raymond` in `XDG_STATE_HOME`, or in `~/.local/state`.
 ///
 /// # Errors
 /// [`Error::NoHome`].
@@ -44,7 +43,7 @@ pub fn user_state() -> Result<UserState, Error> {
     Ok(UserState::new(base.join("raymond")))
 }
 
-/// The real path of a directory, as text that the journal can hold.
+/// Returns the real path of a directory, as text that the journal can hold.
 ///
 /// # Errors
 /// [`Error::Io`] and [`Error::NotText`].
@@ -64,8 +63,8 @@ pub fn directory(path: &Path) -> Result<String, Error> {
         .map_err(|_| Error::NotText { path: path.to_owned(), what: "the path of a directory" })
 }
 
-/// The part of a path that exists, and the rest; none if the rest leads upwards, where only the
-/// real directories can tell what is meant.
+/// Returns the part of a path that exists, and the rest, or `None` if the rest leads upwards, where only the real
+/// directories decide the meaning.
 fn existing_ancestor(path: &Path) -> Option<(&Path, PathBuf)> {
     let ancestor = path.ancestors().find(|ancestor| ancestor.exists())?;
     let rest = path.strip_prefix(ancestor).ok()?;

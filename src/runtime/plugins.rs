@@ -1,9 +1,9 @@
-//! The plug-ins of a run: each on a thread of its own, with a mailbox that has an end.
+//! The plug-ins of a run: each on a thread of its own, with a bounded mailbox.
 //!
-//! What comes with raymond shares one thread; a plug-in never shares one with the run or with another
-//! plug-in, so one that blocks its thread holds up nobody. A mailbox that is full makes its owner
-//! miss records, never the run wait. Nobody can tell it anything any more when the run is over: then an
-//! actor ends by itself once it has dealt with what it was told, and for that it is given a moment.
+//! The plug-ins of raymond itself share one thread; a foreign plug-in never shares one with the run or another
+//! plug-in, so one that blocks its thread delays nothing else. A full mailbox makes its owner miss records, never
+//! the run wait. Mailboxes close when the run is over: each actor then gets a moment to deal with its records and
+//! ends by itself.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::actor::adviser::{DEADLINE, PluginInterceptor};
 use crate::actor::message::{Consult, FinishPublishing, Published};
 use crate::actor::observer::{Observer, ObserverKind};
 
-/// How many records may wait for a plug-in.
+/// The maximum number of records that wait for a plug-in.
 const MAILBOX: usize = 4096;
 
-/// How long the end waits for a plug-in that has still to deal with what it was told.
+/// The time that the end of a run waits for a companion plug-in to deal with its records.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How long it waits for those to end who are not told that it is the end: one that has a clock of its own
-/// does not.
+/// The time that the end of a run waits for plug-ins that are not told of it; one with a clock of its own does not
+/// end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The plug-ins of a run.
@@ -36,17 +36,17 @@ pub struct PlugIns {
     finish: Vec<(Recipient<FinishPublishing>, Option<Duration>)>,
 }
 
-/// On what terms a plug-in takes part.
+/// The terms on which a plug-in takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginTerms {
-    /// Whether the run pauses when it fails, or does not answer in time.
+    /// True if the run pauses when the plug-in fails, or does not answer in time.
     pub required: bool,
-    /// How long it may take to answer.
+    /// The time that it may take to answer.
     pub deadline: Duration,
 }
 
 impl Default for PluginTerms {
-    /// A plug-in the run can do without, which has two seconds to answer.
+    /// Returns the terms of a plug-in that is not required and has two seconds to answer.
     fn default() -> Self {
         Self { required: false, deadline: DEADLINE }
     }
@@ -66,7 +66,7 @@ impl Default for PlugIns {
 }
 
 impl PlugIns {
-    /// One that comes with raymond: it is told everything, and waited for at the end.
+    /// Adds a plug-in of raymond's own: it is told everything, and waited for at the end.
     pub fn add_own<A>(&mut self, name: &str, actor: A)
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Handler<FinishPublishing> + Send,
@@ -76,7 +76,7 @@ impl PlugIns {
         self.finish.push((address.recipient(), None));
     }
 
-    /// A plug-in that looks on.
+    /// Adds an observer.
     pub fn add_observer<A>(&mut self, name: &str, terms: PluginTerms, actor: A)
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Send,
@@ -86,7 +86,7 @@ impl PlugIns {
         self.observe(name, terms, address.recipient());
     }
 
-    /// A plug-in that looks on and has a say.
+    /// Adds an observer that is also asked for advice.
     pub fn add_adviser<A>(&mut self, name: &str, terms: PluginTerms, actor: A)
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Handler<Consult> + Send,
@@ -97,7 +97,7 @@ impl PlugIns {
         self.observe(name, terms, address.recipient());
     }
 
-    /// A plug-in that looks on and has a say, and that is waited for a moment at the end.
+    /// Adds an adviser that is waited for a moment at the end.
     pub fn add_companion<A>(&mut self, name: &str, terms: PluginTerms, actor: A)
     where
         A: Actor<Context = Context<A>>
@@ -145,13 +145,13 @@ impl PlugIns {
         ));
     }
 
-    /// Hands out those who are told and those who are asked.
+    /// Hands out the observers and the advisers.
     pub(super) fn take(&mut self) -> (Vec<Observer>, Vec<PluginInterceptor>) {
         (std::mem::take(&mut self.observers), std::mem::take(&mut self.advisers))
     }
 
-    /// Waits until what comes with raymond has dealt with everything, and a moment for the others;
-    /// one that has failed is not waited for. Nobody may hold those any more who were taken.
+    /// Waits until raymond's own plug-ins have dealt with everything, and a moment for the others; failed ones are
+    /// not waited for. All handles given out by `take` must be dropped before.
     pub(super) async fn finish(mut self) {
         let told = |(recipient, patience): &(Recipient<FinishPublishing>, Option<Duration>)| {
             (recipient.send(FinishPublishing), patience.map(|patience| Instant::now() + patience))
@@ -171,7 +171,7 @@ impl PlugIns {
 }
 
 impl Drop for PlugIns {
-    /// No thread is left of a run that is over, or that could not begin.
+    /// Stops the threads of a run that is over, or that could not begin.
     fn drop(&mut self) {
         self.own.stop();
         for arbiter in &self.others {

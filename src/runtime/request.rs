@@ -2,7 +2,7 @@
 
 use crate::domain::id::RunId;
 
-/// What is said about a new run besides its settings.
+/// The inputs of a new run besides its settings.
 #[derive(Debug, Clone, Default)]
 pub struct RunRequest {
     /// Its id; one is chosen if absent.

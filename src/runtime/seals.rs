@@ -1,5 +1,4 @@
-//! Judges a run that is taken up again: whether it is what a person started, and which files it goes on
-//! with.
+//! Checks a run that is resumed: the seals of what a person started, and the files that it resumes with.
 
 use std::path::Path;
 
@@ -19,14 +18,14 @@ use crate::store::pinned::kept_text;
 use crate::store::user_state::UserState;
 use crate::store::{self, lock, proven_journal, seal};
 
-/// What a person has confirmed of a run's directory.
+/// A person's confirmation of a run's directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SealConfirmation {
     /// The run's first session.
     pub(super) birth: String,
     /// The journal that needs no proof of its own.
     pub(super) journal: Option<SealedJournal>,
-    /// Whether they confirmed just now all that lies there.
+    /// True if they confirmed just now everything in the directory.
     pub(super) is_new: bool,
 }
 
@@ -86,7 +85,7 @@ pub(super) fn check(
     Err(Error::NotConfirmed { run, differences, would, checksum })
 }
 
-/// Returns what of a run's journal nobody vouches for.
+/// Returns the flaw of a run's journal, if it has one.
 fn journal_flaw(
     state: &UserState,
     root: &RunsRoot,
@@ -134,7 +133,7 @@ pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<()
     Ok(seal::keep(state, &RunSeal { journal, ..seal })?)
 }
 
-/// Returns what a run would execute, a text each.
+/// Returns the privileged parts that a run would execute, a text each.
 fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
     let mut parts = vec![
         format!("the workflow {scope_dir}"),
@@ -170,15 +169,15 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
     parts
 }
 
-/// The files that a run goes on with in the place of those it had.
+/// The files that replace those of a run when it is resumed.
 pub(super) struct FileMigration {
     pub(super) capture: WorkflowCapture,
     pub(super) pins: WorkflowPins,
-    /// What is different, a line each.
+    /// The differences, a line each.
     pub(super) notes: Vec<String>,
 }
 
-/// Takes up the workflow's files as they are now, if the person trusts them.
+/// Replaces the run's files by the workflow's current ones, if the person trusts them.
 ///
 /// # Errors
 /// [`Error`] if they cannot be read, or are not trusted.

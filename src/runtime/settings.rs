@@ -1,5 +1,4 @@
-//! The settings of a new run before anyone has said anything else: the defaults, and over them what
-//! the workflow says about itself.
+//! The initial settings of a new run: the defaults, overridden by the workflow's manifest.
 
 use super::companions::asked_for;
 use super::workflow::Workflow;
@@ -7,7 +6,7 @@ use crate::domain::fan_out::ForkSettings;
 use crate::domain::settings::{RunPermission, Settings};
 use crate::domain::widening::StarterConsent;
 
-/// The settings of a new run of a workflow.
+/// Returns the settings of a new run of a workflow.
 #[must_use]
 pub fn settings_of(workflow: &Workflow) -> Settings {
     let manifest = &workflow.manifest;

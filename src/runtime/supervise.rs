@@ -43,15 +43,15 @@ pub struct PreparedRun {
     pub store: RunStore,
     /// Its state.
     pub run: Run,
-    /// How it begins.
+    /// The start of the supervisor.
     pub start: SupervisorStart,
-    /// What someone should know.
+    /// The warnings for the user.
     pub warnings: Vec<String>,
-    /// What its graphs run with.
+    /// The environment of its graphs.
     pub graphs: GraphSetup,
-    /// What is different in the files that it takes up, a text of several lines for each.
+    /// The differences in the files that it takes up, a text of several lines for each.
     pub notes: Vec<String>,
-    /// What raymond keeps for the person who started it.
+    /// The user's own state: the key, the trust in folders, the seals.
     pub user_state: UserState,
     /// The workflow's files as they were when the run began.
     pub pins: WorkflowPins,
@@ -67,7 +67,7 @@ impl PreparedRun {
     }
 }
 
-/// Whether all agents are in graphs and programs, which may never ask anyone.
+/// Returns whether all agents are in graphs and programs, which may never ask anyone.
 fn asks_nobody_yet(run: &Run) -> bool {
     run.agents.values().all(|agent| !agent.current_state.is_prompt())
 }
@@ -78,7 +78,7 @@ pub(super) fn live_scope(run: &Run, settings: &Settings) -> Result<WorkflowDir, 
     open_scope(path, settings)
 }
 
-/// Opens the workflow's files as they were when the run began, likewise.
+/// Opens the workflow's files as they were when the run began, and the same workspace.
 pub(super) fn pinned_scope(
     run: &Run,
     settings: &Settings,

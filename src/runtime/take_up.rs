@@ -1,4 +1,4 @@
-//! A run that was there before is made ready to go on, once what it goes on with fits what it is in.
+//! Resumes an existing run, once its workflow's files fit the state of its agents.
 //!
 //! A graph that was edited since an agent entered it is another program: the run does not begin with it
 //! unless that is asked for, and then only if the agent's node is still there.
@@ -27,11 +27,10 @@ use crate::store::pinned;
 use crate::store::run_store::{RecoveredRun, RunStore};
 use crate::store::seal::pins_checksum;
 
-/// Makes a run ready to go on under these settings.
+/// Prepares a run to resume under these settings.
 ///
 /// # Errors
-/// [`Error`] if a graph it is in has been edited, or an answer that was given is none to a question that
-/// waits.
+/// [`Error`] if a graph it is in has been edited, or a given answer is not valid for a waiting question.
 pub fn take_up(
     mut store: RunStore,
     recovered: RecoveredRun,
@@ -98,7 +97,7 @@ pub fn take_up(
     })
 }
 
-/// Whether what is given now answers what is asked already, where it is meant to.
+/// Checks that the newly given answers are valid for the questions already asked.
 fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
     let asked = run.agents.values().filter_map(|agent| agent.asked.as_ref());
     for question in asked.map(|asked| &asked.question) {
@@ -115,7 +114,7 @@ fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the states can be read that agents are in: what is taken up stays.
+/// Checks that the current prompt states of all agents can be read, because the files are kept from then on.
 fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
     for agent in run.agents.values().filter(|agent| agent.current_state.is_prompt()) {
         let folder = agent.birth.folder.as_ref();
@@ -126,13 +125,13 @@ fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether all agents can go on in the graphs that they are in.
+/// Checks that all agents can resume in their graphs.
 fn check_graphs(run: &Run, scope: &dyn WorkflowSource, graphs: &GraphSetup) -> Result<(), Error> {
     let mut inside = run.agents.values().filter_map(|agent| Some((agent, agent.graph.as_ref()?)));
     inside.try_for_each(|(agent, memory)| stands(run, agent, &memory.state, scope, graphs))
 }
 
-/// Whether an agent can go on in the graph that it is in.
+/// Checks that an agent can resume in its graph.
 fn stands(
     run: &Run,
     agent: &Agent,

@@ -1,7 +1,7 @@
 //! The trust that a workflow's folder needs before it may do more than prompt.
 //!
-//! What it asks for is found in its files before anything runs. It is given by the person who starts the
-//! run, for the files as they are.
+//! Its requests are found in its files before anything runs. The starter of the run gives the trust, for the files
+//! as they are.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,14 +24,14 @@ use crate::store::user_state::UserState;
 /// The longest part of a purpose that is shown in a line, in characters.
 const MAX_SHOWN: usize = 400;
 
-/// The person who starts a run, with the place of their trust and their word about this run.
+/// The person who starts a run, with their user state and their consent to this run.
 #[derive(Debug, Clone)]
 pub struct RunStarter {
-    /// What raymond keeps for them.
+    /// The user's own state: the key, the trust in folders, the seals.
     pub state: UserState,
-    /// Their word for whatever they start, if they gave one.
+    /// The user's consent to everything they start, if given.
     pub confirmation: Option<TrustOrigin>,
-    /// The checksums of what they were shown and said yes to.
+    /// The checksums of the folders and runs that they were shown and confirmed.
     pub confirmed: BTreeSet<String>,
 }
 
@@ -52,14 +52,14 @@ impl RunStarter {
     }
 }
 
-/// A workflow's folder, looked at for what it asks for.
+/// A workflow's folder, examined for its privilege requests.
 #[derive(Debug)]
 pub struct ExaminedFolder {
     /// Its real path.
     pub folder: String,
-    /// What its files ask for: trust gives all of it.
+    /// The privileges that its files ask for: trust grants all of them.
     pub requests: Vec<PrivilegeRequest>,
-    /// Whether this run needs any of it that nobody has allowed yet.
+    /// True if this run needs one of them that nobody has granted yet.
     needs_trust: bool,
     /// The files that trust is about.
     trusted_files: WorkflowPins,
@@ -122,7 +122,7 @@ pub fn examine(
 }
 
 impl ExaminedFolder {
-    /// Remembers that the folder is trusted as it is.
+    /// Records that the folder is trusted in its present form.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -132,10 +132,10 @@ impl ExaminedFolder {
         Ok(trust::remember(state, &TrustedFolder { folder, checksum, at: now(), origin, files })?)
     }
 
-    /// Lets a run of the folder do what its files ask for, if the person who starts it trusts them.
+    /// Grants a run of the folder the privileges that its files ask for, if its starter trusts them.
     ///
     /// # Errors
-    /// [`Error::NotTrusted`] if they have not said so.
+    /// [`Error::NotTrusted`] if they do not.
     pub(super) fn admit(&self, settings: &mut Settings, starter: &RunStarter) -> Result<(), Error> {
         let confirmation = starter.trust_of(&self.checksum);
         if let Some(origin) = confirmation.filter(|_| !self.requests.is_empty()) {
@@ -159,7 +159,7 @@ impl ExaminedFolder {
         Ok(())
     }
 
-    /// Returns whether the folder is trusted as it is.
+    /// Returns whether the folder is trusted in its present form.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -174,8 +174,8 @@ impl ExaminedFolder {
     }
 }
 
-/// Returns whether what a request is for names a file, or a folder that the file is in: a text that a command names
-/// may be executed, and a plug-in of Claude Code is a folder.
+/// Returns whether the purpose of a request names a file, or a folder that contains it: a text that a command
+/// names may be executed, and a plug-in of Claude Code is a folder.
 fn names(purpose: &str, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
@@ -208,7 +208,7 @@ fn line(folder: &Path, request: &PrivilegeRequest) -> String {
     format!("{file}:{place}: {}: {shown}", privilege.meaning())
 }
 
-/// Returns the real path of a folder as text, for what is kept of it.
+/// Returns the real path of a folder as text, the key of its records.
 #[must_use]
 pub fn folder_name(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()

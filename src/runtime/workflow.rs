@@ -1,4 +1,4 @@
-//! A workflow on disk: its folder, its first prompt, and what it says about itself.
+//! A workflow on disk: its folder, its first prompt, and its manifest.
 
 use std::path::Path;
 
@@ -13,17 +13,17 @@ use crate::store::workflow::WorkflowDir;
 /// The prompt a folder begins with.
 pub const FIRST: &str = manifest::FIRST;
 
-/// What a folder begins with, if it has no such prompt.
+/// The first files of a folder without such a prompt, in order.
 const OTHERS: [&str; 2] = [manifest::GRAPH, manifest::PROGRAM];
 
 /// A workflow.
 #[derive(Debug)]
 pub struct Workflow {
-    /// Its directory.
+    /// The workflow's directory.
     pub scope: WorkflowDir,
-    /// Its first state.
+    /// The workflow's first state.
     pub entry: StateName,
-    /// What it says about itself.
+    /// The manifest.
     pub manifest: Manifest,
 }
 
@@ -48,7 +48,7 @@ impl Workflow {
         )
     }
 
-    /// The workflow that begins with a file whose text was kept: the file need not be there any more.
+    /// Opens the workflow that begins with a file whose text was kept: the file itself may be gone.
     ///
     /// # Errors
     /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`] if its folder is gone.
@@ -102,7 +102,7 @@ fn is_there(scope: &WorkflowDir, file: &str) -> bool {
     StateName::parse(file).is_ok_and(|file| scope.check(&file).is_ok())
 }
 
-/// Returns what the files of a workflow say about it.
+/// Returns the manifest of a workflow's files.
 ///
 /// # Errors
 /// [`Error::Manifest`] if its `raymond.yaml` is wrong.

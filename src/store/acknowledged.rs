@@ -1,8 +1,8 @@
-//! How much of a journal has been acknowledged: what tells a torn tail from a journal that was cut.
+//! The acknowledged length of a journal: it tells a torn tail from a journal that was cut.
 //!
-//! The writer notes the end of the last durable record after each sync, without a sync of its own: the note
-//! never says more than what is durable, and after a power cut it may say less. A journal that is whole only
-//! up to an earlier place has lost what someone was told of.
+//! The writer notes the end of the last durable record after each sync, without a sync of its own: the note never
+//! claims more than is durable, and after a power cut it may claim less. A journal that is whole only up to an
+//! earlier place has lost acknowledged records.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::{Error, files};
 use crate::plain_file;
 
-/// The length of a note: the end in hexadecimal digits, its checksum, the end of the line.
+/// The length of a note in bytes: the end in hexadecimal digits, its checksum, the end of the line.
 const LENGTH: usize = 16 + 1 + 8 + 1;
 
 /// The note while its journal is written.
@@ -22,7 +22,7 @@ pub struct AcknowledgedEnd {
 }
 
 impl AcknowledgedEnd {
-    /// Opens the note of a journal that is durable up to `end`. Without it a run goes on all the same.
+    /// Opens the note of a journal that is durable up to `end`. Without the note a run continues all the same.
     #[must_use]
     pub fn open(path: &Path, end: u64) -> Self {
         let mut options = files::private();
@@ -33,13 +33,13 @@ impl AcknowledgedEnd {
         note
     }
 
-    /// No note at all.
+    /// Returns the absence of a note.
     #[must_use]
     pub fn none() -> Self {
         Self { file: None, end: 0 }
     }
 
-    /// Notes that so many bytes more are durable.
+    /// Notes that so many more bytes are durable.
     pub(super) fn add(&mut self, bytes: usize) {
         self.end += bytes as u64;
         self.write();
@@ -65,8 +65,8 @@ pub fn beside(journal: &Path) -> PathBuf {
     journal.with_file_name("acknowledged")
 }
 
-/// Returns how many bytes of a journal were acknowledged, as far as that is known. It has to be read before
-/// the journal of a run that goes on.
+/// Returns the number of acknowledged bytes of a journal, as far as that is known. It has to be read before the
+/// journal of a running run.
 #[must_use]
 pub fn read(journal: &Path) -> u64 {
     let bytes = plain_file::read(&beside(journal), LENGTH as u64).unwrap_or_default();
@@ -75,7 +75,7 @@ pub fn read(journal: &Path) -> u64 {
     end.filter(|end| note(*end) == text).unwrap_or(0)
 }
 
-/// Checks that a journal is whole up to what was acknowledged.
+/// Checks that a journal is whole up to its acknowledged end.
 ///
 /// # Errors
 /// [`Error::Cut`].

@@ -19,13 +19,13 @@ pub const MAX_FILES: usize = 2_000;
 /// The most bytes of all files together.
 pub const MAX_TOTAL: u64 = 64 * 1024 * 1024;
 
-/// The most bytes of one file, which are also the most that a prompt may have.
+/// The most bytes of one file, and of a prompt.
 pub const MAX_FILE: u64 = 16 * 1024 * 1024;
 
 /// The deepest folder below the workflow's.
 const MAX_DEPTH: usize = 16;
 
-/// Folders that hold what was built, fetched or recorded, and no part of a workflow.
+/// Folders of build output, dependencies or records, which are no part of a workflow.
 const SKIPPED_FOLDERS: [&str; 12] = [
     ".cache",
     ".git",
@@ -46,7 +46,7 @@ const SKIPPED_FOLDERS: [&str; 12] = [
 pub struct CapturedFile {
     /// Its content.
     pub content: Vec<u8>,
-    /// Whether it could be executed.
+    /// True if it could be executed.
     pub is_executable: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct CapturedFile {
 pub struct WorkflowCapture {
     /// The files.
     pub files: BTreeMap<String, CapturedFile>,
-    /// How many files lie beyond the bounds.
+    /// The number of files beyond the bounds.
     pub left_out: usize,
     total: u64,
 }
@@ -105,7 +105,7 @@ impl WorkflowCapture {
         }
     }
 
-    /// Returns what someone should know of the files that are no part of it.
+    /// Returns the warning about files that are no part of it, if there are any.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let count = self.left_out;
@@ -118,7 +118,7 @@ impl WorkflowCapture {
         })
     }
 
-    /// Returns what the files are known by.
+    /// Returns the checksums of the files.
     #[must_use]
     pub fn pins(&self) -> WorkflowPins {
         let pin = |file: &CapturedFile| PinnedFile {
@@ -174,7 +174,7 @@ fn is_part(folder: &str) -> bool {
     !SKIPPED_FOLDERS.contains(&folder)
 }
 
-/// Returns the content of a plain file, or of that which a link leads to; whatever else lies there has none.
+/// Returns the content of a plain file, or of the file that a link leads to; `None` for anything else.
 pub(super) fn content_of(path: &Path) -> Option<Vec<u8>> {
     plain_file::read(&path.canonicalize().ok()?, MAX_FILE).ok()
 }

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! .raymond/dataspace/facts/LABEL/KEY.json   a fact, while it holds
-//!                    changes                which facts have changed, for who watches
-//!                    lock                   held by who writes
+//!                    changes                the facts that have changed, for watchers
+//!                    lock                   held by the writer
 //!                    outgoing/              a fact on its way into its place
-//!                    done/                  which step of a program has changed something last
+//!                    done/                  the last step of each agent that has changed a fact
 //!                    claims/                the facts that steps of programs have taken
 //!                    definitions/           the programs that were defined
 //! ```
 //!
-//! A fact is renamed into its place, so it holds as a whole or not at all, and taken by a rename out of it,
-//! so one taker gets it. Writers wait for each other; who reads waits for nobody. A file that is damaged is
-//! no fact: who lists them warns of it, and asserting or retracting it mends it.
+//! A fact is renamed into its place, so it holds as a whole or not at all, and taken by a rename out of it, so one
+//! taker gets it. Writers wait for each other; readers wait for nothing. A damaged file is no fact: listing the
+//! facts warns of it, and asserting or retracting the fact fixes it.
 
 mod changes;
 mod definitions;
@@ -42,36 +42,36 @@ use crate::domain::fact::Fact;
 use crate::plain_file::{self, is_unfit};
 use crate::proof::ProofKey;
 
-/// The changes may take so much room before they begin anew, in bytes.
+/// The size at which the file of changes begins anew, in bytes.
 const ROOM: u64 = 1024 * 1024;
 
-/// What proofs of facts are for.
+/// The purpose of the proofs of facts.
 const FACT: &str = "fact";
 
 /// The longest file of a fact, in bytes: its value, each byte of it escaped, with the rest.
 const MAX_FACT_LENGTH: u64 = 8 * 1024 * 1024;
 
-/// The dataspace of a directory; it need not exist, and only who asserts makes it.
+/// The dataspace of a directory. It need not exist; the first assertion makes it.
 #[derive(Debug, Clone)]
 pub struct Dataspace {
     path: PathBuf,
     room: u64,
-    /// When this is so, who waits for the lock ends.
+    /// A flag that ends the wait for the lock.
     ends: Option<Arc<AtomicBool>>,
-    /// What facts and definitions are proven with; without one they are taken as they are.
+    /// The key that proves facts and definitions; without one they are taken as they are.
     key: Option<ProofKey>,
 }
 
 /// Facts that hold.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FactListing {
-    /// By label and key.
+    /// The facts, by label and key.
     pub facts: Vec<Fact>,
-    /// The files that are no facts, and why.
+    /// The files that are no facts, and the reasons.
     pub warnings: Vec<String>,
 }
 
-/// What is found where a fact may be.
+/// The content of the place of a fact.
 #[derive(Debug)]
 enum FactLookup {
     Fact(Fact),
@@ -86,26 +86,26 @@ impl FactLookup {
 }
 
 impl Dataspace {
-    /// The dataspace of a directory of runs.
+    /// Returns the dataspace of a directory of runs.
     #[must_use]
     pub fn of(root: &RunsRoot) -> Self {
         Self { path: root.dataspace(), room: ROOM, ends: None, key: None }
     }
 
-    /// The same for one who believes only what someone with the user's key has written.
+    /// Returns the dataspace for a reader who believes only facts that were written with the user's key.
     #[must_use]
     pub fn with_key(self, key: &ProofKey) -> Self {
         // A proof is good for this dataspace alone.
         Self { key: Some(key.derive(&self.path.display().to_string())), ..self }
     }
 
-    /// The same for one who waits for others only until this is so.
+    /// Returns the dataspace for a caller who waits for others only until `ends` is set.
     #[must_use]
     pub fn until(self, ends: Arc<AtomicBool>) -> Self {
         Self { ends: Some(ends), ..self }
     }
 
-    /// All facts that hold.
+    /// Returns all facts that hold.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -118,10 +118,10 @@ impl Dataspace {
         Ok(listing)
     }
 
-    /// The facts of one label.
+    /// Returns the facts of one label.
     ///
     /// # Errors
-    /// [`Error::Unfit`] for what cannot be a label, [`Error::Io`].
+    /// [`Error::Unfit`] for a text that cannot be a label, [`Error::Io`].
     pub fn labelled(&self, label: &str) -> Result<FactListing, Error> {
         let mut listing = FactListing::default();
         self.list(&self.folder(label)?, &mut listing)?;
@@ -165,12 +165,12 @@ impl Dataspace {
         }
     }
 
-    /// The directory of a label.
+    /// Returns the directory of a label.
     fn folder(&self, label: &str) -> Result<PathBuf, Error> {
         Ok(self.path.join("facts").join(name::of_label(label)?))
     }
 
-    /// The file of a fact.
+    /// Returns the file of a fact.
     fn fact(&self, label: &str, key: &str) -> Result<PathBuf, Error> {
         Ok(self.folder(label)?.join(format!("{}.json", name::of_key(key)?)))
     }
@@ -184,7 +184,7 @@ impl Dataspace {
     }
 }
 
-/// What lies in a directory, which may be missing.
+/// Returns the entries of a directory, which may be missing.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let failed = || Error::io("read", folder);
     match std::fs::read_dir(folder) {
@@ -198,7 +198,7 @@ fn is_absent(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
 }
 
-/// Returns whether an error is about one file that somebody put there, and not about the disk.
+/// Returns whether an error is about one unusable file, and not about the disk.
 fn is_unusable(error: &std::io::Error) -> bool {
     is_unfit(error) || error.kind() == ErrorKind::PermissionDenied
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a run directory. Each text names the file and says what to do.
+//! Errors of a run directory. Each text names the file and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use super::dataspace::InvalidFact;
 use crate::domain::id::RunId;
 use crate::domain::run::STATE_VERSION;
 
-/// Why a run directory cannot be used.
+/// The reason why a run directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused.
+    /// The system returned an error.
     #[error("{}: cannot {doing}: {error}{}", .path.display(), io_hint(.error))]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
-        /// On which file.
+        /// The file of the operation.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
     /// There is no such run.
@@ -38,36 +38,36 @@ pub enum Error {
         /// The id.
         id: RunId,
     },
-    /// Another raymond holds the run.
+    /// The run is locked by another raymond.
     #[error("the run {id} is held by another raymond{}; `raymond stop {id}` ends it", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     Held {
         /// The run.
         id: RunId,
-        /// The process that holds it, if it said so.
+        /// The process that holds it, if it is known.
         pid: Option<u32>,
     },
-    /// A record in the middle of the journal is not what was written.
+    /// A record in the middle of the journal differs from the one that was written.
     #[error("{}:{line}: record {record} is damaged: {why}; nothing after it can be trusted, so restore the file from a copy; or lose what follows: cut the file off before this line, remove `state.json` and `acknowledged` beside it, and resume the run with --trust", .path.display())]
     Damaged {
         /// The journal.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// The record that should stand there.
+        /// The number of the record that should stand there.
         record: u64,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
-    /// The journal has lost records that someone was told of.
+    /// The journal has lost acknowledged records.
     #[error("{}: the journal is whole up to byte {whole}, and {acknowledged} bytes were acknowledged: it was cut; restore it from a copy, or lose what followed by removing {}", .path.display(), .note.display())]
     Cut {
         /// The journal.
         path: PathBuf,
-        /// Where its last whole record ends.
+        /// The end of its last whole record, in bytes.
         whole: u64,
-        /// How many bytes were acknowledged.
+        /// The number of acknowledged bytes.
         acknowledged: u64,
-        /// The file that says so.
+        /// The file with that number.
         note: PathBuf,
     },
     /// The directory of a run was copied.
@@ -102,10 +102,10 @@ pub enum Error {
     Key {
         /// The key's file.
         path: PathBuf,
-        /// The reason, and what to do.
+        /// The reason and the remedy.
         why: &'static str,
     },
-    /// A document outside of the workspaces is not what raymond wrote.
+    /// A document outside of the workspaces was not written by raymond.
     #[error("{}: its proof does not hold, so raymond did not write it with the key beside it; remove the file, and confirm again what it was for", .path.display())]
     Unproven {
         /// The file.
@@ -116,7 +116,7 @@ pub enum Error {
     Stopped {
         /// The journal.
         path: PathBuf,
-        /// What happened first.
+        /// The first error.
         why: String,
     },
 }
@@ -136,7 +136,7 @@ fn io_hint(error: &io::Error) -> &'static str {
 }
 
 impl Error {
-    /// Names what was tried, and where, when the system refuses.
+    /// Makes an error of an operation, its file and the system's error.
     pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Io { doing, path, error }

@@ -28,8 +28,8 @@ pub fn make_dir(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Has git not show a directory of raymond's own in whose repository it lies, unless someone has said what
-/// git is to show of it. Only one of the usual name is raymond's alone for certain.
+/// Makes git ignore a directory of raymond's own in a repository, unless it has a `.gitignore` already. Only a
+/// directory of the usual name certainly belongs to raymond alone.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -46,7 +46,7 @@ pub fn hide(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Options for a file of this user only.
+/// Returns options for a file of this user only.
 #[must_use]
 pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -54,7 +54,7 @@ pub fn private() -> OpenOptions {
     options
 }
 
-/// Makes what was created, renamed or removed in a directory durable.
+/// Makes new, renamed and removed entries of a directory durable.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -70,7 +70,7 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     replace_by(path, &beside(path, "new"), content)
 }
 
-/// Does the same where several processes may at once.
+/// Does the same in a directory where several processes may do so at once.
 ///
 /// # Errors
 /// [`Error::Io`]; the old content is then still there.

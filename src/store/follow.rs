@@ -1,8 +1,8 @@
-//! A run that is kept up to date: read once from its snapshot and journal, and then only what has
-//! been appended since.
+//! A run that is kept up to date: read once from its snapshot and journal, and then only the records that were
+//! appended since.
 //!
-//! It takes nothing from the supervisor that writes, so it serves beside a live run, on a dead one,
-//! and on one that another raymond takes up meanwhile.
+//! It takes nothing from the supervisor that writes, so it works beside a live run, on a dead one, and on one that
+//! another raymond resumes meanwhile.
 
 use super::journal::JournalReader;
 use super::layout::RunDir;
@@ -29,13 +29,13 @@ impl RunFollower {
         Ok(Self { run: replayed.run, journal: replayed.journal })
     }
 
-    /// The run, as of the last record that was read.
+    /// Returns the run, as of the last record that was read.
     #[must_use]
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// Reads what has been appended, and lets it happen to the run.
+    /// Reads the appended records, and applies them to the run.
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::Io`].

@@ -1,9 +1,9 @@
 //! The inbox of a run: commands from other processes, one file each.
 //!
-//! A command is written aside and renamed into place, so that it is there as a whole or not at
-//! all; once it is in the journal its file is removed. Others can put something else there: what is no plain
-//! file of bounded size is not read, and stays. A command bears a proof that its writer has the user's key:
-//! one without is none of a person's.
+//! A command is written aside and renamed into place, so that it is there as a whole or not at all; once it is in
+//! the journal its file is removed. Other programs can put files there: anything but a plain file of bounded size
+//! is not read, and stays. A command bears a proof that its writer has the user's key; one without a proof is not
+//! from the user.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -19,7 +19,7 @@ use crate::proof::ProofKey;
 /// The longest command, in bytes: a person's answer, with room to spare.
 const MAX_LENGTH: u64 = 4 * 1024 * 1024;
 
-/// What proofs of commands are for.
+/// The purpose of the proofs of commands.
 const PURPOSE: &str = "inbox";
 
 /// A command as it lies in the inbox.
@@ -48,8 +48,8 @@ pub fn put(inbox: &Path, name: &str, command: &RunCommand, key: &ProofKey) -> Re
     files::replace(&path, &text)
 }
 
-/// Waits until nobody else looks at a run to put something in that depends on what is there; the next
-/// one may when this is dropped.
+/// Waits for the turn of this process to look at a run and put in a command that depends on it; the turn ends when
+/// the result is dropped.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -67,22 +67,22 @@ pub fn turn(inbox: &Path) -> Result<File, Error> {
 pub struct InboxCommand {
     /// Its name, for [`remove`].
     pub name: String,
-    /// What it asks for; `None` if it is not a command this program knows.
+    /// The command; `None` if this program does not know it.
     pub command: Option<RunCommand>,
     /// The reason why it was not read, if it was not: it is no plain file, too long, or not proven.
     pub unread: Option<String>,
     proof: String,
 }
 
-/// Returns what a proof is about: the run, the name of the entry and the command.
+/// Returns the content that a proof covers: the run, the name of the entry and the command.
 fn proven_content(inbox: &Path, name: &str, command: &RunCommand) -> Vec<u8> {
     let run = inbox.parent().and_then(Path::file_name).unwrap_or_default();
     let command = serde_json::to_string(command).unwrap_or_default();
     format!("{}\n{name}\n{command}", run.display()).into_bytes()
 }
 
-/// All that wait, in the order of their names. A command whose proof does not hold is not read, and without a
-/// key none does.
+/// Returns all waiting commands, in the order of their names. A command whose proof does not hold is not read, and
+/// without a key no proof holds.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -99,7 +99,7 @@ pub fn list(inbox: &Path, key: Option<&ProofKey>) -> Result<Vec<InboxCommand>, E
     Ok(waiting)
 }
 
-/// All that wait, whoever wrote them.
+/// Returns all waiting commands, from any writer.
 fn entries(inbox: &Path) -> Result<Vec<InboxCommand>, Error> {
     let mut waiting = Vec::new();
     for entry in std::fs::read_dir(inbox).map_err(Error::io("read", inbox))? {
@@ -122,8 +122,8 @@ fn entries(inbox: &Path) -> Result<Vec<InboxCommand>, Error> {
     Ok(waiting)
 }
 
-/// The names of the commands to stop, whoever wrote them: those that lie here before a run is taken up were meant for
-/// the raymond that held it last.
+/// Returns the names of the commands to stop, from any writer: those that lie here before a run is resumed were
+/// meant for the raymond that held it last.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -1,10 +1,9 @@
-//! Reads a journal from its beginning, judging every line, and later what has been appended since.
+//! Reads a journal from its beginning, checking every line, and later the lines that have been appended since.
 //!
-//! A bad last line is a write that was torn when the machine stopped: nobody was told of it, so it
-//! is cut off. A bad line with others after it is damage, and nothing is guessed. A look reads only
-//! what is there when it begins, so a journal that is being written can be read too: what is not
-//! whole yet is left for the next look. It is one file that only grows: a snapshot shortens recovery,
-//! and the story stays whole for who asks for it.
+//! A bad last line is a write that was torn when the machine stopped: it was not acknowledged, so it is cut off. A
+//! bad line with others after it is damage, and nothing is guessed. A look reads only the bytes that are there
+//! when it begins, so a journal that is being written can be read too: an incomplete line is left for the next
+//! look. It is one file that only grows: a snapshot shortens recovery, and the whole history stays readable.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,20 +14,20 @@ use super::Error;
 use super::record::{RecordError, check, has_more};
 use crate::plain_file;
 
-/// How much is read at a time, in bytes.
+/// The number of bytes that are read at a time.
 const CHUNK: usize = 256 * 1024;
 
 /// The longest line, in bytes: a longer one is damage, and is not read into memory.
 const MAX_LINE: u64 = 256 * 1024 * 1024;
 
-/// What of a journal has been read.
+/// The part of a journal that has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JournalExtent {
     /// The number of its last record.
     pub last: u64,
-    /// Where that record ends, in bytes.
+    /// The end of that record, in bytes.
     pub end: u64,
-    /// How many bytes follow that are not a whole record, or not the whole of a moment.
+    /// The number of bytes after it that are not a whole record, or not the whole of a moment.
     pub torn: u64,
 }
 
@@ -38,11 +37,11 @@ pub struct JournalReader {
     path: PathBuf,
     reader: BufReader<File>,
     extent: JournalExtent,
-    /// How long the file was when this look at it began, and how far the look has come.
+    /// The length of the file when this look at it began, and the position of the look.
     length: u64,
     position: u64,
     line: Vec<u8>,
-    /// What has been read of a whole moment and not been given out.
+    /// The lines of a whole moment that were read and not returned yet.
     moment: VecDeque<String>,
 }
 
@@ -67,7 +66,7 @@ impl JournalReader {
         })
     }
 
-    /// The line of the next record; nothing, if there is none yet. Asked after that it looks again.
+    /// Returns the line of the next record; `None` if there is none yet. The next call after that looks again.
     ///
     /// # Errors
     /// [`Error::Damaged`] for a bad record that is not the last, [`Error::Io`].
@@ -79,11 +78,11 @@ impl JournalReader {
         Ok(self.moment.pop_front().map(|line| (seq, line)))
     }
 
-    /// Reads all that is there when it begins, however fast a writer adds to it; `visit` gets each line, and
-    /// says what is wrong with it.
+    /// Reads all records that are there when it begins, however fast a writer adds more; `visit` gets each line,
+    /// and returns the error in it.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and [`Error::Damaged`] for what `visit` finds wrong.
+    /// As [`read`](Self::read), and [`Error::Damaged`] for an error that `visit` returns.
     pub fn read_all(
         &mut self,
         mut visit: impl FnMut(u64, &str) -> Result<(), RecordError>,
@@ -97,13 +96,13 @@ impl JournalReader {
         Ok(self.extent)
     }
 
-    /// The error for a record with something wrong in it.
+    /// Returns the error for a damaged record.
     #[must_use]
     pub fn damaged(&self, seq: u64, flaw: &RecordError) -> Error {
         Error::Damaged { path: self.path.clone(), line: seq, record: seq, why: flaw.to_string() }
     }
 
-    /// Reads the records that were decided at one moment; tells whether they are all there.
+    /// Reads the records that were decided at one moment; returns whether they are all there.
     fn read_moment(&mut self) -> Result<bool, Error> {
         if self.position == self.length && !self.look_again()? {
             return Ok(false);
@@ -134,8 +133,8 @@ impl JournalReader {
         Ok(false)
     }
 
-    /// Begins a look behind the last whole record; tells whether there is anything new. What was torn
-    /// may have been cut off and written over by then.
+    /// Begins a look behind the last whole record; returns whether there is anything new. A torn record may have
+    /// been cut off and overwritten by then.
     fn look_again(&mut self) -> Result<bool, Error> {
         let failed = || Error::io("read", &self.path);
         let length = self.reader.get_ref().metadata().map_err(failed())?.len();
@@ -152,7 +151,7 @@ impl JournalReader {
         Ok(true)
     }
 
-    /// Reads a line, with its end if it has one; tells whether there was any.
+    /// Reads a line, with its end if it has one; returns whether there was any.
     fn read_line(&mut self) -> std::io::Result<bool> {
         self.line.clear();
         let rest = (self.length - self.position).min(MAX_LINE);

@@ -1,7 +1,7 @@
-//! Where everything is.
+//! The paths of all files and directories.
 //!
 //! ```text
-//! .raymond/runs/<run id>/   state.json  journal.jsonl  acknowledged  lock  steps/  inbox/  results/  workflow/  workflow.json  output.log
+//! .raymond/runs/<run id>/   state.json  journal.jsonl  acknowledged  lock  steps/  inbox/  results/  output.log
 //!                           workflow/  workflow.json
 //! .raymond/debug/
 //! .raymond/dataspace/
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::id::RunId;
 
-/// The directory of all runs, `.raymond` unless told otherwise.
+/// The directory of all runs, by default `.raymond`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunsRoot(PathBuf);
 
@@ -23,37 +23,37 @@ impl RunsRoot {
         Self(path.into())
     }
 
-    /// The directory itself.
+    /// Returns the directory itself.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The directory that has one directory a run.
+    /// Returns the directory that has one directory a run.
     #[must_use]
     pub fn runs(&self) -> PathBuf {
         self.0.join("runs")
     }
 
-    /// The directory of the debug directories.
+    /// Returns the directory of the debug directories.
     #[must_use]
     pub fn debug(&self) -> PathBuf {
         self.0.join("debug")
     }
 
-    /// The directory of the facts that all runs share.
+    /// Returns the directory of the facts that all runs share.
     #[must_use]
     pub fn dataspace(&self) -> PathBuf {
         self.0.join("dataspace")
     }
 
-    /// The directory of the worktrees of one run's agents. They outlive the run's own directory.
+    /// Returns the directory of the worktrees of one run's agents. They outlive the run's own directory.
     #[must_use]
     pub fn worktrees(&self, id: &RunId) -> PathBuf {
         self.0.join("worktrees").join(id.as_str())
     }
 
-    /// The directory of one run.
+    /// Returns the directory of one run.
     #[must_use]
     pub fn run(&self, id: &RunId) -> RunDir {
         RunDir(self.runs().join(id.as_str()))
@@ -65,61 +65,61 @@ impl RunsRoot {
 pub struct RunDir(pub(super) PathBuf);
 
 impl RunDir {
-    /// The directory itself.
+    /// Returns the directory itself.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The snapshot.
+    /// Returns the path of the snapshot.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.0.join("state.json")
     }
 
-    /// The journal.
+    /// Returns the path of the journal.
     #[must_use]
     pub fn journal(&self) -> PathBuf {
         self.0.join("journal.jsonl")
     }
 
-    /// The lock.
+    /// Returns the path of the lock.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.0.join("lock")
     }
 
-    /// The directory of the turns' files.
+    /// Returns the directory of the turns' files.
     #[must_use]
     pub fn steps(&self) -> PathBuf {
         self.0.join("steps")
     }
 
-    /// The directory of what joins have brought: a file for each.
+    /// Returns the directory of the results of joins: a file for each.
     #[must_use]
     pub fn results(&self) -> PathBuf {
         self.0.join("results")
     }
 
-    /// The directory of commands from outside.
+    /// Returns the directory of commands from outside.
     #[must_use]
     pub fn inbox(&self) -> PathBuf {
         self.0.join("inbox")
     }
 
-    /// The copy of the workflow's files as they were when the run began.
+    /// Returns the directory of the workflow's files as they were when the run began.
     #[must_use]
     pub fn workflow(&self) -> PathBuf {
         self.0.join("workflow")
     }
 
-    /// The list of those files.
+    /// Returns the path of the list of those files.
     #[must_use]
     pub fn pins(&self) -> PathBuf {
         self.0.join("workflow.json")
     }
 
-    /// What a raymond in the background prints.
+    /// Returns the path of the output of a raymond in the background.
     #[must_use]
     pub fn output(&self) -> PathBuf {
         self.0.join("output.log")

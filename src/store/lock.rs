@@ -1,4 +1,4 @@
-//! The lock on a run: one supervisor at a time, whatever becomes of it.
+//! The lock on a run: one supervisor at a time, even after a crash.
 //!
 //! The system drops the lock when its holder dies, so there is no stale lock to remove. The file
 //! holds the holder's process id, only to be named to people.
@@ -12,10 +12,10 @@ use super::{Error, files};
 use crate::domain::id::RunId;
 use crate::plain_file;
 
-/// How often it is tried: a reader that looks whether the lock is held has it shared for a moment.
+/// The number of tries: a reader that checks the lock shares it for a moment.
 const TRIES: u32 = 5;
 
-/// How often it is tried when its holder has died: a process that it had just begun to start has the lock too,
+/// The number of tries after its holder has died: a process that the holder was just starting has the lock too,
 /// until it has become its program.
 const AFTER_A_DEATH: u32 = 300;
 
@@ -58,7 +58,7 @@ pub fn acquire(path: &Path, id: &RunId) -> Result<RunLock, Error> {
     Ok(RunLock { _file: file })
 }
 
-/// Whether a process holds the lock now, and which, if it is known.
+/// Returns whether a process holds the lock now, and its id, if it is known.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -81,7 +81,7 @@ fn open(path: &Path) -> Result<File, Error> {
     plain_file::open_with(path, &mut options).map_err(Error::io("open", path))
 }
 
-/// Whether a process is known to have ended, also one that nobody has waited for yet.
+/// Returns whether a process is known to have ended; a zombie counts.
 fn has_died(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" Z")),

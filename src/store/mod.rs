@@ -1,4 +1,4 @@
-//! The room of the run directory: the only writer of what a run leaves on disk.
+//! The room of the run directory: the only writer of a run's files.
 //!
 //! The journal is the truth, the snapshot saves reading all of it, the lock keeps a second
 //! supervisor out, the inbox takes commands from other processes. Beside the runs lies the dataspace,

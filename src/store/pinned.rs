@@ -1,8 +1,8 @@
-//! The workflow's files as they were when a run began: a copy in the run's directory, of which every file
-//! is judged by its checksum each time it is read.
+//! The workflow's files as they were when a run began: a copy in the run's directory, in which every file is
+//! checked against its checksum each time it is read.
 //!
-//! Whoever can write into the run's directory can change the copy, but not the list of checksums: that
-//! is read once, when the run is taken up, and the run's seal holds it.
+//! A program that can write into the run's directory can change the copy, but not the list of checksums: that is
+//! read once, when the run is resumed, and the run's seal holds it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,9 +28,9 @@ pub struct PinnedFiles {
     copy: PathBuf,
     /// The folder that was copied.
     live: PathBuf,
-    /// Whether prompts are read from there.
+    /// True if prompts are read from there.
     is_live: bool,
-    /// The files that someone has been warned of.
+    /// The files that were warned of already.
     warned: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -103,7 +103,7 @@ impl PinnedFiles {
         self.check_copy().map(|()| Some(copy))
     }
 
-    /// Returns whether the copy has every pinned file as it was, and nothing else: a program may load whatever lies
+    /// Returns whether the copy has every pinned file as it was, and no other file: a program may load any file
     /// there.
     fn is_copy_whole(&self) -> bool {
         let mut expected: BTreeSet<&str> = self.pins.files.keys().map(String::as_str).collect();
@@ -132,7 +132,7 @@ impl PinnedFiles {
         pin.zip(content).is_some_and(|(pin, content)| pin.checksum == checksum(content))
     }
 
-    /// Checks that every file of the copy is what it was, and that there is no other.
+    /// Checks that every file of the copy is as it was pinned, and that there is no other.
     pub(super) fn check_copy(&self) -> Result<(), source::Error> {
         if self.is_copy_whole() {
             return Ok(());
@@ -144,8 +144,8 @@ impl PinnedFiles {
         })
     }
 
-    /// Returns a file whose name stands in a command and whose content has changed: the command would run what
-    /// nobody has trusted.
+    /// Returns a file whose name stands in a command and whose content has changed: the command would run an
+    /// untrusted file.
     pub(super) fn changed_file_in(&self, command: &str) -> Option<String> {
         let is_named = |path: &&String| {
             let name = path.rsplit('/').next().unwrap_or_default();
@@ -155,7 +155,7 @@ impl PinnedFiles {
         self.pins.files.keys().filter(is_named).find(is_changed).cloned()
     }
 
-    /// Says once that a file is not what it was: the run goes on with what it was.
+    /// Warns once that a file has changed: the run continues with the pinned one.
     fn warn_of_change(&self, path: &str, live: &Path, kept: &str) {
         if content_of(live).is_some_and(|now| now == kept.as_bytes()) {
             return;

@@ -1,4 +1,4 @@
-//! The proof of a whole journal: a part of it is sealed, and each record behind that bears a proof.
+//! The proof of a whole journal: a part of it is sealed, and each record after that bears a proof.
 
 use sha2::{Digest, Sha256};
 
@@ -12,7 +12,7 @@ use crate::domain::sealed_terms::{JournalFlaw, RunSeal};
 use crate::language::checksum::hexadecimal;
 use crate::proof::ProofKey;
 
-/// Returns what of a journal nobody vouches for; `None` if all of it is as a raymond of the user wrote it.
+/// Returns the flaw of a journal that makes it untrusted; `None` if a raymond of the user wrote all of it.
 ///
 /// # Errors
 /// [`Error::Damaged`], [`Error::Io`].

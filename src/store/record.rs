@@ -1,11 +1,11 @@
 //! One line of the journal: `{"seq":1,"at":"2026-01-15T14:30:22.123Z","event":…,"crc":"89abcdef"}`.
 //!
-//! The checksum covers the line without itself, so a line is judged before it is understood. It is
-//! spliced on as text: what is checked is what was written, byte by byte. Before it stands, in a run that is
-//! held with a key, the proof that a raymond of the user wrote what stands before the proof.
+//! The checksum covers the line without itself, so a line is checked before it is parsed. It is spliced on as
+//! text: the written bytes are checked, one by one. In a run that is held with a key, a proof stands before the
+//! checksum: a raymond of the user wrote the text before the proof.
 //!
-//! What is decided at one moment may be several records. All but the last of them say `"more":true`
-//! behind the time; if the last is not there, none of them has happened.
+//! One moment may have several records. All but the last of them say `"more":true` behind the time; if the last is
+//! not there, none of them has happened.
 
 use serde::Deserialize;
 
@@ -13,22 +13,22 @@ use crate::domain::event::{Event, Record};
 use crate::domain::time::Timestamp;
 use crate::proof::{PROOF_LENGTH, ProofKey};
 
-/// `,"crc":"89abcdef"}`
+/// The length of `,"crc":"89abcdef"}` in bytes.
 const CRC_LENGTH: usize = 18;
 
-/// What stands before the digits of a proof.
+/// The text before the digits of a proof.
 const PROOF: &str = ",\"proof\":\"";
 
 /// The kind of a record's proof.
 const PURPOSE: &str = "record";
 
-/// What is wrong with a line.
+/// The error in a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// It does not end as a record does.
     #[error("it does not end with its checksum")]
     NoChecksum,
-    /// Its bytes are not those that were written.
+    /// Its bytes differ from those that were written.
     #[error("its checksum does not fit")]
     Checksum,
     /// It is another record than the one that should stand there.
@@ -42,10 +42,10 @@ pub enum RecordError {
     Meaning(String),
 }
 
-/// What stands in the line of a record that is not the last of its moment.
+/// The text in the line of a record that is not the last of its moment.
 const MORE: &[u8] = b"\",\"more\":true,";
 
-/// Within so many bytes that stands, if it does.
+/// The length of the start of a line that may hold that text, in bytes.
 const HEAD: usize = 80;
 
 /// Writes a record as a line, without the line's end.
@@ -56,7 +56,7 @@ pub fn encode(record: &Record) -> Result<String, String> {
     encode_before(record, false, None)
 }
 
-/// The same of a record that may have more of its moment after it, with its proof, if there is a key.
+/// Writes a record that may have more of its moment after it, with its proof, if there is a key.
 ///
 /// # Errors
 /// As [`encode`].
@@ -78,7 +78,7 @@ pub fn encode_before(
     Ok(format!("{line},\"crc\":\"{crc:08x}\"}}"))
 }
 
-/// Judges a line by its checksum and its number, without reading the event in it.
+/// Checks a line by its checksum and its number, without reading the event in it.
 ///
 /// # Errors
 /// The [`RecordError`].
@@ -115,8 +115,8 @@ pub fn is_proven(line: &str, key: &ProofKey) -> bool {
     proven().unwrap_or(false)
 }
 
-/// Whether a line that has been [checked](check) has more of its moment after it. Inside a text the
-/// quotes would be escaped, so what is looked for cannot stand there.
+/// Returns whether a line that has been [checked](check) has more of its moment after it. Inside a string the
+/// quotes would be escaped, so the text cannot stand there.
 #[must_use]
 pub fn has_more(line: &str) -> bool {
     let head = &line.as_bytes()[..line.len().min(HEAD)];

@@ -1,4 +1,4 @@
-//! A run as its directory tells it: the snapshot, and what the journal has of it since.
+//! A run as its directory tells it: the snapshot, and the later records of the journal.
 
 use super::journal::{JournalExtent, JournalReader};
 use super::layout::RunDir;
@@ -28,14 +28,14 @@ pub(super) fn birth(first: &Record) -> &str {
     }
 }
 
-/// Reads the snapshot, and what the journal has after it; changes nothing.
+/// Reads the snapshot, and the records of the journal after it; changes nothing.
 pub(super) fn replay(dir: &RunDir) -> Result<ReplayedRun, Error> {
     let mut warnings = Vec::new();
     let snapshot = load_snapshot(dir, &mut warnings)?;
     replay_after(dir, snapshot, None, warnings)
 }
 
-/// Reads the whole journal. A snapshot that tells another state counts for nothing: no proof covers it.
+/// Reads the whole journal. A snapshot with another state is ignored: no proof covers it.
 pub(super) fn replay_whole(dir: &RunDir) -> Result<ReplayedRun, Error> {
     let mut warnings = Vec::new();
     let snapshot = load_snapshot(dir, &mut warnings)?;
@@ -56,7 +56,7 @@ fn load_snapshot(dir: &RunDir, warnings: &mut Vec<String>) -> Result<Option<Run>
     })
 }
 
-/// Reads the records after a state, and compares the states with `compared` where that should be one of them.
+/// Reads the records after a state, and compares the states with `compared` at the record where that should match.
 fn replay_after(
     dir: &RunDir,
     mut run: Option<Run>,

@@ -30,7 +30,7 @@ pub struct RunStore {
     writer: Option<JournalWriter>,
     /// The first session of the run.
     birth: String,
-    /// What commands in the inbox are proven with, and records.
+    /// The keys that prove commands in the inbox and records.
     keys: Option<RunKeys>,
 }
 
@@ -39,9 +39,9 @@ pub struct RunStore {
 pub struct NewRun<'a> {
     /// The workflow's files.
     pub workflow: Option<&'a WorkflowCapture>,
-    /// The key that its records are proven with, and commands to it; without one it takes none.
+    /// The key that proves its records and its commands; without one it takes no commands.
     pub key: Option<ProofKey>,
-    /// Its seal, and where it is kept.
+    /// Its seal, and the directory that it is kept in.
     pub seal: Option<(&'a UserState, RunSeal)>,
 }
 
@@ -60,27 +60,27 @@ impl RunKeys {
     }
 }
 
-/// Returns the key that the records of a run are proven with. A record of another run is none of its own, also of one
-/// with the same name: `birth` is the first session of this one.
+/// Returns the key that proves the records of a run. Its first session, `birth`, makes the key differ from that of
+/// another run with the same name.
 #[must_use]
 pub(super) fn records_key(key: &ProofKey, dir: &RunDir, birth: &str) -> ProofKey {
     RunKeys::of(dir, birth, key.clone()).records
 }
 
-/// What was recovered from a run directory.
+/// The run that was recovered from a directory.
 #[derive(Debug)]
 pub struct RecoveredRun {
     /// The run, as of its last record.
     pub run: Run,
-    /// Its only record, if no turn has begun since: then it was made for another process to take up.
+    /// Its only record, if no turn has begun since: then it was made for another process to run.
     pub untouched: Option<Record>,
-    /// What someone should know: a torn record that was cut off, a snapshot that was rebuilt.
+    /// The warnings: a torn record that was cut off, a snapshot that was rebuilt.
     pub warnings: Vec<String>,
 }
 
 impl RunStore {
-    /// Makes the directory of a new run, with its first record in it: as a whole or not at all. The seal comes first:
-    /// a run without one would have to be confirmed.
+    /// Makes the directory of a new run, with its first record in it: as a whole or not at all. The seal comes
+    /// first: a run without one would have to be confirmed.
     ///
     /// # Errors
     /// [`Error::Exists`] if the id is taken, [`Error::Io`].
@@ -121,7 +121,7 @@ impl RunStore {
         Ok((Self { dir, _lock: lock, growth, writer: None, birth, keys }, run))
     }
 
-    /// Writes what the directory of a new run holds; gives its lock and the size of its snapshot.
+    /// Writes the files of a new run's directory; returns its lock and the size of its snapshot.
     fn fill(
         draft: &RunDir,
         first: &str,
@@ -142,7 +142,7 @@ impl RunStore {
         Ok((lock, state.len()))
     }
 
-    /// Puts other files of the workflow in the place of those that the run has had.
+    /// Replaces the pinned files of the workflow.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -222,7 +222,7 @@ impl RunStore {
         Ok(())
     }
 
-    /// Returns a record that is alone at its moment as the journal has it.
+    /// Returns the journal's line of a record that is alone at its moment.
     ///
     /// # Errors
     /// [`Error::Stopped`] if it cannot be written as JSON.
@@ -230,8 +230,7 @@ impl RunStore {
         encode(record, &self.dir.journal(), self.keys.as_ref())
     }
 
-    /// Appends the records of one moment, which have been applied to `run`; gives their lines as they
-    /// are written. After a crash all of them are there, or none.
+    /// Appends the records of one moment, all or none, after they were applied to `run`; returns their lines.
     ///
     /// # Errors
     /// [`Error::Stopped`] if there is no thread to write it.
@@ -259,7 +258,7 @@ impl RunStore {
         Ok(lines)
     }
 
-    /// Writes the snapshot of a run that is over, where a runtime died before it could.
+    /// Writes the snapshot of a run that is over, if its runtime died before it could.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -267,7 +266,7 @@ impl RunStore {
         files::replace(&self.dir.state(), &state_json(run, 0))
     }
 
-    /// Writes a snapshot after all that was appended.
+    /// Writes a snapshot after all appended records.
     pub fn snapshot(&mut self, run: &Run) {
         let state = state_json(run, self.growth.snapshot());
         self.growth = SnapshotSchedule::after_snapshot(state.len());
@@ -276,7 +275,7 @@ impl RunStore {
         }
     }
 
-    /// Sets the key: commands that are proven with it are taken, and records are proven.
+    /// Sets the key that proves records and the commands that are taken.
     pub fn set_key(&mut self, key: ProofKey) {
         self.keys = Some(RunKeys::of(&self.dir, &self.birth, key));
     }
@@ -287,7 +286,7 @@ impl RunStore {
         &self.birth
     }
 
-    /// Returns what the run's steps are proven with.
+    /// Returns the proofs of the run's steps.
     #[must_use]
     pub fn step_proofs(&self, believes_unproven: bool) -> StepProofs {
         StepProofs { key: self.keys.as_ref().map(|keys| keys.steps.clone()), believes_unproven }
@@ -301,11 +300,11 @@ impl RunStore {
         inbox::list(&self.dir.inbox(), self.keys.as_ref().map(|keys| &keys.commands))
     }
 
-    /// Waits until all that was handed over is written, and ends the thread. No request to stop is taken
-    /// from then on.
+    /// Waits until all records and snapshots are written, and ends the thread. No request to stop is taken from
+    /// then on.
     ///
     /// # Errors
-    /// What kept the thread from writing.
+    /// The error that kept the thread from writing.
     pub fn finish(&mut self) -> Result<(), Error> {
         let written = self.writer.take().map_or(Ok(()), JournalWriter::finish);
         // Whoever asks a run to stop whose inbox cannot be closed removes the request once nobody holds it.
@@ -313,7 +312,7 @@ impl RunStore {
         written
     }
 
-    /// Where the run's files are.
+    /// Returns the directory of the run.
     #[must_use]
     pub fn dir(&self) -> &RunDir {
         &self.dir
@@ -334,7 +333,7 @@ fn encode(record: &Record, journal: &Path, keys: Option<&RunKeys>) -> Result<Str
         .map_err(|why| Error::Stopped { path: journal.to_owned(), why })
 }
 
-/// A run's state as JSON, of about the `expected` size; its types have no value that JSON cannot hold.
+/// Returns a run's state as JSON, of about the `expected` size; its types have no value that JSON cannot hold.
 fn state_json(run: &Run, expected: usize) -> Vec<u8> {
     let mut json = Vec::with_capacity(expected + expected / 8);
     match serde_json::to_writer_pretty(&mut json, run) {

@@ -1,4 +1,4 @@
-//! The seals of runs: what a person started each of them with, kept outside of the workspace.
+//! The seals of runs: the terms with which a person started each of them, kept outside of the workspace.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::plain_file;
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "runs";
 
-/// How much of a journal is read at a time, in bytes.
+/// The number of bytes of a journal that are read at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// Keeps the seal of a run, in the place of an older one.
+/// Keeps the seal of a run, in place of an older one.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Key`].
@@ -41,7 +41,7 @@ pub fn find(state: &UserState, root: &RunsRoot, run: &RunId) -> Result<Option<Ru
     }
 }
 
-/// Returns what a journal is known by.
+/// Returns the seal of a journal: its length and checksum.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -1,8 +1,8 @@
 //! The snapshot: the run's state at one record, so that recovery need not apply all before it.
 //!
-//! It is written when the journal has grown by more than the snapshot is long, so that its cost a
-//! record stays the same however long a run is. A snapshot that cannot be read costs nothing but
-//! time, because the journal holds everything; one that a newer program wrote is refused.
+//! It is written when the journal has grown by more than the snapshot is long, so that its cost a record stays the
+//! same however long a run is. An unreadable snapshot costs nothing but time, because the journal holds
+//! everything; a snapshot of a newer program is refused.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -13,20 +13,20 @@ use super::Error;
 use crate::domain::run::{Run, STATE_VERSION};
 use crate::plain_file::{self, is_unfit};
 
-/// The longest snapshot, in bytes: far more than a run with as many agents as it may have takes.
+/// The size limit of a snapshot, in bytes: far more than a run with the maximum number of agents takes.
 const MAX_LENGTH: u64 = 1024 * 1024 * 1024;
 
-/// The journal grows by at least this before a snapshot is written.
+/// The least growth of the journal before a snapshot is written, in bytes.
 const LEAST_GROWTH: u64 = 256 * 1024;
 
-/// What was found where a snapshot should be.
+/// The content of the place of a snapshot.
 #[derive(Debug)]
 pub enum SnapshotLookup {
     /// A snapshot.
     Run(Box<Run>),
-    /// None.
+    /// There is no file.
     Nothing,
-    /// Something that is not a snapshot.
+    /// A file that is not a snapshot, and the reason.
     Unreadable(String),
 }
 
@@ -61,19 +61,19 @@ pub fn load(path: &Path) -> Result<SnapshotLookup, Error> {
     })
 }
 
-/// What stands before the checksum of a snapshot, which is its last entry.
+/// The text before the checksum of a snapshot, which is its last entry.
 const CHECKSUM: &[u8] = b",\n  \"checksum\": \"";
 
-/// What stands after it.
+/// The text after the checksum.
 const END: &[u8] = b"\"\n}";
 
-/// It is another snapshot than the one that was written.
+/// The error of a snapshot that differs from the one that was written.
 const MISFIT: &str = "its checksum does not fit";
 
-/// An older raymond wrote it, or someone has changed it.
+/// The error of a snapshot of an older raymond, or one that was changed.
 const MISSING: &str = "it has no checksum";
 
-/// Adds the checksum to a snapshot: it covers all that stands before it.
+/// Adds the checksum to a snapshot: it covers all bytes before it.
 #[must_use]
 pub(super) fn with_checksum(mut json: Vec<u8>) -> Vec<u8> {
     if json.ends_with(b"\n}") {
@@ -84,8 +84,8 @@ pub(super) fn with_checksum(mut json: Vec<u8>) -> Vec<u8> {
     json
 }
 
-/// Returns what is wrong with the checksum of a snapshot; `None` if nothing is. One that has none was written by
-/// an older raymond, or changed: the journal tells the same.
+/// Returns the error in the checksum of a snapshot; `None` if there is none. A snapshot without a checksum was
+/// written by an older raymond, or changed: the journal tells the same.
 fn flaw(bytes: &[u8]) -> Option<&'static str> {
     let Some(body) = bytes.strip_suffix(END) else { return Some(MISSING) };
     let Some((body, crc)) = body.len().checked_sub(8).map(|at| body.split_at(at)) else {
@@ -96,7 +96,7 @@ fn flaw(bytes: &[u8]) -> Option<&'static str> {
     (!fits).then_some(MISFIT)
 }
 
-/// When the next snapshot is due.
+/// The schedule of the next snapshot.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotSchedule {
     since: u64,
@@ -105,19 +105,19 @@ pub struct SnapshotSchedule {
 }
 
 impl SnapshotSchedule {
-    /// After a snapshot of `size` bytes.
+    /// Returns the schedule after a snapshot of `size` bytes.
     #[must_use]
     pub fn after_snapshot(size: usize) -> Self {
         Self { since: 0, allowed: (2 * size as u64).max(LEAST_GROWTH), snapshot: size }
     }
 
-    /// The size of the last snapshot.
+    /// Returns the size of the last snapshot, in bytes.
     #[must_use]
     pub fn snapshot(self) -> usize {
         self.snapshot
     }
 
-    /// Counts bytes that were appended; tells whether a snapshot is due.
+    /// Counts appended bytes; returns whether a snapshot is due.
     #[must_use]
     pub fn grow(&mut self, bytes: usize) -> bool {
         self.since += bytes as u64;

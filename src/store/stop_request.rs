@@ -1,9 +1,9 @@
-//! Requests to stop a run, which concern nobody but the raymond that holds it.
+//! Requests to stop a run, which concern only the raymond that holds it.
 //!
-//! A run that ends may be asked to stop at the same moment. Whoever asks puts the request in first and looks
-//! then whether the inbox is closed to requests; the holder closes it first and removes then the requests that
-//! it has not taken. So each request is taken, or removed by one of the two: none stays, and who asked can tell
-//! from the journal which of the two it was.
+//! A run that ends may be asked to stop at the same moment. The sender first puts the request in, and then checks
+//! whether the inbox is closed to requests. The holder first closes the inbox, and then removes the requests that
+//! it has not taken. So each request is taken, or removed by one of the two: none stays, and the sender can tell
+//! from the journal whether it was taken.
 
 use std::path::{Path, PathBuf};
 

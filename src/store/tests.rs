@@ -1,4 +1,4 @@
-//! The store under what a disk may do to it, and the journal as a faithful copy of a run.
+//! The store on a faulty disk, and the journal as a faithful copy of a run.
 
 mod disk;
 mod faults;

@@ -1,7 +1,7 @@
-//! The folders that a user trusts, each as it was when that was said.
+//! The folders that a user trusts, each as it was at that time.
 //!
-//! Trust is kept outside of the folder and holds for its content: it is lost when a file changes that can
-//! do more than prompt.
+//! Trust is kept outside of the folder and holds for its content: it is lost when a file changes that can do more
+//! than prompt.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::language::checksum::{checksum, short_name};
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "trust";
 
-/// The way in which someone said that a folder is trusted.
+/// The way in which a folder was trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustOrigin {
@@ -32,7 +32,7 @@ pub enum TrustOrigin {
 }
 
 impl TrustOrigin {
-    /// Returns what a person reads.
+    /// Returns the text for people.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -51,25 +51,25 @@ pub struct TrustedFolder {
     pub folder: String,
     /// The checksum of the files that trust is about.
     pub checksum: String,
-    /// When it was said.
+    /// The time at which it was trusted.
     pub at: Timestamp,
-    /// How it was said.
+    /// The way in which it was trusted.
     pub origin: TrustOrigin,
     /// The files that trust is about; an older raymond did not keep them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<WorkflowPins>,
 }
 
-/// What is known of the trust of a folder as it is now.
+/// The trust of a folder in its current state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FolderTrust {
     /// It is trusted.
     Trusted,
-    /// It was trusted, and these of its files are not as they were, a text each.
+    /// It was trusted, and these of its files have changed, a text each.
     Lost(Vec<String>),
     /// It was trusted with another key.
     OtherKey,
-    /// Nobody has said so.
+    /// It was never trusted.
     Never,
 }
 

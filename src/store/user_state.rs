@@ -1,8 +1,7 @@
-//! What raymond keeps for a user outside of all workspaces: a key, the trust of folders, the seals of
-//! runs.
+//! The user's state outside of all workspaces: a key, the trust of folders, the seals of runs.
 //!
-//! Agents may write into the workspace, and `.raymond` lies there as a rule. What has to be believed
-//! lies here, and bears a proof that only who can read the key can make.
+//! Agents may write into the workspace, and `.raymond` lies there as a rule. Data that has to be believed lies
+//! here, and bears a proof that only a reader of the key can make.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -22,7 +21,7 @@ const KEY_LENGTH: usize = 64;
 /// The most bytes of a document that is kept here.
 const MAX_DOCUMENT: u64 = 4 * 1024 * 1024;
 
-/// The directory of what raymond keeps for a user.
+/// The directory of a user's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserState(PathBuf);
 
@@ -41,13 +40,13 @@ impl UserState {
         Self(path.into())
     }
 
-    /// The directory itself.
+    /// Returns the directory itself.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The key's file.
+    /// Returns the path of the key's file.
     #[must_use]
     pub fn key_file(&self) -> PathBuf {
         self.0.join("key")
@@ -69,7 +68,7 @@ impl UserState {
         }
     }
 
-    /// Refuses a directory in which others can put another key in the place of the user's.
+    /// Refuses a directory in which others can replace the user's key.
     fn refuse_if_others_write(&self) -> Result<(), Error> {
         let Ok(metadata) = self.0.metadata() else { return Ok(()) };
         if metadata.mode() & 0o022 == 0 {
@@ -102,7 +101,7 @@ impl UserState {
         }
     }
 
-    /// Writes a document with its proof. `purpose` keeps one kind from being taken for another.
+    /// Writes a document with its proof. `purpose` keeps one kind from being mistaken for another.
     ///
     /// # Errors
     /// [`Error::Io`].

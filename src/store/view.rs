@@ -17,9 +17,9 @@ use crate::language::hint::closest;
 pub struct RunView {
     /// The run, as of its last whole record.
     pub run: Run,
-    /// Whether a raymond holds it.
+    /// True if a raymond holds it.
     pub held: bool,
-    /// The process that does, if it said so.
+    /// The process that holds it, if it is known.
     pub holder: Option<u32>,
 }
 
@@ -48,8 +48,8 @@ pub fn is_held(root: &RunsRoot, id: &RunId) -> Result<bool, Error> {
     Ok(lock::is_held(&dir.lock())?.is_some())
 }
 
-/// Looks at one run from its beginning: `visit` gets each record that there is now, with the run as it
-/// was before it. The first record, before which there was none, is not among them.
+/// Reads one run from its beginning: `visit` gets each record that there is now, with the run as it was before it.
+/// The first record, before which there was no run, is not among them.
 ///
 /// # Errors
 /// As [`look`].
@@ -80,7 +80,7 @@ pub fn story(
     Ok(RunView { run, held: holder.is_some(), holder: holder.flatten() })
 }
 
-/// The ids of all runs, sorted.
+/// Returns the ids of all runs, sorted.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -100,7 +100,7 @@ pub fn ids(root: &RunsRoot) -> Result<Vec<RunId>, Error> {
     Ok(ids)
 }
 
-/// The error for a run that is not there, with one that may have been meant.
+/// Returns the error for a run that is not there, with a run of a similar id.
 #[must_use]
 pub fn no_such_run(root: &RunsRoot, id: &RunId) -> Error {
     let ids = ids(root).unwrap_or_default();

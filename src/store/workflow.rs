@@ -15,9 +15,9 @@ use crate::language::source::{Error, WorkflowSource, stays_below};
 pub struct WorkflowDir {
     root: PathBuf,
     workspace: Option<PathBuf>,
-    /// How it is shown to people.
+    /// The path that is shown to people.
     shown: PathBuf,
-    /// What the files were when the run began, if this is the run's copy of them.
+    /// The pinned files, if this is the run's copy of them.
     pinned: Option<PinnedFiles>,
 }
 
@@ -25,7 +25,7 @@ impl WorkflowDir {
     /// Takes a directory, resolved to its real path.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let root = path.canonicalize()?;
         if root.is_dir() {
@@ -35,40 +35,40 @@ impl WorkflowDir {
         }
     }
 
-    /// The same, with a second directory for the documents that it refers to, resolved too.
+    /// Returns the same with a second directory for the documents that it refers to, resolved too.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub fn with_workspace(self, path: &Path) -> std::io::Result<Self> {
         Ok(Self { workspace: Some(path.canonicalize()?), ..self })
     }
 
-    /// The same, shown to people by the path they gave.
+    /// Returns the same, shown to people by the path they gave.
     #[must_use]
     pub fn shown_as(self, path: &Path) -> Self {
         let shown = if path == Path::new(".") { PathBuf::new() } else { path.to_owned() };
         Self { shown, ..self }
     }
 
-    /// The same as the copy that a run made of its workflow's files.
+    /// Returns the same as the copy that a run made of its workflow's files.
     #[must_use]
     pub fn pinned(self, pinned: PinnedFiles) -> Self {
         Self { pinned: Some(pinned), ..self }
     }
 
-    /// Its real path.
+    /// Returns its real path.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Its path as people are shown it.
+    /// Returns its path as shown to people.
     #[must_use]
     pub fn shown(&self) -> &Path {
         &self.shown
     }
 
-    /// The folder that it is the copy of; itself, if it is none.
+    /// Returns the folder that it is the copy of; itself, if it is no copy.
     #[must_use]
     pub fn live_root(&self) -> PathBuf {
         let live = self.pinned.as_ref().map(|pinned| pinned.live_of(&self.root));
@@ -84,7 +84,7 @@ impl WorkflowDir {
         self.pinned.as_ref().map_or(Ok(None), |pinned| pinned.executable_copy(path))
     }
 
-    /// Checks that the copy of the folder is whole, because a process reads in it what it likes.
+    /// Checks that the copy of the folder is whole, because a process may read any file in it.
     ///
     /// # Errors
     /// [`Error::Unreadable`] that names the copy.
@@ -92,13 +92,13 @@ impl WorkflowDir {
         self.pinned.as_ref().map_or(Ok(()), PinnedFiles::check_copy)
     }
 
-    /// Returns a file of the workflow that a command names and that is not what it was when the run began.
+    /// Returns a file of the workflow that a command names and that has changed since the run began.
     #[must_use]
     pub fn changed_file_in(&self, command: &str) -> Option<String> {
         self.pinned.as_ref()?.changed_file_in(command)
     }
 
-    /// The real path of a file, which is in the directory and a regular file. Only a link can lead
+    /// Returns the real path of a file, which is in the directory and a regular file. Only a link can lead
     /// elsewhere, because a name has no other directories in it.
     fn resolve(&self, name: &StateName) -> Result<PathBuf, Error> {
         match &self.pinned {
@@ -137,7 +137,7 @@ impl WorkflowDir {
         if real.is_file() { Ok(real) } else { Err(Error::NotAFile { path: self.path(name) }) }
     }
 
-    /// The text of a file, which is what it was when the run began.
+    /// Returns the text of a file, as it was when the run began.
     fn text(&self, real: &Path, shown: &str) -> Result<String, Error> {
         match &self.pinned {
             Some(pinned) => pinned.text(real, shown),

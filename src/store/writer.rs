@@ -1,8 +1,8 @@
-//! The journal's own thread: appends lines, makes them durable, says so.
+//! The journal's own thread: appends lines, makes them durable, and acknowledges them.
 //!
-//! What has queued up while it was waiting for the disk is written and synced together, so many
-//! agents share one sync. After a failed write or sync it stops for good: the system may have
-//! marked the lost pages as clean, so trying again would prove nothing.
+//! Lines that queue up while it waits for the disk are written and synced together, so many agents share one sync.
+//! After a failed write or sync it stops for good: the system may have marked the lost pages as clean, so trying
+//! again would prove nothing.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,18 +14,18 @@ use super::acknowledged::AcknowledgedEnd;
 use super::{Error, files};
 use crate::fault::point;
 
-/// Where lines go: a file, or what a test puts in its place.
+/// The storage of lines: a file, or a test's stand-in for it.
 pub trait JournalStorage: Send + 'static {
     /// Appends all bytes.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Makes all that was appended durable.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -39,12 +39,12 @@ impl JournalStorage for File {
     }
 }
 
-/// What the thread says about records.
+/// A message of the thread about records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// All up to and with this one are durable.
+    /// All records up to and including this one are durable.
     Durable(u64),
-    /// Nothing more will be written; [`JournalWriter::finish`] tells why.
+    /// No more is written; [`JournalWriter::finish`] returns the reason.
     Failed,
 }
 
@@ -64,7 +64,7 @@ pub struct JournalWriter {
     journal: PathBuf,
 }
 
-/// Where the thread writes.
+/// The target of the thread.
 pub struct JournalTarget<M> {
     /// The open journal, at its end.
     pub medium: M,
@@ -72,7 +72,7 @@ pub struct JournalTarget<M> {
     pub journal: PathBuf,
     /// The snapshot.
     pub state: PathBuf,
-    /// How much of the journal is durable.
+    /// The note of the durable length of the journal.
     pub acknowledged: AcknowledgedEnd,
 }
 
@@ -100,27 +100,27 @@ impl JournalWriter {
         Ok(Self { jobs, thread, journal })
     }
 
-    /// Waits until all that was handed over is written.
+    /// Waits until all lines and snapshots are written.
     ///
     /// # Errors
-    /// What kept the thread from writing.
+    /// The error that kept the thread from writing.
     pub fn finish(self) -> Result<(), Error> {
         drop(self.jobs);
         let why = "its thread failed, please report it".to_owned();
         self.thread.join().unwrap_or(Err(Error::Stopped { path: self.journal, why }))
     }
 
-    /// Hands a line over; it is durable when the thread says so.
+    /// Sends a line; it is durable when the thread says so.
     pub fn append(&self, seq: u64, line: String) {
         self.hand_over(WriterJob::Append { seq, line });
     }
 
-    /// Hands a snapshot over; it is written after all lines that were handed over before.
+    /// Sends a snapshot; it is written after all earlier lines.
     pub fn snapshot(&self, state: Vec<u8>) {
         self.hand_over(WriterJob::Snapshot(state));
     }
 
-    /// A thread that has failed has said so, and takes nothing more.
+    /// Sends a job. A thread that has failed has said so, and takes no more jobs.
     fn hand_over(&self, job: WriterJob) {
         let _ = self.jobs.send(job);
     }

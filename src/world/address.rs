@@ -1,6 +1,6 @@
-//! Addresses of pages and repositories: which are taken, and how they are shown. Pure.
+//! Addresses of pages and repositories: checks and display. Pure.
 
-/// A text without the names and passwords that stand in its addresses.
+/// Returns a text without the names and passwords in its addresses.
 pub(super) fn masked(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -19,7 +19,7 @@ pub(super) fn masked(text: &str) -> String {
     shown
 }
 
-/// Refuses what git would take for an option, or for a program to run.
+/// Refuses a URL that git would take for an option, or for a program to run.
 pub(super) fn check_remote(url: &str) -> Result<(), String> {
     let shown = masked(url);
     if url.trim().is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn check_remote(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses what git would take for an option instead of a branch.
+/// Refuses a branch that git would take for an option.
 pub(super) fn check_branch(branch: &str) -> Result<(), String> {
     if branch.trim().is_empty() || branch.starts_with('-') || branch.contains(char::is_control) {
         return Err(format!("{branch:?} is no name of a branch"));

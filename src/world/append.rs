@@ -1,10 +1,10 @@
-//! Adds to the end of a file, once, whatever happens in the middle of it.
+//! Appends to a file once, even if it is interrupted.
 //!
-//! What is added, and where the file ended before, is noted under the file's own name before the file
-//! is touched. Whoever finds that note, be it the same operation after a crash or another agent's that
-//! adds to the same file, first completes it: the bytes behind the old end tell how much was written.
-//! Only if somebody else, no operation of this run, has written there in the meantime, is it lost. (If
-//! that was the very same text, it is taken for ours.)
+//! The content and the old end of the file are noted before the file is touched; the note is named after the
+//! file. An operation that finds the note first completes it, be it the same one after a crash or another agent's
+//! on the same file: the bytes behind the old end tell how much was written.
+//! The append is lost only if a program that is no operation of this run has written there in the meantime. (If
+//! it wrote the very same text, that is taken for ours.)
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -22,7 +22,7 @@ use super::outcome::OperationError;
 use crate::plain_file;
 use crate::proof::StepProofs;
 
-/// What is about to be added.
+/// The content that is about to be appended.
 #[derive(Debug, Serialize, Deserialize)]
 struct AppendIntent {
     stem: String,
@@ -43,14 +43,14 @@ struct ProvenIntent {
 /// The kind of the proof of an intent.
 const INTENT: &str = "intent";
 
-/// What became of something that was to be added.
+/// The outcome of completing an append.
 #[derive(Debug, PartialEq)]
 enum RedoOutcome {
     Written,
     Lost,
 }
 
-/// Adds `content` to the file at `path`. Nobody else of this run is at that file meanwhile.
+/// Appends `content` to the file at `path`. The caller holds the lock of that file.
 pub(super) fn append(
     path: &Path,
     content: &str,
@@ -106,7 +106,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Completes what an operation that died had begun, and notes what became of it.
+/// Completes an append that an operation that died had begun, and notes its outcome.
 fn complete(intent: &AppendIntent, (steps, proofs): (&Path, &StepProofs)) -> Result<(), String> {
     let note = OperationNotes::of(steps, proofs, &intent.stem);
     if note.told()? != RecordedOutcome::Nothing {
@@ -147,7 +147,7 @@ fn stored(intent: AppendIntent, proofs: &StepProofs) -> serde_json::Result<Vec<u
     serde_json::to_vec(&ProvenIntent { intent, proof })
 }
 
-/// Reads the last intent for a file. One that names another file, or that nobody proves, is none.
+/// Reads the last intent for a file. One that names another file, or has no valid proof, is ignored.
 fn read_intent(
     stored: &Path,
     path: &Path,
@@ -167,7 +167,7 @@ fn read_intent(
     Ok(is_ours.then_some(intent))
 }
 
-/// Where the last intent for a file is noted.
+/// Returns the path of the note with the last intent for a file.
 fn intent_file(steps: &Path, path: &Path) -> PathBuf {
     let digest = Sha256::digest(path.as_os_str().as_bytes());
     let name = digest.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes));

@@ -1,4 +1,4 @@
-//! Clones: made aside and put in place as a whole, so that what has the name is a whole clone.
+//! Clones: made aside and put in place as a whole, so that a partial clone never has the name.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -14,16 +14,16 @@ use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use super::shared::{OperationContext, blocking};
 
-/// What is to be cloned.
+/// A clone that is to be made.
 pub(super) struct GitClone<'clone> {
     pub(super) url: &'clone str,
     pub(super) dest: &'clone str,
     pub(super) branch: Option<&'clone str>,
-    /// How many commits; 0 for all.
+    /// The number of commits; 0 for all.
     pub(super) depth: u32,
 }
 
-/// What has the name already.
+/// The current content of the destination.
 enum CloneDestination {
     Nothing,
     Repository,
@@ -31,7 +31,7 @@ enum CloneDestination {
 }
 
 impl GitClone<'_> {
-    /// Makes the clone. One of the same address that is there is fine.
+    /// Makes the clone. An existing clone of the same address is fine.
     pub(super) async fn perform(
         &self,
         shared: &Arc<OperationContext>,
@@ -80,7 +80,7 @@ impl GitClone<'_> {
         words
     }
 
-    /// That the clone which is there is one of the same address.
+    /// Checks that the existing clone is one of the same address.
     async fn is_same(&self, git: GitRunner<'_>, path: &Path) -> Result<Value, OperationError> {
         let words = ["config", "--get", "remote.origin.url"];
         let origin = match git.run(path, &words).await {
@@ -112,7 +112,7 @@ fn look(path: &Path) -> CloneDestination {
     }
 }
 
-/// Makes room for a draft; what an earlier try has left of it is removed.
+/// Makes the parent of a draft, and removes the draft of an earlier try.
 fn prepare(draft: &Path) -> std::io::Result<()> {
     match std::fs::remove_dir_all(draft) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

@@ -1,4 +1,4 @@
-//! The configuration of a corpus, `data/config.yaml`, and its index: looked at and edited.
+//! The configuration of a corpus, `data/config.yaml`, and its index: reads and edits them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,31 +8,31 @@ use super::edit::{self, EditStep, ValueEdit};
 use super::files::{read_at, replace};
 use super::paths::{FileAccess, resolve};
 
-/// Where the configuration is.
+/// The path of the configuration, below the root.
 pub(super) const CONFIG: &str = "data/config.yaml";
 
-/// Where the index is.
+/// The path of the index, below the root.
 pub(super) const INDEX: &str = "data/index.md";
 
-/// Where the clones of the sources are.
+/// The directory of the clones of the sources, below the root.
 const CLONES: &str = ".source";
 
-/// What the index of a new corpus tells people to run.
+/// The command that the index of a new corpus tells people to run.
 const PLACEHOLDER: &str = "Run hiivmind-corpus-build";
 
-/// Whether the index is the one that a new corpus begins with.
+/// Returns whether the index is the one that a new corpus begins with.
 pub(super) fn index_is_placeholder(root: &Path) -> Result<bool, String> {
     let index = read_at(&resolve(root, INDEX, FileAccess::Read)?)
         .map_err(|why| format!("cannot read `{INDEX}` in {}: {why}", root.display()))?;
     Ok(index.is_some_and(|index| index.contains(PLACEHOLDER)))
 }
 
-/// The configuration as data.
+/// Returns the configuration as data.
 pub(super) fn read(root: &Path) -> Result<Value, String> {
     edit::parse(&text(root)?).map_err(|why| broken(root, &why))
 }
 
-/// Whether it has a source; without a configuration there is none.
+/// Returns whether the configuration has a source; false without a configuration.
 pub(super) fn source_exists(root: &Path, id: &str) -> Result<bool, String> {
     if !resolve(root, CONFIG, FileAccess::Read)?.is_file() {
         return Ok(false);
@@ -41,7 +41,7 @@ pub(super) fn source_exists(root: &Path, id: &str) -> Result<bool, String> {
     Ok(place_of(&config, id).map_err(|why| broken(root, &why))?.is_some())
 }
 
-/// Where the clone of a source is, below the root.
+/// Returns the path of a source's clone, below the root.
 pub(super) fn clone_of(id: &str) -> Result<String, String> {
     if id.trim().is_empty() || id.contains('/') || id == "." || id == ".." {
         return Err(format!("`{id}` is no id of a source: it names its directory in `{CLONES}`"));
@@ -49,7 +49,7 @@ pub(super) fn clone_of(id: &str) -> Result<String, String> {
     Ok(format!("{CLONES}/{id}"))
 }
 
-/// Sets an entry; `path` is its keys with dots between them, where a number is that of an item.
+/// Sets an entry; `path` is its keys separated by dots, where a number is the index of an item.
 pub(super) fn write_entry(root: &Path, path: &str, value: Value, stem: &str) -> Result<(), String> {
     if path.split('.').any(str::is_empty) {
         return Err(format!("`{path}` is no entry: give its keys with dots between, as in `a.b`"));
@@ -74,7 +74,7 @@ pub(super) fn write_entry(root: &Path, path: &str, value: Value, stem: &str) -> 
         .map_err(|why| format!("cannot set `{path}`: {why}"))
 }
 
-/// Adds a source. That it is there is fine.
+/// Adds a source. One that is there already is fine.
 pub(super) fn add_source(root: &Path, spec: Map<String, Value>, stem: &str) -> Result<(), String> {
     let id = spec.get("id").and_then(name).filter(|id| !id.is_empty());
     let id = id.ok_or("cannot add the source: its spec has no `id`")?;
@@ -143,7 +143,7 @@ fn broken(root: &Path, why: &str) -> String {
     format!("`{CONFIG}` in {} cannot be used: {why}", root.display())
 }
 
-/// Which of the sources has an id.
+/// Returns the index of the source with an id.
 fn place_of(config: &Value, id: &str) -> Result<Option<usize>, String> {
     match config.get("sources") {
         None | Some(Value::Null) => Ok(None),
@@ -155,7 +155,7 @@ fn place_of(config: &Value, id: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// An id as text: YAML takes one of digits for a number.
+/// Returns an id as text: YAML takes one of digits for a number.
 fn name(id: &Value) -> Option<String> {
     match id {
         Value::String(id) => Some(id.clone()),

@@ -1,8 +1,8 @@
-//! Changes in a YAML text that leave the rest of it as it is: comments, order, spelling. Pure.
+//! Edits a YAML text and leaves the rest of it as it is: comments, order, spelling. Pure.
 //!
-//! What a change comes to is reckoned on the values first. Then the text is edited in place, and it is
-//! taken only if it reads as exactly those values; else the whole text is written anew from them, and
-//! its comments are gone. Nothing is ever written that does not mean what was asked for.
+//! A change is applied to the values first. Then the text is edited in place, and the edit is
+//! accepted only if it reads as exactly those values; otherwise the whole text is written anew from them, and
+//! its comments are lost. A text that means anything else is never written.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use yaml_edit::{AsYaml, Document, Mapping, YamlNode};
 /// A step down into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EditStep {
-    /// To what a key has.
+    /// To the value of a key.
     Key(String),
     /// To an item of a list.
     Item(usize),
@@ -22,13 +22,13 @@ pub(super) enum EditStep {
 /// A change.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ValueEdit {
-    /// What is there, which ends in a key, is this then.
+    /// Sets the value at a path that ends in a key.
     Set(Vec<EditStep>, Value),
-    /// The list that a key at the top has ends with this then.
+    /// Appends a value to the list of a top-level key.
     Push(String, Value),
 }
 
-/// Reads a YAML 1.2 text. One with nothing in it is an empty map.
+/// Reads a YAML 1.2 text. An empty one is an empty map.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
     let value: Option<Value> =
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     Ok(value.unwrap_or_else(|| Value::Object(Map::new())))
 }
 
-/// The text with the changes made; none if it says all that already.
+/// Returns the text with the changes made; `None` if they change nothing.
 pub(super) fn apply(text: &str, changes: &[ValueEdit]) -> Result<Option<String>, String> {
     let before = parse(text)?;
     let mut after = before.clone();
@@ -78,7 +78,7 @@ fn change_value(value: &mut Value, change: &ValueEdit) -> Result<(), String> {
     Ok(())
 }
 
-/// What is a step down; a key that is not there is made, where there is a map or nothing.
+/// Returns the value one step down; a missing key is added to a map or to null.
 fn down<'value>(value: &'value mut Value, step: &EditStep) -> Result<&'value mut Value, String> {
     if value.is_null() && matches!(step, EditStep::Key(_)) {
         *value = Value::Object(Map::new());
@@ -109,7 +109,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The text edited in place, if that can be done. Whether it was done well is seen by reading it.
+/// Edits the text in place, if that is possible. The caller checks the result by reading it.
 fn edit(text: &str, changes: &[ValueEdit]) -> Option<String> {
     let document = Document::from_str(text).ok()?;
     for change in changes {
@@ -152,7 +152,7 @@ fn set(top: &Mapping, steps: &[EditStep], new: &Value) -> Option<()> {
     Some(())
 }
 
-/// A value as a piece of YAML.
+/// Returns a value as a piece of YAML.
 fn node(value: &Value) -> Option<impl AsYaml> {
     let text = serde_yaml::to_string(value).ok()?;
     let document = Document::from_str(&text).ok()?;

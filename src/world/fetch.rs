@@ -9,8 +9,8 @@ use super::outcome::OperationError;
 use super::shared::OperationContext;
 use super::web::{GetError, check, client, get};
 
-/// Fetches a page. With `allow_failure` there is an answer whatever comes of it: its status is 0 if
-/// nobody answered, and its content null if it could not be read.
+/// Fetches a page. With `allow_failure` there is always an answer: its status is 0 if no server
+/// answered, and its content null if it could not be read.
 pub(super) async fn fetch(
     shared: &OperationContext,
     given: &str,

@@ -1,4 +1,4 @@
-//! Files and directories: looked at, read, written as a whole, made and removed.
+//! Files and directories: read, written as a whole, made and removed.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Write};
@@ -7,28 +7,28 @@ use std::path::Path;
 
 use super::paths::{FileAccess, resolve, shown};
 
-/// The most that is read of a file: what is read becomes a part of the run's state.
+/// The largest file that is read, in bytes: its text becomes a part of the run's state.
 pub(super) const LONGEST: u64 = 16 * 1024 * 1024;
 
-/// What a new file may be used for, less what the user's mask takes away.
+/// The mode of a new file, before the user's mask.
 const MODE: u32 = 0o644;
 
-/// Whether there is such a file.
+/// Returns whether a file exists.
 pub(super) fn is_file(root: &Path, given: &str) -> Result<bool, String> {
     Ok(resolve(root, given, FileAccess::Read)?.is_file())
 }
 
-/// Whether there is such a directory.
+/// Returns whether a directory exists.
 pub(super) fn is_directory(root: &Path, given: &str) -> Result<bool, String> {
     Ok(resolve(root, given, FileAccess::Read)?.is_dir())
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 pub(super) fn read(root: &Path, given: &str) -> Result<String, String> {
     read_at_most(root, given, LONGEST)
 }
 
-/// The text of a file of no more than so many bytes.
+/// Returns the text of a file of at most `most` bytes.
 pub(super) fn read_at_most(root: &Path, given: &str, most: u64) -> Result<String, String> {
     let path = resolve(root, given, FileAccess::Read)?;
     match text_at(&path, most) {
@@ -38,7 +38,7 @@ pub(super) fn read_at_most(root: &Path, given: &str, most: u64) -> Result<String
     }
 }
 
-/// The text of a file, or none if there is none.
+/// Returns the text of a file; `None` if it does not exist.
 pub(super) fn read_at(path: &Path) -> Result<Option<String>, String> {
     text_at(path, LONGEST)
 }
@@ -66,7 +66,7 @@ fn text_at(path: &Path, most: u64) -> Result<Option<String>, String> {
     Ok(Some(text))
 }
 
-/// A number of bytes for people.
+/// Returns a number of bytes for people.
 fn size(bytes: u64) -> String {
     match bytes {
         mebi if mebi > 0 && mebi.trailing_zeros() >= 20 => format!("{} MiB", mebi >> 20),
@@ -75,15 +75,15 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Writes a file with its directories. `stem` names the draft, which one try leaves to the next.
+/// Writes a file, and makes its directories. `stem` names the draft, which the next try replaces.
 pub(super) fn write(root: &Path, given: &str, content: &str, stem: &str) -> Result<(), String> {
     let path = resolve(root, given, FileAccess::Write)?;
     replace(&path, content.as_bytes(), stem)
         .map_err(|error| format!("cannot write `{given}` in {}: {error}", root.display()))
 }
 
-/// Puts a file in place as a whole: a reader sees what was there or what is there now, also after a
-/// power cut. One that was there keeps its mode.
+/// Replaces a file atomically: a reader sees either the old or the new content, also after a
+/// power cut. An existing file keeps its mode.
 pub(super) fn replace(path: &Path, content: &[u8], stem: &str) -> std::io::Result<()> {
     let old = mode(path)?;
     let parent = path.parent().ok_or(ErrorKind::InvalidInput)?;
@@ -98,7 +98,7 @@ pub(super) fn replace(path: &Path, content: &[u8], stem: &str) -> std::io::Resul
     sync_directory(parent)
 }
 
-/// The mode of a file that is to be replaced, if there is one that may be.
+/// Returns the mode of a file that is to be replaced, if it exists and may be replaced.
 fn mode(path: &Path) -> std::io::Result<Option<Permissions>> {
     let refused = |why: &str| std::io::Error::other(why.to_owned());
     match std::fs::symlink_metadata(path) {
@@ -122,7 +122,7 @@ fn fill(draft: &Path, content: &[u8], old: Option<Permissions>) -> std::io::Resu
     file.sync_all()
 }
 
-/// Makes what was created, renamed or removed in a directory durable.
+/// Makes the entries of a directory durable.
 pub(super) fn sync_directory(path: &Path) -> std::io::Result<()> {
     File::open(path)?.sync_all()
 }
@@ -139,7 +139,7 @@ pub(super) fn create_directory(root: &Path, given: &str) -> Result<(), String> {
     })
 }
 
-/// Removes a file, or the link of that name; that there is none is fine.
+/// Removes a file, or the link of that name; a missing one is fine.
 pub(super) fn delete(root: &Path, given: &str) -> Result<(), String> {
     let path = resolve(root, given, FileAccess::Remove)?;
     let failed = |why: &dyn std::fmt::Display| {

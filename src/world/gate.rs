@@ -1,8 +1,9 @@
-//! The gate of requests: pages are fetched from the public internet, and from what the person has allowed.
+//! The gate of requests: pages are fetched from the public internet, and from addresses that the person has
+//! allowed.
 //!
-//! An address that is written in a URL is judged before anything is sent. A name is judged by what it leads to, at
-//! the moment when that is looked up for the connection: so the address that is connected to is the one that was
-//! judged. A proxy looks names up by itself, so what they lead to here is judged before it is asked.
+//! An address in a URL is judged before anything is sent. A name is judged by its addresses when it is looked up
+//! for the connection, so the judged address is the one that is connected to. A proxy looks names up by itself,
+//! so their addresses here are judged before the proxy is asked.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeSet;
@@ -17,15 +18,15 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::special_address::special_address;
 
-/// The addresses of a name, or why there are none.
+/// The addresses of a name, or an error.
 type AddressLookup = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
 
-/// How names are looked up.
+/// The function that looks names up.
 #[derive(Clone)]
 pub struct NameLookup(Arc<dyn Fn(String) -> AddressLookup + Send + Sync>);
 
 impl NameLookup {
-    /// Looks names up as `look` does.
+    /// Looks names up with `look`.
     #[must_use]
     pub fn by(look: impl Fn(String) -> AddressLookup + Send + Sync + 'static) -> Self {
         Self(Arc::new(look))
@@ -33,7 +34,7 @@ impl NameLookup {
 }
 
 impl Default for NameLookup {
-    /// Looks names up as the system does.
+    /// Looks names up with the system.
     fn default() -> Self {
         Self::by(|name| {
             Box::pin(async move {
@@ -50,12 +51,12 @@ impl fmt::Debug for NameLookup {
     }
 }
 
-/// That an address is not fetched from, and what allows it.
+/// An address that is not fetched from. Its message says how to allow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RefusedAddress {
-    /// What was asked for.
+    /// The requested host.
     host: String,
-    /// Where that leads, if it is a name.
+    /// Its address, if it is a name.
     address: IpAddr,
     kind: &'static str,
     /// The port that the host is not allowed at, if it is allowed at another.
@@ -80,17 +81,17 @@ impl fmt::Display for RefusedAddress {
 
 impl Error for RefusedAddress {}
 
-/// What is let through.
+/// The addresses that are let through.
 #[derive(Debug, Clone)]
 pub(super) struct AddressGate {
     allowed: Arc<[AllowedAddress]>,
     lookup: NameLookup,
-    /// The hosts of the environment's proxies: the person's own, they may be anywhere.
+    /// The hosts of the environment's proxies: they are the person's own, so they may have any address.
     proxies: Arc<BTreeSet<String>>,
 }
 
 impl AddressGate {
-    /// Lets the public internet through, and what is allowed.
+    /// Lets the public internet through, and the allowed addresses.
     pub(super) fn new(
         allowed: &[AllowedAddress],
         lookup: NameLookup,
@@ -99,7 +100,7 @@ impl AddressGate {
         Self { allowed: allowed.into(), lookup, proxies: Arc::new(proxies) }
     }
 
-    /// Judges what can be told of a URL before it is asked for. With `ahead` names are looked up.
+    /// Judges a URL before it is requested. With `ahead` names are looked up.
     pub(super) async fn check(&self, url: &Url, ahead: bool) -> Result<(), RefusedAddress> {
         let Some(host) = url.host_str() else { return Ok(()) };
         let port = url.port_or_known_default();
@@ -135,7 +136,7 @@ impl AddressGate {
         Err(RefusedAddress { host, address, kind, port: None })
     }
 
-    /// Looks a name up for a connection; what must not be connected to is not among what it gives.
+    /// Looks a name up for a connection; returns only addresses that may be connected to.
     async fn addresses(self, host: String) -> Result<Addrs, Box<dyn Error + Send + Sync>> {
         let found = (self.lookup.0)(host.clone()).await?;
         let is_allowed =

@@ -1,8 +1,8 @@
-//! Repositories, by the real git.
+//! Runs the real git on repositories.
 //!
-//! It asks nobody anything, speaks to no helper of an address's choice, runs no hooks and follows no
-//! submodules; and it looks for a repository in the very directory it is given, never above. What of
-//! the user's own configuration is needed to reach a remote is left to work: credential helpers, keys,
+//! It prompts nobody, runs no remote helper that an address names, runs no hooks and follows no
+//! submodules; and it looks for a repository only in the directory it is given, never above. The
+//! user's own configuration for reaching a remote stays in effect: credential helpers, keys,
 //! proxies, filters such as those of LFS.
 
 use std::ffi::{OsStr, OsString};
@@ -19,13 +19,13 @@ use super::shared::{OperationContext, OperationProgram, complaint};
 use crate::process::program::ProcessOutput;
 use crate::process::verdict::ProcessExit;
 
-/// How long it may take.
+/// The longest time that git may take.
 const LONGEST: Duration = Duration::from_mins(10);
 
-/// How much is kept of each of what it says.
+/// The number of bytes that are kept of its stdout, and of its stderr.
 const KEPT: usize = 64 * 1024;
 
-/// What is set, whatever the configurations say.
+/// The settings that override all configurations.
 const SETTINGS: [&str; 7] = [
     "protocol.ext.allow=never",
     "core.hooksPath=/dev/null",
@@ -36,7 +36,7 @@ const SETTINGS: [&str; 7] = [
     "maintenance.auto=false",
 ];
 
-/// What its environment has: nobody is there to be asked.
+/// The variables that keep git from asking: nobody is there to answer.
 const UNATTENDED: [(&str, &str); 6] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_ASKPASS", ""),
@@ -46,15 +46,15 @@ const UNATTENDED: [(&str, &str); 6] = [
     ("SSH_ASKPASS_REQUIRE", "force"),
 ];
 
-/// Which variables of its own it is given: those that say how a remote is reached, not those that name
-/// a repository, which are there when raymond was started by a hook of one.
+/// The prefixes of git's variables that are passed on: those for reaching a remote, not those that name
+/// a repository, which are set when raymond was started by a git hook.
 const KEPT_VARIABLES: [&str; 5] = ["GIT_CONFIG_", "GIT_SSH", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_"];
 
-/// What git left locked when it was killed in the middle: of a worktree, and of what all have in common.
+/// The lock files that a killed git leaves behind: in a worktree, and in the directory that worktrees share.
 const LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
 const COMMON_LOCKS: [&str; 2] = ["shallow.lock", "config.lock"];
 
-/// That git did not do what it was told.
+/// Returns the message for a git that failed.
 pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &ProcessOutput) -> String {
     let said = complaint(&ended.stderr);
     let words = || words.iter().map(AsRef::as_ref);
@@ -65,23 +65,23 @@ pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &ProcessOutput) -> Str
     format!("`git {name}` {}{said}", ended.exit)
 }
 
-/// Whether it is the name of an object, and no option.
+/// Returns whether a text is the name of an object, not an option.
 pub(super) fn is_object(name: &str) -> bool {
     matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Where a worktree that is not the only one of its repository says that git keeps what it knows of it.
+/// Returns git's directory for a linked worktree.
 pub(super) fn link(tree: &Path) -> Option<PathBuf> {
     let link = std::fs::read_to_string(tree.join(".git")).ok()?;
     Some(tree.join(link.strip_prefix("gitdir: ")?.trim_end()))
 }
 
-/// Where git keeps what it knows of a worktree.
+/// Returns git's directory for a worktree.
 fn directory(tree: &Path) -> PathBuf {
     link(tree).unwrap_or_else(|| tree.join(".git"))
 }
 
-/// What a worktree has in common with the others of its repository.
+/// Returns the directory that all worktrees of a repository share.
 fn common(directory: &Path) -> PathBuf {
     let common = std::fs::read_to_string(directory.join("commondir"));
     let common = common.map(|common| directory.join(common.trim_end()));
@@ -89,7 +89,7 @@ fn common(directory: &Path) -> PathBuf {
     real.unwrap_or_else(|_| directory.to_owned())
 }
 
-/// One who runs git for an operation.
+/// Runs git for an operation.
 #[derive(Clone, Copy)]
 pub(super) struct GitRunner<'git> {
     pub(super) shared: &'git Arc<OperationContext>,
@@ -98,7 +98,7 @@ pub(super) struct GitRunner<'git> {
 }
 
 impl GitRunner<'_> {
-    /// Runs git in a directory; what it says on its stdout, without its last line's end.
+    /// Runs git in a directory; returns its stdout without the last line's end.
     pub(super) async fn run(
         &self,
         cwd: &Path,
@@ -112,7 +112,7 @@ impl GitRunner<'_> {
         Err(refusal(words, &ended).into())
     }
 
-    /// Runs git in a directory to whatever end, with `more` in its environment.
+    /// Runs git in a directory and returns any result, with `more` in its environment.
     pub(super) async fn ended(
         &self,
         cwd: &Path,
@@ -134,7 +134,7 @@ impl GitRunner<'_> {
         self.shared.run(run).await
     }
 
-    /// Runs git to look at something in a directory, whose repository may begin above.
+    /// Runs git to inspect a directory, whose repository may begin above.
     pub(super) async fn look(
         &self,
         cwd: &Path,
@@ -143,7 +143,7 @@ impl GitRunner<'_> {
         self.ended(cwd, words, self.surroundings(), KEPT).await
     }
 
-    /// What git says when it has nothing to complain of, without its last line's end.
+    /// Inspects a directory like [`look`](Self::look); returns git's stdout without the last line's end.
     pub(super) async fn ask(
         &self,
         cwd: &Path,
@@ -156,7 +156,7 @@ impl GitRunner<'_> {
         }
     }
 
-    /// The commit of a name, if it names one.
+    /// Returns the commit of a name, if it names one.
     pub(super) async fn commit(
         &self,
         cwd: &Path,
@@ -169,8 +169,8 @@ impl GitRunner<'_> {
         Ok(Some(commit).filter(|commit| ended.exit == ProcessExit::Code(0) && is_object(commit)))
     }
 
-    /// In which words git complains, and how far up it may look for a repository: not out of a worktree, and
-    /// else as far as the user says.
+    /// Returns the variables for the language of git's messages, and for how far up it may look for a repository:
+    /// not out of a worktree, and otherwise as far as the user says.
     pub(super) fn surroundings(&self) -> impl Iterator<Item = (OsString, OsString)> + use<> {
         let ceiling = self.shared.ceiling();
         let ceiling = ceiling.map(|value| ("GIT_CEILING_DIRECTORIES".into(), value.to_owned()));
@@ -190,7 +190,7 @@ impl GitRunner<'_> {
         environment
     }
 
-    /// Where a repository is.
+    /// Returns the path of a repository.
     fn repository(&self, given: &str) -> Result<PathBuf, OperationError> {
         let path = resolve(self.shared.root(), given, FileAccess::Read)?;
         if path.join(".git").exists() || path.join("objects").is_dir() {
@@ -200,14 +200,14 @@ impl GitRunner<'_> {
         Err(format!("there is no git repository at `{given}` in {root}: clone it first").into())
     }
 
-    /// The commit a repository is at.
+    /// Returns the commit a repository is at.
     pub(super) async fn sha(&self, given: &str) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
         let words = ["rev-parse", "--verify", "HEAD^{commit}"];
         Ok(Value::String(self.run(&path, &words).await?))
     }
 
-    /// Fetches.
+    /// Fetches from the remote.
     pub(super) async fn fetch(&self, given: &str) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
         let _turn = self.shared.turn(&common(&directory(&path))).await?;
@@ -215,8 +215,8 @@ impl GitRunner<'_> {
         Ok(Value::Null)
     }
 
-    /// Brings a repository up to its upstream. What a git that was killed when it did so before has
-    /// left locked is unlocked first.
+    /// Brings a repository up to its upstream. The locks of a git that was killed in an earlier try of this
+    /// are removed first.
     pub(super) async fn pull(&self, given: &str, again: bool) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
         let own = directory(&path);
@@ -234,7 +234,7 @@ impl GitRunner<'_> {
         Ok(Value::Null)
     }
 
-    /// Whether the upstream of a source's clone has gone on.
+    /// Returns whether the upstream of a source's clone has new commits.
     pub(super) async fn has_updates(&self, id: &str) -> Result<Value, OperationError> {
         let given = clone_of(id)?;
         self.fetch(&given).await?;

@@ -1,8 +1,8 @@
-//! The files that a pattern names.
+//! Finds the files that a pattern names.
 //!
-//! A pattern is matched name by name, as a shell does it: `*` and `?` do not reach over a `/`, `**`
-//! stands for any directories or none, `[…]` and `{…,…}` for one of several, and a name that begins
-//! with a dot is found only by a pattern that does. Only files are named. Symbolic links are followed
+//! A pattern is matched name by name, as in a shell: `*` and `?` do not match a `/`, `**`
+//! stands for any number of directories, `[…]` and `{…,…}` for one of several, and a name that begins
+//! with a dot is found only by a pattern that does. Only files are found. Symbolic links are followed
 //! if they stay inside the workspace, but never by `**`, which would run in circles.
 
 use std::collections::BTreeSet;
@@ -12,23 +12,23 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::paths::{FileAccess, resolve};
 
-/// The most files that are named.
+/// The maximum number of files that are found.
 const MOST: usize = 100_000;
 
-/// The most names that are looked at for it.
+/// The maximum number of names that are checked.
 const LOOKS: usize = 2_000_000;
 
 /// A part of a pattern between slashes.
 enum GlobSegment {
-    /// This very name.
+    /// This exact name.
     Name(String),
-    /// Any name that is like this.
+    /// Any name that matches.
     Like(GlobMatcher, bool),
     /// Any directories.
     Directories,
 }
 
-/// The paths of the files, below the root and in order.
+/// Returns the paths of the files, below the root and in order.
 pub(super) fn glob(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
     let parts = parse(root, pattern)?;
     let mut walk = GlobWalk { root, pattern, found: BTreeSet::new(), looks: 0 };
@@ -81,7 +81,7 @@ struct GlobWalk<'walk> {
 }
 
 impl GlobWalk<'_> {
-    /// Goes on in the directory `here`, which is `below` the root, with what is left of the pattern.
+    /// Continues in the directory `here`, which is `below` the root, with the rest of the pattern.
     fn down(&mut self, here: &Path, below: &str, parts: &[GlobSegment]) -> Result<(), String> {
         let Some((part, rest)) = parts.split_first() else { return Ok(()) };
         match part {
@@ -138,7 +138,7 @@ impl GlobWalk<'_> {
         Ok(())
     }
 
-    /// The names in a directory that are text, and whether they are directories themselves.
+    /// Returns the names in a directory that are text, and whether they are directories themselves.
     fn names(&mut self, here: &Path) -> Result<Vec<(String, bool)>, String> {
         // What is gone or closed to us has no names.
         let Ok(entries) = std::fs::read_dir(here) else { return Ok(Vec::new()) };

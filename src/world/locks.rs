@@ -1,5 +1,5 @@
-//! One at a time for each place: two agents of a run must not edit one file, or move one repository,
-//! in the same moment.
+//! Locks of paths: two agents of a run must not edit one file, or move one repository,
+//! at the same time.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
-/// Who waits for which place.
+/// The locks of the paths in use.
 #[derive(Debug, Default)]
 pub(super) struct PathLocks(Mutex<HashMap<PathBuf, Weak<Turn<()>>>>);
 
 impl PathLocks {
-    /// Waits until nobody else of this world is at a place.
+    /// Waits until no other operation of this world holds the lock of a path.
     pub(super) async fn of(&self, path: &Path) -> OwnedMutexGuard<()> {
         let turn = {
             let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,15 +1,14 @@
-//! What graphs ask of the world: files, git, the web, programs; confined to the workspace.
+//! The operations of graphs on the outside world: files, git, the web, programs; confined to the workspace.
 //!
-//! [`perform::WorkspaceExecutor`] carries out one [`Operation`](crate::domain::operation::Operation) after another.
-//! What it does there is decided by the class of each: what only looks may be asked again, what writes
-//! comes to the same when it is done twice, and for the rest there is a note in the run's own directory
-//! before it begins and after it has ended, so that a crash in between is not taken for either.
+//! [`perform::WorkspaceExecutor`] executes one [`Operation`](crate::domain::operation::Operation) after another.
+//! Reads are repeatable, and most writes are idempotent. Any other operation is noted in the run's own directory
+//! before it begins and after it has ended, so that a crash in between is detected.
 //!
-//! What programs ask is only looked up: the commits that work is compared with, and what has changed
-//! since; see [`World::bases`](perform::WorkspaceExecutor::bases).
+//! Programs only read: the commits that work is compared with, and the changes
+//! since; see [`WorkspaceExecutor::bases`](perform::WorkspaceExecutor::bases).
 //!
-//! Every path is below the workspace root, whatever `..` and symbolic links it has in it. Programs are
-//! started by the room of the processes, without the keys of the account, and with the run's mark.
+//! Every path is below the workspace root, even with `..` and symbolic links in it. Programs are
+//! started by the module of the processes, without the keys of the account, and with the run's mark.
 
 mod address;
 mod append;

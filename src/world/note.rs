@@ -1,7 +1,7 @@
-//! Notes of operations that must not be done twice: that one is about to begin, and what it came to.
+//! Notes of operations that must not be done twice: their beginning, and their outcome.
 //!
 //! They are in the run's own directory under the operation's name, and durable before anything else
-//! happens. A beginning without an end is what nobody can judge.
+//! happens. After a beginning without an end, the outcome is unknown.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::domain::operation::OperationResult;
 use crate::plain_file;
 use crate::proof::StepProofs;
 
-/// The longest note, in bytes: what an operation came to can be as long as a page or a file.
+/// The longest note, in bytes: an outcome can be as long as a page or a file.
 const MAX_LENGTH: u64 = 256 * 1024 * 1024;
 
 /// The notes of one operation.
@@ -34,14 +34,14 @@ struct ProvenOutcome {
 /// The kind of the proof of an outcome.
 const OUTCOME: &str = "outcome";
 
-/// What the notes tell of an operation.
+/// The recorded progress of an operation.
 #[derive(Debug, PartialEq)]
 pub(super) enum RecordedOutcome {
     /// It was never begun.
     Nothing,
     /// It was begun.
     Begun,
-    /// It came to this.
+    /// It ended with this outcome.
     Done(OperationResult),
 }
 
@@ -50,12 +50,12 @@ impl OperationNotes {
         Self { steps: steps.to_owned(), stem: stem.to_owned(), proofs: proofs.clone() }
     }
 
-    /// The name of the operation.
+    /// Returns the name of the operation.
     pub(super) fn stem(&self) -> &str {
         &self.stem
     }
 
-    /// What is known.
+    /// Reads the recorded outcome.
     pub(super) fn told(&self) -> Result<RecordedOutcome, String> {
         let done = self.path("done");
         match plain_file::read(&done, MAX_LENGTH) {
@@ -73,7 +73,7 @@ impl OperationNotes {
         }
     }
 
-    /// Reads an outcome; one that nobody proves tells only that the operation began.
+    /// Reads an outcome; one without a valid proof only tells that the operation began.
     fn outcome(&self, bytes: &[u8]) -> serde_json::Result<RecordedOutcome> {
         let (outcome, proof) = match serde_json::from_slice(bytes) {
             Ok(ProvenOutcome { outcome, proof }) => (outcome, proof),
@@ -84,19 +84,19 @@ impl OperationNotes {
         Ok(if is_believed { RecordedOutcome::Done(outcome) } else { RecordedOutcome::Begun })
     }
 
-    /// It is about to begin: an end that was noted before is that of another try.
+    /// Notes that it is about to begin, and removes the outcome of an earlier try.
     pub(super) fn begin(&self) -> Result<(), String> {
         self.remove("done")?;
         self.put("begun", b"")
     }
 
-    /// What was noted is that of another try.
+    /// Removes the notes of an earlier try.
     pub(super) fn forget(&self) -> Result<(), String> {
         self.remove("done")?;
         self.remove("begun")
     }
 
-    /// It has come to this.
+    /// Notes its outcome.
     pub(super) fn end(&self, outcome: &OperationResult) -> Result<(), String> {
         let written = serde_json::to_vec(&(&self.stem, outcome)).and_then(|content| {
             let proof = self.proofs.proof(OUTCOME, &content);

@@ -1,5 +1,5 @@
-//! What must not be done twice, and cannot tell whether it was done: a shell's command, and types of
-//! one's own that are like it. There is a note before it begins and one when it has ended.
+//! Runs operations at most once that cannot tell whether they were done: a shell's command, and types of
+//! one's own of that class. A note is written before they begin and after they have ended.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::note::{OperationNotes, RecordedOutcome};
 use super::outcome::OperationError;
 use super::shared::{OperationContext, blocking};
 
-/// Does `work`, unless a runtime before this one has, or may have.
+/// Does `work`, unless an earlier runtime has done it, or may have.
 pub(super) async fn once(
     shared: &Arc<OperationContext>,
     stem: &str,

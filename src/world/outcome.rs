@@ -1,31 +1,31 @@
-//! How an operation came to its end.
+//! The outcomes of operations.
 
 use serde_json::Value;
 
 use crate::domain::instance::ActivityResult;
 use crate::domain::operation::OperationResult;
 
-/// How an operation came to its end.
+/// The outcome of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OperationOutcome {
     /// It succeeded or failed, and that is known.
     Done(OperationResult),
-    /// It was begun before, and nobody knows whether it was done; what to do is said.
+    /// It was begun before, and its outcome is unknown; the text says what to do.
     Lost(String),
-    /// The world was stopped in the middle of it.
+    /// The world was stopped before it ended.
     Interrupted,
 }
 
-/// How a look at work, or at an agent's home, came to its end.
+/// The outcome of inspecting work, or an agent's working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InspectionOutcome<T = ActivityResult> {
-    /// What there is to see, or why nothing can be seen.
+    /// The result, or the reason why there is none.
     Done(Result<T, String>),
-    /// The world was stopped in the middle of it.
+    /// The world was stopped before it ended.
     Interrupted,
 }
 
-/// Why an operation has no value.
+/// The reason why an operation has no value.
 #[derive(Debug)]
 pub(super) enum OperationError {
     Failed(String),

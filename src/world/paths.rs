@@ -1,10 +1,10 @@
-//! Where a path of a workflow leads, and that it leads nowhere outside the workspace.
+//! Resolves paths of a workflow, and refuses those that lead outside the workspace.
 //!
-//! A path is walked name by name. A symbolic link in it is resolved by the system, so what comes out
+//! A path is walked name by name. A symbolic link in it is resolved by the system, so the result
 //! has neither links nor `..` in it, and it is inside the root or refused. Between this and its use
-//! someone who may write in the workspace could put a link where there was none: whoever can do that
-//! can do as much without raymond. What is kept out is a workflow, or what a model put into it, that
-//! names a place it should not.
+//! a program that may write in the workspace could add a link: such a program
+//! can do as much harm without raymond. The check keeps out paths that a workflow, or a model's output in it,
+//! should not name.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -13,8 +13,8 @@ use std::path::{Component, Path, PathBuf};
 /// The directory of runs, where nothing may write but raymond itself.
 const OWN: &str = ".raymond";
 
-/// Names of files and directories that other programs execute, or take their orders from: whoever writes there
-/// runs commands without saying so.
+/// The names of files and directories that other programs execute, or take their orders from: writing there is a
+/// hidden way to run commands.
 const EXECUTED: [&str; 24] = [
     ".bash_login",
     ".bash_profile",
@@ -42,18 +42,18 @@ const EXECUTED: [&str; 24] = [
     ".zshrc",
 ];
 
-/// What a path is wanted for.
+/// The purpose of an access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileAccess {
     /// To look at what is there.
     Read,
-    /// To write there: a link that leads nowhere is refused.
+    /// To write there: a broken link is refused.
     Write,
-    /// To remove what has this name, be it a link.
+    /// To remove the entry of this name, even a link.
     Remove,
 }
 
-/// Where `given` leads below `root`, which is canonical.
+/// Resolves `given` below `root`, which is canonical.
 pub(super) fn resolve(root: &Path, given: &str, wanted: FileAccess) -> Result<PathBuf, String> {
     check(given)?;
     let path = Path::new(given);
@@ -98,7 +98,7 @@ fn check(given: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Puts what a link leads to in its place.
+/// Replaces a link by its target.
 fn follow(here: &mut PathBuf, given: &str, wanted: FileAccess) -> Result<(), String> {
     let missing = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
     let is_link = match std::fs::symlink_metadata(&*here) {
@@ -144,7 +144,7 @@ fn may_change(below: &Path, given: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A path as people see it: below the root.
+/// Returns a path for people: below the root.
 pub(super) fn shown(root: &Path, path: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };

@@ -1,4 +1,4 @@
-//! The world: it carries out what a graph asks for.
+//! Executes the operations that a graph asks for.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,44 +27,44 @@ use crate::domain::operation::{Operation, RecoveryClass};
 use crate::process::home::WorkingDirs;
 use crate::process::leftover;
 
-/// Files up to this size are read where one stands: another thread would cost more.
+/// The size in bytes up to which files are read on the current thread: another thread would cost more.
 const SMALL: u64 = 64 * 1024;
 
-/// How long an operation of somebody's own may take.
+/// The longest time that an operation of an added type may take.
 const LONGEST: Duration = Duration::from_mins(30);
 
-/// The workspace, with what is done in it.
+/// The executor of operations in a workspace.
 #[derive(Debug, Clone)]
 pub struct WorkspaceExecutor(pub(super) Arc<OperationContext>);
 
 impl WorkspaceExecutor {
-    /// One at a place. Its root is taken as it leads there, without links.
+    /// Creates an executor for a workspace. Its root is resolved, without links.
     #[must_use]
     pub fn new(place: Workspace) -> Self {
         Self(Arc::new(OperationContext::new(place)))
     }
 
-    /// The same world as it is from an agent's home, to which all that is done there is confined.
+    /// Returns the same executor confined to an agent's working directory.
     ///
     /// # Errors
-    /// Why nothing can be done there, and what to do.
+    /// The reason why that cannot be used, and the fix.
     pub fn at(&self, home: &WorkingDir) -> Result<Self, String> {
         if home.is_usual() { Ok(self.clone()) } else { Ok(Self(Arc::new(self.0.at(home)?))) }
     }
 
-    /// Its directory.
+    /// Returns its directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.0.root()
     }
 
-    /// The homes of all agents.
+    /// Returns the working directories of all agents.
     #[must_use]
     pub fn homes(&self) -> &WorkingDirs {
         &self.0.place.homes
     }
 
-    /// The text of a file, of no more than so many bytes.
+    /// Returns the text of a file of at most `most` bytes.
     pub async fn text(&self, file: &str, most: u64) -> InspectionOutcome<String> {
         let file = file.to_owned();
         let read = move |shared: &OperationContext| files::read_at_most(shared.root(), &file, most);
@@ -74,8 +74,8 @@ impl WorkspaceExecutor {
         }
     }
 
-    /// Carries out an operation. `stem` is the name of this very one, fit for a file, and the same after
-    /// a crash; `again` says that a runtime before this one may have begun it.
+    /// Executes an operation. `stem` is its unique name, valid as a file name, and the same after
+    /// a crash; `again` says that an earlier runtime may have begun it.
     pub async fn perform(
         &self,
         stem: &str,
@@ -98,11 +98,11 @@ impl WorkspaceExecutor {
         self.long(stem, operation, again).await.into()
     }
 
-    /// The commits that work in these directories is compared with; the empty path is the workspace.
+    /// Returns the commits that work in these directories is compared with; the empty path is the workspace.
     ///
-    /// It is that of `branch`, where there is such a one, or else that of HEAD; in a repository without
-    /// any commit it is the empty tree, and without a repository, or without git, it is none. Of a
-    /// directory that is yet to be made it is that of the directory it will be in. `stem` and `again` are
+    /// It is the commit of `branch`, if that exists, or else of HEAD. In a repository without
+    /// any commit it is the empty tree, and without a repository, or without git, it is `None`. A directory
+    /// that does not exist yet has the commit of the directory it will be in. `stem` and `again` are
     /// as for an [operation](Self::perform).
     pub async fn bases(
         &self,
@@ -119,8 +119,8 @@ impl WorkspaceExecutor {
         .await
     }
 
-    /// What has changed in a directory since a commit, as a diff: what is committed, staged, or neither,
-    /// and new files that git does not ignore. Nothing of the repository is touched.
+    /// Returns the changes in a directory since a commit, as a diff: committed, staged and unstaged ones,
+    /// and new files that git does not ignore. The repository stays unchanged.
     pub async fn changes(
         &self,
         stem: &str,
@@ -148,8 +148,8 @@ impl WorkspaceExecutor {
         look.await.into()
     }
 
-    /// Ends what runs: every operation that is going on is interrupted, and so is each to come. What is
-    /// just being written is still written.
+    /// Stops the executor: every running operation is interrupted, and so is each later one. A write
+    /// that has begun is still completed.
     pub fn stop(&self) {
         self.0.stop();
     }
@@ -218,7 +218,7 @@ impl WorkspaceExecutor {
     }
 }
 
-/// What takes no time worth another thread.
+/// Executes an operation that is too quick to need another thread; `None` for others.
 fn quick(shared: &OperationContext, operation: &Operation) -> Option<Result<Value, String>> {
     let root = shared.root();
     let answer = match operation {
@@ -241,7 +241,7 @@ fn quick(shared: &OperationContext, operation: &Operation) -> Option<Result<Valu
     Some(answer.map(Value::Bool))
 }
 
-/// What reads and writes files, on a thread of its own.
+/// Executes an operation on files, on a thread of its own.
 fn perform_on_disk(
     shared: &OperationContext,
     stem: &str,
@@ -275,7 +275,7 @@ fn perform_on_disk(
     }
 }
 
-/// An operation of a type that a program using the library has added.
+/// Executes an operation of a type that a program using the library has added.
 async fn own(
     shared: &OperationContext,
     name: &str,

@@ -1,4 +1,4 @@
-//! Where a world is, and with what it is equipped.
+//! The workspace of operations, and its equipment.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -10,36 +10,37 @@ use crate::process::command::EnvironmentMarker;
 use crate::process::home::WorkingDirs;
 use crate::proof::StepProofs;
 
-/// What a [`World`](super::perform::WorkspaceExecutor) is made from.
+/// The parameters of a [`WorkspaceExecutor`](super::perform::WorkspaceExecutor).
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    /// The homes of the agents: the workspace, and their worktrees. Nothing outside an agent's own is read or
-    /// written.
+    /// The working directories of the agents: the workspace, and their worktrees. An operation never reads or
+    /// writes outside its agent's own.
     pub homes: WorkingDirs,
-    /// The environment of the programs it runs, and of its requests' proxies: see [`passed_on`](crate::process::environment::passed_on).
+    /// The environment of the programs it runs, and of its requests' proxies: see
+    /// [`passed_on`](crate::process::environment::passed_on).
     pub environment: Vec<(OsString, OsString)>,
     /// The run's directory for files of single steps, where the notes of operations are kept.
     pub steps: PathBuf,
-    /// What the notes are proven with.
+    /// The proofs of the notes.
     pub proofs: StepProofs,
-    /// What its programs are found by.
+    /// The mark by which its programs are found.
     pub marker: EnvironmentMarker,
-    /// What pages may be fetched from besides the public internet.
+    /// The addresses that pages may be fetched from besides the public internet.
     pub allowed_addresses: Vec<AllowedAddress>,
-    /// How the names of hosts are looked up.
+    /// The lookup of the names of hosts.
     pub lookup: NameLookup,
     /// The types that a program using the library has added.
     pub own: OwnTypeRegistry,
 }
 
 impl Workspace {
-    /// Where programs are looked for.
+    /// Returns the search path of programs.
     #[must_use]
     pub fn path(&self) -> Option<&OsStr> {
         self.variable("PATH")
     }
 
-    /// A variable of the environment.
+    /// Returns a variable of the environment.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let found = self.environment.iter().find(|(known, _)| known == name);

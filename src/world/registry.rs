@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 
 use crate::domain::operation::OperationResult;
 
-/// What an operation of such a type is while it goes on.
+/// A running operation of such a type.
 pub type OwnTypeFuture = Pin<Box<dyn Future<Output = OperationResult> + Send>>;
 
-/// A type of operations of one's own.
+/// A type of operations that a program has added.
 ///
-/// It is performed on a task of raymond's: it must not block. It is dropped where it waits when the
+/// It is performed on a task of raymond's: it must not block. It is dropped at an await when the
 /// run is stopped, or after half an hour. If it panics, the operation has failed.
 pub trait OwnType: Send + Sync {
-    /// Performs one, with its parameters filled in.
+    /// Performs an operation, with its parameters filled in.
     fn perform(&self, parameters: Map<String, Value>) -> OwnTypeFuture;
 }
 
@@ -31,7 +31,7 @@ where
     }
 }
 
-/// Such types by their names.
+/// The added types by their names.
 #[derive(Clone, Default)]
 pub struct OwnTypeRegistry(BTreeMap<String, Arc<dyn OwnType>>);
 
@@ -41,13 +41,13 @@ impl OwnTypeRegistry {
         self.0.insert(name.into(), Arc::new(own));
     }
 
-    /// The type of a name.
+    /// Returns the type of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<dyn OwnType>> {
         self.0.get(name).cloned()
     }
 
-    /// All names, in order.
+    /// Returns all names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

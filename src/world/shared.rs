@@ -1,4 +1,4 @@
-//! What all operations of a world have in common: the place, whose turn it is, and the end.
+//! The context that all operations of a world share: the workspace, the locks, the permits, the stop.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -20,24 +20,24 @@ use crate::process::program::{
     CapturedOutput, ProcessFailure, ProcessOutput, ProcessSpec, environment,
 };
 
-/// How many programs run, and pages are fetched, at a time.
+/// The number of programs and fetches that may run at the same time.
 const AT_A_TIME: usize = 16;
 
-/// How many of its last lines tell why a program failed.
+/// The number of last lines of stderr that are shown when a program failed.
 const LINES: usize = 5;
 
-/// What the operations share.
+/// The context of operations.
 #[derive(Debug)]
 pub(super) struct OperationContext {
     pub(super) place: Arc<Workspace>,
-    /// The directory nothing outside of which is read or written.
+    /// The directory that operations are confined to.
     root: PathBuf,
-    /// Whether that is in a worktree of an agent's own.
+    /// True if that is in a worktree of an agent's own.
     in_tree: bool,
     common: Arc<SharedResources>,
 }
 
-/// What all agents of a run share, wherever they are at home.
+/// The resources that all agents of a run share, whatever their working directory is.
 #[derive(Debug)]
 struct SharedResources {
     locks: PathLocks,
@@ -54,7 +54,7 @@ pub(super) struct OperationProgram<'run> {
     pub(super) program: &'run str,
     pub(super) arguments: Vec<OsString>,
     pub(super) cwd: PathBuf,
-    /// Its environment, but for the run's mark.
+    /// Its environment, without the run's mark.
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) longest: Duration,
     pub(super) kept: usize,
@@ -73,7 +73,7 @@ impl OperationContext {
         Self { place: Arc::new(place), root, in_tree: false, common: Arc::new(common) }
     }
 
-    /// The same for an agent's home.
+    /// Returns the same context for an agent's working directory.
     pub(super) fn at(&self, home: &WorkingDir) -> Result<Self, String> {
         let root = self.place.homes.directory(home)?;
         let root = root.canonicalize().unwrap_or(root);
@@ -85,12 +85,12 @@ impl OperationContext {
         &self.root
     }
 
-    /// What pages are fetched by, made when it is first asked for.
+    /// Returns the client that fetches pages; it is made on first use.
     pub(super) fn web(&self) -> &OnceCell<WebClient> {
         &self.common.web
     }
 
-    /// Above which directories git is not to look for a repository.
+    /// Returns the directories above which git is not to look for a repository.
     pub(super) fn ceiling(&self) -> Option<&OsStr> {
         if self.in_tree {
             return Some(self.place.homes.trees().as_os_str());
@@ -98,7 +98,7 @@ impl OperationContext {
         self.place.variable("GIT_CEILING_DIRECTORIES")
     }
 
-    /// The environment of its programs, but for the run's mark.
+    /// Returns the environment of its programs, without the run's mark.
     pub(super) fn environment(&self) -> Vec<(OsString, OsString)> {
         let leads_elsewhere =
             |name: &OsString| self.in_tree && REPOSITORY.iter().any(|known| name == known);
@@ -106,7 +106,7 @@ impl OperationContext {
         callers.filter(|(name, _)| !leads_elsewhere(name)).cloned().collect()
     }
 
-    /// Brings everything to its end.
+    /// Stops all operations.
     pub(super) fn stop(&self) {
         self.common.stopped.send_replace(true);
     }
@@ -115,12 +115,12 @@ impl OperationContext {
         *self.common.stopped.borrow()
     }
 
-    /// Comes to pass when everything is to end.
+    /// Waits until all operations are stopped.
     pub(super) async fn stopped(&self) {
         let _ = self.common.stopped.subscribe().wait_for(|stopped| *stopped).await;
     }
 
-    /// What comes of `work`, unless everything is to end before.
+    /// Returns the result of `work`, or an error if all operations are stopped before.
     pub(super) async fn unless_stopped<T>(
         &self,
         work: impl Future<Output = T>,
@@ -132,18 +132,18 @@ impl OperationContext {
         }
     }
 
-    /// Waits until nobody else is at a place.
+    /// Waits for the lock of a path.
     pub(super) async fn turn(&self, path: &Path) -> Result<OwnedMutexGuard<()>, OperationError> {
         self.unless_stopped(self.common.locks.of(path)).await
     }
 
-    /// Waits until not too many others are at work.
+    /// Waits for a permit to run a program or a fetch.
     pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, OperationError> {
         let permit = self.unless_stopped(self.common.permits.acquire()).await?;
         permit.map_err(|_| OperationError::Interrupted)
     }
 
-    /// Runs a program to its end. Whoever does has a permit.
+    /// Runs a program to its end. The caller holds a permit.
     pub(super) async fn run(
         &self,
         run: OperationProgram<'_>,
@@ -176,13 +176,13 @@ impl OperationContext {
     }
 }
 
-/// The end of what a program complains of, as it follows what is said of the program.
+/// Returns the end of a program's stderr, as the end of a message.
 pub(super) fn complaint(stderr: &CapturedOutput) -> String {
     let said = masked(&stderr.last_lines(LINES));
     if said.is_empty() { said } else { format!(": {said}") }
 }
 
-/// Does something on a thread where waiting for a disk keeps nobody.
+/// Runs `work` on a thread that may wait for a disk.
 pub(super) async fn blocking<T: Send + 'static>(
     shared: &Arc<OperationContext>,
     work: impl FnOnce(&OperationContext) -> T + Send + 'static,

@@ -1,14 +1,14 @@
-//! What no graph may change: the directory of the runs, and that of the worktrees, wherever they are.
+//! Protects the directories that no graph may change: those of the runs, and those of the worktrees.
 //!
-//! A journal that a workflow could write into would promise nothing, and a worktree is the home of one
-//! agent. That one works in it as any other does in the workspace.
+//! A journal that a workflow could write into would prove nothing, and a worktree is the working directory of one
+//! agent, which works in it as others do in the workspace.
 
 use std::path::Path;
 
 use super::paths::{FileAccess, resolve};
 use crate::domain::operation::Operation;
 
-/// What raymond keeps in its directory, and how.
+/// The protected directories below raymond's own, and their purposes.
 const KEPT: [(&str, &str); 2] =
     [("runs", "its runs in"), ("worktrees", "the worktrees of agents in")];
 
@@ -30,7 +30,7 @@ pub(super) fn spare(root: &Path, dir: &Path, operation: &Operation) -> Result<()
     Ok(())
 }
 
-/// The path an operation changes, if it changes one that the graph names.
+/// Returns the path that an operation changes, if the graph names it.
 fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
     match operation {
         Operation::WriteFile { path, .. }

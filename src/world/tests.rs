@@ -1,4 +1,4 @@
-//! The world as a graph meets it: operations in a workspace of a test's own.
+//! Tests of the world as a graph sees it: operations in a workspace of a test's own.
 
 mod again;
 mod files;
@@ -44,7 +44,7 @@ impl Ground {
         Self { kept, world }
     }
 
-    /// One from which pages may be fetched as well from these.
+    /// Returns a workspace in which pages may also be fetched from these addresses.
     fn allowing(allowed: &[&str], variables: &[(&str, &str)]) -> Self {
         let kept = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(kept.path().join("root")).expect("made");
@@ -64,7 +64,7 @@ impl Ground {
         self.base().join("root")
     }
 
-    /// As after a crash: the same place, and nothing is known but what is on the disk.
+    /// Restarts as after a crash: only the disk keeps its state.
     fn restart(&mut self) {
         self.world = world_at(self.kept.path(), OwnTypeRegistry::default(), &[]);
     }
@@ -146,7 +146,7 @@ fn place_with(
     }
 }
 
-/// What names lead to here: no other machine is asked.
+/// Returns the addresses of known names: no other machine is asked.
 fn known(name: &str) -> std::io::Result<Vec<IpAddr>> {
     let addresses: &[&str] = match name {
         "a.test" => &["8.8.8.8"],

@@ -1,4 +1,4 @@
-//! Programs: whether there is one, whether python3 has a module, and what a shell makes of a command.
+//! Programs: checks for one on the PATH, checks for a module of python3, and runs commands in a shell.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use super::shared::{OperationContext, OperationProgram, complaint};
 use crate::process::command::locate;
 use crate::process::verdict::ProcessExit;
 
-/// How long a command may take.
+/// The longest time that a command may take.
 const LONGEST: Duration = Duration::from_mins(30);
 
-/// How long python3 may take to look for a module.
+/// The longest time that python3 may take to look for a module.
 const LOOK: Duration = Duration::from_mins(1);
 
-/// How much is kept of each of what a command says, but for its end.
+/// The number of bytes that are kept of the beginning of a command's stdout, and of its stderr.
 const KEPT: usize = 1024 * 1024;
 
-/// How much of a command is shown.
+/// The number of characters of a command that are shown.
 const SHOWN: usize = 60;
 
-/// Looks for a module as `import` would, but runs nothing of it: not even the packages it is in.
+/// The script that looks for a module as `import` would, but runs none of it: not even the packages it is in.
 const FIND: &str = "
 import sys
 path, spec, name = None, None, ''
@@ -42,7 +42,7 @@ for part in sys.argv[1].split('.'):
     path = spec.submodule_search_locations
 ";
 
-/// Whether a program is on the PATH.
+/// Returns whether a program is on the PATH.
 pub(super) fn is_available(shared: &OperationContext, tool: &str) -> Result<bool, String> {
     if tool.trim().is_empty() || tool.contains(['/', '\0']) {
         return Err(format!("{tool:?} is no name of a program on the PATH"));
@@ -50,7 +50,7 @@ pub(super) fn is_available(shared: &OperationContext, tool: &str) -> Result<bool
     Ok(locate(tool, shared.place.path()).is_some())
 }
 
-/// Whether python3 can import a module. Without python3 it cannot.
+/// Returns whether python3 can import a module; false without python3.
 pub(super) async fn has_module(
     shared: &OperationContext,
     stem: &str,
@@ -89,7 +89,7 @@ pub(super) async fn has_module(
     }
 }
 
-/// What a shell makes of a command: `{exit_code, stdout, stderr}`.
+/// Runs a command in a shell, and returns `{exit_code, stdout, stderr}`.
 pub(super) async fn shell(
     shared: &Arc<OperationContext>,
     stem: &str,
@@ -126,7 +126,7 @@ pub(super) async fn shell(
     once(shared, stem, again, &what, work).await
 }
 
-/// The beginning of a command, on one line.
+/// Returns the beginning of a command, on one line.
 fn shown(command: &str) -> String {
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(SHOWN) {

@@ -1,8 +1,8 @@
-//! The worktrees of agents: made before an agent's first turn, looked at, and removed without losing work.
+//! The worktrees of agents: made before an agent's first turn, inspected, and removed without losing work.
 //!
-//! A [mark](crate::process::home::WorktreeRecord) is durable before git begins with one, so that a branch of somebody else's is never taken, and
-//! what a git that was killed left half made is known to be raymond's own and made again. The commands that
-//! change one repository come one after another, and no hook of it runs.
+//! A [mark](crate::process::home::WorktreeRecord) is durable before git begins with a worktree. So another's
+//! branch is never taken, and the half-made worktree of a killed git is known to be raymond's own and made again.
+//! The commands that change one repository run one after another, and none of its hooks runs.
 
 mod keep;
 mod look;
@@ -31,7 +31,7 @@ use crate::process::program::ProcessOutput;
 use crate::process::verdict::ProcessExit;
 
 impl WorkspaceExecutor {
-    /// The commit that its directory is at. `stem` names who asks, fit for a file.
+    /// Returns the commit that its directory is at. `stem` names the caller, and is valid as a file name.
     pub async fn head(&self, stem: &str) -> InspectionOutcome<String> {
         if self.0.is_stopped() {
             return InspectionOutcome::Interrupted;
@@ -44,8 +44,8 @@ impl WorkspaceExecutor {
         head.await.into()
     }
 
-    /// Sees to it that an agent's worktree is there: it is made at `base`, or else at the commit that the
-    /// nearest of its ancestors with a worktree is at, or else the run's own directory.
+    /// Ensures that an agent's worktree exists. It is made at `base`, or else at the commit of its
+    /// nearest ancestor with a worktree, or else at that of the run's own directory.
     pub async fn worktree(&self, agent: &AgentId, base: Option<&str>) -> InspectionOutcome<()> {
         if self.0.is_stopped() {
             return InspectionOutcome::Interrupted;
@@ -63,7 +63,7 @@ impl WorkspaceExecutor {
         made.map_err(told).into()
     }
 
-    /// All worktrees of the run, and what is to be seen of each, or why nothing is.
+    /// Returns all worktrees of the run, each with its inspection or the reason why there is none.
     pub async fn trees(
         &self,
     ) -> InspectionOutcome<Vec<(WorktreeRecord, Result<WorktreeInspection, String>)>> {
@@ -102,8 +102,8 @@ impl WorkspaceExecutor {
         Ok(seen.into_iter().map(|(_, tree)| tree).collect())
     }
 
-    /// Removes an agent's worktree, if it may go; `live` says that somebody works in it, and `all` that it may go
-    /// also where a commit has to be made to keep what is in it, or its branch has to stay.
+    /// Removes an agent's worktree, if that is allowed. `live` says that an agent works in it. `all` allows the
+    /// removal even if a commit has to be made to keep its content, or if its branch has to stay.
     pub async fn remove_tree(
         &self,
         agent: &AgentId,
@@ -127,10 +127,10 @@ impl WorkspaceExecutor {
     }
 }
 
-/// For whom git looks at worktrees.
+/// The name under which git inspects worktrees.
 const LOOKS: &str = "worktrees";
 
-/// What git said, if it has nothing to complain of.
+/// Returns the result of git, or an error if it failed.
 fn well(words: &[&str], ended: ProcessOutput) -> Result<ProcessOutput, OperationError> {
     match ended.exit {
         ProcessExit::Code(0) => Ok(ended),
@@ -138,7 +138,7 @@ fn well(words: &[&str], ended: ProcessOutput) -> Result<ProcessOutput, Operation
     }
 }
 
-/// Why a worktree that is being made is locked, as git tells others who look at it.
+/// Returns the reason for the lock of a worktree that is being made, as git shows it to others.
 fn reason(tree: &Path) -> String {
     format!("raymond is making {}", tree.display())
 }

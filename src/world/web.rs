@@ -1,8 +1,8 @@
 //! The client that fetches pages of the web.
 //!
 //! A page is trusted if one of the certificates that come with raymond, or of this machine's, vouches
-//! for it. Proxies are those of the environment that the world was given. No cookies are kept. Which addresses are
-//! fetched from is said in [`gate`](super::gate).
+//! for it. The proxies are those of the world's environment. No cookies are kept. The allowed addresses are
+//! described in [`gate`](super::gate).
 
 use std::error::Error;
 use std::fmt;
@@ -17,29 +17,29 @@ use super::gate::{AddressGate, RefusedAddress};
 use super::outcome::OperationError;
 use super::place::Workspace;
 
-/// How long a page may take, with all that leads to it.
+/// The longest time that a page may take, with its redirects.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// How large it may be.
+/// The largest page, in bytes.
 const LARGEST: usize = 10 * 1024 * 1024;
 
-/// How many addresses may lead on to another.
+/// The maximum number of redirects.
 const REDIRECTS: usize = 10;
 
-/// Who asks.
+/// The user agent of requests.
 const AGENT: &str = concat!("raymond/", env!("CARGO_PKG_VERSION"));
 
-/// What a page is, but for its content.
+/// The status and the URL of a page.
 pub(super) struct ResponseHead {
     pub(super) status: u16,
     pub(super) url: String,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 pub(super) enum GetError {
     /// The address is not fetched from.
     Refused(RefusedAddress),
-    /// Nobody answered.
+    /// The request failed.
     Failed(String),
 }
 
@@ -61,7 +61,7 @@ impl From<reqwest::Error> for GetError {
     }
 }
 
-/// Asks for a page, and for the one that it leads on to. Each is judged before it is asked for.
+/// Requests a page, and follows its redirects. Each URL is judged before it is requested.
 pub(super) async fn get(
     web: &WebClient,
     mut url: Url,
@@ -83,7 +83,7 @@ pub(super) async fn get(
     Err(GetError::Failed(format!("too many redirects: more than {REDIRECTS}")))
 }
 
-/// Returns where an answer leads on to, if it does.
+/// Returns the target of a redirect; `None` for any other answer.
 fn next(response: &Response) -> Option<Result<Url, String>> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
@@ -100,7 +100,7 @@ fn next(response: &Response) -> Option<Result<Url, String>> {
     })
 }
 
-/// Returns the refusal that is behind an error, if one is.
+/// Returns the refusal that caused an error, if one did.
 fn find_refusal(error: &reqwest::Error) -> Option<&RefusedAddress> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {
@@ -112,7 +112,7 @@ fn find_refusal(error: &reqwest::Error) -> Option<&RefusedAddress> {
     None
 }
 
-/// The text of a page, in the encoding it says it has; UTF-8 if it does not.
+/// Returns the text of a page, in the encoding that it names, else in UTF-8.
 async fn read(mut response: Response) -> Result<String, String> {
     let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
     let encoding = kind.and_then(charset).unwrap_or(encoding_rs::UTF_8);
@@ -126,7 +126,7 @@ async fn read(mut response: Response) -> Result<String, String> {
     Ok(encoding.decode(&bytes).0.into_owned())
 }
 
-/// The encoding that a content type names.
+/// Returns the encoding that a content type names.
 fn charset(kind: &str) -> Option<&'static encoding_rs::Encoding> {
     kind.split(';')
         .skip(1)
@@ -150,12 +150,12 @@ pub(super) fn check(given: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// What pages are fetched by.
+/// The client for pages.
 #[derive(Debug)]
 pub(super) struct WebClient {
     client: Client,
     gate: AddressGate,
-    /// The schemes of URLs that a proxy may be asked for.
+    /// The schemes of URLs that a proxy may serve.
     schemes_by_proxy: Vec<&'static str>,
 }
 
@@ -201,7 +201,7 @@ struct NamedProxy {
     schemes: &'static [&'static str],
 }
 
-/// The proxies that the environment names, each for its scheme before the one for all.
+/// Returns the proxies that the environment names, each for its scheme before the one for all.
 fn proxies(place: &Workspace) -> Result<Vec<NamedProxy>, String> {
     let value = |name: &str| {
         let found = place.variable(name).or_else(|| place.variable(&name.to_ascii_uppercase()));
@@ -226,7 +226,7 @@ fn proxies(place: &Workspace) -> Result<Vec<NamedProxy>, String> {
     Ok(proxies)
 }
 
-/// An error with what is behind it.
+/// Returns the message of an error with its causes.
 fn chain(error: &reqwest::Error) -> String {
     let mut said = Vec::new();
     let mut next: Option<&dyn Error> = Some(error);

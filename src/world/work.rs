@@ -1,12 +1,12 @@
-//! The work of a program's roles: what has changed in a directory since the program began.
+//! The work of a program's roles: the changes in a directory since the program began.
 //!
-//! It is looked at with the real git and as it stands in the files, whether it was committed, staged or
-//! neither. git needs an index to know of new files, and writes into it: so it is given a copy, and a
-//! place of its own for objects, in the run's directory, and the repository stays as it is. What the user
-//! has configured for diffs does not change what they look like, and no program of theirs makes them.
+//! It is read with the real git and from the files, whether it was committed, staged or
+//! neither. git needs an index to know of new files, and writes into it: so it gets a copy, and an
+//! object directory of its own, in the run's directory, and the repository stays as it is. The user's
+//! configuration of diffs does not change their format, and no external diff program makes them.
 //!
-//! The repository may begin above the directory, as it does for git itself; what is beside the directory
-//! is not shown, nor what raymond keeps there.
+//! The repository may begin above the directory, as it does for git itself; files beside the directory
+//! are not shown, nor are raymond's own files.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -24,13 +24,13 @@ use crate::process::command::locate;
 use crate::process::program::{CapturedOutput, ProcessOutput};
 use crate::process::verdict::ProcessExit;
 
-/// How long a diff may be.
+/// The longest diff, in bytes.
 const LONGEST: usize = 1024 * 1024;
 
-/// How much is kept of what git says besides.
+/// The number of bytes that are kept of git's other output.
 const KEPT: usize = 64 * 1024;
 
-/// How a diff looks, whatever the configurations say.
+/// The settings for the format of a diff, which override all configurations.
 const LOOK: [&str; 17] = [
     "advice.addEmbeddedRepo=false",
     "core.abbrev=auto",
@@ -51,7 +51,7 @@ const LOOK: [&str; 17] = [
     "diff.suppressBlankEmpty=false",
 ];
 
-/// The words for a diff.
+/// The arguments for a diff.
 const DIFF: [&str; 8] = [
     "diff",
     "--patch",
@@ -63,10 +63,10 @@ const DIFF: [&str; 8] = [
     "--ignore-submodules=dirty",
 ];
 
-/// What raymond keeps in a directory of runs that is not called as usual.
+/// The names of raymond's directories in a directory of runs that does not have the usual name.
 const OWN: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
 
-/// The commits of directories.
+/// Returns the base commits of directories.
 pub(super) async fn bases(
     git: GitRunner<'_>,
     directories: &[String],
@@ -119,7 +119,7 @@ async fn base(
     git.ask(path, &words).await.map(Some)
 }
 
-/// What has changed.
+/// Reads the changes in a directory.
 pub(super) struct WorkingDirDiff<'changes> {
     pub(super) git: GitRunner<'changes>,
     pub(super) directory: &'changes str,
@@ -127,14 +127,14 @@ pub(super) struct WorkingDirDiff<'changes> {
     pub(super) base: &'changes str,
 }
 
-/// A copy of a repository's index, and where the objects are.
+/// A copy of a repository's index, and the path of its objects.
 struct IndexCopy {
     place: PathBuf,
     objects: PathBuf,
 }
 
 impl WorkingDirDiff<'_> {
-    /// The diff.
+    /// Returns the diff.
     pub(super) async fn since(&self) -> Result<ActivityResult, OperationError> {
         let diff = self.look().await;
         let told = |trouble| told(trouble, "tell what has changed in", self.directory);
@@ -230,8 +230,8 @@ fn told(trouble: OperationError, doing: &str, directory: &str) -> OperationError
     }
 }
 
-/// Makes a place with a copy of an index; a repository where nothing was added yet has none. The copy is as old
-/// as the index: git takes what was changed after it for perhaps changed, and looks.
+/// Makes a directory with a copy of an index; a repository without added files has none. The copy has the
+/// time of the index: git checks files that changed later.
 fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
     let unless_missing = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Ok(()),
@@ -248,7 +248,7 @@ fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
     copied().or_else(unless_missing)
 }
 
-/// The files of a directory but for what raymond keeps there.
+/// Returns the arguments for the files of a directory without raymond's own.
 fn shown(shared: &OperationContext, path: &Path) -> Vec<OsString> {
     let usual = ["--", ".", ":(exclude,icase,glob)**/.raymond/**"].map(OsString::from);
     let own = OWN.iter().filter_map(|name| {
@@ -260,7 +260,7 @@ fn shown(shared: &OperationContext, path: &Path) -> Vec<OsString> {
     usual.into_iter().chain(own).collect()
 }
 
-/// A path as one of a list of them: a colon in it is none between two.
+/// Returns a path quoted for a list of paths, so that a colon in it separates none.
 fn quoted(path: &OsStr) -> OsString {
     let mut quoted = vec![b'"'];
     for &byte in path.as_bytes() {
@@ -273,7 +273,7 @@ fn quoted(path: &OsStr) -> OsString {
     OsString::from_vec(quoted)
 }
 
-/// A diff of a length that a prompt can take: of a longer one the beginning, and that it is that.
+/// Returns a diff that fits into a prompt: of a longer one the beginning, with a note that it is cut.
 fn bounded(said: &CapturedOutput) -> String {
     let (beginning, more) = said.beginning();
     if more == 0 {

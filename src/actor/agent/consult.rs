@@ -1,7 +1,7 @@
 //! An agent and the plug-ins that have a say: before its turn starts, and before its transition is
 //! reported.
 //!
-//! Where there is none, nothing is waited for.
+//! Without such plug-ins, nothing is waited for.
 
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
@@ -16,7 +16,7 @@ use crate::domain::turn::StepInput;
 use crate::language::prompt::step;
 
 impl AgentActor {
-    /// Starts a turn, unless a plug-in has something against it.
+    /// Starts a turn, unless a plug-in objects.
     pub(super) fn consult_before(
         &mut self,
         input: StepInput,
@@ -41,7 +41,7 @@ impl AgentActor {
         });
     }
 
-    /// Reports what came of a turn, with what plug-ins say to the transition.
+    /// Reports the outcome of a turn, with the plug-ins' verdicts on the transition.
     pub(super) fn consult_after(
         &mut self,
         report: TurnReport,
@@ -84,7 +84,7 @@ impl AgentActor {
         self.work = AgentWork::Consulting { turn, asking };
     }
 
-    /// Whether what a plug-in says can be done: the states it names have to be there.
+    /// Returns whether a plug-in's verdict is possible: the states that it names must exist.
     fn is_possible(&self, opinion: &PluginVerdict) -> bool {
         let ConsultVerdict::Override { transition, .. } = &opinion.verdict else { return true };
         let checked = step::check(transition, &*self.context.source);
@@ -94,7 +94,7 @@ impl AgentActor {
         checked.is_ok()
     }
 
-    /// Reports with what plug-ins say, and with those who are born then.
+    /// Reports with the plug-ins' verdicts, and with the children that the transition forks.
     fn report_with(
         &mut self,
         mut report: TurnReport,
@@ -119,7 +119,7 @@ impl AgentActor {
 impl Handler<CancelConsult> for AgentActor {
     type Result = ();
 
-    /// Nothing is lost: a turn that has ended has its outcome on disk, and is judged again.
+    /// Cancels the consultation. The turn's outcome is on disk, so it is judged again later.
     fn handle(&mut self, _: CancelConsult, ctx: &mut Self::Context) {
         if let AgentWork::Consulting { turn, asking } = &self.work {
             ctx.cancel_future(*asking);

@@ -1,4 +1,4 @@
-//! An agent that carries out a program has something done for it in the world.
+//! Runs the activities of an agent that carries out a program.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::domain::turn::TurnId;
 use crate::fault::point;
 
 impl AgentActor {
-    /// Does an errand that is durably due, and tells the supervisor what came of it.
+    /// Runs an activity that is durably due, and tells the supervisor its outcome.
     pub(super) fn run_errand(
         &mut self,
         turn: TurnId,

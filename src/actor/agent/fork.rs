@@ -1,7 +1,7 @@
-//! An agent about to fork: who would be born is found out before that is reported.
+//! An agent about to fork: its children are planned before the fork is reported.
 //!
-//! A plain fork needs nothing. A list is read, directories are looked for, and where worktrees begin is
-//! noted, from the directory the agent works in; what is wrong there it can repair.
+//! A plain fork needs nothing. For other forks a list is read, directories are checked and the start commit of
+//! worktrees is noted, from the agent's working directory. The agent can repair an error there.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -23,18 +23,18 @@ use crate::language::output::placeholder;
 use crate::language::prompt::step;
 use crate::language::{listing, template};
 
-/// Why nobody can be born.
+/// The reason why a fork is not possible.
 enum ForkError {
-    /// What the agent can repair.
+    /// The agent can repair this.
     Wrong(String),
-    /// What only a person can.
+    /// Only a person can repair this.
     Hopeless(String),
     /// The run is to hold still.
     Ended,
 }
 
 impl AgentActor {
-    /// Reports a turn that takes a transition, with those who are born of it.
+    /// Reports a turn that takes a transition, with the children that it forks.
     pub(super) fn report_taken(
         &mut self,
         mut report: TurnReport,
@@ -92,7 +92,7 @@ impl AgentActor {
     }
 }
 
-/// What is needed to find out who is born.
+/// The inputs that planning the children of a fork needs.
 struct ForkPlanner {
     context: Rc<RunContext>,
     turn: TurnId,
@@ -101,8 +101,7 @@ struct ForkPlanner {
 }
 
 impl ForkPlanner {
-    /// Those who are born of a fork, tag by tag; tags that follow each other and have the same target are
-    /// one brood.
+    /// Plans the children of a fork, tag by tag. Consecutive tags with the same target form one group.
     async fn broods(&self, fork: &Transition) -> Result<Vec<ForkGroup>, ForkError> {
         let mut broods: Vec<ForkGroup> = Vec::new();
         for forked in fork.forked() {
@@ -127,7 +126,7 @@ impl ForkPlanner {
         )
     }
 
-    /// What each of those is given that a tag forks.
+    /// Returns the variables of each child of one fork tag.
     async fn entries(&self, forked: &ForkTag) -> Result<Vec<Variables>, ForkError> {
         let Some(each) = &forked.each else { return Ok(vec![forked.variables.clone()]) };
         let text = if each.is_inline() {
@@ -187,7 +186,7 @@ fn found<T>(found: LookupOutcome<T>) -> Result<T, ForkError> {
     }
 }
 
-/// The directory of an agent that is given these variables.
+/// Returns the directory of a child with these variables.
 fn directory(cwd: &str, variables: &Variables) -> Result<Folder, ForkError> {
     let filled = template::fill(cwd, |name| placeholder(variables, name));
     let directory = filled.text.trim().trim_start_matches("./");

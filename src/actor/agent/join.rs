@@ -1,4 +1,4 @@
-//! What an agent sees to before its turn: that it waits where its state says so, and that its worktree is there.
+//! Checks before an agent's turn: its state may wait for forked agents, and its worktree must exist.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::store;
 use crate::store::files::{make_dir, replace};
 
 impl TurnAssignment {
-    /// Whether it is the state's own prompt that is asked, and nothing has been waited for yet.
+    /// Returns whether the state's own prompt is due, and nothing has been waited for yet.
     pub(super) fn comes_to_join(&self) -> bool {
         self.results.is_none()
             && self.task.is_none()
@@ -26,8 +26,8 @@ impl TurnAssignment {
 }
 
 impl AgentActor {
-    /// Reports that an agent which has forked others came to a state that waits for them, if it does: that
-    /// takes no permit. A state that cannot be read tells so when it is asked.
+    /// Reports an agent with forked children that came to a state which waits for them; that takes no permit. An
+    /// unreadable state reports its error when its prompt is due.
     pub(super) fn arrives(&mut self, assignment: &TurnAssignment) -> bool {
         if !assignment.comes_to_join() {
             return false;
@@ -40,14 +40,14 @@ impl AgentActor {
         true
     }
 
-    /// What came of those an agent has waited for, as its prompt can have it.
+    /// Returns the results of the agents that were waited for, in the form that prompts use.
     pub(super) fn results(&self, assignment: &TurnAssignment) -> Option<JoinResults> {
         let list = assignment.results.clone()?;
         Some(JoinResults { list, file: self.file_of_results(assignment).display().to_string() })
     }
 
-    /// Writes it into the file that the prompt may name; it is written anew each time the turn begins, and
-    /// so is right after a crash.
+    /// Writes these results into the file that the prompt may name. The file is written at each start of the turn,
+    /// and so is right after a crash.
     pub(super) fn keep_results(&self, assignment: &TurnAssignment) -> Result<(), store::Error> {
         let Some(list) = &assignment.results else { return Ok(()) };
         let file = self.file_of_results(assignment);
@@ -60,7 +60,7 @@ impl AgentActor {
         self.context.results.join(name)
     }
 
-    /// Starts a turn once the worktree is there that it runs in.
+    /// Starts a turn once its worktree is there.
     pub(super) fn start_in_worktree(
         &mut self,
         tree: AgentId,

@@ -1,4 +1,4 @@
-//! What a reply means: to the policy of the state, to its evaluator, to the graph that asked for it.
+//! Judges a reply, for the policy of the state, for its evaluator, or for the graph that asked for it.
 
 use super::{AgentActor, TurnContext};
 use crate::domain::decide::TurnJudgement;
@@ -13,7 +13,7 @@ use crate::language::prompt::evaluator::{self, Evaluator};
 use crate::language::prompt::step;
 
 impl TurnContext {
-    /// The reminder for the agent that has broken them, if it can be asked.
+    /// Returns the reminder for the agent that broke the protocol, if it can be asked.
     pub(super) fn reminder(&self, violation: &ProtocolViolation) -> Option<String> {
         match &self.output {
             Some(contract) => Some(output_reminder(contract.schema.text(), violation)),
@@ -23,7 +23,8 @@ impl TurnContext {
 }
 
 impl AgentActor {
-    /// What the reply to a task means to the graph it is of; the judgement, if it means nothing.
+    /// Returns the wait result that the reply to a task is for its graph, or the judgement if the reply is not
+    /// usable.
     pub(super) fn heard(
         &self,
         terms: &TurnContext,

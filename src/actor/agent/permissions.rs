@@ -9,7 +9,7 @@ impl AgentActor {
     /// Returns the options of a turn, those of the run among them.
     ///
     /// # Errors
-    /// The reason why it must not start: it asks for more than the person allowed who started the run.
+    /// The reason why it must not start: it asks for more than the person who started the run allowed.
     pub(super) fn permitted_options(
         &self,
         assignment: &TurnAssignment,
@@ -31,7 +31,7 @@ impl AgentActor {
         }
     }
 
-    /// Checks that a state which is read afresh widens nothing that it did not when the run began.
+    /// Checks that a state which is read afresh asks for no more than it did when the run began.
     fn check_unpinned(&self, assignment: &TurnAssignment, own: &TurnOptions) -> Result<(), String> {
         let Ok(source) = self.context.source_of(assignment.folder.as_ref()) else { return Ok(()) };
         let evaluator = assignment.proposal.as_ref().map(|proposal| &proposal.evaluator);

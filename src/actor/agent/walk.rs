@@ -1,7 +1,7 @@
-//! An agent in a graph: the machine walks, the world is asked, and what came of it is reported.
+//! An agent in a graph: the interpreter walks, operations are performed, and their outcome is reported.
 //!
-//! What changes the world is done only when the record that it is due is durable: the walk before it is
-//! reported first, and the agent comes back to it.
+//! An operation that changes the world runs only after the record of its intent is durable: the walk before it is
+//! reported first, and then the agent comes back to it.
 
 use std::rc::Rc;
 
@@ -24,7 +24,8 @@ use crate::language::graph::machine::{GraphEnvironment, GraphInterpreter, GraphY
 use crate::language::prompt::step;
 
 impl AgentActor {
-    /// Walks on; `report` is what the turn took whose result is heard, if there was one.
+    /// Continues the walk; `report` holds the cost of the turn that the walk hears the result of, if there was
+    /// one.
     pub(super) fn walk(
         &mut self,
         assignment: TurnAssignment,

@@ -1,9 +1,9 @@
-//! When agents are to be looked at again, though nothing happens: after a pause, a hold, a stagger, when a
-//! question or a join is too late, when the time comes that a program waits for.
+//! The timers of agents: backoff, hold, stagger, the timeouts of questions and joins, and the times that programs
+//! wait for.
 //!
-//! All of them share one timer, because each further one would be polled at every message: ten thousand
-//! agents may be waiting for their stagger to pass. The clock is looked at once a minute at least, because
-//! time goes on while a machine sleeps.
+//! All of them share one timer, because each further one would be polled at every message: ten thousand agents may
+//! be waiting for their stagger to pass. The clock is checked once a minute at least, because time goes on while a
+//! machine sleeps.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::actor::clock::now;
 use crate::domain::id::AgentId;
 use crate::domain::time::Timestamp;
 
-/// Who is to be looked at, and when.
+/// The agents to look at again, each with its time.
 #[derive(Debug, Default)]
 pub(super) struct AgentTimers {
     due: BTreeSet<(Timestamp, AgentId)>,
-    /// The timer that runs, and for when.
+    /// The running timer and its time.
     timer: Option<(Timestamp, SpawnHandle)>,
 }
 
@@ -55,7 +55,7 @@ impl Supervisor {
 }
 
 impl AgentTimers {
-    /// Whose time has come, the earliest first.
+    /// Removes and returns the agents whose time has come, the earliest first.
     fn ring(&mut self, now: Timestamp) -> Vec<AgentId> {
         let mut rung = Vec::new();
         while self.due.first().is_some_and(|(at, _)| *at <= now) {

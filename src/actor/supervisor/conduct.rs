@@ -1,7 +1,7 @@
-//! The supervisor and programs: it has the machine carry them on, and asks their roles.
+//! The supervisor and programs: it advances them with the interpreter, and asks their roles.
 //!
-//! The machine runs here, against the run's own facts, so nothing can happen between looking at what is
-//! waited for and waiting for it.
+//! The interpreter runs here, against the run's own facts, so nothing can happen between checking a condition and
+//! waiting for it.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -31,8 +31,8 @@ use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 
 impl Supervisor {
-    /// Carries on with a program, from its beginning or from where it stands; `fetched` is what came of the
-    /// errand that was due.
+    /// Advances a program, from its beginning or from its position; `fetched` is the result of the activity that
+    /// was due.
     pub(super) fn conduct(
         &mut self,
         id: &AgentId,
@@ -80,7 +80,7 @@ impl Supervisor {
         self.commit_all(events, ctx);
     }
 
-    /// The program that an agent carries out, or is to begin, and its file as people see it.
+    /// Returns the program that an agent carries out or is to begin, and its file as people see it.
     fn program_of(&self, agent: &Agent) -> Result<(Rc<Program>, String), String> {
         let source = self.context.source_of(agent.birth.folder.as_ref());
         let source: Arc<dyn WorkflowSource> = source.map_err(|error| error.to_string())?;
@@ -98,7 +98,7 @@ impl Supervisor {
         Ok((program, source.path(file)))
     }
 
-    /// Records the beginning of an instance; gives whether it has begun.
+    /// Records the beginning of a program; returns whether it has begun.
     fn begin_instance(&mut self, id: &AgentId, definition: &Program, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return false };
         let settings = &self.run.settings;
@@ -120,9 +120,8 @@ impl Supervisor {
         self.run.agents.get(id).is_some_and(|agent| agent.program.is_some())
     }
 
-    /// Takes note of the facts that have changed, of those that programs of this run look at. Where they
-    /// cannot be seen the run holds still, because what a program does depends on them; tells whether they
-    /// can.
+    /// Notes the changed facts, of those that programs of this run look at. If they cannot be read, the run holds
+    /// still, because its programs depend on them. Returns whether they can.
     pub(super) fn see_facts(&mut self, ctx: &mut Ctx<Self>) -> bool {
         let labels = self.run.definitions.values().flat_map(|own| own.labels.iter().cloned());
         let labels: BTreeSet<String> = labels.collect();
@@ -144,7 +143,7 @@ impl Supervisor {
         true
     }
 
-    /// What comes from outside may take days: no process is kept for the roles that wait with their program.
+    /// Ends the processes of the roles of a program that waits for an outside event, which may take days.
     fn let_go_of_processes(&self, id: &AgentId) {
         let Some(instance) = self.run.agents.get(id).and_then(|own| own.program.as_deref()) else {
             return;
@@ -161,7 +160,7 @@ impl Supervisor {
         }
     }
 
-    /// Looks again when what a program waits for may be due by the clock.
+    /// Looks again at the time that a program waits for.
     fn look_later(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let wait = agent.program.as_ref().and_then(|instance| instance.stand.wait.as_ref());
@@ -169,8 +168,8 @@ impl Supervisor {
         self.wake(id, until.plus(1), ctx);
     }
 
-    /// Sees to an agent that serves a program: what it is asked of a folder another agent does, what that
-    /// came to is its answer, and when the program has ended it ends. Gives whether that was all.
+    /// Advances an agent that serves a program. A request to a folder is done by another agent, whose result is
+    /// the answer; the role ends when its program has ended. Returns whether that was all.
     pub(super) fn serve(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return true };
         let Some(service) = &agent.serves else { return false };
@@ -196,7 +195,7 @@ fn session() -> SessionId {
     SessionId::new(&Uuid::new_v4().to_string())
 }
 
-/// A session for each thing that is asked.
+/// Returns a new session for each request.
 fn sessions(conduct: &ProgramAdvance) -> Vec<SessionId> {
     let asked = conduct.deeds.iter().filter(|deed| matches!(deed, ProgramCommand::Request { .. }));
     asked.map(|_| session()).collect()
@@ -205,7 +204,7 @@ fn sessions(conduct: &ProgramAdvance) -> Vec<SessionId> {
 impl Handler<ActivityDone> for Supervisor {
     type Result = ();
 
-    /// The program goes on. An errand that was ended is done when the run goes on.
+    /// Advances the program. An activity that was ended is run when the run is resumed.
     fn handle(&mut self, done: ActivityDone, ctx: &mut Self::Context) {
         let id = done.turn.agent.clone();
         self.walking.remove(&id);

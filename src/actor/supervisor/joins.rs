@@ -1,4 +1,4 @@
-//! The supervisor and those who wait for agents they have forked, and those whom nobody needs any more.
+//! The supervisor and joins: agents that wait for those they have forked, and agents that are not needed any more.
 
 use std::collections::HashSet;
 
@@ -12,12 +12,12 @@ use crate::domain::event::Event;
 use crate::domain::id::AgentId;
 use crate::domain::turn::{FailureCause, TurnFailure};
 
-/// After so long it is looked again whether turns that were begun before are followed.
+/// The delay, in milliseconds, before another check whether turns begun earlier are attached.
 const SOON_MS: u64 = 5;
 
 impl Supervisor {
-    /// An agent waits for those it has forked: until enough of them have ended, or until it is too late.
-    /// No process is kept for it.
+    /// Lets an agent wait for those it has forked, until enough of them have ended or the timeout is over. No
+    /// process is kept for it.
     pub(super) fn await_forks(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let Some(joining) = &agent.join else { return };
@@ -36,8 +36,8 @@ impl Supervisor {
         }
     }
 
-    /// Whether one is to be stopped whose turn was begun before the run was taken up, and which nobody follows
-    /// yet: only who follows it can end it.
+    /// Returns whether `events` stop an agent whose turn was begun before the run was resumed and is not attached
+    /// yet; such a turn cannot be ended before it is attached.
     fn stops_unfollowed(&self, events: &[Event]) -> bool {
         let mut joins = events.iter().filter_map(|event| match event {
             Event::Joined(joined) => Some(joined),
@@ -46,7 +46,7 @@ impl Supervisor {
         joins.any(|joined| joined.stopped.iter().any(|one| self.admission.is_reserved(&one.agent)))
     }
 
-    /// Ends what runs for an agent that was ended. Its actor stays until its turn has told its cost.
+    /// Ends the running turn of an agent that was ended. Its actor stays until the turn has told its cost.
     pub(super) fn discard(&mut self, id: &AgentId) {
         self.context.registry.forget(id);
         if self.admission.holders().any(|holder| holder == id) {
@@ -62,7 +62,7 @@ impl Supervisor {
         }
     }
 
-    /// The actor of an agent that has ended goes, and what rests for it.
+    /// Removes the actor of an agent that has ended, and its idle sessions.
     pub(super) fn dismiss(&mut self, id: &AgentId) {
         self.context.runner.keep(id, &|_| false);
         if let Some(address) = self.agents.remove(id) {
@@ -70,7 +70,7 @@ impl Supervisor {
         }
     }
 
-    /// Counts the turns of agents that were ended, whose runtime died before they had told their cost.
+    /// Counts the turns of ended agents whose runtime died before they had told their cost.
     pub(super) fn settle_discarded(&mut self, ctx: &mut Ctx<Self>) {
         let ended =
             self.run.finished.iter().filter(|ended| ended.cause == Some(FailureCause::Unneeded));

@@ -1,4 +1,4 @@
-//! The supervisor's beginning and end: how a run is taken up, held still and let go.
+//! The supervisor's beginning and end: a run is resumed, held still and let go.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::domain::time::span;
 use crate::fault::point;
 use crate::store::{self, inbox};
 
-/// How often the inbox is looked at.
+/// The poll interval of the inbox.
 const INBOX: Duration = Duration::from_millis(200);
 
 impl Supervisor {
@@ -79,7 +79,7 @@ impl Supervisor {
         }
     }
 
-    /// A command that is in the journal need not lie in the inbox.
+    /// Removes a command from the inbox once it is in the journal.
     pub(super) fn command_is_safe(&mut self, name: &str) {
         point("inbox.before");
         if let Err(error) = inbox::remove(&self.store.dir().inbox(), name) {
@@ -87,8 +87,8 @@ impl Supervisor {
         }
     }
 
-    /// Lets no further turn start; when the running ones are over, `pause` is recorded, and the run
-    /// is let go. A pause that is recorded already, and the end of the last agent, come with none.
+    /// Lets no further turn start. When the running ones are over, `pause` is recorded and the run is let go; it
+    /// is `None` for a pause that is recorded already, and at the end of the last agent.
     pub(super) fn hold(&mut self, pause: Option<PauseReason>, ctx: &mut Ctx<Self>) {
         if matches!(self.ending, ShutdownPhase::No) {
             self.admission.close();
@@ -132,8 +132,8 @@ impl Supervisor {
         ctx.run_later(Duration::ZERO, |_, ctx| ctx.stop());
     }
 
-    /// The journal has failed: nothing more may happen, because nothing more would be kept. Why it
-    /// has, its thread tells at its end, unless something else is known to be the reason.
+    /// Ends the run after the journal has failed, because nothing more would be kept. The journal's thread gives
+    /// the reason at its end, unless another one is `known`.
     pub(super) fn give_up(&mut self, known: Option<store::Error>, ctx: &mut Ctx<Self>) {
         self.ending = ShutdownPhase::Over;
         self.admission.close();
@@ -155,8 +155,8 @@ impl Supervisor {
 impl Handler<InterruptRun> for Supervisor {
     type Result = ();
 
-    /// The first gives running turns their grace, also while the run comes to a pause for another
-    /// reason; a second ends them at once.
+    /// Gives running turns their grace at the first interrupt, also if the run already comes to a pause for
+    /// another reason. The second one ends them at once.
     fn handle(&mut self, _: InterruptRun, ctx: &mut Self::Context) {
         match &mut self.ending {
             ShutdownPhase::Over => {}
@@ -193,7 +193,7 @@ impl Supervisor {
         self.end_if_still(ctx);
     }
 
-    /// Running turns have their grace, and so have the plug-ins that are asked about one.
+    /// Stops patiently: running turns have their grace, and so have the plug-ins that are asked about one.
     fn stop_patiently(&mut self, ctx: &mut Ctx<Self>) {
         self.context.runner.stop_all(StopLevel::Patiently);
         let grace = Duration::from_millis(self.run.settings.supervision.shutdown_ms);
@@ -203,7 +203,7 @@ impl Supervisor {
         });
     }
 
-    /// Waits no longer for plug-ins, also not for those that are asked while the run comes to its end.
+    /// Cancels all consultations, also those that begin while the run comes to its end.
     fn recall(&mut self, ctx: &mut Ctx<Self>) {
         if !matches!(self.ending, ShutdownPhase::Holding { .. }) {
             return;
@@ -215,7 +215,7 @@ impl Supervisor {
         ctx.run_later(INBOX, Self::recall);
     }
 
-    /// Someone asked the run to come to an end: running turns have their grace.
+    /// Ends the run because it was asked for: running turns have their grace.
     pub(super) fn come_to_an_end(&mut self, ctx: &mut Ctx<Self>) {
         self.hold(Some(PauseReason::Stopped), ctx);
         if let ShutdownPhase::Holding { told, .. } = &mut self.ending {

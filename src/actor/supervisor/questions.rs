@@ -1,4 +1,4 @@
-//! The supervisor and those who wait for someone: questions, their answers, their end.
+//! The supervisor and questions: agents that wait for answers, the answers, and their timeouts.
 
 use actix::Context as Ctx;
 
@@ -11,8 +11,8 @@ use crate::domain::id::AgentId;
 use crate::domain::run::PauseReason;
 
 impl Supervisor {
-    /// An agent waits for an answer: until it comes, or until it is too late. That may take days, so no
-    /// process is kept for it.
+    /// Lets an agent wait for an answer until it comes or the timeout is over. That may take days, so no process
+    /// is kept for it.
     pub(super) fn await_answer(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(AgentView::of(agent));
@@ -26,7 +26,7 @@ impl Supervisor {
         self.wake(id, late.plus(1), ctx);
     }
 
-    /// Gives the answers to those who wait already that were given when the run was told to go on.
+    /// Gives the answers that came with the resume to the agents that wait already.
     pub(super) fn answer_at_last(&mut self, ctx: &mut Ctx<Self>) {
         while let Some(event) = answered_at_last(&self.run) {
             let seq = self.run.seq;
@@ -37,7 +37,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether a pause has to wait because the run stays up for what would end it.
+    /// Returns whether a pause has to wait because the run stays up for an event that would end it.
     pub(super) fn stays_for(&self, pause: &PauseReason) -> bool {
         match pause {
             PauseReason::Asking { .. } => {
@@ -49,7 +49,7 @@ impl Supervisor {
         }
     }
 
-    /// What follows from a command; the record that it was taken comes first.
+    /// Handles a command; the record that it was taken comes first.
     pub(super) fn obey(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
         let follows = match &command {
             RunCommand::Stop => None,

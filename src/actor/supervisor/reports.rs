@@ -1,5 +1,5 @@
-//! The supervisor and what the agents tell it: what came of their turns, what the API asks for, that one of
-//! their actors is gone.
+//! The supervisor and the reports of agents: the outcome of their turns, throttling by the API, and the loss of
+//! one of their actors.
 
 use actix::{Context as Ctx, Handler};
 
@@ -12,8 +12,8 @@ use crate::domain::decide::{TurnJudgement, TurnReport, decide};
 use crate::domain::turn::{FailureCause, TurnFailure};
 
 impl Supervisor {
-    /// Records what follows from a report. One that comes late or twice changes nothing, and does
-    /// not give back the permit of the turn that is due now.
+    /// Records the consequences of a report. A late or repeated report changes nothing, and does not return the
+    /// permit of the turn that is due now.
     pub(super) fn settle(&mut self, report: &TurnReport, ctx: &mut Ctx<Self>) {
         self.walking.remove(&report.turn.agent);
         if !self.run.agents.contains_key(&report.turn.agent) {
@@ -87,7 +87,7 @@ impl Handler<TurnReported> for Supervisor {
 impl Handler<AgentDown> for Supervisor {
     type Result = ();
 
-    /// An agent that failed gets a new actor, which goes on with the same turn.
+    /// Starts a new actor for an agent whose actor failed; it continues the same turn.
     fn handle(&mut self, down: AgentDown, ctx: &mut Self::Context) {
         if !down.panicked {
             return;

@@ -1,4 +1,4 @@
-//! The supervisor at work: effects, permits, and what the agents report.
+//! The supervisor at work: effects, permits, and the reports of agents.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::language::prompt::step;
 
-/// When memory was short it is looked at again after so long.
+/// The delay before memory is checked again after it was short.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The longest time between two looks at the clock.
+/// The longest time between two checks of the clock.
 pub(super) const MINUTE: Duration = Duration::from_mins(1);
 
 impl Supervisor {
@@ -58,8 +58,8 @@ impl Supervisor {
         }
     }
 
-    /// Sees that an agent has an actor, and gives it the turn that is due, now or when it is time. What a
-    /// record owes that is on its way to the disk begins only with that.
+    /// Gives an agent the turn that is due, now or when it is time. Work that depends on a record on its way to
+    /// the disk begins only once that is durable.
     pub(super) fn proceed(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let goes_on =
             matches!(self.ending, ShutdownPhase::No) && self.run.status == RunStatus::Running;
@@ -98,7 +98,7 @@ impl Supervisor {
         }
     }
 
-    /// Gives an agent what is due, with a permit if it takes one. Only now it needs an actor.
+    /// Gives an agent its due work, with a permit if it takes one. Its actor is started only now.
     pub(super) fn assign(&mut self, id: &AgentId, admitted: Option<TurnPermit>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let assignment = TurnAssignment {
@@ -132,7 +132,7 @@ impl Supervisor {
         address.do_send(DispatchTurn(assignment, admitted));
     }
 
-    /// Lets in whoever may run, and sees whether the run can go on at all.
+    /// Admits the agents that may run, and checks whether the run can continue at all.
     pub(super) fn look_around(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
         for AdmittedTurn { agent, begun } in self.admission.admit(permits, &self.run.purse()) {
@@ -164,7 +164,7 @@ impl Supervisor {
         self.end_if_still(ctx);
     }
 
-    /// The pause that is due because nothing goes on before someone does something.
+    /// Returns the pause that is due because nothing continues before someone acts.
     fn all_wait(&self) -> Option<PauseReason> {
         let is_still =
             self.pending.is_empty() && self.walking.is_empty() && self.admission.is_idle();
@@ -172,7 +172,7 @@ impl Supervisor {
         pause.filter(|pause| !self.stays_for(pause))
     }
 
-    /// Records what follows when an agent's turn cannot start for want of money.
+    /// Records the consequence of a turn that cannot start because the budget is used up.
     fn turn_away(&mut self, id: &AgentId, whose: &BudgetScope, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let proposed = agent.proposal.as_ref().map(|proposal| &proposal.transition);
@@ -182,7 +182,7 @@ impl Supervisor {
         self.commit_all(events, ctx);
     }
 
-    /// What has been spent, as it is told to plug-ins.
+    /// Returns the spending so far, as plug-ins are told it.
     fn spent(&self, agent: &AgentId) -> SpendingTotals {
         SpendingTotals {
             agent_cost_usd: self
@@ -196,7 +196,7 @@ impl Supervisor {
         }
     }
 
-    /// How many turns may run now. While memory is short no further one starts, but for a first.
+    /// Returns the number of turns that may run now. While memory is short no further one starts, but for a first.
     fn permits(&mut self, ctx: &mut Ctx<Self>) -> usize {
         if self.run.limited(wall()).is_some() {
             self.look_again(MINUTE, ctx);
@@ -213,7 +213,7 @@ impl Supervisor {
         allowed.min(fits)
     }
 
-    /// Sees to it that someone looks again, whatever happens or does not happen until then.
+    /// Schedules another look after `after`, whatever happens until then.
     fn look_again(&mut self, after: Duration, ctx: &mut Ctx<Self>) {
         if !std::mem::replace(&mut self.looks_again, true) {
             ctx.run_later(after, |this, ctx| {
@@ -223,27 +223,27 @@ impl Supervisor {
         }
     }
 
-    /// Looks again when the usage limit has reset. It looks at the clock once a minute, because time
-    /// goes on while a machine sleeps.
+    /// Looks again when the usage limit has reset. The clock is checked once a minute, because time goes on while
+    /// a machine sleeps.
     fn await_limit(&mut self, ctx: &mut Ctx<Self>) {
         let Some(until) = self.run.limited(wall()) else { return self.look_around(ctx) };
         let wait = Duration::from_millis(until.since(wall()).saturating_add(1)).min(MINUTE);
         ctx.run_later(wait, super::Supervisor::await_limit);
     }
 
-    /// Whether a record about this agent is on its way to the disk.
+    /// Returns whether a record about this agent is on its way to the disk.
     pub(super) fn is_pending(&self, agent: &AgentId) -> bool {
         self.pending.iter().any(|pending| pending.record.event.agent() == Some(agent))
     }
 }
 
-/// What is chosen for a decision; `ready` is a session that can be begun in.
+/// Returns the nondeterministic inputs of a decision; `ready` is a session that can be begun in.
 pub(super) fn choice(ready: Option<SessionId>) -> NondeterministicInputs {
     let session = SessionId::new(&Uuid::new_v4().to_string());
     NondeterministicInputs { now: now(), session, ready, chance: chance() }
 }
 
-/// A number from 0 up to 1.
+/// Returns a random number from 0 up to 1.
 #[expect(clippy::cast_precision_loss, reason = "a fraction for jitter needs no more than it keeps")]
 fn chance() -> f64 {
     (Uuid::new_v4().as_u128() >> 64) as f64 / u64::MAX as f64

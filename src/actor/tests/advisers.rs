@@ -1,5 +1,5 @@
-//! Plug-ins that have a say in whole runs: what they decide, and that one that fails, is slow or
-//! floods harms nobody.
+//! Plug-ins that have a say in whole runs: their decisions count, and a failing, slow or flooding one harms no
+//! run.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const WORKFLOW: &[(&str, &str)] = &[
     ("OTHER.md", "<result>elsewhere</result>"),
 ];
 
-/// A plug-in that a test speaks for, and what it was asked.
+/// A plug-in that a test speaks for.
 struct Voice(Box<Says>);
 
 type Says = dyn FnMut(&Consultation) -> Option<ConsultVerdict> + Send;
@@ -35,7 +35,7 @@ impl Actor for Voice {
 impl Handler<Consult> for Voice {
     type Result = actix::ResponseFuture<ConsultVerdict>;
 
-    /// Without a verdict it never answers.
+    /// Answers with the test's verdict; without one it never answers.
     fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> Self::Result {
         let verdict = (self.0)(&question);
         Box::pin(async move {
@@ -47,7 +47,7 @@ impl Handler<Consult> for Voice {
     }
 }
 
-/// A stage with such a plug-in.
+/// Returns a stage with such a plug-in.
 fn with(
     deadline: Duration,
     required: bool,

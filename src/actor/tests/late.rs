@@ -1,4 +1,4 @@
-//! What comes late, twice or from nobody changes nothing: no record, no permit, no turn.
+//! Late, repeated or unknown messages change nothing: no record, no permit, no turn.
 //!
 //! The supervisor and its agents are put together by hand here, because only then can a test speak
 //! to each of them.
@@ -39,7 +39,7 @@ use crate::domain::widening::PermissionCeiling;
 use crate::store;
 use crate::store::writer::WriteOutcome;
 
-/// `main` and a worker, who wants to work while `main` is in `B.md`.
+/// `main` and a worker that is due while `main` is in `B.md`.
 const WORKFLOW: &[(&str, &str)] = &[
     ("A.md", "<fork next=\"B.md\">W.md</fork>"),
     ("B.md", "<result>main</result>"),
@@ -147,7 +147,7 @@ impl Still {
         in_time(self.supervisor.send(nothing_new)).await.expect("a supervisor that lives");
     }
 
-    /// What happened leaves no trace: nothing is recorded, nobody is let in.
+    /// Asserts that a message left no trace: no record is written, no turn is admitted.
     async fn assert_nothing_came_of_it(&self, what: &str) {
         self.settle().await;
         assert_eq!(self.stage.stored().seq, 2, "{what} was recorded");
@@ -263,7 +263,7 @@ fn turn_ended(step: u64) -> TurnEnded {
     TurnEnded { turn: turn("main", step), outcome: says(&input, "<result>late</result>") }
 }
 
-/// In the place of a supervisor: keeps what an agent says, and answers nothing.
+/// A stand-in for the supervisor: keeps all reports, and answers nothing.
 struct Ear(mpsc::UnboundedSender<TurnReport>);
 
 impl Actor for Ear {

@@ -1,4 +1,4 @@
-//! What holds back turns besides the journal: permits in a burst, a throttled API, a usage limit.
+//! Limits on turns besides the journal: permits in a burst, a throttled API, a usage limit.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::store::view;
 /// The texts are of no account: a [`forester`] answers.
 const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("P.md", "go"), ("W.md", "go")];
 
-/// `main` forks parents, each parent forks workers, and every worker ends at once.
+/// Returns a script: `main` forks parents, each parent forks workers, and every worker ends at once.
 fn forester(parents: u32, workers: u32) -> impl Fn(&StepInput) -> String {
     move |input| {
         match (input.state.as_str(), input.visit) {
@@ -28,7 +28,7 @@ fn forester(parents: u32, workers: u32) -> impl Fn(&StepInput) -> String {
     }
 }
 
-/// An outcome that lets others have their turn first.
+/// Returns an outcome that lets others have their turn first.
 fn slowly(outcome: StepOutcome) -> LocalFuture<StepOutcome> {
     Box::pin(async move {
         for _ in 0..20 {
@@ -71,7 +71,7 @@ fn one_permit_serves_a_thousand_in_the_order_they_came() {
     assert_eq!(order, (1..=1000).collect::<Vec<_>>());
 }
 
-/// Workers who meet `failure` at their first turn.
+/// Returns a player whose workers meet `failure` at their first turn.
 fn workers_meet(workers: u32, failure: impl Fn() -> TurnFailure + 'static) -> Rc<Player> {
     let says_what = forester(1, workers);
     Player::new(move |input| {
@@ -128,7 +128,7 @@ fn after_a_refusal_more_run_again_when_it_goes_well() {
     assert!(player.most.get() > 4, "{} at once in the end", player.most.get());
 }
 
-/// A limit that resets in a moment.
+/// Returns a usage limit that resets in a moment.
 fn limit() -> TurnFailure {
     TurnFailure {
         resets: Some(now().plus(100)),
@@ -179,7 +179,7 @@ fn a_usage_limit_can_fail_those_who_meet_it_and_nobody_else() {
     assert_eq!(outcome.run.finished.iter().filter(|agent| agent.cause.is_some()).count(), 3);
 }
 
-/// Two parents who fork at the same pace, one of them ten times as many.
+/// Two parents fork at the same pace, one of them ten times as many.
 #[test]
 fn a_small_family_is_not_kept_waiting_by_a_large_one() {
     let player = Player::new(move |input| {

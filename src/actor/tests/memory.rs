@@ -10,7 +10,7 @@ use crate::domain::turn::{StepInput, StepOutcome};
 
 const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("W.md", "go"), ("X.md", "go")];
 
-/// `main` forks this many workers of two steps each.
+/// Returns a player: `main` forks this many workers of two steps each.
 fn crowd(workers: u32) -> Rc<Player> {
     Player::new(move |input| {
         let said = match (input.state.as_str(), input.visit) {

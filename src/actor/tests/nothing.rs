@@ -1,4 +1,4 @@
-//! A world in which nothing is there and nobody does anything.
+//! An empty world: it holds nothing, and performs no operation.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

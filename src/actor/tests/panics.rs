@@ -1,5 +1,5 @@
-//! One agent's failure is that agent's failure: panics in its own code, in its turn, in the reading
-//! of its files are noticed, count as restarts, and touch nobody else.
+//! One agent's failure stays its own: panics in its code, in its turn or while its files are read are noticed,
+//! count as restarts, and affect no other agent.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -25,15 +25,15 @@ const WORKFLOW: &[(&str, &str)] = &[
     ("X.md", "<result>{{item}}</result>"),
 ];
 
-/// What of a file springs the trap.
+/// The action on a file that springs the trap.
 #[derive(Clone, Copy, PartialEq)]
 enum On {
     Reading,
     Checking,
 }
 
-/// A workflow in which one file makes whoever touches it panic, so many times. Who forks an agent
-/// reads the file it is born in first, and is spared.
+/// A workflow with one file that makes its reader panic a number of times. An agent that forks another reads that
+/// one's first file before it, and is spared.
 struct Trap {
     files: BTreeMap<String, String>,
     on: On,
@@ -101,7 +101,7 @@ impl WorkflowSource for Trap {
     }
 }
 
-/// The causes of an agent's failed turns; each is a restart of the same turn.
+/// Returns the causes of an agent's failed turns; each is a restart of the same turn.
 fn restarts(outcome: &Played, agent: &str) -> Vec<FailureCause> {
     let failed = outcome.about(agent).into_iter().filter_map(|event| match event {
         Event::TurnFailed(failed) => Some(failed),
@@ -115,7 +115,7 @@ fn restarts(outcome: &Played, agent: &str) -> Vec<FailureCause> {
         .collect()
 }
 
-/// The worker did its work after `times` panics, and `main` never noticed.
+/// Asserts that the worker did its work after `times` panics, and that `main` never noticed.
 fn assert_recovered(outcome: &Played, times: usize) {
     assert_eq!(outcome.run.status, RunStatus::Completed, "{:?}", outcome.run.finished);
     assert_eq!(restarts(outcome, "main.1"), vec![FailureCause::Panic; times]);
@@ -123,7 +123,7 @@ fn assert_recovered(outcome: &Played, times: usize) {
     assert_untouched(outcome);
 }
 
-/// The worker failed after so many restarts, and `main` never noticed.
+/// Asserts that the worker failed after so many restarts, and that `main` never noticed.
 fn assert_given_up(outcome: &Played, state: &str, restarts_before: usize) {
     assert_eq!(outcome.run.status, RunStatus::Failed);
     assert_eq!(restarts(outcome, "main.1"), vec![FailureCause::Panic; restarts_before]);
@@ -184,7 +184,7 @@ fn an_agent_that_panics_over_a_reply_asks_for_the_same_turn_again() {
     assert_eq!(worker[0], worker[1], "the runner can give the outcome it has already");
 }
 
-/// A player that panics over the first `times` turns of a state, at once or in the turn's future.
+/// Returns a player that panics over the first `times` turns of a state, at once or in the turn's future.
 fn clumsy(state: &'static str, times: u32, at_once: bool) -> Rc<Player> {
     let left = Cell::new(times);
     Player::new(move |input| {

@@ -1,7 +1,7 @@
-//! A stage for whole runs: a run directory, an audience, and a player who answers every prompt.
+//! A stage for whole runs: a run directory, an audience, and a player that answers every prompt.
 //!
-//! The player says what a test lets it say, most often the prompt itself: then the files of a
-//! workflow are its script. It remembers every turn it was given and how many ran at once.
+//! The player answers as a test lets it, most often with the prompt itself: then the files of a workflow are its
+//! script. It remembers every turn it was given and the number that ran at once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -47,23 +47,23 @@ pub(super) fn settings(max_procs: usize) -> Settings {
     Settings { max_procs: MaxProcs::Count(max_procs), supervision, ..Settings::default() }
 }
 
-/// A workflow in memory; it begins with `A.md`.
+/// Returns a workflow in memory; it begins with `A.md`.
 pub(super) fn files(files: &[(&str, &str)]) -> BTreeMap<String, String> {
     files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()
 }
 
-/// What a player does with a turn.
+/// The function of a player that plays a turn.
 type Play = Box<dyn Fn(&StepInput) -> LocalFuture<StepOutcome>>;
 
-/// Someone who answers.
+/// A runner that plays turns for a test.
 pub(super) struct Player {
     play: Play,
     /// The turns it was given, in order.
     pub(super) turns: RefCell<Vec<StepInput>>,
     active: Cell<usize>,
-    /// How many turns may run at once.
+    /// The number of turns that may run at once.
     pub(super) capacity: Cell<usize>,
-    /// Whether there is no room for one more.
+    /// True if there is no room for one more turn.
     pub(super) short_of_memory: Cell<bool>,
     /// The most turns that ran at once.
     pub(super) most: Cell<usize>,
@@ -90,18 +90,18 @@ impl Player {
         })
     }
 
-    /// One who says what it is asked.
+    /// Returns a player that answers with its prompt.
     pub(super) fn echo() -> Rc<Self> {
         Self::new(|input| Box::pin(std::future::ready(says(input, &input.prompt))))
     }
 
-    /// The turns it was given, by name.
+    /// Returns the turns it was given, by name.
     pub(super) fn names(&self) -> Vec<String> {
         self.turns.borrow().iter().map(|input| input.turn.to_string()).collect()
     }
 }
 
-/// The outcome of a turn that says this.
+/// Returns the outcome of a turn that says this.
 pub(super) fn says(input: &StepInput, text: &str) -> StepOutcome {
     StepOutcome::Replied(TurnReply {
         text: text.to_owned(),
@@ -144,7 +144,7 @@ impl StepRunner for Player {
     }
 }
 
-/// Hears what is published, and may look around when it does.
+/// An observer that keeps all published records, and calls a test's function for each.
 struct Audience {
     heard: Arc<Mutex<Vec<Published>>>,
     look: Box<dyn Fn(&Published)>,
@@ -169,7 +169,7 @@ impl Handler<FinishPublishing> for Audience {
     fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) {}
 }
 
-/// Where a run is performed.
+/// The place of a test run: its directory, audience and plug-ins.
 pub(super) struct Stage {
     _place: tempfile::TempDir,
     pub(super) root: RunsRoot,
@@ -199,7 +199,7 @@ impl Stage {
         }
     }
 
-    /// Plugs in someone who has a say.
+    /// Adds a plug-in that has a say.
     pub(super) fn plug(&self, plug: impl Fn() -> PluginInterceptor + 'static) {
         self.plugs.borrow_mut().push(Box::new(plug));
     }
@@ -208,7 +208,7 @@ impl Stage {
         RunId::parse("r").expect("a run's id")
     }
 
-    /// The first record of a run, and its directory with only that in it.
+    /// Returns the first record of a run, and its directory with only that in it.
     pub(super) fn create(&self, settings: Settings) -> (RunStore, Run, Box<Record>) {
         let started = RunStarted {
             version: STATE_VERSION,
@@ -230,7 +230,7 @@ impl Stage {
         (store, run, Box::new(first))
     }
 
-    /// The run as its directory tells it.
+    /// Returns the run as its directory tells it.
     pub(super) fn stored(&self) -> Run {
         view::look(&self.root, &Self::id()).expect("a readable run").run
     }
@@ -291,25 +291,25 @@ impl Stage {
     }
 }
 
-/// What comes of it, unless it takes so long that it must be hanging.
+/// Waits for a future, and fails if it takes so long that it must be hanging.
 pub(super) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, future).await.expect("it ends in time")
 }
 
 impl Played {
-    /// How each agent ended, by its id.
+    /// Returns the ending of each agent, by its id.
     pub(super) fn endings(&self) -> BTreeMap<&str, &AgentEnding> {
         self.run.finished.iter().map(|ended| (ended.id.as_str(), &ended.ending)).collect()
     }
 
-    /// The events about one agent.
+    /// Returns the events about one agent.
     pub(super) fn about(&self, agent: &str) -> Vec<&Event> {
         let named = |event: &&Event| event.agent().is_some_and(|id| id.as_str() == agent);
         self.records.iter().map(|record| &record.event).filter(named).collect()
     }
 }
 
-/// An agent that ended with this result.
+/// Returns the ending of an agent with this result.
 pub(super) fn ended(payload: &str) -> AgentEnding {
     AgentEnding::Result(payload.to_owned())
 }

@@ -45,7 +45,7 @@ pub struct QuestionArgs {
     pub migrate: bool,
 }
 
-/// What a run does when nothing goes on before someone does something.
+/// The behaviour of a run that waits for someone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnWait {
     /// Stay up
@@ -57,7 +57,7 @@ pub enum OnWait {
 /// Options of `answer`.
 #[derive(Debug, Clone, Args)]
 pub struct AnswerArgs {
-    /// Which run.
+    /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
     /// What is answered: NODE=TEXT or AGENT/NODE=TEXT; NODE=- reads the text from stdin

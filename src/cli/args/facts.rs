@@ -48,7 +48,7 @@ pub struct SignalArgs {
     #[arg(long)]
     pub retract: bool,
 
-    /// Where the runs are.
+    /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
 
@@ -68,7 +68,7 @@ pub struct FactsArgs {
     #[arg(long)]
     pub label: Option<String>,
 
-    /// Where the runs are.
+    /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
 

@@ -42,7 +42,7 @@ pub enum WorkflowCommand {
 pub struct DefineArgs {
     /// The program's file
     pub file: PathBuf,
-    /// Where the definitions are.
+    /// The directory of the definitions.
     #[command(flatten)]
     pub dir: DirArgs,
     /// Print JSON

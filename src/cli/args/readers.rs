@@ -1,4 +1,4 @@
-//! The arguments of the commands that tell what a run's agents do, did and cost, and their help.
+//! The arguments of the commands that show the state, the history and the costs of a run's agents, and their help.
 
 use clap::Args;
 
@@ -56,7 +56,7 @@ It only reads, so it works on a run that nobody holds, too.";
 /// Options of `log`.
 #[derive(Debug, Clone, Args)]
 pub struct LogArgs {
-    /// Which run.
+    /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
     /// Stay, and show what happens until the run ends or holds still
@@ -73,7 +73,7 @@ pub struct TopArgs {
     /// The run's id [default: the run that goes on, or the newest]
     #[arg(value_name = "RUN", value_parser = RunId::parse)]
     pub run: Option<RunId>,
-    /// Where the runs are.
+    /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
 }
@@ -81,7 +81,7 @@ pub struct TopArgs {
 /// Options of `tree`.
 #[derive(Debug, Clone, Args)]
 pub struct TreeArgs {
-    /// Which run.
+    /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
     /// Show each agent in a line of its own
@@ -92,7 +92,7 @@ pub struct TreeArgs {
 /// Options of `show`.
 #[derive(Debug, Clone, Args)]
 pub struct ShowArgs {
-    /// Which run.
+    /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
     /// The agent's id, as in `main.2`
@@ -106,7 +106,7 @@ pub struct ShowArgs {
 /// Options of `costs`.
 #[derive(Debug, Clone, Args)]
 pub struct CostsArgs {
-    /// Which run.
+    /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
     /// Show each agent, not only the dearest

@@ -37,7 +37,7 @@ something failed the line is red. A program is drawn with its states, its roles,
 for or asserts: dashed violet lines are requests and answers, red ones timeouts and failures. The picture has all that is there, also what nothing is wrong with:
 `raymond check` tells what is.";
 
-/// The help of `check` with the table of its codes.
+/// Returns the help of `check` with the table of its codes.
 pub(super) fn check_help() -> String {
     let rows = |codes: &[(&str, &str)]| {
         let rows: Vec<String> =
@@ -77,7 +77,7 @@ pub struct CheckArgs {
     pub json: bool,
 }
 
-/// How strictly graphs are read.
+/// The rules that a graph is checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GraphProfileArg {
     /// What graphs in use do besides the rules is a warning
@@ -109,7 +109,7 @@ pub struct GraphArgs {
     pub output: Option<PathBuf>,
 }
 
-/// How a picture is written.
+/// The format of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DrawingFormat {
     /// A Mermaid flowchart
@@ -121,10 +121,10 @@ pub enum DrawingFormat {
 }
 
 impl GraphArgs {
-    /// The format that was asked for, or that the file's name tells.
+    /// Returns the format that was asked for, else the one that the file's name ends in, else Mermaid.
     ///
     /// # Errors
-    /// What to write, if the name tells of another one.
+    /// A text that names the known formats, if the file's name ends in another one.
     pub fn format(&self) -> Result<DrawingFormat, String> {
         if let Some(format) = self.format {
             return Ok(format);

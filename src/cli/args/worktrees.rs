@@ -27,7 +27,7 @@ why (it stays).";
 /// Options of `worktrees`.
 #[derive(Debug, Clone, Args)]
 pub struct WorktreesArgs {
-    /// Which run.
+    /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
     /// Remove those of ended agents that are clean and merged

@@ -1,9 +1,8 @@
-//! The keyboard of the terminal: each byte as it is typed, while someone wants to hear it.
+//! The keyboard of the terminal: each byte as it is typed, while keys are wanted.
 //!
-//! The terminal is told not to wait for the end of a line and not to show what is typed, because the live
-//! view does; its signals, as of Ctrl-C, stay. As soon as nobody wants to hear of keys any more it is as
-//! before: what is typed then is for whoever reads next. A process in the background of its terminal does
-//! not touch it.
+//! The terminal neither waits for the end of a line nor echoes, because the live view does; its signals, as of
+//! Ctrl-C, stay. As soon as no keys are wanted any more, it is as before: later input is for the next reader. A
+//! process in the background of its terminal does not touch it.
 
 use std::io::{Stdin, stdin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,10 +15,10 @@ use rustix::termios::{
     tcgetpgrp, tcsetattr,
 };
 
-/// How often it is looked whether someone wants to hear of keys, in milliseconds.
+/// The pause between two checks for wanted keys, in milliseconds.
 const LOOK: u32 = 50;
 
-/// A keyboard that may be listened to.
+/// A reader of the keyboard, off until keys are wanted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeyboardReader(Arc<Mutex<KeyboardState>>);
 
@@ -27,13 +26,13 @@ pub(super) struct KeyboardReader(Arc<Mutex<KeyboardState>>);
 struct KeyboardState {
     wanted: bool,
     over: bool,
-    /// How the terminal was before.
+    /// The terminal's modes before they were changed.
     before: Option<Termios>,
 }
 
 impl KeyboardReader {
-    /// Has a thread listen; `tell` gets what is typed, and nothing when there is no more to come. It is
-    /// not heard before it is wanted.
+    /// Starts a thread that passes typed bytes to `tell`, and an empty slice when no more can come. It reads
+    /// nothing before keys are wanted.
     pub(super) fn listen(&self, tell: impl Fn(&[u8]) + Send + 'static) {
         let state = Arc::clone(&self.0);
         // Without a thread nobody is heard, and the questions stay open.
@@ -42,7 +41,7 @@ impl KeyboardReader {
             .spawn(move || listen(&state, &tell));
     }
 
-    /// Whether keys are wanted from now on: those that were pressed before are not.
+    /// Turns reading on or off; keys that were pressed before are not read.
     pub(super) fn want(&self, wanted: bool) {
         let mut state = lock(&self.0);
         state.wanted = wanted;
@@ -53,7 +52,7 @@ impl KeyboardReader {
         }
     }
 
-    /// Nobody wants to hear of it any more; the terminal is as it was before.
+    /// Stops reading for good, and restores the terminal.
     pub(super) fn stop(&self) {
         let mut state = lock(&self.0);
         state.over = true;
@@ -101,7 +100,7 @@ fn listen(state: &Mutex<KeyboardState>, tell: &impl Fn(&[u8])) {
     }
 }
 
-/// Whether something has been typed, within a moment.
+/// Returns whether a key has been typed within a moment.
 fn has_come(stdin: &Stdin) -> bool {
     let mut polled = [PollFd::new(stdin, PollFlags::IN)];
     let moment = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK) * 1_000_000 };
@@ -109,7 +108,7 @@ fn has_come(stdin: &Stdin) -> bool {
 }
 
 impl KeyboardState {
-    /// Has the terminal tell of each key at once; gives whether it does.
+    /// Makes the terminal pass on each key at once; returns whether it does.
     fn prepare(&mut self, stdin: &Stdin) -> bool {
         if tcgetpgrp(stdin).ok() != Some(getpgrp()) {
             return false;

@@ -1,20 +1,20 @@
-//! A line as it is typed: what the bytes of a keyboard do to it. Pure.
+//! A line of input, and the effect of each byte on it. Pure.
 
 use std::mem;
 
-/// The longest line; what is typed beyond is left out.
+/// The longest line, in bytes; further input is left out.
 const LONGEST: usize = 64 * 1024;
 
-/// What has been typed so far.
+/// The text typed so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LineEditor {
     text: String,
-    /// The bytes of a character of which some are still to come.
+    /// The first bytes of a character that is not complete yet.
     begun: Vec<u8>,
     escape: EscapeState,
 }
 
-/// How far a key that is more than a character has come.
+/// The progress within an escape sequence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum EscapeState {
     #[default]
@@ -23,12 +23,12 @@ enum EscapeState {
     Sequence,
 }
 
-/// What a key came to that is more than a change of the line.
+/// The effect of a key beyond a change of the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LineInput {
     /// The line is entered.
     Entered(String),
-    /// There is nothing more to come: Ctrl-D on an empty line.
+    /// The input has ended: Ctrl-D on an empty line.
     End,
 }
 
@@ -40,12 +40,12 @@ const ESCAPE: u8 = 0x1b;
 const DELETE: u8 = 0x7f;
 
 impl LineEditor {
-    /// What has been typed.
+    /// Returns the text typed so far.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Forgets it.
+    /// Clears the line.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,7 +1,7 @@
-//! What each agent of a run does now, from the run and what is seen of its turns. Pure.
+//! The current activity of each agent, from the run and the observed turns. Pure.
 //!
-//! It is made anew for all agents whenever something has changed, so an [`AgentEntry`] is small, and texts
-//! are left where they are until a row is drawn.
+//! It is made anew for all agents at each change, so an [`AgentEntry`] is small, and texts are not copied before a
+//! row is drawn.
 
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
@@ -15,42 +15,42 @@ use crate::domain::settings::AnswererKind;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::FailureCause;
 
-/// What is seen of a turn that has been begun.
+/// The observation of a turn that has been begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MonitoredTurn {
-    /// What it was last seen doing.
+    /// Its last observed activity.
     pub(super) doing: Option<String>,
-    /// The tokens it has taken so far.
+    /// The number of tokens it has taken so far.
     pub(super) tokens: u64,
-    /// Whether a tool is at work.
+    /// True if a tool is at work.
     pub(super) at_work: bool,
-    /// When something of it last came.
+    /// The time of its last progress.
     pub(super) progressed: Timestamp,
 }
 
-/// What is known of a run from outside.
+/// The observation of a run from outside.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MonitoredRun<'run> {
     /// The run.
     pub(super) run: &'run Run,
-    /// Whether a raymond holds it.
+    /// True if a raymond holds it.
     pub(super) held: bool,
-    /// What is seen of the turns that are due and have been begun.
+    /// The observed turns that are due and have been begun.
     pub(super) seen: &'run HashMap<AgentId, MonitoredTurn>,
-    /// The time.
+    /// The current time.
     pub(super) now: Timestamp,
 }
 
-/// What an agent does.
+/// The activity of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TopAgentStatus {
-    /// Its turn runs, but has been silent for so long that it may be ended.
+    /// The turn runs, but has been silent for so long that it may be ended.
     Silent,
-    /// It waits for someone, who has to let the run go on.
+    /// It waits for someone who has to resume the run.
     Someone,
     /// Its turn runs.
     Running,
-    /// Its turn was begun by a raymond that is gone.
+    /// The turn was begun by a raymond that is gone.
     Left,
     /// It waits.
     Waiting(TopWaitReason),
@@ -58,28 +58,28 @@ pub(super) enum TopAgentStatus {
     Failed,
     /// It ended with a result.
     Ended,
-    /// It was ended, because the agent that waited for it went on without it.
+    /// It was ended, because the agent that waited for it continued without it.
     Unneeded,
 }
 
-/// Why an agent waits.
+/// The reason why an agent waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TopWaitReason {
-    /// For one of the run's permits.
+    /// It waits for one of the run's permits.
     Permit,
-    /// For the end of other agents.
+    /// It waits for the end of other agents.
     Agents,
-    /// For a permit, or it is at work: a script's turns leave no trace.
+    /// It waits for a permit or is at work: a script's turns leave no trace.
     Script,
-    /// What is left of a budget is reserved by turns that run.
+    /// Running turns have reserved the rest of a budget.
     Budget,
-    /// Until its turn is run again.
+    /// It waits until its turn is retried at this time.
     Backoff(Timestamp),
-    /// Until the first of those it was forked with is ahead of it.
+    /// It starts at this time, after the first of the agents it was forked with.
     Stagger(Timestamp),
-    /// A plug-in holds it back until then.
+    /// A plug-in holds it back until this time.
     PlugIn(Timestamp),
-    /// Until the account's usage limit resets.
+    /// It waits for the reset of the account's usage limit at this time.
     UsageLimit(Timestamp),
     /// The run is paused.
     Paused,
@@ -87,10 +87,10 @@ pub(super) enum TopWaitReason {
     Nobody,
 }
 
-/// What an agent does, whenever it began and however long it lasts.
+/// The activity of an agent, without times.
 type TopStatusClass = (Discriminant<TopAgentStatus>, Option<Discriminant<TopWaitReason>>);
 
-/// The kinds of agents that can be shown alone.
+/// A kind of agents that can be shown alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum StatusFilter {
     Running,
@@ -101,7 +101,7 @@ pub(super) enum StatusFilter {
 }
 
 impl TopAgentStatus {
-    /// The kind it belongs to.
+    /// Returns its kind.
     pub(super) fn kind(self) -> StatusFilter {
         match self {
             Self::Silent | Self::Someone => StatusFilter::Stuck,
@@ -112,7 +112,7 @@ impl TopAgentStatus {
         }
     }
 
-    /// Its place among others: the stuck first, then the busy.
+    /// Returns its rank: the stuck first, then the busy.
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::Silent | Self::Someone => 0,
@@ -125,13 +125,13 @@ impl TopAgentStatus {
         }
     }
 
-    /// What those that do the same have in common.
+    /// Returns the class that is the same for all agents with this activity.
     pub(super) fn class(self) -> TopStatusClass {
         let why = if let Self::Waiting(why) = self { Some(discriminant(&why)) } else { None };
         (discriminant(&self), why)
     }
 
-    /// Of which kind it is among those that are not to be overlooked in a row of many.
+    /// Returns the rank of its kind, if it must not be overlooked in a row of many.
     pub(super) fn stands_out(self) -> Option<u8> {
         match self.kind() {
             StatusFilter::Stuck => Some(0),
@@ -142,26 +142,26 @@ impl TopAgentStatus {
     }
 }
 
-/// An agent as it is shown.
+/// An agent on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AgentEntry {
     /// Its id.
     pub(super) id: AgentId,
-    /// The state it began in, if that is known.
+    /// The state it began in, if known.
     pub(super) began: Option<StateName>,
-    /// The state it is in; none, if it has ended.
+    /// The state it is in; `None` if it has ended.
     pub(super) state: Option<StateName>,
-    /// What it does.
+    /// Its activity.
     pub(super) doing: TopAgentStatus,
-    /// When it last made progress; none, if it has ended.
+    /// The time of its last progress; `None` if it has ended.
     pub(super) since: Option<Timestamp>,
-    /// What its turns have cost.
+    /// The cost of its turns.
     pub(super) spent: Usd,
-    /// Where it stands among those that have ended.
+    /// Its place among those that have ended.
     pub(super) ended: Option<usize>,
 }
 
-/// Whether there is money for a turn, asked once a state if no agent has a share of its own.
+/// A check of the budget for turns, cached per state if no agent has a share of its own.
 struct BudgetCache<'run> {
     run: &'run Run,
     running: Vec<RunningTurn<'run>>,
@@ -189,7 +189,7 @@ impl<'run> BudgetCache<'run> {
     }
 }
 
-/// All agents of a run, those that live in no order, those that have ended too.
+/// Returns all agents of a run: the live ones in no order, then the ended ones.
 pub(super) fn entries(known: MonitoredRun<'_>) -> Vec<AgentEntry> {
     let mut money = BudgetCache::of(known);
     let live = known.run.agents.unordered().map(|agent| live(known, &mut money, agent));
@@ -271,8 +271,8 @@ fn doing(known: MonitoredRun<'_>, agent: &Agent, seen: Option<&MonitoredTurn>) -
     })
 }
 
-/// Whether a turn has been silent for half of the time after which its supervision ends it. A tool
-/// at work is no silence, so then the time for the whole turn counts.
+/// Returns whether a turn has been silent for half of its idle timeout. A tool at work is no silence, so then half
+/// of the timeout for the whole turn counts.
 fn is_silent(run: &Run, agent: &Agent, seen: &MonitoredTurn, now: Timestamp) -> bool {
     let limits = run.supervision_of(agent).limits();
     let granted = if seen.at_work { limits.timeout_ms } else { limits.idle_timeout_ms };

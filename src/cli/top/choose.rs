@@ -1,4 +1,4 @@
-//! Which run is looked at when none is named: the one that goes on, or the one that did last.
+//! The choice of a run when none is named: the newest locked one, or else the newest.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::store::layout::RunsRoot;
 use crate::store::lock;
 use crate::store::view::{ids, no_such_run};
 
-/// The run to look at, and how many others go on besides.
+/// Returns the run to look at, and the number of other locked runs.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is no run at all, and if there is none of that name.
+/// [`Error::Usage`] if there is no run at all, [`Error::Store`] if none has that name.
 pub(super) fn choose(root: &RunsRoot, named: Option<&RunId>) -> Result<(RunId, usize), Error> {
     if let Some(id) = named {
         let is_there = root.run(id).path().is_dir();

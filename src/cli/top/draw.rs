@@ -1,4 +1,4 @@
-//! Draws the screen: two lines about the run, the rows or what stands in their place, a line of keys.
+//! Draws the screen: two lines about the run, the rows or the view in their place, a line of keys.
 
 use console::{pad_str, truncate_str};
 use ratatui::Frame;
@@ -13,36 +13,36 @@ use super::text::{TableCells, TextTone, cells, situation};
 use crate::domain::printable::printable_line;
 use crate::domain::tree::fold::TreeRow;
 
-/// What is drawn.
+/// The content of the screen.
 pub(super) struct ScreenContent<'run> {
-    /// What is known of the run.
+    /// The observed run.
     pub(super) known: MonitoredRun<'run>,
-    /// The line about the whole.
+    /// The headline.
     pub(super) headline: &'run str,
-    /// Its agents.
+    /// The agents.
     pub(super) entries: &'run [AgentEntry],
-    /// The rows of all of them.
+    /// The rows of all agents.
     pub(super) rows: &'run [TreeRow],
-    /// The last messages of the agent that is looked at.
+    /// The last messages of the selected agent.
     pub(super) messages: &'run [(TextTone, String)],
-    /// Whether colours are wanted.
+    /// True if colours are wanted.
     pub(super) colours: bool,
 }
 
-/// The lines that are no rows.
+/// The number of lines that are no rows.
 const AROUND: u16 = 4;
 
-/// The widest columns for ids, states and amounts.
+/// The greatest widths of the columns for ids, states and amounts.
 const NAME: usize = 40;
 const STATE: usize = 28;
 const MONEY: usize = 20;
 
-/// How many rows there is room for.
+/// Returns the number of rows that fit into a height.
 pub(super) fn room(height: u16) -> usize {
     usize::from(height.saturating_sub(AROUND))
 }
 
-/// Draws it.
+/// Draws the screen.
 pub(super) fn draw(frame: &mut Frame<'_>, picture: &ScreenContent<'_>, screen: &TopScreen) {
     let area = frame.area();
     let mut place = DrawArea { frame, area, colours: picture.colours };
@@ -83,7 +83,7 @@ impl DrawArea<'_, '_> {
         }
     }
 
-    /// Writes a line at some height from the top, if there is room.
+    /// Writes a line at a height from the top, if there is room.
     fn line(&mut self, at: usize, text: &str, style: Style) {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
         if at < self.area.height {

@@ -1,4 +1,4 @@
-//! What a key does: the screen as it is then, and what is to be done besides. Pure.
+//! The effect of a key: the screen afterwards, and a command beyond it. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -7,16 +7,16 @@ use super::rows::AgentFilter;
 use super::screen::{ScreenView, TopScreen};
 use crate::domain::tree::fold::{RowSubject, TreeRow};
 
-/// What is to be done.
+/// The command of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyCommand {
-    /// Leave the screen; the run goes on.
+    /// Leave the screen; the run continues.
     Leave,
     /// Ask the run to stop.
     Stop,
 }
 
-/// The keys, as they are explained.
+/// The keys with their explanations.
 pub(super) const HELP: &[(&str, &str)] = &[
     ("↑ ↓  j k", "choose a row; PgUp PgDn by a page; g and Home the first, G and End the last"),
     ("Enter", "the last messages of an agent; opens a row of many, and closes it again"),
@@ -39,7 +39,7 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("", "them that are stuck, run or have failed, the first twelve of each"),
 ];
 
-/// Presses a key.
+/// Handles a key, and returns its command, if any.
 pub(super) fn press(
     screen: &mut TopScreen,
     key: KeyEvent,

@@ -4,10 +4,10 @@ use super::text::TextTone;
 use crate::domain::printable::printable;
 use crate::process::stream::glimpse::ConversationItem;
 
-/// So many lines of what a tool gave are shown.
+/// The number of lines shown of a tool's result.
 const ANSWER: usize = 4;
 
-/// All that is kept of what was said, wrapped.
+/// Returns all messages that are kept, wrapped.
 pub(super) fn lines<'said>(
     said: impl IntoIterator<Item = &'said ConversationItem>,
     width: usize,
@@ -36,7 +36,7 @@ pub(super) fn lines<'said>(
     lines
 }
 
-/// Breaks a text into lines no wider than that, between words where it can.
+/// Breaks a text into lines of at most `width`, between words if possible.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.trim_end().lines() {

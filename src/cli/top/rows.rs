@@ -1,7 +1,7 @@
-//! From all agents to the rows of the tree: the stuck and the busy first, and a family of many in one
-//! row, as [`fold`](crate::domain::tree::fold) says. Pure.
+//! The rows of the tree: the stuck and the busy first, and a family of many in one row, folded by
+//! [`fold`](crate::domain::tree::fold). Pure.
 //!
-//! A row is only places in the list of agents. What it says is made when it is seen.
+//! A row holds only places in the list of agents. Its text is made when it is drawn.
 
 use std::collections::HashSet;
 
@@ -12,26 +12,26 @@ use crate::domain::tree::fold::{
     self, FamilyKey, FoldOptions, FoldSource, MANY, RowSubject, TreeRow,
 };
 
-/// Which agents are shown.
+/// A filter for the agents on the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct AgentFilter {
-    /// Only those whose id or state has this in it, in small letters.
+    /// A part of the id or the state, in lower case.
     pub(super) text: String,
-    /// Only those of this kind.
+    /// The kind; `None` for all kinds.
     pub(super) kind: Option<StatusFilter>,
 }
 
-/// Which families are shown one by one.
+/// The families whose agents have rows of their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ExpandedFamilies {
-    /// These.
+    /// The single families.
     pub(super) families: HashSet<FamilyKey>,
-    /// All, so that there is no row of many.
+    /// True for all families, so that there is no row of many.
     pub(super) all: bool,
 }
 
 impl AgentFilter {
-    /// Whether anything is left out.
+    /// Returns whether anything is left out.
     pub(super) fn is_set(&self) -> bool {
         !self.text.is_empty() || self.kind.is_some()
     }
@@ -45,7 +45,7 @@ impl AgentFilter {
     }
 }
 
-/// The rows: the whole tree, or a list of each that the filter shows.
+/// Returns the rows: the whole tree, or a flat list of the agents that the filter shows.
 pub(super) fn rows(
     entries: &[AgentEntry],
     filter: &AgentFilter,

@@ -1,35 +1,35 @@
-//! What is on the screen: which view, which filter, which row is chosen, how far it is scrolled. Pure.
+//! The state of the screen: view, filter, selected row and scroll position. Pure.
 //!
-//! A row is chosen by what it is, not by where it stands, so that it stays chosen when others come
-//! and go; before anything is chosen, the first row is.
+//! The selection is an agent or a family, not a place, so it stays when other rows come and go. Before the first
+//! selection, the first row is selected.
 
 use super::agents::AgentEntry;
 use super::rows::{AgentFilter, ExpandedFamilies};
 use crate::domain::id::AgentId;
 use crate::domain::tree::fold::{FamilyKey, RowSubject, TreeRow};
 
-/// The view.
+/// The view of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum ScreenView {
     /// The agents.
     #[default]
     Agents,
-    /// The same, while the filter is typed.
+    /// The agents, while the filter is typed.
     Typing,
-    /// The same, with the question whether the run is to be stopped.
+    /// The agents, with the question whether to stop the run.
     Asking,
     /// The last messages of an agent.
     Messages {
-        /// Whose.
+        /// The agent.
         agent: AgentId,
-        /// How many lines above the last one the view ends.
+        /// The number of lines between the end of the view and the last line.
         back: usize,
     },
-    /// What the keys do.
+    /// The help about the keys.
     Help,
 }
 
-/// What is chosen.
+/// The selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RowSelection {
     /// An agent.
@@ -38,23 +38,23 @@ pub(super) enum RowSelection {
     Many(FamilyKey),
 }
 
-/// The screen.
+/// The state of the screen.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TopScreen {
     /// The view.
     pub(super) view: ScreenView,
-    /// Which agents are shown.
+    /// The filter for the agents.
     pub(super) filter: AgentFilter,
-    /// Whose rows are shown one by one.
+    /// The families whose agents have rows of their own.
     pub(super) opened: ExpandedFamilies,
-    /// What is chosen.
+    /// The selection.
     chosen: Option<RowSelection>,
-    /// The place of the chosen row, and of the first that is seen.
+    /// The place of the selected row, and of the first visible one.
     pub(super) at: usize,
     pub(super) first: usize,
-    /// How many rows there is room for.
+    /// The number of rows that fit on the screen.
     pub(super) room: usize,
-    /// Something to be told once.
+    /// A message that is shown once.
     pub(super) notice: Option<String>,
 }
 
@@ -76,13 +76,12 @@ impl RowSelection {
 }
 
 impl TopScreen {
-    /// A screen that tells something at first.
+    /// Makes a screen that shows a message at first.
     pub(super) fn telling(notice: Option<String>) -> Self {
         Self { notice, ..Self::default() }
     }
 
-    /// Takes note of new rows: what is chosen stays so, or what stands in its place is chosen; and it
-    /// is among the rows that are seen.
+    /// Follows new rows: keeps the selection, or selects the row in its place, and scrolls to it.
     pub(super) fn settle(&mut self, entries: &[AgentEntry], rows: &[TreeRow]) {
         let last = rows.len().saturating_sub(1);
         if let Some(chosen) = &self.chosen {
@@ -99,14 +98,14 @@ impl TopScreen {
         self.scroll(last);
     }
 
-    /// Chooses the row that stands so many rows further down, or up.
+    /// Selects the row that is `by` rows further down, or up.
     pub(super) fn go(&mut self, entries: &[AgentEntry], rows: &[TreeRow], by: isize) {
         let last = rows.len().saturating_sub(1);
         self.choose(entries, rows, self.at.saturating_add_signed(by).min(last));
         self.scroll(last);
     }
 
-    /// Opens the chosen row of many, or closes it.
+    /// Opens or closes the selected row of many.
     pub(super) fn open(&mut self, rows: &[TreeRow], open: bool) {
         if let Some(TreeRow { of: RowSubject::Many { family, .. }, .. }) = rows.get(self.at) {
             if open {
@@ -118,7 +117,7 @@ impl TopScreen {
         }
     }
 
-    /// Chooses the row below which the chosen one stands.
+    /// Selects the parent of the selected row.
     pub(super) fn go_out(&mut self, entries: &[AgentEntry], rows: &[TreeRow]) {
         let Some(depth) = rows.get(self.at).map(|row| row.depth) else { return };
         if let Some(at) = rows[..self.at].iter().rposition(|row| row.depth < depth) {
@@ -127,12 +126,12 @@ impl TopScreen {
         }
     }
 
-    /// Chooses the first row, whatever will stand there.
+    /// Selects the first row, whatever it will be.
     pub(super) fn go_to_top(&mut self) {
         (self.chosen, self.at, self.first) = (None, 0, 0);
     }
 
-    /// Shows other agents.
+    /// Changes the filter.
     pub(super) fn show(&mut self, filter: AgentFilter) {
         if self.filter != filter {
             self.filter = filter;

@@ -1,4 +1,4 @@
-//! What the screen says: the headline, and a row for those agents that are seen. Pure.
+//! The texts of the screen: the headline, and the visible rows. Pure.
 
 mod many;
 
@@ -14,39 +14,39 @@ use crate::domain::tree::fold::{RowSubject, TreeRow};
 use crate::plugin::screen::clock;
 use crate::plugin::sentence::{date, waiting};
 
-/// How a text is meant.
+/// The tone of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextTone {
-    /// Look here.
+    /// It needs attention.
     Bad,
-    /// It goes on.
+    /// It makes progress.
     Good,
-    /// As it is.
+    /// It is neutral.
     Plain,
-    /// By the way.
+    /// It is incidental.
     Faint,
 }
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TableCells {
-    /// The mark, the indentation and the id; or how many.
+    /// The mark, the indentation and the id, or the number of agents.
     pub(super) name: String,
     /// The state.
     pub(super) state: String,
-    /// For how long there was no progress.
+    /// The time without progress.
     pub(super) quiet: String,
     /// The tokens of the turn that runs.
     pub(super) tokens: String,
-    /// What was spent.
+    /// The amount spent.
     pub(super) spent: String,
-    /// What it does.
+    /// The activity.
     pub(super) what: String,
-    /// How it is meant.
+    /// The tone.
     pub(super) tone: TextTone,
 }
 
-/// No row is indented by more levels.
+/// The most levels that a row is indented by.
 const DEEPEST: usize = 8;
 
 /// The kinds in the order of the headline, and the words for them.
@@ -58,7 +58,7 @@ const KINDS: [(StatusFilter, &str); 5] = [
     (StatusFilter::Ended, "ended"),
 ];
 
-/// The run, how many agents do what, and what is spent.
+/// Returns the headline: the run, the number of agents of each kind, and the amount spent.
 pub(super) fn headline(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> String {
     let run = known.run;
     let counts = counted(entries.iter().map(|entry| entry.doing.kind()));
@@ -80,7 +80,7 @@ pub(super) fn headline(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> Strin
     format!("{}  {word}  {}  {spent} spent{refused}", run.workflow_id, counts.join(", "))
 }
 
-/// Why the run does not go on, if it does not, and what is left out of the rows.
+/// Returns notes on the filter and on the reason why the run does not proceed; empty if there are none.
 pub(super) fn situation(known: MonitoredRun<'_>, filter: &AgentFilter, shown: usize) -> String {
     let run = known.run;
     let mut parts = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn situation(known: MonitoredRun<'_>, filter: &AgentFilter, shown: us
     printable_line(&parts.join("  "))
 }
 
-/// A row.
+/// Returns the cells of a row.
 pub(super) fn cells(known: MonitoredRun<'_>, entries: &[AgentEntry], row: &TreeRow) -> TableCells {
     match &row.of {
         RowSubject::One(entry) => agent(known, &entries[*entry], row.depth),
@@ -113,7 +113,7 @@ pub(super) fn cells(known: MonitoredRun<'_>, entries: &[AgentEntry], row: &TreeR
     }
 }
 
-/// How many there are of each kind, and the word for it.
+/// Returns each kind with its number of agents and its word.
 fn counted(
     kinds: impl Iterator<Item = StatusFilter>,
 ) -> impl Iterator<Item = (StatusFilter, usize, &'static str)> {
@@ -136,7 +136,7 @@ fn agent(known: MonitoredRun<'_>, entry: &AgentEntry, depth: usize) -> TableCell
     }
 }
 
-/// What its turns have cost; with a share of the budget, what it and all it forked have spent of it.
+/// Returns the cost of an agent's turns; with a share of the budget, what it and its descendants spent of it.
 fn spent(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     match known.run.shares.get(&entry.id) {
         Some(share) => format!("{} of {}", share.spent_usd, share.limit_usd),
@@ -172,7 +172,7 @@ fn tone(doing: TopAgentStatus) -> TextTone {
     }
 }
 
-/// What an agent does, or why it does not.
+/// Returns the activity of an agent, or the reason why it waits.
 pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     let agent = known.run.agents.get(&entry.id);
     let doing = || {
@@ -221,7 +221,7 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     }
 }
 
-/// How many more it waits for of the agents it has forked.
+/// Returns the sentence on how many more forked agents are waited for; `None` without a join.
 fn forked(agent: &Agent) -> Option<String> {
     let tally = agent.forks.tally(agent.stack.len());
     agent.join.as_ref().map(|joining| keeping::join(joining.more(tally), tally.count))
@@ -244,7 +244,7 @@ fn wait(why: TopWaitReason, now: Timestamp) -> String {
     }
 }
 
-/// A number in four characters: `950`, `12k`, `3.4M`.
+/// Formats a number in four characters: `950`, `12k`, `3.4M`.
 pub(super) fn short(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),

@@ -1,9 +1,8 @@
-//! Keeps what is known of a run up to date: from its journal, its lock, and the files of the turns
-//! that run. It only reads.
+//! Keeps the observation of a run up to date: from its journal, its lock, and the files of the turns that run. It
+//! only reads.
 //!
-//! What costs little is looked at often. The directory of the turns has a file for each turn there
-//! ever was, so it is looked through only when something in it has changed, at the most once a second,
-//! and never for more than a twentieth of the time.
+//! Cheap checks are frequent. The directory of the turns has a file for each turn ever made, so it is searched
+//! only after a change, at most once a second, and for at most a twentieth of the time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,32 +19,32 @@ use crate::store::follow::RunFollower;
 use crate::store::layout::RunDir;
 use crate::store::{Error, lock};
 
-/// How often the lock and the directory of the turns are looked at.
+/// The shortest pause between two looks at the lock and the directory of the turns.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A look through the directory is followed by a pause of so many times its length.
+/// The pause after a look, as a multiple of the time that the look took.
 const PAUSES: u32 = 20;
 
-/// What changed last may change again within the same tick of the file system's clock.
+/// The time in milliseconds after which a further change of the directory has a new file time.
 const TICK_MS: u64 = 1000;
 
-/// How many of the last messages are kept of the agent that is looked at.
+/// The number of last messages that are kept of the selected agent.
 const MESSAGES: usize = 200;
 
-/// What is known of a run.
+/// The observer of a run.
 pub(super) struct RunWatcher {
     dir: RunDir,
     follow: RunFollower,
     held: bool,
     next_look: Instant,
-    /// When the directory of the turns had last changed, as far as it has been looked through.
+    /// The change time of the directory of the turns at the last search; `None` if another search is due.
     steps: Option<Timestamp>,
     turns: HashMap<AgentId, (TurnId, TurnTail)>,
     seen: HashMap<AgentId, MonitoredTurn>,
     reading: Option<MessageTail>,
 }
 
-/// The agent whose messages are read.
+/// The reader of an agent's messages.
 struct MessageTail {
     agent: AgentId,
     turn: Option<TurnId>,
@@ -53,10 +52,10 @@ struct MessageTail {
 }
 
 impl RunWatcher {
-    /// Begins to watch a run.
+    /// Starts to observe a run.
     ///
     /// # Errors
-    /// What is wrong with its directory.
+    /// An error in its directory.
     pub(super) fn open(dir: RunDir) -> Result<Self, Error> {
         let follow = RunFollower::open(&dir)?;
         let mut watch = Self {
@@ -73,20 +72,20 @@ impl RunWatcher {
         Ok(watch)
     }
 
-    /// What is known now.
+    /// Returns the current observation.
     pub(super) fn known(&self) -> MonitoredRun<'_> {
         MonitoredRun { run: self.follow.run(), held: self.held, seen: &self.seen, now: now() }
     }
 
-    /// Where the run is.
+    /// Returns the run's directory.
     pub(super) fn dir(&self) -> &RunDir {
         &self.dir
     }
 
-    /// Looks at all that may have changed; tells whether anything has.
+    /// Checks everything that may have changed; returns whether anything has.
     ///
     /// # Errors
-    /// What is wrong with the run's directory.
+    /// An error in the run's directory.
     pub(super) fn look(&mut self) -> Result<bool, Error> {
         let mut changed = false;
         if !self.follow.advance()?.is_empty() {
@@ -108,7 +107,7 @@ impl RunWatcher {
         Ok(changed)
     }
 
-    /// Finds the turns that have been begun of those that are due.
+    /// Finds the due turns that have been begun; returns whether there are new ones.
     fn look_for_turns(&mut self) -> std::io::Result<bool> {
         let steps = self.dir.steps();
         let changed = onlooker::changed(&steps);
@@ -135,7 +134,7 @@ impl RunWatcher {
         Ok(self.turns.len() != before)
     }
 
-    /// Sees what the turns do that have been begun. One whose file cannot be read shows nothing new.
+    /// Reads the progress of the begun turns. An unreadable file shows nothing new.
     fn look_at_turns(&mut self) -> bool {
         let mut changed = false;
         self.seen.retain(|agent, _| self.turns.contains_key(agent));
@@ -152,7 +151,7 @@ impl RunWatcher {
         changed
     }
 
-    /// Reads the messages of this agent from now on, or of none.
+    /// Reads the messages of an agent from now on, or of none.
     pub(super) fn read_messages_of(&mut self, agent: Option<&AgentId>) {
         if self.reading.as_ref().map(|reading| &reading.agent) == agent {
             return;
@@ -164,7 +163,7 @@ impl RunWatcher {
         while self.read() {}
     }
 
-    /// What the agent said last that is looked at.
+    /// Returns the last messages of the selected agent.
     pub(super) fn messages(&self) -> impl Iterator<Item = &ConversationItem> {
         let onlooker = self.reading.as_ref().and_then(|reading| reading.onlooker.as_ref());
         onlooker.into_iter().flat_map(|onlooker| &onlooker.glimpse.said)
@@ -176,7 +175,7 @@ impl RunWatcher {
         MessageTail { agent: agent.clone(), turn, onlooker }
     }
 
-    /// Reads on, in the agent's next turn once that has begun.
+    /// Reads further, in the agent's next turn once that has begun.
     fn read(&mut self) -> bool {
         let Some(reading) = &self.reading else { return false };
         let begun = self.turns.get(&reading.agent).map(|(turn, _)| turn);

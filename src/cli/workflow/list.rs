@@ -80,7 +80,7 @@ fn run((id, view): &ListedRun) -> serde_json::Value {
     })
 }
 
-/// A row for each instance that goes on; one for a run in which none does.
+/// Returns a row for each live execution of a program; a single row for a run without any.
 fn rows((id, view): &ListedRun) -> Vec<Vec<String>> {
     let Ok(view) = view else { return Vec::new() };
     let word = status::word(view).to_owned();

@@ -1,4 +1,4 @@
-//! `raymond workflow watch`: the records of programs as forms, with what was asked and answered.
+//! `raymond workflow watch`: the records of programs as forms, with requests and answers.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,7 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     Ok(CliExitCode::of(&view.run))
 }
 
-/// Whether a record is shown: those of programs, and what ends them.
+/// Returns whether a record is shown: those of programs, and those that end them.
 fn is_shown(event: &Event) -> bool {
     matches!(
         event,
@@ -57,7 +57,7 @@ fn is_shown(event: &Event) -> bool {
     )
 }
 
-/// A record as a form; what was said stands below it.
+/// Formats a record as a form, with its text below.
 fn shown(record: &Record) -> Option<String> {
     let text = match &record.event {
         Event::WorkflowDefined(event) => {
@@ -151,7 +151,7 @@ fn fact(change: &FactChange) -> String {
     }
 }
 
-/// A form with a text below it.
+/// Formats a form with a text below it.
 fn said(head: &str, text: &str) -> String {
     let mut shown = head.to_owned();
     for line in text.lines() {
@@ -161,7 +161,7 @@ fn said(head: &str, text: &str) -> String {
     shown
 }
 
-/// A text as it stands in a form: without quotes, if it needs none.
+/// Formats a text for a form: without quotes if it needs none.
 fn atom(text: &str) -> String {
     let plain = |c: char| !c.is_whitespace() && !"()\";~@:".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { quoted(text) }

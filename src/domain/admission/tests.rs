@@ -1,4 +1,4 @@
-//! Who is let in when, told with a few agents and little money.
+//! Tests of the order of admission, with a few agents and little money.
 
 use std::collections::BTreeMap;
 

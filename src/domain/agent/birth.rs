@@ -1,4 +1,4 @@
-//! What an agent begins with, and under which terms it lives.
+//! The spec an agent is created from, and the settings of its whole life.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::domain::money::Usd;
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::transition::Variables;
 
-/// What an agent began with, to which a permanent one returns.
+/// The spec of an agent, to which a permanent agent returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSpec {
     /// Its first state.
@@ -18,39 +18,39 @@ pub struct AgentSpec {
     /// The folder of that state below the scope, if it is not the scope itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<Folder>,
-    /// What it is asked, if that is not the state's prompt.
+    /// Its task, if it is not asked the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<PromptTask>>,
-    /// Where its turns run.
+    /// The directory its turns run in.
     #[serde(flatten)]
     pub home: WorkingDir,
-    /// The commit its worktree begins at, if it gets one; else that is where its parent is by then.
+    /// The commit its worktree begins at, if it gets one; by default its parent's commit at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// The values of that state's placeholders.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
-    /// Under which terms it lives.
+    /// The settings of its whole life.
     #[serde(flatten)]
     pub terms: AgentTerms,
 }
 
-/// What the state an agent is born in says about its whole life.
+/// The settings that an agent's first state gives for its whole life.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentTerms {
-    /// In what it is supervised differently from the rest of the run.
+    /// The supervision settings that differ from the run's.
     #[serde(default, skip_serializing_if = "SupervisionOverrides::is_empty")]
     pub supervision: SupervisionOverrides,
-    /// What it, and all it forks, may spend; the run's budget limits it as well.
+    /// The limit for it and all it forks; the run's budget applies as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
-    /// Whether it gets a git worktree of its own.
+    /// The agent gets a git worktree of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub worktree: bool,
 }
 
 impl AgentSpec {
-    /// A birth in a state, without values or terms of its own.
+    /// Creates a spec for a state, without values or settings of its own.
     #[must_use]
     pub fn plain(state: StateName) -> Self {
         Self {

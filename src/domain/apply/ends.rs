@@ -1,4 +1,4 @@
-//! How agents end: with a result, with an error, or with one whose failure ends the run.
+//! Ends of agents: with a result, with an error, or with an error that ends the run.
 
 use super::forks::counted;
 use super::graph::told_of_end;
@@ -27,7 +27,7 @@ pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Eff
     Ok(effects)
 }
 
-/// Ends all other agents with one that failed.
+/// Ends all other agents because one failed.
 fn end_all(run: &mut Run, culprit: &AgentId) {
     let others = run.agents.drain();
     run.shares.clear();
@@ -48,7 +48,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
     run.settle();
 }
 
-/// Counts what a turn had cost that was ended with the run.
+/// Counts the cost of a turn that was ended with the run.
 pub(super) fn cost_counted(
     run: &mut Run,
     turn: &TurnId,
@@ -67,11 +67,11 @@ pub(super) fn cost_counted(
     Ok(Vec::new())
 }
 
-/// The further facts of an agent's end.
+/// Further facts about an agent's end.
 pub(super) struct AgentEndDetails {
     /// The kind of failure, if it was one.
     pub(super) cause: Option<FailureCause>,
-    /// Whether its result is an object that was checked.
+    /// The result is an object that was checked.
     pub(super) structured: bool,
 }
 

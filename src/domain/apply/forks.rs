@@ -1,4 +1,4 @@
-//! Agents that are forked: how they are born, and what their parent is told of their ends.
+//! Forked agents: their creation, and the report of their ends to the parent.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::FailureCause;
 
-/// Gives birth to what a step forks; `opened` is the session of an agent that is forked alone.
+/// Creates the agents a step forks; `opened` is the session of an agent that is forked alone.
 pub(super) fn born(
     agent: &mut Agent,
     event: &StepFinished,
@@ -56,8 +56,8 @@ pub(super) fn born(
     children
 }
 
-/// What a parent has to know of an agent that has ended, if it has forked it and lives; and the parent's
-/// id, if it waited for just that.
+/// Counts the end of an agent at its parent, if the parent forked it and lives. Returns the agent's variables
+/// then, and the parent's id if its join is decided.
 pub(super) fn counted(
     run: &mut Run,
     ended: Option<&Agent>,
@@ -119,7 +119,7 @@ fn is_one(id: &AgentId, parent: &AgentId, forks: &UnjoinedChildren) -> bool {
     id.parent() == Some(parent.as_str()) && forks.contains(id.number())
 }
 
-/// The list of what came of the agents that were waited for.
+/// Returns the list of outcomes of the agents that were waited for.
 fn results(
     run: &Run,
     parent: &AgentId,
@@ -146,13 +146,13 @@ fn results(
     outcomes.listed()
 }
 
-/// A result as others see it: an object if it was checked to be one, else the text.
+/// Returns a result as others see it: an object if it was checked to be one, else the text.
 pub(super) fn result_value(result: &str, structured: bool) -> Value {
     let object = structured.then(|| serde_json::from_str(result).ok()).flatten();
     object.unwrap_or_else(|| result.into())
 }
 
-/// Ends agents that nobody needs any more.
+/// Ends agents that are no longer needed.
 fn stop(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> Vec<Effect> {
     let mut effects = Vec::with_capacity(stopped.len());
     for StoppedChild { agent: id, at_work } in stopped {

@@ -1,4 +1,4 @@
-//! Agents in graphs, and questions to people: nodes that were walked, answers, agents that are awaited.
+//! Agents in graphs, and questions to people: executed nodes, answers, agents that are awaited.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ fn begin(entered: &GraphEntry, state: GraphState) -> GraphExecution {
     }
 }
 
-/// What the nodes see after the event.
+/// Returns the graph state after the event.
 fn walked(agent: &Agent, event: &GraphWalked) -> Result<GraphState, String> {
     let mut state = match (&event.entered, &agent.graph) {
         (Some(entered), _) => GraphState {
@@ -101,7 +101,7 @@ fn walked(agent: &Agent, event: &GraphWalked) -> Result<GraphState, String> {
     Ok(state)
 }
 
-/// Has an agent wait for what is due; gives the agent that is born for it, if one is.
+/// Makes an agent wait for the next action; returns the agent that is created for it, if any.
 fn wait_for(
     agent: &mut Agent,
     due: &NextAction,
@@ -155,7 +155,7 @@ pub(super) fn question_answered(
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
-/// The variable that has a person's answer in the state a prompt's question leads to.
+/// The variable that holds a person's answer in the state a prompt's question leads to.
 const ANSWER: &str = "answer";
 
 pub(super) fn question_timed_out(
@@ -170,7 +170,7 @@ pub(super) fn question_timed_out(
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
-/// Tells the agent that waits for another one what came of it; gives its id, if there is one.
+/// Tells the agent that waits for another one the outcome; returns its id, if there is one.
 pub(super) fn told_of_end(
     run: &mut Run,
     ended: &AgentId,

@@ -1,11 +1,11 @@
-//! Where money is counted: in the run, in the state it was spent in, in every share it belongs to.
+//! Accounting: a cost counts to the run, to the state it was spent in, and to every share it belongs to.
 
 use crate::domain::budget::BudgetShare;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::Run;
 
-/// Whether a cost tells what such a turn takes.
+/// The choice whether a cost updates the estimate for turns in its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EstimateUpdate {
     Yes,
@@ -13,13 +13,13 @@ pub(super) enum EstimateUpdate {
 }
 
 impl EstimateUpdate {
-    /// Of a failed turn: not if its cost is nothing, or was estimated from what others had cost.
+    /// Returns `No` for a failed turn if its cost is zero or was itself estimated.
     pub(super) fn failed(estimated: bool, cost: Usd) -> Self {
         if estimated || cost == Usd::ZERO { Self::No } else { Self::Yes }
     }
 }
 
-/// Counts what a turn has cost.
+/// Counts the cost of a turn.
 pub(super) fn spend(
     run: &mut Run,
     agent: &AgentId,
@@ -35,8 +35,7 @@ pub(super) fn spend(
     }
 }
 
-/// An agent is born: it lives in every share of those it descends from, and has its own, if it is
-/// given one.
+/// Counts a new agent in every share of its ancestors, and opens its own share if it is given one.
 pub(super) fn begin_share(run: &mut Run, born: &AgentId, limit: Option<Usd>) {
     if let Some(limit_usd) = limit {
         run.shares.insert(born.clone(), BudgetShare { limit_usd, spent_usd: Usd::ZERO, live: 0 });
@@ -44,7 +43,7 @@ pub(super) fn begin_share(run: &mut Run, born: &AgentId, limit: Option<Usd>) {
     for_each_share(run, born, |share| share.live = share.live.saturating_add(1));
 }
 
-/// An agent has ended: a share in which nobody lives any more is over.
+/// Counts an agent's end; a share in which no agent lives any more is closed.
 pub(super) fn leave_shares(run: &mut Run, ended: &AgentId) {
     for_each_share(run, ended, |share| share.live = share.live.saturating_sub(1));
     if !run.shares.is_empty() {

@@ -1,4 +1,4 @@
-//! What concerns the run as a whole: that it holds still, waits for a limit, goes on.
+//! Events of the run as a whole: it pauses, waits for a limit, resumes.
 
 use crate::domain::effect::Effect;
 use crate::domain::run::{PauseReason, Run, RunStatus};

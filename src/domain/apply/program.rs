@@ -1,4 +1,4 @@
-//! Programs: instances that begin and go on, what they ask their roles and are answered, facts.
+//! Programs: executions that start and advance, requests to their roles, answers, and facts.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -88,7 +88,7 @@ pub(super) fn facts_seen(run: &mut Run, changes: &[FactChange]) -> Vec<Effect> {
     wake(run, changes)
 }
 
-/// The instances that wait, and whose programs look at facts that have changed.
+/// Wakes the waiting executions whose programs read the changed facts.
 fn wake(run: &Run, changes: &[FactChange]) -> Vec<Effect> {
     if changes.is_empty() {
         return Vec::new();
@@ -159,7 +159,7 @@ pub(super) fn agent_requested(
 }
 
 impl Agent {
-    /// Is asked something as a role; gives whether it begins with it at once.
+    /// Takes a request as a role; returns whether it begins with it at once.
     fn is_asked(&mut self, asking: RoleRequest, at: Timestamp) -> bool {
         let Some(service) = &mut self.serves else { return false };
         if service.current.is_some() {
@@ -231,7 +231,7 @@ pub(super) fn agent_responded(
     Ok(told.into_iter().chain(goes_on.then_some(id)).map(Effect::Proceed).collect())
 }
 
-/// Tells an instance what came of a request; gives its agent, if it is there still.
+/// Tells an execution the outcome of a request; returns its agent, if it still exists.
 fn tell(
     run: &mut Run,
     role: &AgentId,
@@ -256,8 +256,8 @@ fn tell(
     Some(conductor)
 }
 
-/// A role has failed: so has all that it was asked. Gives the instance's agent, if it is there still; a
-/// later request is another agent's.
+/// Fails all requests of a role that has failed. Returns the execution's agent, if it still exists; a later
+/// request gets another agent.
 pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Option<AgentId> {
     let service = role.serves.as_ref()?;
     let asked = service.current.as_deref().into_iter().chain(&service.queue);
@@ -274,8 +274,7 @@ pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Optio
     told
 }
 
-/// An instance has ended: its roles end when they are done with what they were asked. Who is at work goes on
-/// with that by itself.
+/// Releases the roles of a program that has ended: idle roles end now, busy ones after their queue.
 pub(super) fn release(run: &mut Run, instance: &ProgramExecution) -> Vec<Effect> {
     let mut effects = Vec::new();
     for id in roles_of(instance) {

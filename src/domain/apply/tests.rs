@@ -1,7 +1,7 @@
-//! The reducer by tables: what each tag does to session, stack and siblings, what failures and
-//! pauses leave behind, and what is refused without a trace.
+//! The reducer by tables: the effect of each tag on session, stack and siblings, the aftermath of failures and
+//! pauses, and events that are refused without a trace.
 //!
-//! `scene` moves a run by hand, `plausible` by chance; `laws` says what holds whatever happens.
+//! `scene` moves a run by hand, `plausible` by chance; `laws` holds the invariants.
 
 mod laws;
 mod pauses;

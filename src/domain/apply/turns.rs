@@ -1,4 +1,4 @@
-//! Turns that do not end a step: what is asked again, run again, held back, looked at once more.
+//! Turns that do not end a step: reminded, retried, held back, or passed to an evaluator.
 
 use super::money::{EstimateUpdate, spend};
 use super::{ApplyError, due};

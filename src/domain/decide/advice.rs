@@ -1,9 +1,8 @@
-//! What follows from what plug-ins say, and from what may be spent.
+//! Decisions that follow from plug-in verdicts and from budgets.
 //!
-//! A verdict is recorded with what it leads to: an override in the step it makes, a stop in the
-//! agent's end or the run's pause, a hold as a record of its own. After a step that was taken without
-//! any turn the next one is held for a moment, so that a plug-in which moves agents on and on does not
-//! flood the journal.
+//! A verdict is recorded with its effect: an override in the step it makes, a stop in the agent's end or the run's
+//! pause, a hold as a record of its own. After a step without a turn the next turn is held for a moment, so that a
+//! plug-in which keeps moving agents does not flood the journal.
 
 use super::failure::FailedTurn;
 use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
@@ -24,7 +23,7 @@ use crate::domain::transition::Transition;
 use crate::domain::turn::{FailureCause, TurnId};
 use crate::domain::usage::UsageByModel;
 
-/// A transition is taken, as far as plug-ins let it.
+/// Takes a transition, as far as plug-ins allow.
 pub(super) fn advised(
     run: &Run,
     agent: &Agent,
@@ -80,7 +79,7 @@ fn pause_after(
     Some(Event::TurnHeld(TurnHeld { turn, state, by, until, reason }))
 }
 
-/// A turn did not start, because plug-ins had something against it.
+/// Decides on a turn that did not start because plug-ins objected.
 pub(super) fn not_started(
     run: &Run,
     agent: &Agent,
@@ -117,9 +116,9 @@ pub(super) fn not_started(
     }
 }
 
-/// An agent's turn cannot start, because what it may spend is spent: it ends. Where it is its
-/// evaluator's turn, what it asked for was paid for, and is taken without a second look; `child` are the
-/// terms of the agent that is forked by that.
+/// Ends an agent whose turn cannot start because its budget is spent. If the turn is its evaluator's, the proposed
+/// transition is taken without a check, because it is paid for. `child` holds the settings of the agent forked by
+/// that.
 #[must_use]
 pub fn out_of_money(
     run: &Run,
@@ -168,7 +167,7 @@ fn without_money(run: &Run, agent: &Agent, whose: &BudgetScope) -> Event {
     .fail(false)
 }
 
-/// Puts another transition in the place of the one that was asked for first.
+/// Replaces the transition that was asked for first.
 fn overrule(accepted: &mut AcceptedTransition, transition: Transition, by: &str, reason: String) {
     let asked = std::mem::replace(&mut accepted.transition, transition);
     let first = accepted.overruled.take().and_then(|overruled| overruled.asked);
@@ -203,7 +202,7 @@ fn stopped(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event 
     .fail(false)
 }
 
-/// Whether anyone goes on after these events.
+/// Returns whether any agent is left after these events.
 fn goes_on(run: &Run, agent: &Agent, events: &[Event]) -> bool {
     let ends = |event: &Event| match event {
         Event::StepFinished(step) => next_state(agent, step).is_none(),
@@ -214,7 +213,7 @@ fn goes_on(run: &Run, agent: &Agent, events: &[Event]) -> bool {
     !events.iter().any(all) && (run.agents.len() > 1 || !events.iter().any(ends))
 }
 
-/// The state an agent is in after a step; none, if it has ended.
+/// Returns the state an agent is in after a step; `None` if it has ended.
 fn next_state(agent: &Agent, step: &StepFinished) -> Option<StateName> {
     match &step.transition {
         Transition::Fork { next, .. } => Some(next.clone()),

@@ -1,4 +1,4 @@
-//! What follows when a turn came to nothing, and how an agent that does not go on is recorded.
+//! Decisions on failed turns, and the records of agents that do not continue.
 
 use super::{NondeterministicInputs, TurnReport, settled};
 use crate::domain::agent::Agent;
@@ -85,7 +85,7 @@ pub(super) fn circumstances<'run>(
     RestartContext { supervision, on_limit, now: chosen.now, chance: chosen.chance }
 }
 
-/// An agent that does not go on by itself, at the turn that is due.
+/// An agent that does not continue by itself, at the turn that is due.
 pub(super) struct FailedTurn {
     pub(super) turn: TurnId,
     pub(super) state: StateName,
@@ -113,7 +113,7 @@ impl FailedTurn {
     }
 }
 
-/// What follows when the restarts of an agent are used up.
+/// Returns the event that follows when the restarts of an agent are used up.
 pub(super) fn exhausted_by(ended: FailedTurn, then: OnExhausted) -> Event {
     match then {
         OnExhausted::FailAgent => ended.fail(false),

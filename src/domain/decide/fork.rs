@@ -1,4 +1,4 @@
-//! What follows from a fork and from a join: who is born, how many may be, and when a wait is over.
+//! Decisions on forks and joins: the children, their maximum number, and the end of a wait.
 
 use std::collections::HashSet;
 
@@ -21,20 +21,19 @@ use crate::domain::transition::Transition;
 use crate::domain::turn::FailureCause;
 use crate::domain::usage::UsageByModel;
 
-/// How many of the failed are named.
+/// The maximum number of failed agents that are named.
 const NAMED: usize = 3;
 
-/// The pause that is due if so many more agents cannot be born now.
+/// Returns the pause that is due if `more` further agents do not fit into the run now.
 pub(super) fn no_room(run: &Run, more: usize) -> Option<PauseReason> {
     let (live, limit) = (run.agents.len(), run.settings.forking.max_agents);
     let fits = live.saturating_add(more) <= usize::try_from(limit).unwrap_or(usize::MAX);
     (!fits).then_some(PauseReason::Agents { live, more, limit })
 }
 
-/// What is recorded instead of a fork that cannot be. Where there is no room for those who would be born, the
-/// agent may fork fewer, if its state has a policy of which it can be reminded. Else the run pauses: if the
-/// agent failed, it would make room for the next one that forks without end. Its turn is judged again when
-/// the run goes on, so nothing that was paid for is lost.
+/// Returns the event that replaces an impossible fork. Without room for the children, the agent may fork fewer, if
+/// its state has a policy to remind it of. Otherwise the run pauses: if the agent failed, it would make room for
+/// the next one that forks without end. Its turn is judged again when the run resumes, so no paid work is lost.
 pub(super) fn refused(
     run: &Run,
     agent: &Agent,
@@ -61,7 +60,7 @@ pub(super) fn refused(
     }
 }
 
-/// Who is born of a step: all but the first of a brood start later.
+/// Returns the children of a step; all but the first of a group start later.
 pub(super) fn born(
     run: &Run,
     accepted: &AcceptedTransition,
@@ -79,7 +78,7 @@ pub(super) fn born(
     broods
 }
 
-/// An agent has come to a state that waits for those it has forked.
+/// Begins the join of an agent in a state that waits for those it has forked.
 pub(super) fn arrived(agent: &Agent, join: &Join, report: &TurnReport) -> Vec<Event> {
     if agent.join.is_some() || agent.results.is_some() {
         return Vec::new();
@@ -88,8 +87,8 @@ pub(super) fn arrived(agent: &Agent, join: &Join, report: &TurnReport) -> Vec<Ev
     vec![Event::JoinBegun(Box::new(JoinBegun { turn, state, join: join.clone() }))]
 }
 
-/// What is recorded of an agent that waits for those it has forked: nothing, while that is still open.
-/// `at_work` tells who is at a turn.
+/// Returns the events that end an agent's join, or none while it is open. `at_work` returns whether an agent is at
+/// a turn.
 #[must_use]
 pub fn joined(
     run: &Run,
@@ -147,8 +146,7 @@ fn over(
     std::iter::once(joined).chain(failed).collect()
 }
 
-/// Those that still live of the agents a join goes on without, with all that descend from them, if they
-/// are to be stopped.
+/// Returns the live agents that a join stops: children it does without, and all their descendants.
 fn unneeded<'run>(
     run: &'run Run,
     agent: &Agent,
@@ -165,7 +163,7 @@ fn unneeded<'run>(
     live.into_iter().flatten().filter(is_below)
 }
 
-/// Why a join was not met.
+/// Returns the reason a join was not met.
 fn why(run: &Run, agent: &Agent, join: &Join, verdict: JoinOutcome, tally: JoinTally) -> String {
     let JoinTally { count, done, failed } = tally;
     let wanted = join.need;

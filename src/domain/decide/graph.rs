@@ -1,7 +1,7 @@
-//! What follows from a walk over a graph, and from what people answer.
+//! Decisions that follow from an advance of a graph, and from people's answers.
 //!
-//! An ending is a result like a prompt's: it goes back to who called, and an error is one of the things a
-//! caller can be told. Only where nobody called does an error fail the agent.
+//! An ending is a result like a prompt's: it goes back to the caller, and so does an error. An error fails the
+//! agent only if there is no caller.
 
 use super::failure::FailedTurn;
 use super::fork::no_room;
@@ -22,7 +22,7 @@ use crate::domain::turn::{FailureCause, TurnId};
 use crate::domain::usage::UsageByModel;
 use crate::domain::walk::{GraphAdvance, GraphNext};
 
-/// The records of a walk: what it did, and what follows at once.
+/// Returns the events of an advance of a graph: the advance itself, and its immediate consequences.
 pub(super) fn walked(
     run: &Run,
     agent: &Agent,
@@ -130,7 +130,7 @@ fn fail(turn: TurnId, agent: &Agent, cause: FailureCause, why: &str) -> Event {
     .fail(false)
 }
 
-/// The answer to a question that was given before it was asked.
+/// Returns the answer to a question that was given before it was asked.
 pub(super) fn answered_ahead(
     run: &Run,
     question: &Question,
@@ -147,15 +147,15 @@ pub(super) fn answered_ahead(
     }))
 }
 
-/// Why an answer cannot be taken.
+/// The reason an answer is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// Nobody waits for it.
+    /// No question waits for it.
     #[error("no question waits under the name {node}{}", waiting(.open))]
     NoQuestion {
         /// The name.
         node: String,
-        /// Those that wait, as `agent/name`.
+        /// The questions that wait, as `agent/name`.
         open: Vec<String>,
     },
     /// More than one agent asks under that name.
@@ -163,18 +163,18 @@ pub enum AnswerError {
     Several {
         /// The name.
         node: String,
-        /// Who asks.
+        /// The agents that ask.
         asking: Vec<AgentId>,
     },
-    /// The question it was given to is not asked any more; the same one is asked again.
+    /// The question it was given to is closed; the same question is asked again.
     #[error("{agent}/{node} has been answered before, and is asked again")]
     Again {
-        /// Who asks.
+        /// The agent that asks.
         agent: AgentId,
-        /// Under which name.
+        /// The name it asks under.
         node: String,
     },
-    /// It is none.
+    /// The answer is not valid.
     #[error(transparent)]
     Invalid(#[from] InvalidAnswer),
 }
@@ -186,10 +186,10 @@ fn waiting(open: &[String]) -> String {
     format!("; those that wait are {}", open.join(", "))
 }
 
-/// What follows when someone answers a question.
+/// Returns the event of an answer to a question.
 ///
 /// # Errors
-/// [`AnswerError`].
+/// [`AnswerError`] if the answer is rejected.
 pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
     let AnswerCommand { agent, step, node, text } = given;
     let open = || run.agents.values().filter_map(|one| Some((one, one.asked.as_ref()?)));
@@ -211,8 +211,8 @@ pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
     Ok(answered(one, node, asked.question.read(text)?, None))
 }
 
-/// The answer to a question that waits, where one has been given since that was meant for the first that
-/// is asked; the run has to be asked again when it is recorded.
+/// Returns the event for a waiting question that an answer given ahead of time now fits. Call it again once that
+/// event is recorded.
 #[must_use]
 pub fn answered_at_last(run: &Run) -> Option<Event> {
     run.agents.values().find_map(|agent| {
@@ -232,7 +232,7 @@ fn answered(agent: &Agent, node: &str, answer: Answer, ahead: Option<u32>) -> Ev
     })
 }
 
-/// What follows when nobody has answered an agent in time, if it is time.
+/// Returns the event of a question that was not answered in time, once its deadline has passed.
 #[must_use]
 pub fn timed_out(agent: &Agent, now: Timestamp) -> Option<Event> {
     let late = agent.asked.as_ref()?.late.as_ref()?;

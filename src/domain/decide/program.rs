@@ -1,7 +1,7 @@
-//! What follows when a program has gone on, and from what its roles answer.
+//! Decisions that follow from an advance of a program, and from the answers of its roles.
 //!
-//! The end of an instance is a result like a prompt's: it goes back to who called, who is told of a failure
-//! too. Only where nobody called does a failure of the instance fail the agent.
+//! The end of an execution is a result like a prompt's: it goes back to the caller, and so does a failure. A
+//! failure fails the agent only if there is no caller.
 
 use super::failure::FailedTurn;
 use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
@@ -24,7 +24,7 @@ use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};
 use crate::domain::usage::UsageByModel;
 
-/// With what an instance begins.
+/// The inputs with which an execution begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramStart {
     /// The program.
@@ -39,8 +39,8 @@ pub struct ProgramStart {
     pub context: Variables,
 }
 
-/// The records with which an instance begins. The program's text is told of with the first instance of it;
-/// the run's own first program is in its first record too.
+/// Returns the events with which an execution begins. The program's text is recorded with its first execution;
+/// that of the run's first program is in the run's first record too.
 #[must_use]
 pub fn begun(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
     let ProgramStart { definition, start, label, branch, context } = beginning;
@@ -60,8 +60,8 @@ pub fn begun(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
     defined.into_iter().chain([begun]).collect()
 }
 
-/// The records of what an instance did: nothing, if it stands where it stood. A session is opened for each
-/// role that is asked for the first time; there are as many `sessions` as it asks.
+/// Returns the events for one advance of a program, or none if nothing changed. `sessions` must hold one id per
+/// request; each role's first request takes one.
 #[must_use]
 pub fn conducted(
     run: &Run,
@@ -184,7 +184,7 @@ fn advanced(agent: &Agent, conduct: &ProgramAdvance) -> Event {
     }))
 }
 
-/// A role's turn has an answer: the payload of its result.
+/// Returns the event of a role's answer: the payload of its turn's result.
 pub(super) fn responded(
     agent: &Agent,
     service: &RoleMailbox,
@@ -235,7 +235,7 @@ fn answer(
     }))
 }
 
-/// A role's answer that is another agent's, if that has ended.
+/// Returns the role's answer once the agent it delegated to has ended.
 #[must_use]
 pub fn heard_out(agent: &Agent) -> Option<Event> {
     let asking = agent.serves.as_ref()?.current.as_deref()?;
@@ -249,8 +249,8 @@ pub fn heard_out(agent: &Agent) -> Option<Event> {
     Some(answer(agent, asking, response, &TurnReport::empty(agent.turn_id())))
 }
 
-/// The agent that does what a role is asked, if that is a folder's work; `terms` are those of the folder's
-/// first state.
+/// Returns the event that delegates a role's request to a further agent, if it is a folder's work; `terms` are the
+/// settings of the folder's first state.
 #[must_use]
 pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<Event> {
     let asking = agent.serves.as_ref()?.current.as_deref()?;
@@ -274,7 +274,7 @@ pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<E
     })))
 }
 
-/// A role whose instance has ended, and that is done with what it was asked, ends.
+/// Ends a role when its program has ended and its queue is empty.
 #[must_use]
 pub fn dismissed(agent: &Agent) -> Option<Event> {
     let service = agent.serves.as_ref().filter(|service| service.is_over())?;

@@ -1,7 +1,7 @@
-//! Decisions by table: what each kind of report leads to.
+//! Decisions by table: the events that each kind of report leads to.
 //!
-//! Here are replies, reminders and plain failures; `supervision` has the policies by which agents
-//! are restarted and end, `limits` what the API and the account allow.
+//! This file covers replies, reminders and plain failures; `supervision` covers the policies by which agents are
+//! restarted and end, `limits` those of the API and the account.
 
 mod advice;
 mod forks;
@@ -78,7 +78,7 @@ fn failed_by(cause: FailureCause) -> TurnJudgement {
     TurnJudgement::Failed(TurnFailure::new(cause, "it said no"))
 }
 
-/// The one event that follows when the agent `main` reports this.
+/// Returns the one event that follows from a report of the agent `main`.
 fn one(scene: &Scene, judgement: TurnJudgement) -> Event {
     let mut events = decide(&scene.run, &report(scene, judgement), chosen());
     assert_eq!(events.len(), 1, "{events:?}");
@@ -220,7 +220,7 @@ fn without_a_policy_a_violation_ends_the_agent_and_says_how_to_have_it_reminded(
     );
 }
 
-/// Cause; whether it counts as a restart; the wait; whether the turn gets another session.
+/// Columns: cause; if it counts as a restart; the wait; if the turn gets another session.
 #[test]
 fn what_is_run_again_and_how() {
     let soon = Some(NOW.plus(1000));

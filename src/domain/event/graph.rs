@@ -1,7 +1,7 @@
 //! Records of agents in graphs, and of questions to people.
 //!
-//! One record holds all nodes between two things that change the world: what only looks or computes
-//! comes to the same when it is done again. What is due next is in it, so it is durable before it begins.
+//! One record holds all nodes between two actions that change the world: nodes that only read or compute are
+//! repeatable. The next action is in the record, so it is durable before it begins.
 
 use std::sync::Arc;
 
@@ -18,37 +18,37 @@ use crate::domain::refusal::ToolRefusals;
 use crate::domain::turn::TurnId;
 use crate::domain::usage::UsageByModel;
 
-/// An agent walked over nodes of a graph.
+/// An agent executed nodes of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphWalked {
-    /// Whose step it was, and its last turn.
+    /// The agent, its step and the last turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The graph's file.
     pub state: StateName,
-    /// With what it began, if this is its beginning.
+    /// The entry, if the graph begins here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entered: Option<Box<GraphEntry>>,
-    /// The checksum of the graph it goes on with, if that has been changed on purpose.
+    /// The checksum of the graph it continues with, if the graph was changed on purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrated: Option<Arc<str>>,
     /// The nodes that were executed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<NodeExecution>,
-    /// What they changed.
+    /// The changes of the nodes to the graph state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<GraphStateChange>,
-    /// What people are shown.
+    /// The lines that people are shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<String>,
-    /// The node that is next, or in the middle of which it stands.
+    /// The next node, or the node it is in the middle of.
     pub node: NodeName,
-    /// How far it has come in that node.
+    /// The position inside that node.
     #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
     pub cursor: NodeCursor,
-    /// What comes next.
+    /// The next action.
     pub due: NextAction,
-    /// The Claude turn whose result this takes in.
+    /// The cost of the Claude turn whose result the graph took in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paid: Option<Box<TurnCost>>,
     /// The session that is opened, for the turn or the agent that is due.
@@ -56,7 +56,7 @@ pub struct GraphWalked {
     pub opens: Option<SessionId>,
 }
 
-/// With what an agent enters a graph.
+/// The inputs with which an agent enters a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphEntry {
     /// The graph's name.
@@ -69,7 +69,7 @@ pub struct GraphEntry {
     pub fields: Map<String, Value>,
 }
 
-/// What comes next in a graph.
+/// The next action of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NextAction {
@@ -81,31 +81,31 @@ pub enum NextAction {
     Task(Box<PromptTask>),
     /// A person's answer.
     Question(Box<Question>),
-    /// A further agent is born.
+    /// The creation of a further agent.
     Agent {
-        /// With what it begins.
+        /// The spec of that agent.
         birth: Box<AgentSpec>,
-        /// Whether the graph goes on without waiting for it.
+        /// The graph continues without waiting for it.
         background: bool,
     },
-    /// Nothing: the graph has ended.
+    /// No action: the graph has ended.
     Nothing,
 }
 
-/// What a Claude turn took.
+/// The cost of a Claude turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnCost {
     /// The name of its prompt.
     pub prompt: StateName,
-    /// What it cost.
+    /// The cost.
     pub cost_usd: Usd,
-    /// What was taken of each model for that.
+    /// The usage of each model for that cost.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
-    /// How long it took, in milliseconds.
+    /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,
     /// The session it ran in.
     pub session_id: SessionId,
@@ -114,7 +114,7 @@ pub struct TurnCost {
     pub message: Option<MessageId>,
 }
 
-/// A person answered, or their answer had been given before.
+/// A person answered, or the answer had been given ahead of time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionAnswered {
     /// The turn that is due now.
@@ -122,23 +122,23 @@ pub struct QuestionAnswered {
     pub turn: TurnId,
     /// The state the agent is in.
     pub state: StateName,
-    /// Under which name it was asked.
+    /// The name the question was asked under.
     pub node: String,
     /// The answer.
     pub answer: Answer,
-    /// How many of the answers given ahead of time are used up for this name, if it was one of them.
+    /// The number of answers given ahead of time that are used up for this name, if it was one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u32>,
 }
 
-/// Nobody answered in time.
+/// A question was not answered in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionTimedOut {
     /// The turn that is due now.
     #[serde(flatten)]
     pub turn: TurnId,
-    /// The state the agent would have gone on in.
+    /// The state the agent would have resumed in.
     pub state: StateName,
-    /// The state it goes on in.
+    /// The state it resumes in.
     pub late: StateName,
 }

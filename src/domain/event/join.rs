@@ -1,4 +1,4 @@
-//! Joins: that an agent waits for those it has forked, and that it goes on.
+//! Joins: the start and the end of an agent's wait for those it has forked.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,17 +10,17 @@ use crate::domain::turn::TurnId;
 /// An agent came to a state that waits for the agents it has forked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JoinBegun {
-    /// The turn that is due when it goes on.
+    /// The turn that is due when the agent resumes.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state.
     pub state: StateName,
-    /// What it waits for.
+    /// The join it waits for.
     #[serde(flatten)]
     pub join: Join,
 }
 
-/// An agent no longer waits for those it has forked; what came of them is `{{results}}` in its state.
+/// An agent no longer waits for those it has forked; their outcomes are `{{results}}` in its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JoinFinished {
     /// The turn that is due now.
@@ -28,25 +28,25 @@ pub struct JoinFinished {
     pub turn: TurnId,
     /// The state it waited in.
     pub state: StateName,
-    /// How the join came out.
+    /// The outcome of the join.
     pub verdict: JoinOutcome,
-    /// How the agents stood that it waited for.
+    /// The counts, by outcome, of the agents it waited for.
     #[serde(flatten)]
     pub tally: JoinTally,
-    /// The state it goes on in, if it is another.
+    /// The state it resumes in, if it is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enters: Option<StateName>,
-    /// The agents that are ended, because it goes on without them.
+    /// The agents that are ended because they are not needed for the join.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped: Vec<StoppedChild>,
 }
 
-/// An agent that was ended because the one that waited for it goes on without it.
+/// An agent that was ended because the join of its parent does not need it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoppedChild {
-    /// Which one.
+    /// The agent's id.
     pub agent: AgentId,
-    /// It was at a turn, whose cost is still to be counted.
+    /// The agent was at a turn, whose cost is still to be counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_work: bool,
 }

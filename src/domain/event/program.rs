@@ -1,8 +1,8 @@
-//! Records of programs, under the names people know from the language: what an instance does, what it asks
-//! its roles and what they answer, and the facts that are seen.
+//! Records of programs, under the names people know from the language: the actions of an execution, its requests
+//! to its roles and their answers, and changes of facts.
 //!
-//! One input is one moment: the requests and the lines that follow from it come first, and the
-//! `workflow/state` that says where the instance stands then ends the step. They are durable together.
+//! One input is one moment: the requests and log lines that follow from it come first, and the `workflow/state`
+//! with the new position of the execution ends the step. They become durable together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::domain::transition::Variables;
 use crate::domain::turn::TurnId;
 use crate::domain::usage::UsageByModel;
 
-/// An instance of a program begins.
+/// An execution of a program begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceBegun {
-    /// The agent that carries it out, and its step.
+    /// The agent that runs it, and its step.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
@@ -43,27 +43,27 @@ pub struct InstanceBegun {
     pub start: Arc<str>,
 }
 
-/// An instance has come as far as it can.
+/// An execution has advanced as far as possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowAdvanced {
-    /// Whose step it was.
+    /// The agent and its step.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub file: StateName,
     /// The program's state it is in.
     pub state: Arc<str>,
-    /// Whether it goes on.
+    /// The status of the execution.
     pub status: ProgramStatus,
-    /// What it waits for.
+    /// The condition it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaiting: Option<String>,
     /// The round of the innermost loop it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u64>,
-    /// How far it has come.
+    /// The position it has reached.
     pub stand: ProgramPosition,
-    /// What it took by a name.
+    /// The values it bound to names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bound: BTreeMap<String, String>,
     /// The commits that work is compared with from now on.
@@ -71,49 +71,49 @@ pub struct WorkflowAdvanced {
     pub bases: Option<BTreeMap<String, Option<String>>>,
 }
 
-/// Whether an instance goes on.
+/// The status of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramStatus {
-    /// It has something done for it.
+    /// It runs an activity.
     Running,
     /// It waits.
     Waiting,
-    /// It has come to its end.
+    /// It has ended.
     Completed,
     /// It has failed.
     Failed,
 }
 
-/// An instance says something for people.
+/// An execution logs a line for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowLogged {
-    /// Whose step it was.
+    /// The agent and its step.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub file: StateName,
-    /// What it says.
+    /// The text of the line.
     pub text: String,
-    /// Whether someone should look at it.
+    /// The line is a warning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
 }
 
-/// An instance asks a role something.
+/// An execution asks a role something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRequested {
-    /// The instance's step.
+    /// The execution's step.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub file: StateName,
     /// The handle of the role's session.
     pub handle: String,
-    /// What is asked.
+    /// The request.
     #[serde(flatten)]
     pub asking: RoleRequest,
-    /// The session of the handle's agent, if it is born with this.
+    /// The session of the handle's agent, if it is created with this request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<SessionId>,
     /// The directory that agent works in, below that of the run.
@@ -133,29 +133,29 @@ pub struct AgentResponded {
     pub request: String,
     /// The request's name.
     pub name: String,
-    /// What came of it.
+    /// The outcome of the request.
     pub response: RequestStatus,
-    /// What it cost.
+    /// The cost of the turn.
     pub cost_usd: Usd,
-    /// What was taken of each model for that.
+    /// The usage of each model for that cost.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
-    /// How long it took, in milliseconds.
+    /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,
     /// The session it ran in.
     pub session_id: SessionId,
     /// The last message of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
-    /// Claude Code was not asked: the answer is that of another agent, or of a plug-in.
+    /// Claude Code was not asked: the answer is from another agent or a plug-in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
 }
 
-/// A role has a further agent do what it was asked.
+/// A role delegates a request to a further agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleDelegated {
     /// The role's step.
@@ -165,11 +165,11 @@ pub struct RoleDelegated {
     pub state: StateName,
     /// The request's id.
     pub request: String,
-    /// With what the agent begins.
+    /// The spec of that agent.
     pub birth: Box<AgentSpec>,
     /// Its session.
     pub opens: SessionId,
 }
 
-/// The text of a program, as it is carried out from now on.
+/// The text of a program, as it is run from now on.
 pub type WorkflowDefined = ProgramSource;

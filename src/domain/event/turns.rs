@@ -1,5 +1,5 @@
-//! Records of turns that do not end a step well: asked again, run again, held back, looked at once
-//! more, or the agent's last.
+//! Records of turns that do not end a step well: reminded, retried, held back, passed to an evaluator, or the
+//! agent's last.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,29 +15,29 @@ use crate::domain::usage::UsageByModel;
 /// An agent asked for a transition, and a turn of its state's evaluator comes first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TransitionProposed {
-    /// Whose turn it was.
+    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
-    /// What the agent asked for.
+    /// The transition the agent asked for.
     pub transition: Transition,
     /// The reply had no tag and the policy left only one way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub implicit: bool,
-    /// The reply, or the end of a long one: what the evaluator is shown.
+    /// The reply, or the end of a long one, which the evaluator is shown.
     pub output: String,
     /// The evaluator's prompt.
     pub evaluator: StateName,
-    /// What the turn cost.
+    /// The cost of the turn.
     pub cost_usd: Usd,
-    /// What it took of each model.
+    /// The usage of each model for that cost.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
-    /// How long it took, in milliseconds.
+    /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,
     /// The session it ran in.
     pub session_id: SessionId,
@@ -56,11 +56,11 @@ pub struct TurnHeld {
     pub turn: TurnId,
     /// The state the agent is in.
     pub state: StateName,
-    /// Which plug-in.
+    /// The plug-in.
     pub by: String,
-    /// Before this time the turn does not start.
+    /// The earliest start of the turn.
     pub until: Timestamp,
-    /// Why, for people.
+    /// The reason, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
@@ -68,87 +68,87 @@ pub struct TurnHeld {
 /// A reply broke the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnRejected {
-    /// Whose turn it was.
+    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
-    /// What was wrong with the reply.
+    /// The violation in the reply.
     pub violation: String,
-    /// What the agent is told next.
+    /// The reminder that the agent is sent next.
     pub reminder: String,
-    /// What the turn cost.
+    /// The cost of the turn.
     pub cost_usd: Usd,
-    /// What was taken of each model for that.
+    /// The usage of each model for that cost.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
-    /// How long it took, in milliseconds.
+    /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,
     /// The last message of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
 }
 
-/// A turn came to nothing and is run again.
+/// A turn failed and is run again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnFailed {
-    /// Whose turn it was.
+    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
     /// The kind of failure.
     pub cause: FailureCause,
-    /// What happened.
+    /// The error.
     pub message: String,
-    /// What it cost all the same.
+    /// The cost of the turn, which is counted despite the failure.
     pub cost_usd: Usd,
-    /// Nobody said what it cost: this is what such a turn has cost at the most before.
+    /// The cost is an estimate: the known maximum of such a turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// What was taken of each model for that.
+    /// The usage of each model for that cost.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
-    /// The session in which it is run again; absent if the same turn is gone on with.
+    /// The session in which it is run again; `None` if the same turn continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// Not before this time.
+    /// The earliest start of the next try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// Whether this counts as one of the restarts an agent may have.
+    /// The failure counts as one of the restarts an agent may have.
     pub counts: bool,
 }
 
 /// An agent ended with an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentFailed {
-    /// Whose turn was the last.
+    /// The last turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
     /// The kind of failure.
     pub cause: FailureCause,
-    /// What happened, and what to do about it.
+    /// The error, and the advice to fix it.
     pub error: String,
-    /// What the turn cost.
+    /// The cost of the turn.
     pub cost_usd: Usd,
-    /// Nobody said what it cost: this is what such a turn has cost at the most before.
+    /// The cost is an estimate: the known maximum of such a turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// What was taken of each model for that.
+    /// The usage of each model for that cost.
     #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
     pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
-    /// Whether all other agents end with it.
+    /// All other agents end with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_run: bool,
 }
@@ -156,11 +156,11 @@ pub struct AgentFailed {
 /// An agent waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentParked {
-    /// The turn that is due when it goes on.
+    /// The turn that is due when the agent resumes.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state it is in.
     pub state: StateName,
-    /// Why.
+    /// The reason.
     pub because: String,
 }

@@ -1,5 +1,5 @@
-//! The facts a run has seen, so that looking for one costs the same however many there are: of a label by
-//! key, by the order in which they were asserted, and by payload.
+//! The facts a run has seen, indexed by label, and within a label by key, by assertion order and by payload.
+//! The cost of a lookup does not depend on their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ type FactsByKey = BTreeMap<Arc<str>, FactEntry>;
 /// Keys in the order in which their facts were asserted.
 type AssertionOrder = BTreeSet<(u64, Arc<str>)>;
 
-/// A fact without its names.
+/// A fact without its label and key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct FactEntry {
     value: Arc<str>,
@@ -38,30 +38,29 @@ struct FactEntry {
     at: Timestamp,
 }
 
-/// Which fact is looked for.
+/// A query for one fact.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FactQuery<'text> {
-    /// Its label.
+    /// The label.
     pub label: &'text str,
-    /// Its key; any, if absent.
+    /// The key; `None` for any.
     pub key: Option<&'text str>,
-    /// Its payload; any, if absent.
+    /// The payload; `None` for any.
     pub value: Option<&'text str>,
-    /// When it was asserted at the latest; ever, if absent.
+    /// The latest time of the assertion; `None` for any time.
     pub by: Option<Timestamp>,
-    /// Whether the oldest is meant, and not the latest.
+    /// True to find the oldest match instead of the latest.
     pub oldest: bool,
 }
 
 impl KnownFacts {
-    /// The fact with a label and a key; without a key the one that was asserted last.
+    /// Returns the fact with a label and a key, or without a key the one that was asserted last.
     #[must_use]
     pub fn get(&self, label: &str, key: Option<&str>) -> Option<Fact> {
         self.find(FactQuery { label, key, ..FactQuery::default() })
     }
 
-    /// The fact that is looked for; of several the one that was asserted last, or the oldest, if it is to
-    /// be taken.
+    /// Returns the matching fact that was asserted last, or the oldest match if the query asks for that.
     #[must_use]
     pub fn find(&self, sought: FactQuery<'_>) -> Option<Fact> {
         let label = self.0.get(sought.label)?;
@@ -88,20 +87,20 @@ impl KnownFacts {
         }
     }
 
-    /// All facts, by label and key.
+    /// Iterates over all facts, by label and key.
     pub fn all(&self) -> impl Iterator<Item = Fact> {
         self.0.iter().flat_map(|(name, label)| {
             label.keys.iter().map(move |(key, held)| held.named(name, key))
         })
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no facts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a change is news.
+    /// Returns whether a change differs from the facts seen so far.
     #[must_use]
     pub fn is_news(&self, change: &FactChange) -> bool {
         match change {
@@ -112,7 +111,7 @@ impl KnownFacts {
         }
     }
 
-    /// Lets a change happen.
+    /// Applies a change.
     pub(in crate::domain) fn change(&mut self, change: &FactChange) {
         match change {
             FactChange::Asserted(Fact { label, key, value, seq, source, at }) => {

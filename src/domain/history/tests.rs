@@ -12,7 +12,7 @@ use crate::domain::refusal::ToolRefusals;
 use crate::domain::transition::TagName;
 use crate::domain::usage::UsageByModel;
 
-/// The session of each turn, and whether that has ended.
+/// The session of each turn, and whether the turn has ended.
 type Turns = Vec<(String, bool)>;
 
 /// A scene whose records an agent's history sees.
@@ -33,7 +33,7 @@ impl Seen {
         self.scene.happens(event);
     }
 
-    /// The steps: number, state, and the sessions of its turns with whether each has ended.
+    /// Returns the steps: number, state, and the sessions of its turns with whether each has ended.
     fn steps(&self) -> Vec<(u64, String, Turns)> {
         let steps = self.history.clone().steps(&self.scene.run);
         let turn = |turn: &HistoryTurn| (turn.session.to_string(), turn.end.is_some());

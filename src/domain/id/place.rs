@@ -15,7 +15,7 @@ shared_name! {
 checked_when_read!(StateName);
 
 impl StateName {
-    /// Takes a bare file name, with white space around it removed.
+    /// Parses a bare file name, with white space around it removed.
     ///
     /// # Errors
     /// [`InvalidName::State`] for an empty name and for anything that could lead out of the scope.
@@ -37,7 +37,7 @@ impl StateName {
         Err(InvalidName::State { name: name.to_owned(), why })
     }
 
-    /// Whether it is a graph: a YAML file that is not one of the runtime's own.
+    /// Returns whether it is a graph: a YAML file that is not one of the runtime's own.
     #[must_use]
     pub fn is_graph(&self) -> bool {
         let name = self.0.to_ascii_lowercase();
@@ -45,7 +45,7 @@ impl StateName {
         ["yaml", "yml"].contains(&ending) && !["", "raymond", "replies"].contains(&stem)
     }
 
-    /// Whether it is a program of S-expressions.
+    /// Returns whether it is a program of S-expressions.
     #[must_use]
     pub fn is_program(&self) -> bool {
         let name = self.0.to_ascii_lowercase();
@@ -53,13 +53,13 @@ impl StateName {
             .is_some_and(|(stem, ending)| !stem.is_empty() && ["lisp", "duet"].contains(&ending))
     }
 
-    /// Whether it is a prompt: a markdown file.
+    /// Returns whether it is a prompt: a markdown file.
     #[must_use]
     pub fn is_prompt(&self) -> bool {
         self.0.len() > 3 && self.0.to_ascii_lowercase().ends_with(".md")
     }
 
-    /// The name without its ending: `REVIEW` for `REVIEW.md`.
+    /// Returns the name without its extension: `REVIEW` for `REVIEW.md`.
     #[must_use]
     pub fn stem(&self) -> &str {
         self.0.rsplit_once('.').map_or(&*self.0, |(stem, _)| stem)
@@ -73,10 +73,10 @@ shared_name! {
 checked_when_read!(Folder);
 
 impl Folder {
-    /// Takes a path that cannot lead out of the scope but by a link.
+    /// Parses a path that can lead out of the scope only by a link.
     ///
     /// # Errors
-    /// [`InvalidName::Folder`].
+    /// [`InvalidName::Folder`] for anything else.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let path = text.trim().trim_end_matches('/');
         let plain = |part: &str| !["", ".", ".."].contains(&part) && StateName::parse(part).is_ok();
@@ -87,7 +87,7 @@ impl Folder {
         }
     }
 
-    /// A folder below this one.
+    /// Returns a folder below this one.
     #[must_use]
     pub fn join(&self, below: &Self) -> Self {
         Self(format!("{}/{}", self.0, below.0).into())

@@ -1,4 +1,4 @@
-//! The ledger by tables, and that its sums are the run's whatever happens.
+//! The ledger by tables, and a check that its sums always equal the run's.
 
 use crate::domain::refusal::ToolRefusals;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use crate::domain::event::{
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
 
-/// Lets events happen to a run, and counts them.
+/// Applies events to a run, and counts them in a ledger.
 fn ledger(scene: &mut Scene, events: impl IntoIterator<Item = Event>) -> Ledger {
     let mut ledger = Ledger::default();
     for event in events {

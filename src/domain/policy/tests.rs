@@ -1,4 +1,4 @@
-//! Replies under policies: what is accepted, what is implied, what is refused and in which words.
+//! Replies under policies: accepted, implied and refused ones, with the words of the refusal.
 
 use super::*;
 

@@ -1,7 +1,7 @@
-//! What a `<fork>` says beyond its target: a list with an entry for each agent, and a directory.
+//! The attributes of a `<fork>` beyond its target: a list with an entry for each agent, and a directory.
 //!
-//! `each` and `cwd` are part of its structure, so they are never variables; `as` is, where there is a list.
-//! The tags of one reply are one transition: its first tag, and those that come [`also`](Transition::Fork).
+//! `each` and `cwd` are part of its structure and never variables. `as` is part of it only if there is a list.
+//! The tags of one reply are one transition: the first tag, and the others in [`also`](Transition::Fork).
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use super::{InvalidTransition, Transition, Variables, escape_attribute};
 use crate::domain::id::{Folder, StateName};
 
-/// What a policy says of `each` where it leaves the list to the agent.
+/// The value of `each` in a policy that leaves the list to the agent.
 pub const ANY_LIST: &str = "any";
 
-/// The placeholders that the runtime fills itself, and no entry can.
+/// The placeholders that the runtime fills itself; no entry can fill them.
 const TAKEN: [&str; 3] = ["workflow_id", "agent_id", "state"];
 
-/// The variable that has an entry, if the tag names none.
+/// The default name of the variable that has an entry.
 const ITEM: &str = "item";
 
-/// A list, and under which name an agent sees its entry.
+/// A list, and the name under which an agent sees its entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForkList {
     /// A file below the directory of the agent that forks, or the list itself as JSON.
@@ -31,7 +31,7 @@ pub struct ForkList {
     pub name: String,
 }
 
-/// One `<fork>` tag: what is born of it.
+/// One `<fork>` tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForkTag {
     /// The state the new agent is born in.
@@ -56,14 +56,14 @@ fn is_item(name: &str) -> bool {
 }
 
 impl ForkList {
-    /// Whether it is the list itself.
+    /// Returns whether it is the list itself.
     #[must_use]
     pub fn is_inline(&self) -> bool {
         self.list.starts_with('[')
     }
 }
 
-/// The list of a fork, taken out of its attributes.
+/// Takes the list of a fork out of its attributes.
 pub(super) fn each(variables: &mut Variables) -> Result<Option<Box<ForkList>>, InvalidTransition> {
     let Some(list) = variables.remove("each") else { return Ok(None) };
     let list = list.trim().to_owned();
@@ -83,14 +83,14 @@ pub(super) fn each(variables: &mut Variables) -> Result<Option<Box<ForkList>>, I
     Ok(Some(Box::new(ForkList { list, name })))
 }
 
-/// Whether a prompt can have a placeholder of that name.
+/// Returns whether a prompt can have a placeholder of that name.
 fn is_placeholder(name: &str) -> bool {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     begins && name.len() <= 64 && name.chars().all(rest)
 }
 
-/// The directory of a fork, taken out of its attributes. It may have placeholders for the entry of a list.
+/// Takes the directory of a fork out of its attributes. It may have placeholders for the entry of a list.
 pub(super) fn directory(variables: &mut Variables) -> Result<Option<Box<str>>, InvalidTransition> {
     let Some(directory) = variables.remove("cwd") else { return Ok(None) };
     let directory = directory.trim().trim_start_matches("./").to_owned();
@@ -104,7 +104,7 @@ pub(super) fn directory(variables: &mut Variables) -> Result<Option<Box<str>>, I
 }
 
 impl Transition {
-    /// What is forked, tag by tag.
+    /// Returns the forks, tag by tag.
     #[must_use]
     pub fn forked(&self) -> Vec<ForkTag> {
         let Self::Fork { target, each, cwd, variables, also, .. } = self else { return Vec::new() };
@@ -117,13 +117,13 @@ impl Transition {
         std::iter::once(first).chain(also.iter().cloned()).collect()
     }
 
-    /// Whether it forks just one agent, in its parent's directory.
+    /// Returns whether it forks just one agent, in its parent's directory.
     #[must_use]
     pub fn is_plain_fork(&self) -> bool {
         matches!(self, Self::Fork { each: None, cwd: None, also, .. } if also.is_empty())
     }
 
-    /// One transition of several tags that fork, if they are that and lead to the same state.
+    /// Returns one transition of several tags, if all of them fork and lead to the same state.
     #[must_use]
     pub fn together(tags: &[Self]) -> Option<Self> {
         let (first, others) = tags.split_first()?;
@@ -139,7 +139,7 @@ impl Transition {
     }
 }
 
-/// Each tag as an agent would write it.
+/// Writes each tag as an agent would.
 pub(super) fn shown(transition: &Transition, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(next) = transition.continuation() else { return Ok(()) };
     for (index, forked) in transition.forked().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How long a question waits for its answer: `timeout` and `timeout_next` of an `<ask>`, both or neither.
+//! The timeout of a question: `timeout` and `timeout_next` of an `<ask>`, both or neither.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use super::{InvalidTransition, TagName, Variables};
 use crate::domain::id::StateName;
 use crate::domain::time::millis;
 
-/// How long an answer is waited for, and what follows then.
+/// The timeout of a question, and the state that follows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AskTimeout {
-    /// So long, in milliseconds.
+    /// The longest wait, in milliseconds.
     pub timeout_ms: u64,
     /// The state that is entered if no answer came.
     pub timeout_next: StateName,
 }
 
-/// How long an `<ask>` waits, taken out of its attributes.
+/// Takes the timeout of an `<ask>` out of its attributes.
 pub(super) fn of(variables: &mut Variables) -> Result<Option<AskTimeout>, InvalidTransition> {
     let half = |missing, given| {
         InvalidTransition::Patience(format!(

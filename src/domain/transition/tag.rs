@@ -23,7 +23,7 @@ impl TagName {
     pub const ALL: [Self; 7] =
         [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Ask, Self::Result];
 
-    /// The name as it is written between the angle brackets.
+    /// Returns the name as it is written between the angle brackets.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,13 +37,13 @@ impl TagName {
         }
     }
 
-    /// The tag of that name, if there is one.
+    /// Returns the tag of that name, if there is one.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tag| tag.name() == name)
     }
 
-    /// The attribute this tag cannot do without.
+    /// Returns the attribute that this tag requires.
     #[must_use]
     pub fn required_attribute(self) -> Option<&'static str> {
         match self {

@@ -1,4 +1,4 @@
-//! What makes a transition of a tag, and what does not.
+//! The pieces of a tag that make a transition, and those that do not.
 
 use super::*;
 

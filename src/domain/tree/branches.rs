@@ -1,6 +1,6 @@
-//! Who forked whom, as places in a list of agents.
+//! The parents and children of agents, as places in a list.
 //!
-//! Agents fork in chains of any length, so nothing here calls itself.
+//! Agents fork in chains of any length, so no function here is recursive.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub struct AgentHierarchy {
 }
 
 impl AgentHierarchy {
-    /// Of a list of agents; siblings in the order of their birth.
+    /// Builds the hierarchy of a list of agents, with siblings in the order of their birth.
     #[must_use]
     pub fn of<'id>(ids: impl ExactSizeIterator<Item = &'id AgentId> + Clone) -> Self {
         let places: HashMap<&str, usize> = ids.clone().map(AgentId::as_str).zip(0..).collect();
@@ -33,31 +33,31 @@ impl AgentHierarchy {
         Self { parents, children, roots }
     }
 
-    /// Whom an agent has forked.
+    /// Returns the agents that an agent has forked.
     #[must_use]
     pub fn children(&self, place: usize) -> &[usize] {
         &self.children[place]
     }
 
-    /// Who forked it, if that one is in the list.
+    /// Returns the agent that forked it, if that one is in the list.
     #[must_use]
     pub fn parent(&self, place: usize) -> Option<usize> {
         self.parents[place]
     }
 
-    /// Those whose parents are not in the list.
+    /// Returns the agents whose parents are not in the list.
     #[must_use]
     pub fn roots(&self) -> &[usize] {
         &self.roots
     }
 
-    /// All of them, each after its parent and its elder siblings' families.
+    /// Returns all agents, each after its parent and its elder siblings' families.
     #[must_use]
     pub fn in_order(&self) -> Vec<usize> {
         self.below(&self.roots)
     }
 
-    /// Some that are no kin, each followed by its descendants.
+    /// Returns some unrelated agents, each followed by its descendants.
     #[must_use]
     pub fn below(&self, places: &[usize]) -> Vec<usize> {
         let mut found = Vec::new();
@@ -69,7 +69,7 @@ impl AgentHierarchy {
         found
     }
 
-    /// The same of a list in which they stand in that order.
+    /// Returns the same hierarchy for a list in the given order.
     pub(super) fn reordered(self, order: &[usize]) -> Self {
         let mut now = vec![0; order.len()];
         for (place, &before) in order.iter().enumerate() {

@@ -1,55 +1,56 @@
-//! Folding: of a run in which a thousand agents do much the same, the rows that a person can read.
+//! Folding: the rows that a person can read of a run in which a thousand agents do much the same.
 //!
 //! The rule:
 //!
 //! - Siblings that began in the same state are a family. A family of more than [`MANY`] is one row, which
 //!   stands for all of them.
-//! - Nobody is overlooked in it: members that stand out, as those do that wait for a person or have
-//!   failed, have rows of their own below it, the first [`MANY`] of each kind.
-//! - What the others have forked stands below it by the same rule, as if one agent had forked all of it.
-//! - A row of many that is opened has all its members below it, each with its own families.
-//! - Where a tree is cut off because it is too deep, those that stand out below the cut are shown there.
+//! - Nobody is overlooked in it: members that stand out, such as those that wait for a person or have failed,
+//!   have rows of their own below it, the first [`MANY`] of each kind.
+//! - The agents that the other members have forked stand below it by the same rule, as if one agent had forked
+//!   all.
+//! - An opened row of a family has all its members below it, each with its own families.
+//! - If a tree is cut off because it is too deep, the agents that stand out below the cut are shown there.
 //!
-//! So every agent has a row or is counted in one. What such a row says is made by who draws it.
+//! Every agent has a row or is counted in one. The view that draws a row writes its text.
 
 use std::collections::{HashMap, HashSet};
 
 use super::branches::AgentHierarchy;
 use crate::domain::id::{AgentId, StateName};
 
-/// More than so many are many.
+/// The number of members above which a family is folded into one row.
 pub const MANY: usize = 12;
 
-/// What folding asks about an agent, which is a place in a list.
+/// The source of the facts that folding needs about an agent, which is a place in a list.
 pub trait FoldSource {
-    /// Its id.
+    /// Returns its id.
     fn id(&self, place: usize) -> &AgentId;
 
-    /// The state it began in, if that is known.
+    /// Returns the state it began in, if that is known.
     fn began(&self, place: usize) -> Option<&StateName>;
 
-    /// Of which kind it is, if it is not to be overlooked; the lowest kinds come first.
+    /// Returns its kind if it stands out and must not be overlooked; the lowest kinds come first.
     fn stands_out(&self, place: usize) -> Option<u8>;
 
-    /// Of its siblings the lowest come first, and of equal ones the eldest.
+    /// Returns its rank among its siblings: the lowest come first, and of equal ones the eldest.
     fn rank(&self, _place: usize) -> u8 {
         0
     }
 }
 
-/// How a tree is folded.
+/// The options of folding a tree.
 #[derive(Debug, Clone, Copy)]
 pub struct FoldOptions<'opened> {
-    /// A family of more than so many is one row.
+    /// The number of members above which a family is one row.
     pub many: usize,
-    /// What stands below this depth is cut off.
+    /// The depth below which the tree is cut off.
     pub deepest: usize,
-    /// The families that are shown one by one.
+    /// The families whose members are shown one by one.
     pub opened: Option<&'opened HashSet<FamilyKey>>,
 }
 
-/// What makes a family one, whoever belongs to it now: the agent it descends from, and the states in which
-/// those began that lead from there to its members, and they themselves.
+/// The identity of a family, independent of its present members: the agent it descends from, and the first
+/// states of the agents from there to the members, the members included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct FamilyKey {
     ancestor: Option<AgentId>,
@@ -59,37 +60,37 @@ pub struct FamilyKey {
 /// A row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeRow {
-    /// How far it is indented.
+    /// The depth of its indentation.
     pub depth: usize,
-    /// Whose it is.
+    /// The agent or the family.
     pub of: RowSubject,
-    /// Whether what stands below it is cut off.
+    /// True if rows below it are cut off.
     pub cut: bool,
 }
 
-/// Whose a row is.
+/// The agent or the family of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowSubject {
-    /// An agent's.
+    /// An agent.
     One(usize),
-    /// A family's.
+    /// A family.
     Many {
-        /// Which one.
+        /// The identity of the family.
         family: FamilyKey,
         /// Its members, by rank.
         members: Vec<usize>,
-        /// Whether all of them are shown below.
+        /// True if all members are shown below.
         open: bool,
     },
 }
 
 impl FoldOptions<'_> {
-    /// Every agent in a row of its own.
+    /// The options under which every agent has a row of its own.
     pub const NONE: Self = Self { many: usize::MAX, deepest: usize::MAX, opened: None };
 }
 
 impl RowSubject {
-    /// Who is in it.
+    /// Returns its agents.
     #[must_use]
     pub fn members(&self) -> &[usize] {
         match self {
@@ -99,7 +100,7 @@ impl RowSubject {
     }
 }
 
-/// The rows from top to bottom.
+/// Returns the rows from top to bottom.
 #[must_use]
 pub fn rows(
     branches: &AgentHierarchy,
@@ -125,7 +126,7 @@ struct TreeFold<'tree, L> {
 }
 
 impl<L: FoldSource> TreeFold<'_, L> {
-    /// What stands below a row, and whether that is not all of it.
+    /// Returns the rows below a row, and whether some are cut off.
     fn below(&self, of: &RowSubject, depth: usize) -> (Vec<RowSubject>, bool) {
         if depth >= self.folding.deepest {
             return self.below_the_cut(of, depth);
@@ -152,7 +153,8 @@ impl<L: FoldSource> TreeFold<'_, L> {
         (below, false)
     }
 
-    /// Of the row at which a tree is cut off, all below that stand out; those have nothing below them.
+    /// Returns all agents that stand out below the row at which a tree is cut off; those have no rows below
+    /// them.
     fn below_the_cut(&self, of: &RowSubject, depth: usize) -> (Vec<RowSubject>, bool) {
         if depth > self.folding.deepest {
             return (Vec::new(), false);
@@ -164,7 +166,7 @@ impl<L: FoldSource> TreeFold<'_, L> {
         (self.standing_out(&others).into_iter().map(RowSubject::One).collect(), cut)
     }
 
-    /// The first of each kind that stand out.
+    /// Returns the first agents of each kind that stand out.
     fn standing_out(&self, places: &[usize]) -> Vec<usize> {
         let mut kinds: HashMap<u8, usize> = HashMap::new();
         let mut found: Vec<(u8, usize)> = Vec::new();
@@ -180,7 +182,7 @@ impl<L: FoldSource> TreeFold<'_, L> {
         found.into_iter().map(|(_, place)| place).collect()
     }
 
-    /// Siblings by families, those that are small one by one; `trunk` tells where they descend from.
+    /// Groups siblings by family, small families one by one; `trunk` returns the family they descend from.
     fn families(&self, mut siblings: Vec<usize>, trunk: impl Fn() -> FamilyKey) -> Vec<RowSubject> {
         siblings.sort_by_key(|&place| self.look.rank(place));
         if siblings.len() <= self.folding.many {

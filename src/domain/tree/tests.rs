@@ -1,4 +1,4 @@
-//! The tree by chance, and what folding makes of the trees of real runs.
+//! Random trees, and the folded trees of real runs.
 
 use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How much a model thinks, as Claude Code names it.
+/// The effort that a model puts into thinking, as Claude Code names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -43,7 +43,7 @@ impl EffortLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PermissionMode {
-    /// Nothing is changed; a plan is made.
+    /// A plan is made; nothing is changed.
     Plan,
     /// Rules decide, and what would ask is denied.
     DontAsk,
@@ -169,7 +169,7 @@ pub enum EnvValue {
     Set(String),
 }
 
-/// How much of Claude Code is loaded when a process starts.
+/// The part of Claude Code that is loaded when a process starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StartupMode {

@@ -79,7 +79,7 @@ fn style(edge: &DrawingEdge) -> impl Iterator<Item = &'static str> {
     [line, colour, head].into_iter().flatten()
 }
 
-/// A text between quotes, in which nothing means anything to Graphviz.
+/// Returns a text in quotes, without special meaning to Graphviz.
 fn quoted(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 2);
     safe.push('"');

@@ -1,7 +1,7 @@
-//! A folder of prompts as a picture.
+//! Drawings of folders of prompts.
 //!
-//! A result leads where it really does: out of a call to the state the caller goes on at, out of a worker to
-//! the state that waits for it, and to the end where nobody called or waits.
+//! A result leads to its real destination: from a call to the state that the caller returns to, from a worker to
+//! the state that waits for it, and to the end if there is no caller and no join.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::language::prompt::outline::{
     FolderProgram, FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
 };
 
-/// By what the beginning and the end are known; no file has such a name.
+/// The ids of the beginning and the end; no file has such a name.
 const START: &str = "/start";
 const END: &str = "/end";
 
@@ -56,14 +56,14 @@ fn kind(state: &FolderState) -> NodeKind {
     }
 }
 
-/// For whom a state waits, and how long.
+/// Returns the label of a join: its condition and its time limit.
 fn join(state: &FolderState) -> Option<String> {
     let join = state.prompt()?.frontmatter.join.as_ref()?;
     let within = join.timeout_ms.map(|timeout| format!(" within {}", span(timeout)));
     Some(format!("join {}{}", join.need, within.unwrap_or_default()))
 }
 
-/// One that forks several agents at once is told apart.
+/// Returns the kind of a fork's edges: forks of several agents at once have their own.
 fn forks(way: &TransitionEdge, prompt: &FolderPrompt) -> EdgeKind {
     let has_list = matches!(way.transition, Transition::Fork { each: Some(_), .. });
     let several = has_list || prompt.frontmatter.policy.many_forks;
@@ -82,7 +82,7 @@ impl<'a> FolderDrawingBuilder<'a> {
         }
     }
 
-    /// All ways from a state but those that a result goes.
+    /// Draws all ways from a state except those of results.
     fn ways(&mut self, name: &StateName, prompt: &FolderPrompt) {
         for (index, way) in prompt.ways.iter().enumerate() {
             let (kind, along) = match &way.transition {
@@ -108,7 +108,7 @@ impl<'a> FolderDrawingBuilder<'a> {
         }
     }
 
-    /// The states that the text of a state without policy only speaks of.
+    /// Draws the states that the text of a state without policy only mentions.
     fn mentions(&mut self, name: &StateName, prompt: &FolderPrompt) {
         if prompt.is_open() {
             let named: Vec<&StateName> =
@@ -121,7 +121,7 @@ impl<'a> FolderDrawingBuilder<'a> {
         }
     }
 
-    /// The agents that programs begin.
+    /// Draws the agents that programs start.
     fn started(&mut self) {
         let outline = self.outline;
         for (name, state) in &outline.states {
@@ -133,7 +133,7 @@ impl<'a> FolderDrawingBuilder<'a> {
         }
     }
 
-    /// Where results lead.
+    /// Draws the edges that results lead along.
     fn results(&mut self) {
         let outline = self.outline;
         let ways =
@@ -164,7 +164,7 @@ impl<'a> FolderDrawingBuilder<'a> {
         }
     }
 
-    /// The states that agents come to from these without calling or being called.
+    /// Returns the states that agents reach from these without calling or being called.
     fn until_the_end(
         &self,
         from: impl IntoIterator<Item = &'a StateName>,
@@ -185,8 +185,8 @@ impl<'a> FolderDrawingBuilder<'a> {
         }
     }
 
-    /// The results that are waited for: the states that those are born in who give them, and all that
-    /// these come to.
+    /// Draws the results that joins wait for. Returns the states that the joined agents are born in, and all
+    /// states that they reach.
     fn joined(&mut self) -> (BTreeSet<&'a StateName>, BTreeSet<&'a StateName>) {
         let outline = self.outline;
         let (mut born, mut joined) = (BTreeSet::new(), BTreeSet::new());
@@ -207,7 +207,7 @@ impl<'a> FolderDrawingBuilder<'a> {
         (born, joined)
     }
 
-    /// The results that come back from a call; the call itself goes on, if none is known.
+    /// Draws the results that return from a call; the call itself leads on, if no result is known.
     fn returns(&mut self, caller: &StateName, target: &StateName, return_to: &StateName) {
         let mut comes_back = false;
         for name in self.outline.level([target]) {
@@ -221,7 +221,7 @@ impl<'a> FolderDrawingBuilder<'a> {
         }
     }
 
-    /// Whether a state gives a result, and whether that is certain.
+    /// Returns whether a state gives a result: `Some(true)` if that is certain, `None` if it gives none.
     fn gives_result(&self, name: &StateName) -> Option<bool> {
         let state = self.outline.states.get(name)?;
         let is_result = |way: &&TransitionEdge| matches!(way.transition, Transition::Result { .. });
@@ -236,7 +236,7 @@ impl<'a> FolderDrawingBuilder<'a> {
     }
 }
 
-/// The tag, with the list and the variables that a policy asks for.
+/// Returns the tag, with the list and the variables that a policy requires.
 fn label(way: &TransitionEdge, kind: EdgeKind) -> String {
     match way.origin {
         TransitionOrigin::Failure => return "too many failed".to_owned(),
@@ -253,7 +253,7 @@ fn label(way: &TransitionEdge, kind: EdgeKind) -> String {
     tag.chain(list).chain(fixed).collect::<Vec<_>>().join(" ")
 }
 
-/// What has to hold of an answer's fields; the ways of a policy are the first, in its order.
+/// Returns the conditions on an answer's fields as a label. The rules come first among a policy's ways, in order.
 fn when(way: &TransitionEdge, index: usize, prompt: &FolderPrompt) -> String {
     let output =
         prompt.frontmatter.output.as_ref().filter(|_| way.origin == TransitionOrigin::Policy);
@@ -262,7 +262,7 @@ fn when(way: &TransitionEdge, index: usize, prompt: &FolderPrompt) -> String {
     tests.iter().fold(String::new(), |label, test| format!("{label} {test}"))
 }
 
-/// What a list has an entry for, as far as it is known.
+/// Returns the label of a fork's list, as far as the list is known.
 fn list(each: &ForkList) -> String {
     if each.is_inline() || each.list == ANY_LIST {
         return format!("for each {}", each.name);

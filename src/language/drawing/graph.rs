@@ -9,7 +9,7 @@ use crate::language::graph::program::{
 };
 use crate::language::graph::spawned::{acts, literal};
 
-/// By what the beginning is known; no node has such a name.
+/// The id of the beginning; no node has such a name.
 const START: &str = "/start";
 
 /// Draws a graph.
@@ -46,7 +46,7 @@ fn edge(drawing: &mut WorkflowDrawing, from: &str, to: &str, label: &str, kind: 
     }
 }
 
-/// The names of all nodes and endings: those near the start first, and last what nothing leads to.
+/// Returns the names of all nodes and endings: those near the start first, and unreachable ones last.
 fn in_order(program: &Graph) -> Vec<&GraphNodeName> {
     let mut order = Vec::new();
     let mut seen = BTreeSet::new();
@@ -80,7 +80,7 @@ fn look(name: &str, node: &GraphNode) -> (String, NodeKind) {
     }
 }
 
-/// The ways from a node: what is said of each, what it is, and where it leads.
+/// Returns the ways from a node: each one's label, kind and target.
 fn ways(node: &GraphNode) -> Vec<(String, EdgeKind, &GraphNodeName)> {
     let goes = |label: &str, to| (label.to_owned(), EdgeKind::Goes, to);
     let fails = |label: &str, to| (label.to_owned(), EdgeKind::Fails, to);
@@ -113,7 +113,7 @@ fn ways(node: &GraphNode) -> Vec<(String, EdgeKind, &GraphNodeName)> {
     }
 }
 
-/// What a node has carried out on the way, and the agents it spawns.
+/// Draws the document or skill that a node has carried out, and the agents it spawns.
 fn consult(drawing: &mut WorkflowDrawing, name: &str, act: &ActionKind) {
     match act {
         ActionKind::Reference { reference, .. } => {

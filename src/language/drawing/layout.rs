@@ -1,4 +1,4 @@
-//! Where nodes and edges stand: a layered layout, after Sugiyama.
+//! The positions of nodes and edges: a layered layout, after Sugiyama.
 //!
 //! Edges that lead back are turned around first. Each node is two layers below the lowest that leads to
 //! it, so that each edge passes a layer between them, where its label stands; in all layers that an edge
@@ -15,7 +15,7 @@ mod spread;
 /// The free space between two layers.
 const BETWEEN_LAYERS: f64 = 22.0;
 
-/// What is to be laid out.
+/// The nodes and edges to lay out.
 #[derive(Debug, Default)]
 pub(super) struct LayoutInput {
     /// The nodes' widths and heights.
@@ -33,7 +33,7 @@ pub(super) struct LayoutEdge {
     pub(super) label: (f64, f64),
 }
 
-/// Where everything stands.
+/// The positions of all nodes and edges.
 #[derive(Debug, Default)]
 pub(super) struct DrawingLayout {
     pub(super) width: f64,
@@ -44,25 +44,25 @@ pub(super) struct DrawingLayout {
     pub(super) edges: Vec<EdgeRoute>,
 }
 
-/// How an edge runs.
+/// The line of an edge.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct EdgeRoute {
     /// The points it passes; between the second and the third, and so on, it runs straight.
     pub(super) points: Vec<(f64, f64)>,
-    /// Where its label begins: its left end, in the middle of its height.
+    /// The position of its label: the left end, at half its height.
     pub(super) label: (f64, f64),
 }
 
-/// What stands in a layer: a node, or the place of an edge that passes.
+/// An item of a layer: a node, or the place of an edge that passes.
 #[derive(Debug, Clone)]
 struct LayerItem {
-    /// The edge that passes; none, if it is a node.
+    /// The edge that passes; `None` if the item is a node.
     edge: Option<usize>,
-    /// How far it reaches to the left and to the right of its x.
+    /// The extent to the left and to the right of its x.
     left: f64,
     right: f64,
     height: f64,
-    /// Its neighbours in the layer above and in the layer below.
+    /// The neighbours in the layer above and in the layer below.
     above: Vec<usize>,
     below: Vec<usize>,
 }
@@ -72,11 +72,11 @@ struct LayeredGraph {
     items: Vec<LayerItem>,
     /// The items of each layer, from the left.
     rows: Vec<Vec<usize>>,
-    /// Of each edge: the items it passes from above, and whether it leads upwards. Of a loop, its node.
+    /// The path of each edge: the items it passes from above, and its direction. A loop's path is its node.
     paths: Vec<EdgePath>,
 }
 
-/// How an edge passes the layers.
+/// The path of an edge through the layers.
 struct EdgePath {
     items: Vec<usize>,
     upwards: bool,
@@ -149,7 +149,7 @@ impl LayeredGraph {
         Self { items, rows, paths }
     }
 
-    /// The place of each item in its layer.
+    /// Returns the place of each item in its layer.
     fn ranks(&self) -> Vec<usize> {
         let mut ranks = vec![0; self.items.len()];
         for layer in &self.rows {

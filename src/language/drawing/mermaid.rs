@@ -91,7 +91,7 @@ fn colour(kind: EdgeKind) -> Option<&'static str> {
     }
 }
 
-/// A text in which nothing means anything to Mermaid.
+/// Returns a text without special meaning to Mermaid.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -107,7 +107,7 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// A text on one line that is no directive.
+/// Returns a text on one line that is no directive.
 fn comment(text: &str) -> String {
     text.chars()
         .filter(|c| !matches!(c, '{' | '}' | '%'))

@@ -1,4 +1,4 @@
-//! Workflows as pictures: what a folder, a graph, or a program is made of, and three ways to write it down.
+//! Drawings of workflows: the parts of a folder, a graph or a program, and three formats.
 
 pub mod dot;
 pub mod folder;

@@ -1,9 +1,9 @@
-//! What is drawn: nodes and edges, before anything is said of a format or of where they stand.
+//! The content of a drawing: nodes and edges, before a format or a layout is chosen.
 
 /// A picture of a workflow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkflowDrawing {
-    /// What it is a picture of.
+    /// The name of the drawn workflow.
     pub title: String,
     /// The nodes, the near ones first.
     pub nodes: Vec<DrawingNode>,
@@ -14,20 +14,20 @@ pub struct WorkflowDrawing {
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawingNode {
-    /// By which it is known; no two have the same.
+    /// The id; it is unique.
     pub id: String,
-    /// What a person reads, a line or more.
+    /// The text of the node, one line or more.
     pub label: String,
-    /// What it is.
+    /// The kind.
     pub kind: NodeKind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeKind {
-    /// Where it begins.
+    /// The start of the workflow.
     Start,
-    /// Where an agent of a folder ends.
+    /// The end of an agent of a folder.
     End,
     /// A prompt with a policy.
     State,
@@ -43,13 +43,13 @@ pub enum NodeKind {
     Evaluator,
     /// A node of a graph that does something.
     Action,
-    /// One that goes by a condition.
+    /// A node that branches on a condition.
     Conditional,
-    /// One that asks a person.
+    /// A node that asks a person.
     UserPrompt,
-    /// One that checks several conditions.
+    /// A node that checks several conditions.
     ValidationGate,
-    /// One that has a document carried out.
+    /// A node that has a document carried out.
     Reference,
     /// A document or a skill that is carried out on the way.
     Document,
@@ -59,7 +59,7 @@ pub enum NodeKind {
     Signal,
     /// An ending of a graph or a program that is a success.
     Success,
-    /// One that is an error.
+    /// An ending of a graph or a program that is an error.
     Failure,
 }
 
@@ -70,45 +70,45 @@ pub struct DrawingEdge {
     pub from: usize,
     /// The index of the node it leads to.
     pub to: usize,
-    /// What a person reads; it may be empty.
+    /// The text of the edge; it may be empty.
     pub label: String,
-    /// What it is.
+    /// The kind.
     pub kind: EdgeKind,
-    /// Whether it is more than what a text shows.
+    /// True if more than the mention in a text supports the edge.
     pub certain: bool,
 }
 
-/// What an edge is.
+/// The kind of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EdgeKind {
-    /// The agent goes on: the beginning, `goto`, what follows a `fork` and a node.
+    /// The agent continues: the beginning, `goto`, the `next` of a `fork`, and the next node.
     Goes,
-    /// It goes on and forgets everything.
+    /// The agent continues and forgets everything.
     Resets,
-    /// It calls, and is to come back.
+    /// The agent calls, and is to return.
     Calls,
-    /// It comes back from a call.
+    /// The agent returns from a call.
     Returns,
     /// A further agent is born.
     Forks,
     /// Several are born at once.
     FansOut,
-    /// What an agent ends with is waited for.
+    /// The results of agents are waited for.
     Joins,
-    /// It ends.
+    /// The agent ends.
     Ends,
-    /// It goes on because something failed.
+    /// The agent continues because something failed.
     Fails,
     /// Something is taken in on the way, such as an evaluator.
     Consults,
     /// A role is sent a request.
     Asks,
-    /// Its answer is waited for.
+    /// The answer of a role is waited for.
     Answers,
 }
 
 impl WorkflowDrawing {
-    /// The index of the node of an id, which is added if it is new.
+    /// Returns the index of the node with an id; adds the node if it is new.
     pub fn node(&mut self, id: &str, label: &str, kind: NodeKind) -> usize {
         self.find(id).unwrap_or_else(|| {
             self.nodes.push(DrawingNode { id: id.to_owned(), label: label.to_owned(), kind });
@@ -116,7 +116,7 @@ impl WorkflowDrawing {
         })
     }
 
-    /// The index of the node of an id, if there is one.
+    /// Returns the index of the node with an id, if there is one.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.id == id)
@@ -140,7 +140,7 @@ impl WorkflowDrawing {
 pub(super) mod tests {
     use super::*;
 
-    /// A drawing with everything in its labels that could break a format.
+    /// Returns a drawing whose labels contain everything that could break a format.
     pub(in super::super) fn hostile() -> WorkflowDrawing {
         let mut drawing =
             WorkflowDrawing { title: "a \"b\"\n<c>".to_owned(), ..WorkflowDrawing::default() };

@@ -1,7 +1,7 @@
-//! A program as a picture: its states, the roles they ask, and the signals they wait for.
+//! Drawings of programs: their states, the roles they ask, and the signals they wait for.
 //!
-//! A state is a box, however much is done in it. What leads on from inside its loops and branches is
-//! labelled by the condition of the innermost arm it stands in; what waits for a signal hangs on that signal.
+//! A state is one box, however much it does. An edge out of its loops and branches is labelled with the condition
+//! of the innermost arm; an edge from a signal marks a wait for it.
 
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
 use super::saying::{condition, shortened};
@@ -12,7 +12,7 @@ use crate::language::program::definition::{
 };
 use crate::language::program::walk::{falls_through, instructions};
 
-/// By what the beginning and the ends are known; no state has such a name.
+/// The ids of the beginning and the ends; no state has such a name.
 const START: &str = "/start";
 const END: &str = "/end";
 const FAILED: &str = "/failed";
@@ -47,7 +47,7 @@ pub fn draw(program: &Program, title: &str) -> WorkflowDrawing {
     picture.drawing
 }
 
-/// A state that does no more than end is an end itself.
+/// Returns the kind of a state's node: a state that only ends is an end itself.
 fn kind(body: &[Instruction]) -> NodeKind {
     match body.last().map(|last| &last.kind) {
         Some(InstructionKind::Terminal { failed: false, .. }) => NodeKind::Success,
@@ -80,7 +80,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
         }
     }
 
-    /// The name of the state that is drawn.
+    /// Returns the name of the state that is drawn.
     fn here(&self) -> &'a str {
         self.program.states.get(self.state).map_or("", |state| &state.name)
     }
@@ -100,7 +100,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
         }
     }
 
-    /// What is in a block; `arm` says under which condition it is come to.
+    /// Draws the instructions of a block; `arm` is the condition under which the block is entered.
     fn body(&mut self, body: &'a [Instruction], arm: Option<&str>) {
         for instruction in body {
             self.instruction(&instruction.kind, arm);
@@ -147,7 +147,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
         }
     }
 
-    /// The signals and the answers that a condition waits for.
+    /// Draws the signals and the answers that a condition waits for.
     fn waited_for(&mut self, condition: &'a ProgramCondition) {
         match condition {
             ProgramCondition::Signal { label, .. } => self.signal(label),
@@ -164,7 +164,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
         }
     }
 
-    /// Where it goes on if a request has failed.
+    /// Draws the edges taken if a request has failed.
     fn failures(&mut self, condition: &'a ProgramCondition) {
         match condition {
             ProgramCondition::Response { request, on_error: Some(to) } => {
@@ -192,7 +192,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
         self.edge(self.here(), &id, what, EdgeKind::Consults);
     }
 
-    /// An answer comes from the role that is asked, wherever that is.
+    /// Draws the answer to a request, from every role that is asked it anywhere in the program.
     fn answer(&mut self, request: &str) {
         let program = self.program;
         let all = program.states.iter().flat_map(|state| instructions(&state.body));
@@ -226,7 +226,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
         self.expressions(run.input.as_slice());
     }
 
-    /// The signals whose payload is waited for.
+    /// Draws the signals whose payloads are used.
     fn expressions(&mut self, expressions: &'a [TextExpression]) {
         for expression in expressions {
             if let TextExpression::Signal { label, .. } = expression {

@@ -1,12 +1,12 @@
-//! What a program's conditions say, as short as a label has to be.
+//! The labels of a program's conditions, kept short.
 
 use crate::domain::time::span;
 use crate::language::program::definition::{Program, ProgramCondition, TextExpression};
 
-/// How many characters a label has at the most.
+/// The maximum length of a label, in characters.
 const LONGEST: usize = 40;
 
-/// A condition in few words.
+/// Returns a condition in few words.
 #[must_use]
 pub(super) fn condition(said: &ProgramCondition, program: &Program) -> String {
     let all = |conditions: &[ProgramCondition], word: &str| {
@@ -51,7 +51,7 @@ fn expression(said: &TextExpression, program: &Program) -> String {
     }
 }
 
-/// A text on one line, of which no more is left than a label shows.
+/// Returns a text on one line, cut to the length of a label.
 #[must_use]
 pub(super) fn shortened(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -12,7 +12,7 @@ use super::picture::{DrawingEdge, EdgeKind, WorkflowDrawing};
 const MARGIN: f64 = 16.0;
 /// The height of a label, and how wide one of its columns is.
 const LABEL: (f64, f64) = (14.0, 6.2);
-/// How much of a label is shown at the most, in columns.
+/// The maximum shown width of a label, in columns.
 const LONGEST_LABEL: usize = 40;
 
 /// The colours: of the lines and the writing in light, then in dark, and those that tell edges apart in both.
@@ -95,7 +95,7 @@ fn classes(edge: &DrawingEdge) -> (&'static str, &'static str) {
     (line, colour)
 }
 
-/// Upright at each end, straight where it passes a layer.
+/// Returns the curve of an edge: upright at each end, straight through a layer.
 fn curve_of(route: &EdgeRoute) -> String {
     let mut path = String::new();
     let straight = |one: f64, other: f64| (one - other).abs() < 0.05;
@@ -125,7 +125,7 @@ fn loop_of(route: &EdgeRoute) -> String {
     }
 }
 
-/// The head of an arrow. An edge ends upright, a loop comes from the right.
+/// Returns the head of an arrow. An edge ends upright, a loop comes from the right.
 fn head(route: &EdgeRoute) -> String {
     let Some(&[(from_x, from_y), (x, y)]) = route.points.last_chunk::<2>() else {
         return String::new();
@@ -137,7 +137,7 @@ fn head(route: &EdgeRoute) -> String {
     format!("M{x:.1} {y:.1}l-3.5 {back:.0}h7z")
 }
 
-/// A text in which nothing means anything to XML, and that may stand in it at all.
+/// Returns a text without special meaning to XML, and without the characters that XML forbids.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

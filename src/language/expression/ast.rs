@@ -1,8 +1,8 @@
-//! What an expression is once it is read.
+//! The syntax tree of expressions.
 //!
-//! What stands in a row in the text is a row here too: operators of one level, the steps of a path, a
-//! chain of `? :`. So the tree is no deeper than the brackets of the text, and walking it needs no more
-//! stack than that.
+//! A row in the text is a list in the tree: operators of one level, the steps of a path, a chain of `? :`.
+//! The tree is therefore no deeper than the brackets of the text, and walking it needs no more stack than
+//! that.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) enum ExpressionNode {
         operand: Box<ExpressionNode>,
         span: TextSpan,
     },
-    /// A value and what is taken of it, one after the other.
+    /// A value and the steps into it, in order.
     Path {
         base: Box<ExpressionNode>,
         steps: Vec<PathStep>,
@@ -43,7 +43,7 @@ pub(super) enum ExpressionNode {
         arguments: Vec<ExpressionNode>,
         span: TextSpan,
     },
-    /// Operators that bind alike, from left to right.
+    /// Operators of one precedence, from left to right.
     Arithmetic {
         first: Box<ExpressionNode>,
         rest: Vec<(ArithmeticOperator, ExpressionNode)>,
@@ -59,14 +59,14 @@ pub(super) enum ExpressionNode {
         first: Box<ExpressionNode>,
         rest: Vec<(LogicOperator, ExpressionNode)>,
     },
-    /// Conditions with what follows from each, and what is left.
+    /// Conditions with the value of each, and the value otherwise.
     Choice {
         cases: Vec<(ExpressionNode, ExpressionNode)>,
         otherwise: Box<ExpressionNode>,
     },
 }
 
-/// Where a part stands in the text.
+/// The byte range of a part in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextSpan {
     pub(super) start: usize,
@@ -114,7 +114,7 @@ pub(super) struct PathStep {
     pub(super) take: PathAccess,
 }
 
-/// What a step takes.
+/// The access of a step.
 #[derive(Debug)]
 pub(super) enum PathAccess {
     Member(String),
@@ -130,7 +130,7 @@ pub(super) enum ArgumentNode {
     Pattern(RegexPattern),
 }
 
-/// A function that is an argument.
+/// A function as an argument.
 #[derive(Debug)]
 pub(super) struct Lambda {
     pub(super) parameters: Vec<String>,

@@ -1,4 +1,4 @@
-//! The functions by name: `len`, `contains`, `startswith`, `endswith`, and those of `Object`.
+//! The built-in functions: `len`, `contains`, `startswith`, `endswith`, and those of `Object`.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ const FUNCTIONS: [(&str, BuiltinFunction); 7] = [
 ];
 
 impl BuiltinFunction {
-    /// The names of all of them.
+    /// Returns the names of all functions.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
         FUNCTIONS.iter().map(|(name, _)| *name)
     }
@@ -44,7 +44,7 @@ impl BuiltinFunction {
         FUNCTIONS.iter().find(|(_, function)| *function == self).map_or("", |(name, _)| *name)
     }
 
-    /// How many arguments it takes.
+    /// Returns the number of its arguments.
     pub(super) fn arity(self) -> usize {
         match self {
             Self::Contains | Self::StartsWith | Self::EndsWith => 2,
@@ -52,7 +52,7 @@ impl BuiltinFunction {
         }
     }
 
-    /// What it comes to; there are as many arguments as it takes.
+    /// Applies it to arguments, which have to be as many as it takes.
     pub(super) fn apply(
         self,
         arguments: &[Cow<'_, Value>],
@@ -101,7 +101,7 @@ impl BuiltinFunction {
     }
 }
 
-/// Whether a text has a part, a list an element, or a map a key.
+/// Returns whether a text has a part, a list an element, or a map a key.
 fn contains(whole: &Value, part: &Value, fuel: &mut Fuel) -> Result<bool, Error> {
     match (whole, part) {
         (Value::String(text), Value::String(part)) => {
@@ -119,7 +119,7 @@ fn contains(whole: &Value, part: &Value, fuel: &mut Fuel) -> Result<bool, Error>
     }
 }
 
-/// Where the first element of a list is that is the same.
+/// Returns the index of the first element of a list that is equal.
 pub(super) fn position(
     list: &[Value],
     sought: &Value,

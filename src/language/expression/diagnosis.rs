@@ -1,8 +1,8 @@
-//! Why a text is no expression: what stands at the place where reading it ended, and what would be right.
+//! Explains why a text is no expression: names the mistake where the parser stopped, and a correct form.
 
 use super::flaw::SyntaxError;
 
-/// Words that other languages have for operators, and what they are here.
+/// The words of other languages for operators, with the form to write here.
 const WORDS: [(&str, &str); 14] = [
     ("and", "write `a && b`"),
     ("or", "write `a || b`"),
@@ -20,11 +20,11 @@ const WORDS: [(&str, &str); 14] = [
     ("then", "write `condition ? a : b`"),
 ];
 
-/// The shell's comparisons, and what they are here.
+/// The shell's comparisons, with the operators to write here.
 const SHELL: [(&str, &str); 6] =
     [("-eq", "=="), ("-ne", "!="), ("-gt", ">"), ("-lt", "<"), ("-ge", ">="), ("-le", "<=")];
 
-/// What is wrong with a text that could be read up to a place.
+/// Returns the mistake of a text that could be read up to a place.
 pub(super) fn diagnose(text: &str, at: usize) -> SyntaxError {
     let at = text.floor_char_boundary(at);
     let trimmed = text.trim();
@@ -42,7 +42,7 @@ pub(super) fn diagnose(text: &str, at: usize) -> SyntaxError {
     specific.unwrap_or_else(|| failure.plain())
 }
 
-/// A place where reading ended.
+/// A place where the parser stopped.
 struct ParseFailure<'text> {
     text: &'text str,
     at: usize,
@@ -65,7 +65,7 @@ impl ParseFailure<'_> {
         })
     }
 
-    /// The forms of the shell and of jq.
+    /// Recognizes forms of the shell and of jq.
     fn other_language(&self) -> Option<SyntaxError> {
         let name = self.name();
         let (before, rest) = (self.before, self.rest);
@@ -122,7 +122,7 @@ impl ParseFailure<'_> {
         None
     }
 
-    /// What JavaScript has, and this language has not.
+    /// Recognizes JavaScript that this language lacks.
     fn javascript(&self) -> Option<SyntaxError> {
         let (before, rest) = (self.before, self.rest);
         let body = before.rfind("=>").map(|at| before[at + 2..].trim_start());
@@ -160,7 +160,7 @@ impl ParseFailure<'_> {
         Some(SyntaxError::syntax(self.at, why))
     }
 
-    /// What is expected, and what is there.
+    /// Returns a message with the expected and the actual text.
     fn plain(&self) -> SyntaxError {
         let wanted = if self.before.ends_with('.') {
             "a name is expected after the dot".to_owned()
@@ -180,13 +180,13 @@ impl ParseFailure<'_> {
         SyntaxError::syntax(self.at, format!("{wanted}, and {given}"))
     }
 
-    /// Whether what was read ends with a value.
+    /// Returns whether the text before the place ends with a value.
     fn after_value(&self) -> bool {
         let last = self.before.chars().last();
         last.is_some_and(|last| last.is_alphanumeric() || "_)]}'\"".contains(last))
     }
 
-    /// The word or sign that stands there.
+    /// Returns the word or sign at the place.
     fn next(&self) -> &str {
         let part = |c: char| c.is_alphanumeric() || c == '_';
         let word = self.rest.find(|c| !part(c)).unwrap_or(self.rest.len());
@@ -194,7 +194,7 @@ impl ParseFailure<'_> {
         &self.rest[..word.max(first)]
     }
 
-    /// The path before it, for an example.
+    /// Returns the path before the place, for an example.
     fn name(&self) -> &str {
         let part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
         let start = self
@@ -205,13 +205,13 @@ impl ParseFailure<'_> {
         if name.is_empty() || name.starts_with('.') { "name" } else { name }
     }
 
-    /// `-f path` and the like.
+    /// Returns whether the text is a shell's test such as `-f path`.
     fn is_flag(&self) -> bool {
         let bytes = self.text.as_bytes();
         matches!(bytes, [b'-', b'a'..=b'z', b' ', ..]) && self.after_value()
     }
 
-    /// What would close the innermost of the brackets and `?` that are open.
+    /// Returns the sign that closes the innermost open bracket or `?`.
     fn closes(&self) -> Option<char> {
         let mut open = Vec::new();
         let mut quote = None;

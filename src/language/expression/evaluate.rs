@@ -1,7 +1,7 @@
-//! What an expression comes to.
+//! Evaluates expressions.
 //!
-//! What is only looked at is borrowed from where it stands, so that a condition on a large state costs
-//! no copy of it.
+//! Values that are only read are borrowed from the scope, so that a condition on a large state does not
+//! copy it.
 
 use std::borrow::Cow;
 
@@ -19,17 +19,17 @@ use super::operator::negate;
 use super::path::{index, member};
 use super::value::truth;
 
-/// How much of an expression an error quotes, in bytes.
+/// The longest part of an expression that an error quotes, in bytes.
 const QUOTED: usize = 60;
 
-/// What names in an expression mean.
+/// The values of the names in an expression.
 pub trait Scope {
-    /// The value of a name: what stands before the first dot or bracket of a path. `None` if nothing
-    /// has it; null is a value.
+    /// Returns the value of a name: the part of a path before its first dot or bracket. `None` if there
+    /// is no such name; null is a value.
     fn root(&self, name: &str) -> Option<&Value>;
 }
 
-/// Where the names of a part are looked up: in the functions around it, then in the scope.
+/// The names that a part can use: those of the functions around it, then those of the scope.
 #[derive(Clone, Copy)]
 pub(super) struct ExpressionEnvironment<'frame, 'value> {
     pub(super) scope: &'value dyn Scope,
@@ -46,24 +46,24 @@ pub(super) struct CallFrame<'frame, 'value> {
 }
 
 impl Expression {
-    /// Its value.
+    /// Returns its value.
     ///
     /// # Errors
-    /// [`Error::Evaluation`].
+    /// [`Error::Evaluation`] if it has none.
     pub fn evaluate(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
         let found = self.look(scope, fuel)?;
         own(found, fuel)
     }
 
-    /// Whether its value counts as [true](truth).
+    /// Returns whether its value counts as [true](truth).
     ///
     /// # Errors
-    /// [`Error::Evaluation`].
+    /// [`Error::Evaluation`] if it has no value.
     pub fn holds(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<bool, Error> {
         self.look(scope, fuel).map(|value| truth(&value))
     }
 
-    /// Its value, borrowed from the scope if it stands there.
+    /// Returns its value, borrowed from the scope if possible.
     pub(super) fn look<'value>(
         &'value self,
         scope: &'value dyn Scope,
@@ -85,7 +85,7 @@ impl<'value> ExpressionEnvironment<'_, 'value> {
         self.scope.root(name)
     }
 
-    /// The error with what it happened in.
+    /// Adds a quote of the failed part to an error.
     pub(super) fn quote(self, span: TextSpan, error: Error) -> Error {
         let Error::Evaluation(message) = error else { return error };
         let text = &self.text[span.start..span.end];
@@ -97,7 +97,7 @@ impl<'value> ExpressionEnvironment<'_, 'value> {
 
 type EvaluationResult<'value> = Result<Cow<'value, Value>, Error>;
 
-/// What a part comes to.
+/// Evaluates a part.
 pub(super) fn value<'value>(
     node: &'value ExpressionNode,
     environment: ExpressionEnvironment<'_, 'value>,

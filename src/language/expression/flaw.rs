@@ -1,17 +1,17 @@
-//! What is wrong with the text of an expression, and why an expression has no value.
+//! The errors of parsing and of evaluating an expression.
 
-/// What is wrong with the text of an expression, and where.
+/// A mistake in the text of an expression, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Where in the text, in bytes.
+    /// The byte offset in the text.
     pub offset: usize,
     /// Its code: WF310 syntax, WF311 unknown function or method, WF312 prose, or a shell's or jq's form.
     pub code: &'static str,
-    /// What is wrong, and what would be right.
+    /// The mistake, and a correct form.
     pub message: String,
 }
 
-/// Why there is no value.
+/// A reason that there is no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// `WF402 Unresolved variable: ${name}`
@@ -23,22 +23,22 @@ pub enum Error {
 }
 
 impl SyntaxError {
-    /// The text is no expression.
+    /// Creates the error for a text that is no expression.
     pub(super) fn syntax(offset: usize, message: impl Into<String>) -> Self {
         Self { offset, code: "WF310", message: message.into() }
     }
 
-    /// It calls what is not there.
+    /// Creates the error for a call of an unknown function or method.
     pub(super) fn unknown(offset: usize, message: impl Into<String>) -> Self {
         Self { offset, code: "WF311", message: message.into() }
     }
 
-    /// It is prose, or in another language.
+    /// Creates the error for prose or another language.
     pub(super) fn foreign(offset: usize, message: impl Into<String>) -> Self {
         Self { offset, code: "WF312", message: message.into() }
     }
 
-    /// The same in a text in which this one begins at `start`.
+    /// Returns the error for a longer text in which this one begins at `start`.
     pub(super) fn within(self, start: usize) -> Self {
         Self { offset: self.offset + start, ..self }
     }

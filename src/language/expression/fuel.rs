@@ -1,23 +1,23 @@
-//! How much an evaluation may still do, so that no graph can hold up the process it runs in.
+//! The limits of an evaluation, so that no graph can block the process it runs in.
 //!
-//! Each part of an expression costs a step each time it is evaluated, and what is read through or made
-//! costs by its size. So a text that doubles in a `reduce` ends after a few rounds, and a value that
-//! goes into the journal can be read back from it.
+//! Each evaluation of a part costs a step; reading or creating a value costs steps by its size. A text that
+//! doubles in a `reduce` therefore ends after a few rounds, and a value that goes into the journal can be
+//! read back from it.
 
 use serde_json::Value;
 
 use super::flaw::Error;
 
-/// How deep lists and maps may lie in one another in a value that is made.
+/// The largest nesting depth of lists and maps in a new value.
 const DEEPEST: usize = 64;
 
-/// How many bytes of a text cost a step.
+/// The number of text bytes that cost a step.
 const BYTES: usize = 64;
 
-/// How much may still be computed, and how large one text or list may become.
+/// The remaining steps of a computation, and the largest size of a text or list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fuel {
-    /// Steps that are left.
+    /// The remaining steps.
     pub steps: u64,
     /// The most bytes in one text.
     pub text: usize,
@@ -26,14 +26,14 @@ pub struct Fuel {
 }
 
 impl Default for Fuel {
-    /// Five million steps, which take less than a second; a text of 1 MiB; a list of 100,000 elements.
+    /// Returns 5,000,000 steps, which take less than a second, a text of 1 MiB, and a list of 100,000 elements.
     fn default() -> Self {
         Self { steps: 5_000_000, text: 1024 * 1024, list: 100_000 }
     }
 }
 
 impl Fuel {
-    /// Takes some steps.
+    /// Spends some steps.
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), Error> {
         let left = self.steps.checked_sub(steps as u64);
         self.steps = left.unwrap_or(0);
@@ -41,18 +41,18 @@ impl Fuel {
         left.map(|_| ()).ok_or_else(why)
     }
 
-    /// Takes what it costs to go through a text.
+    /// Spends the cost of reading a text.
     pub(super) fn read(&mut self, bytes: usize) -> Result<(), Error> {
         self.spend(1 + bytes / BYTES)
     }
 
-    /// Takes what a text of so many bytes costs to make, unless it would be too long.
+    /// Spends the cost of a new text of this size, unless it is too long.
     pub(super) fn text(&mut self, bytes: usize) -> Result<(), Error> {
         self.fits(bytes)?;
         self.read(bytes)
     }
 
-    /// Whether a text of so many bytes would be too long.
+    /// Checks that a text of this size is not too long.
     pub(super) fn fits(&self, bytes: usize) -> Result<(), Error> {
         if bytes > self.text {
             return Err(Error::Evaluation(format!("the text is longer than {} bytes", self.text)));
@@ -60,19 +60,19 @@ impl Fuel {
         Ok(())
     }
 
-    /// Takes what it costs to find one match of a regular expression in so many bytes. A search that
-    /// finds much may look at the same text many times, so what is left of the text counts a little.
+    /// Spends the cost of finding one match of a regular expression in so many bytes. A search with many
+    /// matches may read the same text many times, so the rest of the text costs a little.
     pub(super) fn search(&mut self, bytes: usize) -> Result<(), Error> {
         self.spend(1 + bytes / 4096)
     }
 
-    /// Takes what a list of so many elements costs to make, unless it would be too long.
+    /// Spends the cost of a new list of this size, unless it is too long.
     pub(super) fn list(&mut self, elements: usize) -> Result<(), Error> {
         self.room(elements)?;
         self.spend(elements)
     }
 
-    /// Whether a list of so many elements would be too long.
+    /// Checks that a list of this size is not too long.
     pub(super) fn room(&self, elements: usize) -> Result<(), Error> {
         if elements > self.list {
             let most = self.list;
@@ -81,13 +81,13 @@ impl Fuel {
         Ok(())
     }
 
-    /// A copy of a value.
+    /// Copies a value.
     pub(super) fn copy(&mut self, value: &Value) -> Result<Value, Error> {
         self.spend(weigh(value).cost)?;
         Ok(value.clone())
     }
 
-    /// A list or map that was put together, unless it nests too deep.
+    /// Spends the cost of a new list or map, and checks its depth.
     pub(super) fn made(&mut self, value: Value) -> Result<Value, Error> {
         let weight = weigh(&value);
         self.spend(weight.cost)?;
@@ -99,7 +99,7 @@ impl Fuel {
     }
 }
 
-/// What a value costs to copy, and how deep it nests.
+/// The cost of copying a value, and its nesting depth.
 struct ValueSize {
     cost: usize,
     depth: usize,

@@ -1,4 +1,4 @@
-//! The methods of lists that take a function: it is called with each element and its place.
+//! The methods of lists that take a function, which is called with each element and its index.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ impl Lambda {
     }
 }
 
-/// A list, a function, and where its names are looked up.
+/// A list, a function, and the environment of the function.
 #[derive(Clone, Copy)]
 pub(super) struct LambdaIteration<'frame, 'value> {
     pub(super) list: &'value [Value],
@@ -34,7 +34,7 @@ pub(super) struct LambdaIteration<'frame, 'value> {
 }
 
 impl LambdaIteration<'_, '_> {
-    /// What a method comes to; `initial` is what [`BuiltinMethod::Reduce`] begins with.
+    /// Applies a method; `initial` is the initial value of [`BuiltinMethod::Reduce`].
     pub(super) fn apply(
         self,
         method: BuiltinMethod,
@@ -78,7 +78,7 @@ impl LambdaIteration<'_, '_> {
         }
     }
 
-    /// The place of the first element of which the function is true, or is not.
+    /// Returns the index of the first element for which the truth of the function is `sought`.
     fn first(self, sought: bool, fuel: &mut Fuel) -> Result<Option<usize>, Error> {
         for (place, element) in self.list.iter().enumerate() {
             let number = count(place);
@@ -134,7 +134,7 @@ impl LambdaIteration<'_, '_> {
     }
 }
 
-/// A value of one's own; what is only looked at is copied.
+/// Returns an owned value; a borrowed one is copied.
 pub(super) fn own(value: Cow<'_, Value>, fuel: &mut Fuel) -> Result<Value, Error> {
     match value {
         Cow::Borrowed(value) => fuel.copy(value),

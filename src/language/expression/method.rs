@@ -1,4 +1,4 @@
-//! The methods by name: what they are of, and what they take.
+//! The built-in methods: their names, receivers, and arguments.
 
 use std::borrow::Cow;
 
@@ -43,31 +43,31 @@ pub(super) enum BuiltinMethod {
     Trim,
 }
 
-/// What a method is of.
+/// The receiver of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MethodReceiver {
     Text,
     List,
     Both,
-    /// All that is written as one word: texts, numbers and booleans.
+    /// Any value that is written as one word: texts, numbers and booleans.
     Plain,
 }
 
-/// What a method takes, besides how many values.
+/// The first parameter of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstParameter {
     Value,
     /// A text, or a regular expression.
     TextOrPattern,
     Pattern,
-    /// A function of so many parameters at most, of which the last but the place are needed.
+    /// A function with `least` to `most` parameters.
     Lambda {
         least: usize,
         most: usize,
     },
 }
 
-/// A row of the table: the name, what it is of, how many arguments, what the first of them is.
+/// A row of the table: the name, the method, its receiver, the number of arguments, the first parameter.
 type MethodSignature =
     (&'static str, BuiltinMethod, MethodReceiver, (usize, usize), FirstParameter);
 
@@ -131,7 +131,7 @@ const METHODS: [MethodSignature; 25] = [
     ("trim", BuiltinMethod::Trim, MethodReceiver::Text, (0, 0), FirstParameter::Value),
 ];
 
-/// An argument that is no function, once it is evaluated.
+/// An evaluated argument that is no function.
 #[derive(Debug)]
 pub(super) enum EvaluatedArgument<'value> {
     Value(Cow<'value, Value>),
@@ -139,7 +139,7 @@ pub(super) enum EvaluatedArgument<'value> {
 }
 
 impl BuiltinMethod {
-    /// The names of all of them.
+    /// Returns the names of all methods.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
         METHODS.iter().map(|row| row.0)
     }
@@ -156,12 +156,12 @@ impl BuiltinMethod {
         METHODS.iter().find(|row| row.1 == self)
     }
 
-    /// How many arguments it takes, at least and at most.
+    /// Returns the smallest and the largest number of its arguments.
     pub(super) fn arity(self) -> (usize, usize) {
         self.row().map_or((0, 0), |row| row.3)
     }
 
-    /// Why an argument cannot be right whatever it is of.
+    /// Returns why an argument is wrong for any receiver, or `None` if it may be right.
     pub(super) fn refuse(self, place: usize, argument: &ArgumentNode) -> Option<String> {
         let name = self.name();
         let first = self.row().filter(|_| place == 0).map_or(FirstParameter::Value, |row| row.4);
@@ -198,7 +198,7 @@ impl BuiltinMethod {
         }
     }
 
-    /// Whether it is of this value, or else why not.
+    /// Checks that it can be applied to this value.
     pub(super) fn is_of(self, value: &Value) -> Result<(), Error> {
         let (right, of) = match self.row().map(|row| row.2) {
             Some(MethodReceiver::Text) => (value.is_string(), "a text"),
@@ -224,8 +224,8 @@ impl BuiltinMethod {
         }
     }
 
-    /// What it comes to, of a value that it [is of](Self::is_of) and as many arguments as it takes.
-    /// Those that take a function are [elsewhere](super::lambda).
+    /// Applies it to a value that it [is of](Self::is_of), with as many arguments as it takes. Methods that
+    /// take a function are in [`lambda`](super::lambda).
     pub(super) fn apply(
         self,
         of: &Value,
@@ -246,7 +246,7 @@ impl BuiltinMethod {
     }
 }
 
-/// What a method was given.
+/// The arguments of a method.
 #[derive(Clone, Copy)]
 struct MethodArguments<'given> {
     method: BuiltinMethod,
@@ -275,7 +275,7 @@ impl<'given> MethodArguments<'given> {
         }
     }
 
-    /// A whole number, or `missing` if it is not given.
+    /// Returns a whole number, or `missing` if it is not given.
     fn whole(self, place: usize, missing: i128) -> Result<i128, Error> {
         match self.get(place) {
             None => Ok(missing),
@@ -286,7 +286,7 @@ impl<'given> MethodArguments<'given> {
         }
     }
 
-    /// From where to where of what is so long: a negative number counts from the end.
+    /// Returns the range of the arguments in a value of this length. Negative numbers count from the end.
     fn range(self, length: usize) -> Result<(usize, usize), Error> {
         let length = length as i128;
         let place = |index: i128| if index < 0 { index + length } else { index }.clamp(0, length);

@@ -1,10 +1,10 @@
 //! The expressions of graphs, and texts with `${…}` in them.
 //!
-//! An expression is a subset of JavaScript over JSON values, without its surprises: `==` is `===` and
-//! compares lists and maps by what is in them, what is missing is null, an order is only between two
-//! numbers or two texts, and what has no meaning is an error instead of `NaN` or `undefined`. Texts are
-//! counted in characters. Parsing and evaluating are bounded: by the length of an expression, how deep
-//! it nests, and [`Fuel`].
+//! Expressions are a subset of JavaScript over JSON values, without its surprises: `==` is `===` and compares
+//! lists and maps by content, a missing value is null, only two numbers or two texts have an order, and
+//! an operation without meaning is an error instead of `NaN` or `undefined`. Texts are counted in
+//! characters. The length of an expression, its nesting depth, and [`Fuel`] bound parsing and
+//! evaluation.
 //!
 //! A text of a graph is filled by a [`ValueTemplate`]. `$${` in it stands for `${`.
 

@@ -1,4 +1,4 @@
-//! The operators on values: what they calculate, and how they compare.
+//! The operators on values: arithmetic and comparison.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ fn error(message: impl Into<String>) -> Error {
 }
 
 impl ArithmeticOperator {
-    /// How it is written.
+    /// Returns its sign.
     pub(super) fn sign(self) -> &'static str {
         match self {
             Self::Add => "+",
@@ -62,7 +62,7 @@ impl ArithmeticOperator {
         error(format!("`{sign}` {takes}, and here are {left} and {right}{dash}"))
     }
 
-    /// Whole numbers stay whole as long as that is exact.
+    /// Calculates with two numbers. Whole numbers stay whole as long as that is exact.
     fn calculate(self, left: &Number, right: &Number) -> Result<Value, Error> {
         let divides = matches!(self, Self::Divide | Self::Remainder);
         if divides && right.as_f64() == Some(0.0) {
@@ -97,7 +97,7 @@ impl ArithmeticOperator {
 }
 
 impl ComparisonOperator {
-    /// Whether it holds.
+    /// Returns whether it holds.
     pub(super) fn holds(self, left: &Value, right: &Value, fuel: &mut Fuel) -> Result<bool, Error> {
         Ok(match self {
             Self::Equal => value::equal(left, right, fuel)?,
@@ -110,7 +110,7 @@ impl ComparisonOperator {
     }
 }
 
-/// The order of two numbers or two texts.
+/// Returns the order of two numbers or two texts.
 fn order(left: &Value, right: &Value, fuel: &mut Fuel) -> Result<Ordering, Error> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => Ok(value::order(left, right)),
@@ -126,7 +126,7 @@ fn order(left: &Value, right: &Value, fuel: &mut Fuel) -> Result<Ordering, Error
     }
 }
 
-/// The opposite of a number.
+/// Negates a number.
 pub(super) fn negate(operand: &Value) -> Result<Value, Error> {
     let Value::Number(number) = operand else {
         return Err(error(format!("`-` takes a number, and here is {}", kind(operand))));

@@ -1,4 +1,4 @@
-//! Reads the text of an expression: pest takes it apart, and what follows puts it together.
+//! Reads the text of an expression: pest parses it, and the functions below build the tree.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::diagnosis::diagnose;
 use super::flaw::SyntaxError;
 use super::{row, scan, steps, token};
 
-/// What pest generates; none of it leaves this file and the two that put its pieces together.
+/// The code that pest generates. Only this file and the two that build parts of the tree use it.
 pub(super) mod grammar {
     #[derive(pest_derive::Parser)]
     #[grammar = "grammar/expression.pest"]
@@ -43,18 +43,18 @@ impl Expression {
     }
 }
 
-/// What the pieces consist of.
+/// Returns the pieces inside the given ones.
 fn inner(pieces: Pairs<'_, Rule>) -> impl Iterator<Item = RulePair<'_>> {
     pieces.flat_map(Pair::into_inner)
 }
 
-/// Where a piece stands, without the white space that follows it.
+/// Returns the span of a piece, without the white space that follows it.
 pub(super) fn span(piece: &RulePair<'_>) -> TextSpan {
     let start = piece.as_span().start();
     TextSpan { start, end: start + piece.as_str().trim_end().len() }
 }
 
-/// Rows with `?` and `:` between them.
+/// Reads rows with `?` and `:` between them.
 pub(super) fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let whole = span(&piece);
     let mut parts = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxEr
     Ok(ExpressionNode::Choice { cases, otherwise: Box::new(otherwise) })
 }
 
-/// A value with the signs before it and the steps after it.
+/// Reads a value with the signs before it and the steps after it.
 pub(super) fn operand(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let whole = span(&piece);
     let mut prefixes = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn operand(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError
     Ok(ExpressionNode::Prefixed { prefixes, operand: Box::new(operand), span: whole })
 }
 
-/// A value by itself.
+/// Reads a value by itself.
 pub(super) fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let start = piece.as_span().start();
     let text = piece.as_str();
@@ -126,7 +126,7 @@ pub(super) fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError
     }
 }
 
-/// The expressions that a piece has in it.
+/// Returns the expressions in a piece.
 pub(super) fn expressions(piece: RulePair<'_>) -> impl Iterator<Item = RulePair<'_>> {
     piece.into_inner().filter(|part| part.as_rule() == Rule::expression)
 }

@@ -1,4 +1,4 @@
-//! Paths: a step into a value, and the plain path that a text may refer to.
+//! Paths: the steps into a value, and the plain path that a text may refer to.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::flaw::Error;
 use super::fuel::Fuel;
 use super::value::{self, kind, place};
 
-/// What has a name in a value; null if nothing has it.
+/// Returns the member of a value with a name; null if there is none.
 pub(super) fn member<'value>(
     of: Cow<'value, Value>,
     name: &str,
@@ -27,7 +27,7 @@ pub(super) fn member<'value>(
     Ok(found.unwrap_or(Cow::Owned(Value::Null)))
 }
 
-/// What stands at a place of a list or a text, or under a key of a map; null if nothing does.
+/// Returns the value at an index of a list or a text, or under a key of a map; null if there is none.
 pub(super) fn index<'value>(
     of: Cow<'value, Value>,
     at: &Value,
@@ -63,12 +63,12 @@ fn refuse(of: &str, takes: &str, at: &Value) -> Error {
     Error::Evaluation(format!("the index of {of} is {takes}, and here is {}", kind(at)))
 }
 
-/// A path of names and nothing else, which has to lead somewhere.
+/// A path of only names and indices, which has to exist.
 #[derive(Debug, Clone)]
 pub(super) struct PlainPath {
     root: String,
     members: Vec<PathKey>,
-    /// As it is written.
+    /// The path as it is written.
     shown: String,
 }
 
@@ -79,7 +79,7 @@ enum PathKey {
 }
 
 impl PlainPath {
-    /// The path that an expression is, if it is one: names after dots, and texts and numbers in brackets.
+    /// Returns the path of an expression that is only names after dots, and texts and numbers in brackets.
     pub(super) fn of(expression: &Expression) -> Option<Self> {
         let (base, steps): (&ExpressionNode, &[PathStep]) = match &*expression.root {
             ExpressionNode::Path { base, steps } => (base, steps),
@@ -101,7 +101,7 @@ impl PlainPath {
         Some(Self { root: root.clone(), members, shown: expression.text.trim().to_owned() })
     }
 
-    /// What it leads to.
+    /// Returns the value at the path.
     pub(super) fn resolve<'value>(
         &self,
         scope: &'value dyn Scope,

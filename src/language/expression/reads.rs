@@ -1,4 +1,4 @@
-//! What an expression reads, for the check that something writes it.
+//! Finds the paths that an expression reads, for the check that something writes them.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::ast::{ArgumentNode, Expression, ExpressionNode, Lambda, PathAccess, P
 /// A path that is read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PathRead {
-    /// The path, with dots between its names, as far as it is written in names: `computed.config.sources`.
+    /// The leading names of the path, with dots between them: `computed.config.sources`.
     pub path: String,
-    /// Whether nothing may be there, which is null then; or else that is
+    /// True if a missing value is null; otherwise it is
     /// [`Error::Unresolved`](super::Error::Unresolved).
     pub optional: bool,
 }
 
 impl Expression {
-    /// The paths it reads, such as `computed.config.sources`, without those of its own functions. What
-    /// an expression does not find is null, so all of them are optional.
+    /// Returns the paths it reads, such as `computed.config.sources`, without those of its own functions.
+    /// A missing value in an expression is null, so all of them are optional.
     #[must_use]
     pub fn reads(&self) -> Vec<PathRead> {
         let mut reads = BTreeSet::new();
@@ -27,7 +27,7 @@ impl Expression {
     }
 }
 
-/// Goes through all parts; `own` are the parameters of the functions around.
+/// Collects the reads of all parts; `own` are the parameters of the functions around.
 fn collect<'node>(
     node: &'node ExpressionNode,
     own: &mut Vec<&'node str>,
@@ -66,7 +66,7 @@ fn collect<'node>(
     }
 }
 
-/// What is read in the brackets of a step.
+/// Collects the reads in the brackets of a step.
 fn inside<'node>(step: &'node PathStep, own: &mut Vec<&'node str>, reads: &mut BTreeSet<String>) {
     match &step.take {
         PathAccess::Member(_) => {}
@@ -88,7 +88,7 @@ fn inside<'node>(step: &'node PathStep, own: &mut Vec<&'node str>, reads: &mut B
     }
 }
 
-/// Notes a path up to the first step that is no name, or that is how long it is.
+/// Notes a path up to the first step that is no name, or that is `length`.
 fn read(root: &str, steps: &[PathStep], own: &[&str], reads: &mut BTreeSet<String>) {
     if own.contains(&root) {
         return;

@@ -1,11 +1,11 @@
-//! A row of values with operators between them: which binds first.
+//! Reads a row of values with operators between them, by precedence.
 
 use super::ast::{ArithmeticOperator, ComparisonOperator, ExpressionNode, LogicOperator, TextSpan};
 use super::flaw::SyntaxError;
 use super::parse::grammar::Rule;
 use super::parse::{RulePair, operand, span};
 
-/// An operator by what it does.
+/// An operator by its kind.
 #[derive(Debug, Clone, Copy)]
 enum BinaryOperator {
     Logic(LogicOperator),
@@ -13,10 +13,10 @@ enum BinaryOperator {
     Arithmetic(ArithmeticOperator),
 }
 
-/// An operator, and where it stands.
+/// An operator and its byte offset.
 type LocatedOperator = (BinaryOperator, usize);
 
-/// How tightly operators bind: the loosest first.
+/// The number of precedence levels; level 0 binds least.
 const LEVELS: usize = 5;
 
 impl BinaryOperator {
@@ -50,13 +50,13 @@ impl BinaryOperator {
     }
 }
 
-/// A value of the row, and where it stands.
+/// A value of the row and its span.
 type LocatedOperand = (ExpressionNode, TextSpan);
 
-/// What follows the first value of a row.
+/// The part of a row after its first value.
 type OperatorTail = Vec<(LocatedOperator, LocatedOperand)>;
 
-/// The row as one value.
+/// Reads the row as one value.
 pub(super) fn node(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let start = piece.as_span().start();
     let mut members = Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn node(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     join(first, rest, 0).map(|(node, _)| node)
 }
 
-/// Splits the row at the operators of a level, and joins what lies between them first.
+/// Splits the row at the operators of a level, and joins the parts between them first.
 fn join(
     first: LocatedOperand,
     rest: OperatorTail,
@@ -101,7 +101,7 @@ fn join(
     together(first, rest)
 }
 
-/// Values with operators of one level between them.
+/// Joins values with operators of one level between them.
 fn together(first: LocatedOperand, rest: OperatorTail) -> Result<LocatedOperand, SyntaxError> {
     let Some(end) = rest.last().map(|(_, (_, place))| place.end) else { return Ok(first) };
     let (first, TextSpan { start, .. }) = first;

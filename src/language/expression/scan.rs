@@ -1,18 +1,18 @@
-//! A first look at an expression: how deep it nests, and where one that begins at `${` ends.
+//! A first scan of an expression: limits its nesting depth, and finds the end of one that begins at `${`.
 //!
-//! A parser that descends must not meet a text that nests without end, so this comes first. It knows
-//! what is inside quotes and regular expressions exactly as the grammar does, up to the first place
-//! where the text is no expression; the grammar does not get beyond that.
+//! The recursive parser must not get a text of unlimited depth, so this scan comes first. It treats quotes
+//! and regular expressions exactly as the grammar does, up to the first place where the text is no
+//! expression. The grammar does not get beyond that.
 
 use super::flaw::SyntaxError;
 
 /// The longest expression, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// How deep brackets and `? :` may lie in one another.
+/// The largest nesting depth of brackets and `? :`.
 pub(super) const DEEPEST: usize = 64;
 
-/// Looks through a whole expression.
+/// Checks the length and depth of a whole expression.
 pub(super) fn bounded(text: &str) -> Result<(), SyntaxError> {
     if text.len() > LONGEST {
         let why = format!("the expression is longer than {LONGEST} bytes; compute it in steps");
@@ -21,7 +21,7 @@ pub(super) fn bounded(text: &str) -> Result<(), SyntaxError> {
     ExpressionScanner::new(text.as_bytes(), 0).run(false).map(|_| ())
 }
 
-/// Where the `}` stands that ends the expression which begins at `start`, if there is one.
+/// Returns the offset of the `}` that ends the expression which begins at `start`, if there is one.
 pub(super) fn end_of_reference(text: &str, start: usize) -> Result<Option<usize>, SyntaxError> {
     let most = text.floor_char_boundary(start + LONGEST);
     ExpressionScanner::new(&text.as_bytes()[..most], start).run(true)
@@ -30,7 +30,7 @@ pub(super) fn end_of_reference(text: &str, start: usize) -> Result<Option<usize>
 struct ExpressionScanner<'text> {
     text: &'text [u8],
     at: usize,
-    /// For each bracket that is open, how many `?` in it wait for their `:`.
+    /// The number of `?` that wait for their `:`, for each open bracket.
     open: Vec<usize>,
     depth: usize,
     /// The last byte that is no white space.
@@ -42,7 +42,7 @@ impl<'text> ExpressionScanner<'text> {
         Self { text, at, open: vec![0], depth: 0, before: 0 }
     }
 
-    /// Where a `}` closes what was not opened, if that is sought.
+    /// Scans the text. With `to_brace`, returns the offset of the first `}` that closes nothing.
     fn run(mut self, to_brace: bool) -> Result<Option<usize>, SyntaxError> {
         while let Some(&byte) = self.text.get(self.at) {
             match byte {
@@ -77,7 +77,7 @@ impl<'text> ExpressionScanner<'text> {
         Err(SyntaxError::syntax(self.at, why))
     }
 
-    /// A `?` nests what comes up to its `:`, unless it is part of `??` or `?.`.
+    /// Adds a level for a `?` up to its `:`, unless it is part of `??` or `?.`.
     fn question(&mut self) -> Result<(), SyntaxError> {
         if matches!(self.text.get(self.at + 1), Some(b'?' | b'.')) {
             self.at += 1;
@@ -96,7 +96,7 @@ impl<'text> ExpressionScanner<'text> {
         }
     }
 
-    /// Goes to the quote or slash that closes what is open here, or to the end.
+    /// Skips to the closing quote or slash, or to the end.
     fn skip(&mut self, close: u8) {
         let mut in_class = false;
         self.at += 1;

@@ -1,4 +1,4 @@
-//! A value and what is taken of it: members, indices, calls.
+//! Reads a value and the steps into it: members, indices, calls.
 
 use std::iter::Peekable;
 
@@ -17,7 +17,7 @@ use crate::language::hint::closest;
 
 type RemainingPairs<'text> = Peekable<Pairs<'text, Rule>>;
 
-/// The value with its steps.
+/// Reads the value with its steps.
 pub(super) fn node<'text>(
     base: RulePair<'text>,
     mut rest: RemainingPairs<'text>,
@@ -37,7 +37,7 @@ pub(super) fn node<'text>(
     Ok(ExpressionNode::Path { base: Box::new(base), steps })
 }
 
-/// The call of a function, if the row begins with one: `name(…)` or `Object.name(…)`.
+/// Reads the call of a function, if the row begins with one: `name(…)` or `Object.name(…)`.
 fn called<'text>(
     base: &RulePair<'text>,
     rest: &mut RemainingPairs<'text>,
@@ -117,12 +117,12 @@ fn plural(arguments: usize) -> String {
     if arguments == 1 { "one argument".to_owned() } else { format!("{arguments} arguments") }
 }
 
-/// The name at the end of a piece, after its dot.
+/// Returns the name at the end of a piece, after its dot.
 fn last_name(piece: RulePair<'_>) -> &str {
     piece.into_inner().last().map_or("", |name| name.as_str())
 }
 
-/// One step; `start` is where the whole path begins.
+/// Reads one step; `start` is the offset of the whole path.
 fn step<'text>(
     start: usize,
     piece: RulePair<'text>,
@@ -206,7 +206,7 @@ fn lambda(piece: RulePair<'_>) -> Result<Lambda, SyntaxError> {
     Err(SyntaxError::syntax(place, "the function has no body"))
 }
 
-/// What `Boolean` is where a function is wanted: `x => !!x`.
+/// Returns the function for `Boolean` as an argument: `x => !!x`.
 fn boolean() -> Lambda {
     let parameter = "x".to_owned();
     let operand = Box::new(ExpressionNode::Name(parameter.clone()));

@@ -1,6 +1,6 @@
-//! Values whose texts are filled: `${path}` or `${expression}` in them, and `$${` for `${` itself.
+//! Values with texts to fill: `${path}` or `${expression}` in them, and `$${` for `${` itself.
 //!
-//! What has nothing to fill, which is most of a graph, is kept as the value that it is.
+//! A value with nothing to fill, as most of a graph, is kept as it is.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use super::path::PlainPath;
 use super::reads::PathRead;
 use super::scan::end_of_reference;
 
-/// A value with texts in it that may have `${…}`.
+/// A value whose texts may have `${…}` in them.
 #[derive(Debug, Clone)]
 pub struct ValueTemplate {
     filling: TemplateNode,
@@ -39,11 +39,11 @@ enum TemplatePiece {
     Reference(TemplateReference),
 }
 
-/// What stands in the braces.
+/// The content of the braces.
 #[derive(Debug, Clone)]
 struct TemplateReference {
     expression: Expression,
-    /// The path, if it is nothing else.
+    /// The path, if it is only a plain path.
     plain: Option<PlainPath>,
 }
 
@@ -66,7 +66,7 @@ impl TemplateReference {
 }
 
 impl ValueTemplate {
-    /// Parses all texts of a value, also inside lists and maps; the keys of maps are names and stay.
+    /// Parses all texts of a value, also inside lists and maps. The keys of maps are kept as they are.
     ///
     /// # Errors
     /// The first [`SyntaxError`], and the text it is in.
@@ -74,7 +74,7 @@ impl ValueTemplate {
         Ok(Self { filling: TemplateNode::parse(value)? })
     }
 
-    /// The value, if there is nothing to fill in it.
+    /// Returns the value, if there is nothing to fill in it.
     #[must_use]
     pub fn as_constant(&self) -> Option<&Value> {
         match &self.filling {
@@ -83,11 +83,11 @@ impl ValueTemplate {
         }
     }
 
-    /// The value with everything filled in. A text that is one reference keeps its type; otherwise it is
-    /// text, with lists and maps as JSON and null as `null`.
+    /// Returns the value with everything filled in. A text that is one reference takes the type of the value;
+    /// in other texts, lists and maps are written as JSON and null as `null`.
     ///
     /// # Errors
-    /// [`Error`]; a plain path that leads to nothing is [`Error::Unresolved`].
+    /// [`Error`]; [`Error::Unresolved`] for a plain path that does not exist.
     pub fn fill(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
         let filled = self.filling.fill(scope, fuel)?;
         match self.filling {
@@ -96,7 +96,7 @@ impl ValueTemplate {
         }
     }
 
-    /// The paths it reads. A plain path has to be there; what an expression does not find is null.
+    /// Returns the paths it reads. A plain path has to exist; a missing value in an expression is null.
     #[must_use]
     pub fn reads(&self) -> Vec<PathRead> {
         let mut reads = Vec::new();
@@ -177,7 +177,7 @@ impl TemplateNode {
     }
 }
 
-/// The text taken apart at its references.
+/// Splits a text at its references.
 fn parse_text(text: &str) -> Result<TemplateNode, SyntaxError> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
@@ -214,7 +214,7 @@ fn parse_text(text: &str) -> Result<TemplateNode, SyntaxError> {
     })
 }
 
-/// The reference that opens at a place, and where it ends.
+/// Reads the reference that opens at a place, and returns it with its end.
 fn reference(text: &str, open: usize) -> Result<(TemplateReference, usize), SyntaxError> {
     let start = open + 2;
     let literally = "; for `${` itself write `$${`";

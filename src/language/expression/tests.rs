@@ -1,4 +1,4 @@
-//! Expressions and templates by tables, and by properties over any text.
+//! Tests of expressions and templates, by tables and by properties over any text.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ mod methods;
 mod templates;
 mod values;
 
-/// Names that are the keys of a map.
+/// A scope whose names are the keys of a map.
 struct Names(Value);
 
 impl Scope for Names {
@@ -36,14 +36,14 @@ fn evaluate(text: &str) -> Result<Value, Error> {
     expression.evaluate(&scope(), &mut Fuel::default())
 }
 
-/// What each text comes to.
+/// Asserts the value of each text.
 fn assert_values(table: &[(&str, Value)]) {
     for (text, value) in table {
         assert_eq!(evaluate(text).as_ref(), Ok(value), "{text}");
     }
 }
 
-/// Why each text comes to nothing.
+/// Asserts the error of each text.
 fn assert_errors(table: &[(&str, &str)]) {
     for (text, why) in table {
         let error = evaluate(text).expect_err(text);

@@ -1,4 +1,4 @@
-//! The smallest parts: numbers, texts in quotes, regular expressions.
+//! Reads the smallest parts: numbers, texts in quotes, regular expressions.
 
 use regex::RegexBuilder;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::ast::RegexPattern;
 use super::value;
 
-/// How much memory a regular expression may take once it is compiled.
+/// The largest size of a compiled regular expression, in bytes.
 const PATTERN_SIZE: usize = 1024 * 1024;
 
-/// A number as it is written; `None` if it is too large for one.
+/// Reads a number; `None` if it is too large.
 pub(super) fn number(text: &str) -> Option<Value> {
     if let Ok(whole) = text.parse::<i64>() {
         return Some(Value::from(whole));
@@ -17,7 +17,7 @@ pub(super) fn number(text: &str) -> Option<Value> {
     value::number(text.parse().ok()?)
 }
 
-/// What a text in quotes says; escapes are JavaScript's, or else why there is an error.
+/// Reads a text in quotes with the escapes of JavaScript; a wrong escape is an error.
 pub(super) fn string(quoted: &str) -> Result<String, String> {
     let inside = &quoted[1..quoted.len() - 1];
     let mut said = String::with_capacity(inside.len());
@@ -33,7 +33,7 @@ pub(super) fn string(quoted: &str) -> Result<String, String> {
     Ok(said)
 }
 
-/// What stands after a backslash, and how long that is.
+/// Reads the escape after a backslash, and returns its character and length.
 fn escape(text: &str) -> Result<(char, usize), String> {
     let Some(first) = text.chars().next() else { return Err("an escape ends too early".into()) };
     let plain = match first {
@@ -55,7 +55,7 @@ fn escape(text: &str) -> Result<(char, usize), String> {
     Ok((plain, first.len_utf8()))
 }
 
-/// `\uXXXX`, or two of them where one alone is half a character.
+/// Reads `\uXXXX`, or two of them for a surrogate pair.
 fn unit(text: &str) -> Result<(char, usize), String> {
     let half = |at: usize| u16::from_str_radix(text.get(at..at + 4)?, 16).ok();
     let pair = || {
@@ -69,7 +69,7 @@ fn unit(text: &str) -> Result<(char, usize), String> {
     .ok_or_else(|| "`\\u` stands for half a character here: its other half is missing".to_owned())
 }
 
-/// A character by its hexadecimal number, `digits` long, which begins at `at`.
+/// Reads a character by its hexadecimal number, `digits` long, which begins at `at`.
 fn code(text: &str, at: usize, digits: usize) -> Result<(char, usize), String> {
     let hex = text.get(at..at + digits).filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
     hex.and_then(|hex| char::from_u32(u32::from_str_radix(hex, 16).ok()?))
@@ -77,7 +77,7 @@ fn code(text: &str, at: usize, digits: usize) -> Result<(char, usize), String> {
         .ok_or_else(|| "this escape names no character: write `\\u` and four hex digits".to_owned())
 }
 
-/// A regular expression, or why it is none.
+/// Compiles a regular expression, or returns the reason that it is none.
 pub(super) fn pattern(pattern: &str, flags: &str) -> Result<RegexPattern, String> {
     let mut builder = RegexBuilder::new(pattern);
     builder.size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE);
@@ -102,7 +102,7 @@ pub(super) fn pattern(pattern: &str, flags: &str) -> Result<RegexPattern, String
     }
 }
 
-/// The last line of what the crate says, which is the reason; before it stands a drawing.
+/// Returns the reason of an error: the last line of the crate's message, after a drawing.
 fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default().trim();

@@ -1,4 +1,4 @@
-//! Values as expressions see them: truth, equality, numbers, and as text.
+//! Values as expressions see them: truth, equality, numbers, and text.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use super::flaw::Error;
 use super::fuel::Fuel;
 
-/// Whether a value counts as true: all but null, false, 0 and the empty text.
+/// Returns whether a value counts as true: all but null, false, 0 and the empty text.
 #[must_use]
 pub fn truth(value: &Value) -> bool {
     match value {
@@ -20,7 +20,7 @@ pub fn truth(value: &Value) -> bool {
     }
 }
 
-/// What kind of value it is, for an error.
+/// Returns the kind of a value, for an error.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -32,7 +32,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// A value as text: a text as it stands, everything else as JSON.
+/// Returns a value as text: a text as it is, everything else as JSON.
 pub(super) fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
@@ -40,7 +40,7 @@ pub(super) fn text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Whether two values are the same: numbers by what they count, lists and maps by what is in them.
+/// Returns whether two values are equal: numbers by value, lists and maps by content.
 pub(super) fn equal(one: &Value, other: &Value, fuel: &mut Fuel) -> Result<bool, Error> {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => Ok(order(one, other).is_eq()),
@@ -78,7 +78,7 @@ fn all<T>(
     Ok(true)
 }
 
-/// The order of two numbers.
+/// Returns the order of two numbers.
 pub(super) fn order(one: &Number, other: &Number) -> Ordering {
     let whole = |number: &Number| {
         number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
@@ -90,7 +90,7 @@ pub(super) fn order(one: &Number, other: &Number) -> Ordering {
     float(one).partial_cmp(&float(other)).unwrap_or(Ordering::Equal)
 }
 
-/// The number that a calculation came to: whole if it is, and `None` if it is none at all.
+/// Returns the result of a calculation, as a whole number if it is one; `None` if it is no number.
 pub(super) fn number(float: f64) -> Option<Value> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if float.fract() == 0.0 && float.abs() <= EXACT {
@@ -100,12 +100,12 @@ pub(super) fn number(float: f64) -> Option<Value> {
     Number::from_f64(float).map(Value::Number)
 }
 
-/// A number of elements, bytes or characters.
+/// Returns a number of elements, bytes or characters as a value.
 pub(super) fn count(count: usize) -> Value {
     Value::from(count as u64)
 }
 
-/// How many elements, entries or characters there are; `None` of what has none.
+/// Returns the number of elements, entries or characters; `None` for values without any of these.
 pub(super) fn length(value: &Value, fuel: &mut Fuel) -> Result<Option<usize>, Error> {
     Ok(match value {
         Value::String(text) => {
@@ -118,15 +118,15 @@ pub(super) fn length(value: &Value, fuel: &mut Fuel) -> Result<Option<usize>, Er
     })
 }
 
-/// The place that an index means in what is so long: from 0, or from the end if it is negative. `None` is
-/// outside.
+/// Returns the place of an index in a value of this length, from 0, or from the end if the index is negative;
+/// `None` if it is outside.
 pub(super) fn place(index: &Number, length: usize) -> Option<usize> {
     let index = whole(index)?;
     let place = if index < 0 { index + i128::try_from(length).ok()? } else { index };
     usize::try_from(place).ok().filter(|place| *place < length)
 }
 
-/// A number without a fraction.
+/// Returns a number without a fraction as an integer; `None` if it has one.
 pub(super) fn whole(number: &Number) -> Option<i128> {
     if let Some(whole) = number.as_i64() {
         return Some(whole.into());

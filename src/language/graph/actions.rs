@@ -1,4 +1,4 @@
-//! Consequences.
+//! Reads the consequences of a graph.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;
 
 impl GraphReader<'_> {
-    /// Several consequences; nothing, if one is wrong.
+    /// Reads several consequences; `None` if one is wrong.
     pub(super) fn actions(&mut self, list: &[YamlValue]) -> Option<Vec<GraphAction>> {
         let read: Vec<_> = list.iter().map(|node| self.action(node)).collect();
         read.into_iter().collect()
@@ -71,7 +71,7 @@ impl GraphReader<'_> {
         })
     }
 
-    /// What changes the state.
+    /// Reads a consequence that changes the state.
     fn state(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let operation = match given.word("operation") {
             Some(operation) => operation,
@@ -118,7 +118,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// An operation on the world.
+    /// Reads an operation on the world.
     fn world(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let kind = given.kind;
         let mut prompt = None;
@@ -140,7 +140,7 @@ impl GraphReader<'_> {
         Some(ActionKind::World { work, store, prompt })
     }
 
-    /// What is cached is the content of what was fetched, which is named by its path.
+    /// Reads `cache_web_content`. The path of the fetched page is replaced by the path of its content.
     fn cached(&mut self, given: &GivenParameters<'_>) -> Option<OperationTemplate> {
         let content = format!("${{{}.content}}", self.origin_path(given)?);
         let dest = given.node("dest")?.json();
@@ -149,7 +149,7 @@ impl GraphReader<'_> {
         Some(OperationTemplate { kind, own: None, parameters, at: given.at, subject })
     }
 
-    /// `run_command` is how later graphs write `bash_exec`.
+    /// Reads `run_command`, the name of `bash_exec` in later graphs.
     fn command(&mut self, given: &mut GivenParameters<'_>) -> Option<OperationTemplate> {
         let known = ["auto", "bash", "sh"];
         match given.word("interpreter") {
@@ -161,8 +161,8 @@ impl GraphReader<'_> {
         }
     }
 
-    /// The path of `store_as`, which is below `computed` with or without that word; the outer one is
-    /// nothing if it is wrong, the inner one if there is none.
+    /// Reads the path of `store_as`, which is below `computed` with or without that word. The outer option
+    /// is `None` if it is wrong, the inner one if there is none.
     #[expect(clippy::option_option, reason = "no path and a wrong one are different")]
     pub(super) fn store(
         &mut self,
@@ -179,7 +179,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// A full path that something is stored at.
+    /// Reads a full path that a result is stored at.
     fn store_full(
         &mut self,
         given: &mut GivenParameters<'_>,
@@ -190,7 +190,7 @@ impl GraphReader<'_> {
     }
 }
 
-/// The name of what a loop goes through.
+/// Returns the name of a loop's current item.
 fn local(node: &YamlValue) -> Option<String> {
     let super::tree::YamlContent::Map(entries) = &node.value else { return None };
     let text = |key: &str| {

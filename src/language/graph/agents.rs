@@ -1,4 +1,4 @@
-//! What Claude Code carries out: documents, skills, and further agents.
+//! Reads the work that Claude Code carries out: documents, skills, and further agents.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use super::section::{section, titles};
 use super::tree::{YamlContent, YamlValue, quoted};
 use crate::language::expression::ValueTemplate;
 
-/// How long the documents of a graph may be together, in bytes.
+/// The largest total size of a graph's documents, in bytes.
 const LONGEST: usize = 64 * 1024 * 1024;
 
 impl GraphReader<'_> {
-    /// `invoke_pattern`, `invoke_skill`
+    /// Reads `invoke_pattern` and `invoke_skill`.
     pub(super) fn invoke(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let reference = if given.kind == "invoke_skill" {
             let text = ReferenceText::Skill {
@@ -35,7 +35,7 @@ impl GraphReader<'_> {
         Some(ActionKind::Reference { reference, store })
     }
 
-    /// The text that a reference names, or its section.
+    /// Reads the document that a reference names, or a section of it.
     pub(super) fn document(
         &mut self,
         path: &YamlValue,
@@ -112,7 +112,7 @@ impl GraphReader<'_> {
         found
     }
 
-    /// `spawn_agent`, `run_folder`, `run_state`
+    /// Reads `spawn_agent`, `run_folder`, and `run_state`.
     pub(super) fn spawn(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let background = given.switch("run_in_background");
         let task = if given.kind == "spawn_agent" {
@@ -127,7 +127,7 @@ impl GraphReader<'_> {
         Some(ActionKind::Spawn(AgentSpawn { task, store, background }))
     }
 
-    /// The variables of a further agent; its `input` is one of them.
+    /// Reads the variables of a further agent; its `input` is one of them.
     fn variables_given(&mut self, given: &GivenParameters<'_>) -> Option<ValueTemplate> {
         let mut variables = match given.node("variables").map(YamlValue::json) {
             None => Value::Object(Map::new()),
@@ -144,7 +144,7 @@ impl GraphReader<'_> {
         ValueTemplate::parse(&variables).ok()
     }
 
-    /// The context of a reference, if it has one.
+    /// Reads the context of a reference, or the empty one if it has none.
     pub(super) fn context(&mut self, node: Option<&YamlValue>) -> Option<ValueTemplate> {
         let Some(node) = node else { return nothing() };
         let stands_for = node.text().is_some_and(|text| text.text.contains("${"));

@@ -1,5 +1,5 @@
-//! Answers to the questions of a graph that are given before it runs: the file they may stand in, and
-//! whether the graph will ask for them.
+//! Answers to the questions of a graph that are given before it runs: reads them from a file, and checks
+//! that the graph will ask for them.
 
 use super::program::{Graph, GraphNode, UserPrompt};
 use super::tree::{self, YamlContent};
@@ -8,10 +8,10 @@ use crate::language::diagnostic::Diagnostic;
 use crate::language::hint::closest;
 use crate::language::report::FileDiagnostics;
 
-/// An answer in a file, and where it stands.
+/// An answer in a file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedAnswer {
-    /// The name it is asked under.
+    /// The name of the question.
     pub node: String,
     /// The answer.
     pub text: String,
@@ -25,7 +25,7 @@ pub struct ListedAnswer {
 /// asked again.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All mistakes in the file.
 pub fn read(path: &str, text: &str) -> Result<Vec<ListedAnswer>, Vec<Diagnostic>> {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Vec::new());
@@ -80,11 +80,11 @@ fn answer_of(
     Some(ListedAnswer { node: node.to_owned(), text, line, column })
 }
 
-/// Whether a graph will ask for an answer, as far as it alone tells: it may hand on to others that ask
-/// under names of their own.
+/// Checks that a graph will ask for an answer. A graph that starts other agents accepts unknown names,
+/// because the agents may ask under names of their own.
 ///
 /// # Errors
-/// Why it will not, and what it asks for.
+/// A message with the reason, and with the answers that the graph asks for.
 pub fn check(program: &Graph, node: &str, text: &str) -> Result<(), String> {
     let prompts = || {
         program.nodes.iter().filter_map(|(name, node)| match node {
@@ -111,7 +111,7 @@ pub fn check(program: &Graph, node: &str, text: &str) -> Result<(), String> {
     })
 }
 
-/// Whether a text is an answer; a label that is made only when it is asked may be anything.
+/// Checks that a text is a valid answer. A label that is filled only when it is asked may be anything.
 fn valid(node: &str, prompt: &UserPrompt, text: &str) -> Result<(), String> {
     let mut known = true;
     let mut choice = |option: &super::program::UserPromptOption| {

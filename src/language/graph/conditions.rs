@@ -1,4 +1,4 @@
-//! Preconditions.
+//! Reads the preconditions of a graph.
 
 use serde_json::Value;
 
@@ -9,18 +9,18 @@ use super::tree::{YamlValue, quoted};
 use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;
 
-/// What a `state_check` may ask.
+/// The operators of a `state_check`.
 const OPERATORS: [&str; 8] =
     ["equals", "not_equals", "null", "is_null", "not_null", "true", "false", "not_true"];
 
 impl GraphReader<'_> {
-    /// Several preconditions; nothing, if one is wrong.
+    /// Reads several preconditions; `None` if one is wrong.
     pub(super) fn conditions(&mut self, list: &[YamlValue]) -> Option<Vec<GraphCondition>> {
         let read: Vec<_> = list.iter().map(|node| self.condition(node)).collect();
         read.into_iter().collect()
     }
 
-    /// A precondition.
+    /// Reads a precondition.
     pub(super) fn condition(&mut self, node: &YamlValue) -> Option<GraphCondition> {
         let message = self.error_message(node);
         let mut parameters = self.parameters(TypeRole::Precondition, node, &["error_message"])?;
@@ -28,7 +28,7 @@ impl GraphReader<'_> {
         Some(GraphCondition { kind: parameters.kind.to_owned(), test, error_message: message? })
     }
 
-    /// The outer one is nothing if the message is wrong, the inner one if there is none.
+    /// Reads `error_message`. The outer option is `None` if it is wrong, the inner one if there is none.
     #[expect(clippy::option_option, reason = "no message and a wrong one are different")]
     fn error_message(&mut self, node: &YamlValue) -> Option<Option<ValueTemplate>> {
         let super::tree::YamlContent::Map(entries) = &node.value else { return Some(None) };
@@ -70,13 +70,13 @@ impl GraphReader<'_> {
         })
     }
 
-    /// The path of a value. In `${…}` it is the same path: there is nothing else it could mean.
+    /// Reads the path of a value. A path inside `${…}` means the same path.
     pub(super) fn origin(&mut self, given: &GivenParameters<'_>) -> Option<ValueTemplate> {
         let path = self.origin_path(given)?;
         ValueTemplate::parse(&Value::String(path)).ok()
     }
 
-    /// The same, as text.
+    /// Reads the path of a value as text.
     pub(super) fn origin_path(&mut self, given: &GivenParameters<'_>) -> Option<String> {
         let written = given.written("from").trim();
         let inner = written.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
@@ -90,7 +90,7 @@ impl GraphReader<'_> {
         Some(path.to_owned())
     }
 
-    /// Reports a word that is none of those a parameter may be.
+    /// Reports a word that the parameter does not accept.
     pub(super) fn no_such_word(
         &mut self,
         given: &GivenParameters<'_>,
@@ -106,7 +106,7 @@ impl GraphReader<'_> {
         self.report.error(at, "WF303", message);
     }
 
-    /// `state_check` is how later graphs write `state_equals` and its like.
+    /// Reads `state_check`, the name of `state_equals` and its like in later graphs.
     fn state_check(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         let operator = given.word("operator")?;
         let field = given.template("field")?;
@@ -134,7 +134,7 @@ impl GraphReader<'_> {
         Some(if negated { ConditionTest::None(vec![plain("state_equals", inner)]) } else { inner })
     }
 
-    /// `path_check` is how later graphs write `file_exists` and `directory_exists`.
+    /// Reads `path_check`, the name of `file_exists` and `directory_exists` in later graphs.
     fn path_check(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         let check = given.word("check").unwrap_or_else(|| "exists".to_owned());
         let world = |given: &GivenParameters<'_>, kind| {
@@ -155,7 +155,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// `tool_check` is how later graphs write `tool_available`.
+    /// Reads `tool_check`, the name of `tool_available` in later graphs.
     fn tool_check(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         match given.word("capability").as_deref() {
             None | Some("available") => {
@@ -169,7 +169,7 @@ impl GraphReader<'_> {
     }
 }
 
-/// The operation of a type; what is left out is not a parameter of it.
+/// Returns the operation of a type, without the parameters in `left_out`.
 pub(super) fn work(
     given: &GivenParameters<'_>,
     kind: &str,

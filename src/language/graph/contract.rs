@@ -1,14 +1,14 @@
-//! What a graph says to Claude Code, and what it takes for an answer.
+//! The prompts that a graph sends to Claude Code, and the answers it accepts.
 //!
-//! A document or a skill is carried out, and ends with a result of a fixed shape, so that the graph can
-//! go on by it; anything else is a mistake that the agent is reminded of.
+//! The reply to a document or a skill ends with a result of a fixed form, so that the graph can use it;
+//! the agent is reminded of the form after any other reply.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::domain::graph::{OutputFormat, WaitResult};
 
-/// How the reply to a document or a skill has to end.
+/// The instruction about the end of the reply to a document or a skill.
 const ENDING: &str = r#"When you are done, end your final message with exactly one tag of this form, and nothing after it:
 
 <result>{"status":"ok","outputs":{"name":"value"}}</result>
@@ -17,10 +17,10 @@ const ENDING: &str = r#"When you are done, end your final message with exactly o
 
 <result>{"status":"error","error":"what went wrong","outputs":{}}</result>"#;
 
-/// How other replies have to end.
+/// The instruction about the end of other replies.
 const RESULT: &str = "When you are done, end your final message with your result between the tags <result> and </result>, and nothing after it.";
 
-/// The prompt for a document, or a section of it.
+/// Returns the prompt for a document, or a section of it.
 #[must_use]
 pub fn document(path: &str, section: Option<&str>, text: &str, context: &Value) -> String {
     let section = section.map(|section| format!(", section “{section}”")).unwrap_or_default();
@@ -31,7 +31,7 @@ pub fn document(path: &str, section: Option<&str>, text: &str, context: &Value) 
     )
 }
 
-/// The prompt for a skill.
+/// Returns the prompt for a skill.
 #[must_use]
 pub fn skill(name: &str, arguments: Option<&str>, context: &Value) -> String {
     let arguments =
@@ -39,7 +39,7 @@ pub fn skill(name: &str, arguments: Option<&str>, context: &Value) -> String {
     format!("Use the skill `{name}`{arguments}.\n{}", given(context))
 }
 
-/// Returns a prompt with the form that its reply has to end in, where no schema says that.
+/// Returns a prompt with the instruction about the end of its reply, unless a schema says that.
 #[must_use]
 pub fn with_ending(prompt: &str, contract: OutputFormat) -> String {
     match contract {
@@ -49,7 +49,7 @@ pub fn with_ending(prompt: &str, contract: OutputFormat) -> String {
     }
 }
 
-/// The prompt about a page.
+/// Returns the prompt about a page.
 #[must_use]
 pub fn page(prompt: &str, page: &Value) -> String {
     let content = page.get("content").and_then(Value::as_str).unwrap_or_default();
@@ -57,7 +57,7 @@ pub fn page(prompt: &str, page: &Value) -> String {
     format!("{prompt}\n\nThe page {url}:\n\n<page>\n{content}\n</page>\n")
 }
 
-/// The prompt of a further agent.
+/// Returns the prompt of a further agent.
 #[must_use]
 pub fn agent(kind: Option<&str>, prompt: &str) -> String {
     let kind = kind.filter(|kind| *kind != "general-purpose");
@@ -76,10 +76,10 @@ fn given(context: &Value) -> String {
     }
 }
 
-/// What the result of a turn means to the graph.
+/// Reads the result of a turn.
 ///
 /// # Errors
-/// What is wrong with it, for the agent that is reminded.
+/// A description of the mistake, as a reminder for the agent.
 pub fn read(contract: OutputFormat, payload: &str) -> Result<WaitResult, String> {
     match contract {
         OutputFormat::Text => Ok(WaitResult::Done(payload.trim().into())),

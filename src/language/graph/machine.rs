@@ -1,12 +1,12 @@
-//! Walks over a graph: what it comes to without the world, and what it needs of the world to go on.
+//! Runs a graph as far as it goes without the world, and yields when it needs the world to continue.
 //!
-//! It is a pure machine. [`GraphInterpreter::next`] runs nodes until something is needed that it cannot give itself,
-//! and is told with the next call what came of it. It stands where the [`GraphState`] says, so after a crash
-//! the same state needs the same things again. What only looks is looked at again from the beginning of
-//! its condition, with the answers there are so far.
+//! The interpreter is pure. [`GraphInterpreter::next`] runs nodes until it needs something from outside; the
+//! next call passes the result. Its position is the [`GraphState`], so after a crash the same state needs the
+//! same things again. A condition is evaluated again from its beginning, with the answers received
+//! so far.
 //!
-//! A walk is also cut after [`SLICE`] nodes, or when they took long to compute, also in the middle of a
-//! node: a graph that loops lets others have their turn, and what it did so far becomes durable.
+//! A walk is also cut after [`SLICE`] nodes, or after much computation, even in the middle of a node. A
+//! graph that loops thus leaves time for others, and its progress becomes durable.
 
 mod actions;
 mod conditions;
@@ -34,25 +34,25 @@ use crate::domain::transition::Variables;
 use crate::domain::walk::{GraphAdvance, GraphNext};
 use crate::language::expression::{Error, Fuel, ValueTemplate};
 
-/// After so many nodes a walk is cut.
+/// The number of nodes after which a walk is cut.
 pub const SLICE: usize = 512;
 
-/// After so many steps of expressions a walk is cut.
+/// The number of expression steps after which a walk is cut.
 const LONG: u64 = 1_000_000;
 
-/// As so many steps counts each action, besides its expressions.
+/// The number of steps that each action counts, besides its expressions.
 const ACTION: u64 = 100;
 
-/// What a machine needs to go on.
+/// The need that an interpreter stops at.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GraphYield {
-    /// An operation; what comes of it is given to the next call.
+    /// An operation; its result is given to the next call.
     Operation(Operation),
     /// A record: the walk ends here.
     Record(GraphNext),
 }
 
-/// What surrounds a graph.
+/// The environment of a graph.
 #[derive(Debug, Clone)]
 pub struct GraphEnvironment {
     /// The graph's file.
@@ -61,7 +61,7 @@ pub struct GraphEnvironment {
     pub folder: Option<Folder>,
     /// `PWD`, `HOME`, `arguments`.
     pub builtins: Map<String, Value>,
-    /// Values for its fields, from who called it, or from the command line.
+    /// Values for its fields, from its caller or from the command line.
     pub variables: Variables,
 }
 
@@ -74,7 +74,7 @@ pub struct GraphInterpreter<'graph> {
     entered: Option<Box<GraphEntry>>,
     gate: bool,
     began: NodeCursor,
-    /// The names of the graph and of its nodes, as they can be read.
+    /// The names of the graph and of its nodes, as expressions can read them.
     names: Map<String, Value>,
     migrated: Option<Arc<str>>,
     visits: Vec<NodeExecution>,
@@ -86,14 +86,14 @@ pub struct GraphInterpreter<'graph> {
     now: Timestamp,
 }
 
-/// How a list of actions came out, as far as it has.
+/// The progress of a list of actions.
 enum ActionProgress {
     Needs(GraphYield),
     Over(Result<(), String>),
 }
 
 impl<'graph> GraphInterpreter<'graph> {
-    /// A walk from the beginning of a graph.
+    /// Creates a walk from the beginning of a graph.
     #[must_use]
     pub fn begin(program: &'graph Graph, around: &'graph GraphEnvironment) -> Self {
         let mut fields = program.initial.clone();
@@ -128,7 +128,7 @@ impl<'graph> GraphInterpreter<'graph> {
         Self { entered: Some(Box::new(entered)), gate: true, ..Self::go_on(program, around, state) }
     }
 
-    /// A walk from where an agent stands.
+    /// Creates a walk from an agent's saved state.
     #[must_use]
     pub fn go_on(
         program: &'graph Graph,
@@ -155,7 +155,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    /// Whether nothing has happened that is not recorded: only then may the world be changed.
+    /// Returns whether everything so far is recorded. The world may be changed only then.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
         self.entered.is_none()
@@ -164,14 +164,14 @@ impl<'graph> GraphInterpreter<'graph> {
             && self.state.cursor == self.began
     }
 
-    /// Whether the walk may end here although nothing came of what is needed: what is recorded then is
-    /// not asked again. Of the gate before the beginning all is asked again.
+    /// Returns whether the walk may end here although its need was not met; recorded nodes are not run
+    /// again. The entry gate is always checked again from its beginning.
     #[must_use]
     pub fn is_worth_keeping(&self) -> bool {
         !self.gate && !self.is_recorded()
     }
 
-    /// Goes on until something is needed. `heard` is what came of what was needed last.
+    /// Runs until something is needed. `heard` is the result of the previous need.
     pub fn next(&mut self, heard: Option<WaitResult>, now: Timestamp) -> GraphYield {
         self.now = now;
         self.heard = heard;
@@ -194,7 +194,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    /// What is to be recorded of the walk.
+    /// Returns the record of the walk.
     #[must_use]
     pub fn finish(self, then: GraphNext) -> GraphAdvance {
         GraphAdvance {
@@ -209,7 +209,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    /// Whether conditions are looked at here, so that what is heard is an answer to one of them.
+    /// Returns whether the current step checks conditions, so that a result answers one of them.
     fn looks(&self) -> bool {
         let node = self.program.nodes.get(&self.state.current_node);
         self.gate
@@ -219,7 +219,7 @@ impl<'graph> GraphInterpreter<'graph> {
             )
     }
 
-    /// Whether the walk is to be cut here.
+    /// Returns whether the walk is to be cut here.
     fn is_long(&self) -> bool {
         self.visits.len() >= SLICE || self.computed >= LONG
     }
@@ -259,7 +259,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    /// Goes on to another node. Why this one failed is kept where the nodes after it can read it.
+    /// Moves to another node. The error of this one is stored in `computed.last_error` for the nodes after it.
     fn leave(
         &mut self,
         outcome: &str,
@@ -302,7 +302,7 @@ impl<'graph> GraphInterpreter<'graph> {
         filled.map_err(|error: Error| error.to_string())
     }
 
-    /// A filled text; what is not one is written as JSON.
+    /// Fills a template to text; a value that is no text is written as JSON.
     fn text(&mut self, template: &ValueTemplate) -> Result<String, String> {
         Ok(match self.fill(template)? {
             Value::String(text) => text,
@@ -311,7 +311,7 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 }
 
-/// A text that was given for a field: a number or a truth value, where the field begins with one.
+/// Returns a field's value from text: a number or a boolean if the initial value is one, else text.
 fn given(begins: Option<&Value>, text: &str) -> Value {
     let read = serde_json::from_str::<Value>(text.trim()).ok();
     let same = |value: &Value| match begins {

@@ -1,4 +1,4 @@
-//! The nodes of a graph, and its endings.
+//! Reads the nodes of a graph, and its endings.
 
 use super::program::{GraphEnding, GraphNode, GraphNodeName, NodeTurn, ReferenceNode};
 use super::reader::{GraphReader, MappingFields};
@@ -8,11 +8,11 @@ use crate::language::turn_options::{self, WrittenOptions, embed_files};
 
 const TYPES: [&str; 5] = ["action", "conditional", "user_prompt", "validation_gate", "reference"];
 
-/// What every node may have.
+/// The keys that every node may have.
 const COMMON: [&str; 2] = ["type", "description"];
 
 impl GraphReader<'_> {
-    /// A node; nothing, if something in it is wrong.
+    /// Reads a node; `None` if something in it is wrong.
     pub(super) fn graph_node(
         &mut self,
         entry: &YamlEntry,
@@ -55,7 +55,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// Where a key leads to.
+    /// Reads the target of a key.
     pub(super) fn way(
         &mut self,
         fields: &MappingFields<'_>,
@@ -67,7 +67,7 @@ impl GraphReader<'_> {
         self.target(from, entry, code)
     }
 
-    /// Where a key leads to that need not be there; the outer one is nothing if it is wrong.
+    /// Reads the target of an optional key; the outer option is `None` if it is wrong.
     #[expect(clippy::option_option, reason = "no way and a wrong one are different")]
     pub(super) fn perhaps(
         &mut self,
@@ -158,7 +158,7 @@ impl GraphReader<'_> {
         Some(GraphNode::Reference { reference, next: next?, on_failure: on_failure? })
     }
 
-    /// Notes the variables that the answer of a node becomes.
+    /// Notes the variables that the answer of a node writes.
     fn answer_variables(&mut self, name: &GraphNodeName) {
         let output = self.turns.get(name).and_then(|turn| turn.output.as_ref());
         match output.and_then(OutputSchema::closed_fields) {
@@ -171,7 +171,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// Reads what the turns of a node need. Mistakes are reported; the node is read on without them.
+    /// Reads the settings of a node's turns. Mistakes are reported, and the node is read without them.
     fn node_turn(&mut self, fields: &MappingFields<'_>, name: &GraphNodeName) {
         let mut written = WrittenOptions::read(fields.entries);
         written.faults.extend(embed_files(&mut written.options, &written.places, self.source));
@@ -190,7 +190,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// An ending; nothing, if something in it is wrong.
+    /// Reads an ending; `None` if something in it is wrong.
     pub(super) fn ending(&mut self, entry: &YamlEntry) -> Option<GraphEnding> {
         let what = format!("the ending {}", quoted(&entry.key));
         let keys = ["type", "message", "recovery", "details", "summary"];
@@ -229,7 +229,7 @@ impl GraphReader<'_> {
     }
 }
 
-/// Which branch a key is; later graphs write `on_true` and `on_false`.
+/// Returns the branch that a key names; later graphs write `on_true` and `on_false`.
 fn branch(key: &str) -> Option<bool> {
     match key {
         "true" | "True" | "TRUE" | "on_true" => Some(true),

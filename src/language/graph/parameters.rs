@@ -11,10 +11,10 @@ use super::vocabulary::{BuiltinParameter, ParameterKind, TypeRole, comes_with};
 use crate::domain::operation::RecoveryClass;
 use crate::language::expression::{Expression, ValueTemplate};
 
-/// The parameters that tell what an operation is about, the most telling first.
+/// The parameters that name the subject of an operation, the most specific first.
 const SUBJECTS: [&str; 5] = ["command", "url", "repo_path", "id", "module"];
 
-/// A parameter that is what it should be.
+/// A parameter of the right kind.
 enum ParameterValue {
     Template(ValueTemplate),
     Expression(Expression),
@@ -24,29 +24,29 @@ enum ParameterValue {
     Word(String),
 }
 
-/// The parameters that were given, and the type they belong to.
+/// The parameters that were given, and their type.
 pub(super) struct GivenParameters<'t> {
     /// The type, as it is written.
     pub(super) kind: &'t str,
     pub(super) at: SourcePlace,
-    /// What a crash in the middle of it means, if a program has added the type.
+    /// The recovery class, if a program has added the type.
     pub(super) own: Option<RecoveryClass>,
     given: BTreeMap<&'t str, ParameterValue>,
     nodes: BTreeMap<&'t str, &'t YamlValue>,
 }
 
 impl<'t> GivenParameters<'t> {
-    /// The value as it is written, and where.
+    /// Returns the value as it is written, with its place.
     pub(super) fn node(&self, name: &str) -> Option<&'t YamlValue> {
         self.nodes.get(name).copied()
     }
 
-    /// The text as it is written; empty if it is none.
+    /// Returns the text as it is written; empty if the value is no text.
     pub(super) fn written(&self, name: &str) -> &'t str {
         self.node(name).and_then(YamlValue::text).map_or("", |text| &text.text)
     }
 
-    /// Returns the parameter that tells what an operation is about, as it is written.
+    /// Returns the parameter that names the subject of an operation, as it is written.
     pub(super) fn subject(&self) -> String {
         let found = SUBJECTS.iter().find_map(|name| self.nodes.get(name));
         found.map_or_else(String::new, |node| match node.json() {
@@ -94,7 +94,7 @@ impl<'t> GivenParameters<'t> {
         }
     }
 
-    /// All that were given but these, as one map that is filled when it is needed.
+    /// Returns all given parameters except these, as one map that is filled when it is needed.
     pub(super) fn all_but(&self, left_out: &[&str]) -> Option<ValueTemplate> {
         let kept = self.nodes.iter().filter(|(name, _)| !left_out.contains(name));
         let map: Map<_, _> = kept.map(|(name, node)| ((*name).to_owned(), node.json())).collect();
@@ -110,8 +110,8 @@ struct ExpectedParameter<'a> {
 }
 
 impl GraphReader<'_> {
-    /// The type of a precondition or consequence with its parameters. Nothing, if one of them is wrong;
-    /// all that are wrong are reported.
+    /// Reads the type of a precondition or consequence with its parameters. Reports all mistakes, and
+    /// returns `None` if there is one.
     pub(super) fn parameters<'t>(
         &mut self,
         role: TypeRole,
@@ -244,7 +244,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// Reads what stands in something, unless it is too deep.
+    /// Reads a nested value, unless it is too deep.
     fn deeper<T>(
         &mut self,
         node: &YamlValue,
@@ -280,7 +280,7 @@ impl<'a> ExpectedParameter<'a> {
     }
 }
 
-/// What is expected of a parameter, if this is something else.
+/// Returns a description of the values that a parameter takes, if this one is of another kind.
 fn expected(node: &YamlValue, takes: ParameterKind) -> Option<&'static str> {
     let filled = |text: &YamlScalar| !text.text.trim().is_empty();
     let text = node.text();

@@ -1,7 +1,7 @@
-//! A graph that has been read and found sound: what the machine walks over.
+//! A graph that has been read and found sound, for the interpreter.
 //!
-//! Every name in it leads somewhere, every text with `${…}` is parsed, so walking it has no errors but
-//! those of the values it meets.
+//! Every name in it is resolved and every text with `${…}` is parsed, so only values can cause errors in
+//! a walk.
 
 mod act;
 mod condition;
@@ -31,11 +31,11 @@ pub struct Graph {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
-    /// The model of its Claude turns, if it says.
+    /// The model of its Claude turns, if it names one.
     pub model: Option<ModelName>,
-    /// What has to hold before it begins.
+    /// The conditions that have to hold before it begins.
     pub entry: Vec<GraphCondition>,
     /// Its state when it begins: `flags` and `computed` are in it, both maps.
     pub initial: Map<String, Value>,
@@ -47,7 +47,7 @@ pub struct Graph {
     pub turns: BTreeMap<GraphNodeName, NodeTurn>,
     /// The endings.
     pub endings: BTreeMap<GraphNodeName, GraphEnding>,
-    /// How many nodes it may execute.
+    /// The largest number of nodes it may execute.
     pub max_steps: u64,
     /// The checksum of its text: `sha256:` and hexadecimal digits.
     pub hash: String,
@@ -56,22 +56,22 @@ pub struct Graph {
 /// A node.
 #[derive(Debug, Clone)]
 pub enum GraphNode {
-    /// Does something, then goes on by whether that succeeded.
+    /// Carries out actions, then branches by their success.
     Action {
-        /// What it does, in order.
+        /// The actions, in order.
         actions: Vec<GraphAction>,
-        /// Where it goes when all succeeded.
+        /// The next node when all succeeded.
         on_success: GraphNodeName,
-        /// Where it goes when one failed.
+        /// The next node when one failed.
         on_failure: GraphNodeName,
     },
-    /// Goes on by a condition.
+    /// Branches by a condition.
     Conditional {
         /// The condition.
         condition: GraphCondition,
-        /// Where it goes when it holds.
+        /// The next node when it holds.
         when_true: GraphNodeName,
-        /// Where it goes when it does not.
+        /// The next node when it does not.
         when_false: GraphNodeName,
     },
     /// Asks a person.
@@ -80,18 +80,18 @@ pub enum GraphNode {
     ValidationGate {
         /// The conditions.
         validations: Vec<GraphCondition>,
-        /// Where it goes when all hold.
+        /// The next node when all hold.
         on_valid: GraphNodeName,
-        /// Where it goes when one does not.
+        /// The next node when one does not.
         on_invalid: GraphNodeName,
     },
     /// Has Claude Code carry out a document.
     Reference {
-        /// What is carried out.
+        /// The document.
         reference: ReferenceNode,
-        /// Where it goes then.
+        /// The next node.
         next: GraphNodeName,
-        /// Where it goes when that failed; the agent fails if it does not say.
+        /// The next node when that failed; without one the agent fails.
         on_failure: Option<GraphNodeName>,
     },
 }
@@ -99,48 +99,48 @@ pub enum GraphNode {
 /// A question to a person, before its texts are filled.
 #[derive(Debug, Clone)]
 pub struct UserPrompt {
-    /// What is asked.
+    /// The text of the question.
     pub question: ValueTemplate,
     /// A short label.
     pub header: Option<ValueTemplate>,
-    /// What can be chosen.
+    /// The options to choose from.
     pub options: Vec<UserPromptOption>,
-    /// What follows from each answer, by its option's id; `other` is free text.
+    /// The response to each answer, by its option's id; `other` is free text.
     pub responses: BTreeMap<String, UserPromptResponse>,
 }
 
 /// An option, before its texts are filled.
 #[derive(Debug, Clone)]
 pub struct UserPromptOption {
-    /// By which it is known.
+    /// The identifier.
     pub id: String,
-    /// What a person reads.
+    /// The text that a person reads.
     pub label: ValueTemplate,
-    /// What it means.
+    /// Its explanation.
     pub description: Option<ValueTemplate>,
 }
 
-/// What follows from an answer.
+/// The response to an answer.
 #[derive(Debug, Clone)]
 pub struct UserPromptResponse {
-    /// What is done first. If it fails, the agent fails, unless `on_failure` says where to go.
+    /// The actions. If one fails, the agent fails, unless `on_failure` names a node.
     pub consequence: Vec<GraphAction>,
-    /// Where it goes then.
+    /// The next node.
     pub next: GraphNodeName,
-    /// Where it goes when a consequence failed.
+    /// The next node when a consequence failed.
     pub on_failure: Option<GraphNodeName>,
 }
 
-/// What Claude Code is to carry out.
+/// The work that Claude Code is to carry out.
 #[derive(Debug, Clone)]
 pub struct ReferenceNode {
-    /// What it reads: the text of the document, or of its section.
+    /// The text of the document or of its section, or the skill.
     pub text: ReferenceText,
-    /// What it is given besides, as JSON.
+    /// The context that it is given besides, as JSON.
     pub context: ValueTemplate,
 }
 
-/// The needs of the Claude turns of a node.
+/// The settings of the Claude turns of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeTurn {
     /// The model, if it is not that of the graph.
@@ -153,12 +153,12 @@ pub struct NodeTurn {
     pub output: Option<OutputSchema>,
 }
 
-/// Where the text of a reference comes from.
+/// The source of a reference's text.
 #[derive(Debug, Clone)]
 pub enum ReferenceText {
     /// A document, as it was when the graph was read.
     Document {
-        /// Its path as the graph names it.
+        /// Its path, as written in the graph.
         path: String,
         /// The section, if only one is carried out.
         section: Option<String>,
@@ -179,14 +179,14 @@ pub enum ReferenceText {
 /// An ending.
 #[derive(Debug, Clone)]
 pub struct GraphEnding {
-    /// Whether it is a success.
+    /// True if it is a success.
     pub success: bool,
-    /// What a person reads.
+    /// The message that a person reads.
     pub message: ValueTemplate,
     /// The skill that may help.
     pub recovery: Option<ValueTemplate>,
-    /// More about it.
+    /// Further details.
     pub details: Option<ValueTemplate>,
-    /// What the graph gives back.
+    /// The summary that the graph gives back.
     pub summary: Option<ValueTemplate>,
 }

@@ -1,4 +1,4 @@
-//! Questions to a person: what can be chosen, and what follows.
+//! Reads questions to a person: the options, and the response to each.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::language::expression::ValueTemplate;
 const HEADER: usize = 12;
 
 impl GraphReader<'_> {
-    /// A question; nothing, if something in it is wrong.
+    /// Reads a question; `None` if something in it is wrong.
     pub(super) fn user_prompt(
         &mut self,
         fields: &MappingFields<'_>,
@@ -92,7 +92,7 @@ impl GraphReader<'_> {
         Some(UserPromptOption { id: id?, label: label?, description: description? })
     }
 
-    /// `known` says whether the options could be read at all.
+    /// Reads the responses to the options. `known` is true if the question could be read at all.
     fn responses(
         &mut self,
         entry: &YamlEntry,
@@ -150,7 +150,7 @@ impl GraphReader<'_> {
     }
 }
 
-/// What was read of a question: its parts are nothing where they are wrong.
+/// The parts of a question; a part is `None` if it is wrong.
 struct PartialUserPrompt {
     asked: Option<ValueTemplate>,
     #[expect(clippy::option_option, reason = "no header and a wrong one are different")]

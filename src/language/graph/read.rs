@@ -1,4 +1,4 @@
-//! Reads a graph: from the text of its file to a program, or to everything that is wrong with it.
+//! Reads a graph from the text of its file, or reports everything that is wrong with it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::language::model_hint::model_hint;
 use crate::language::report::FileDiagnostics;
 use crate::language::source::WorkflowSource;
 
-/// How many nodes, and how many endings, a graph may have.
+/// The largest number of nodes, and of endings, in a graph.
 const MOST: usize = 10_000;
 
-/// How many nodes a graph may execute that does not say it.
+/// The default limit of the nodes that a graph may execute.
 const MAX_STEPS: u64 = 10_000;
 
 const KEYS: [&str; 10] = [
@@ -38,27 +38,27 @@ const KEYS: [&str; 10] = [
     "max_steps",
 ];
 
-/// How strictly a graph is read.
+/// The strictness of reading a graph.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GraphProfile {
-    /// What graphs in use do besides the rules is only remarked.
+    /// Deviations that graphs in use have are only warnings.
     #[default]
     Lenient,
     /// All rules hold.
     Seed,
 }
 
-/// What reading a graph came to.
+/// The outcome of reading a graph.
 #[derive(Debug)]
 pub struct ParsedGraph {
-    /// The program, if there are no errors.
+    /// The graph, if there are no errors.
     pub program: Option<Graph>,
-    /// What was found, in the order of the file.
+    /// The findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads a graph. `path` is its file as people see it, `directory` the name of the directory it is in,
-/// if that has to do with its own.
+/// Reads a graph. `path` is its file as people see it. `directory` is the name of its directory, if the
+/// graph's name has to match it.
 #[must_use]
 pub fn read(
     path: &str,
@@ -137,7 +137,7 @@ impl GraphReader<'_> {
         })
     }
 
-    /// Warns of nodes that say what their Claude turns need, and have none.
+    /// Warns of nodes that have settings for Claude turns, but no Claude turns.
     fn idle_turns(
         &mut self,
         nodes: Option<&BTreeMap<GraphNodeName, GraphNode>>,
@@ -177,7 +177,7 @@ impl GraphReader<'_> {
         Some(name)
     }
 
-    /// A text that is missed only by the strict rules.
+    /// Reads a text that only the strict rules require.
     #[expect(clippy::option_option, reason = "no text and a wrong one are different")]
     fn optional(&mut self, top: &MappingFields<'_>, key: &str) -> Option<Option<String>> {
         let Some(entry) = self.ought(top, key) else { return Some(None) };
@@ -208,7 +208,7 @@ impl GraphReader<'_> {
         steps
     }
 
-    /// The state it begins with, as it is written: nothing in it is filled.
+    /// Reads the initial state as it is written, without filling anything in.
     fn initial(&mut self, top: &MappingFields<'_>) -> Option<Map<String, Value>> {
         let mut initial = match self.ought(top, "initial_state") {
             None => Map::new(),
@@ -245,7 +245,7 @@ impl GraphReader<'_> {
         self.list(entry).and_then(|list| self.conditions(list))
     }
 
-    /// The entries of `nodes` or `endings`.
+    /// Returns the entries of `nodes` or `endings`.
     fn named<'t>(&mut self, top: &MappingFields<'t>, key: &'t str) -> Option<&'t [YamlEntry]> {
         let entry = self.need(top, key)?;
         let what = if key == "nodes" { "`nodes`" } else { "`endings`" };

@@ -1,4 +1,4 @@
-//! What reading a graph carries along, and the ways to take its mappings apart.
+//! The state of reading a graph, and methods that read its mappings.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::language::expression::{Expression, PathRead, SyntaxError, ValueTempla
 use crate::language::report::FileDiagnostics;
 use crate::language::source::WorkflowSource;
 
-/// How deep conditions and actions may stand in each other.
+/// The largest nesting depth of conditions and actions.
 pub(super) const DEEPEST: usize = 16;
 
-/// What reading a graph carries along.
+/// The state of reading a graph.
 pub(super) struct GraphReader<'a> {
     pub(super) text: &'a str,
     pub(super) vocabulary: &'a GraphVocabulary,
@@ -29,16 +29,16 @@ pub(super) struct GraphReader<'a> {
     pub(super) report: FileDiagnostics,
     pub(super) edges: Vec<GraphEdge>,
     pub(super) variables: VariableUses,
-    /// The needs of the turns of nodes.
+    /// The settings of the turns of nodes.
     pub(super) turns: BTreeMap<GraphNodeName, NodeTurn>,
-    /// The documents that were read, by their paths, and how long they are together.
+    /// The documents that were read, by their paths; `documents_size` is their total size in bytes.
     pub(super) documents: HashMap<String, Result<Arc<str>, String>>,
     pub(super) documents_size: usize,
-    /// How deep in conditions or actions it is.
+    /// The current nesting depth of conditions and actions.
     pub(super) depth: usize,
 }
 
-/// A mapping that is taken apart.
+/// The entries of a mapping.
 #[derive(Clone, Copy)]
 pub(super) struct MappingFields<'t> {
     pub(super) at: SourcePlace,
@@ -47,21 +47,21 @@ pub(super) struct MappingFields<'t> {
 }
 
 impl<'t> MappingFields<'t> {
-    /// The entry of a key.
+    /// Returns the entry of a key.
     pub(super) fn get(&self, key: &str) -> Option<&'t YamlEntry> {
         self.entries.iter().find(|entry| &*entry.key == key)
     }
 }
 
 impl GraphReader<'_> {
-    /// What the strict rules refuse, and the others only remark.
+    /// Reports an error under the strict rules, and a warning under the others.
     pub(super) fn lenient(&mut self, at: SourcePlace, code: &'static str, message: String) {
         let strict = self.profile == GraphProfile::Seed;
         let severity = if strict { Severity::Error } else { Severity::Warning };
         self.report.add(at, code, severity, message);
     }
 
-    /// A mapping; `at` is where something that it lacks is missed.
+    /// Reads a mapping; a missing key is reported at `at`.
     pub(super) fn map<'t>(
         &mut self,
         node: &'t YamlValue,
@@ -76,7 +76,7 @@ impl GraphReader<'_> {
         None
     }
 
-    /// A mapping that has only these keys.
+    /// Reads a mapping that may have only these keys.
     pub(super) fn fields<'t>(
         &mut self,
         node: &'t YamlValue,
@@ -94,7 +94,7 @@ impl GraphReader<'_> {
         Some(fields)
     }
 
-    /// An entry that has to be there.
+    /// Returns an entry, and reports an error if it is missing.
     pub(super) fn need<'t>(
         &mut self,
         fields: &MappingFields<'t>,
@@ -107,7 +107,7 @@ impl GraphReader<'_> {
         found
     }
 
-    /// An entry that only the strict rules ask for.
+    /// Returns an entry that only the strict rules require.
     pub(super) fn ought<'t>(
         &mut self,
         fields: &MappingFields<'t>,
@@ -121,7 +121,7 @@ impl GraphReader<'_> {
         found
     }
 
-    /// The elements of a list.
+    /// Reads the elements of a list.
     pub(super) fn list<'t>(&mut self, entry: &'t YamlEntry) -> Option<&'t [YamlValue]> {
         if let YamlContent::List(list) = &entry.value.value {
             return Some(list);
@@ -132,7 +132,7 @@ impl GraphReader<'_> {
         None
     }
 
-    /// A text that is not empty.
+    /// Reads a text that is not empty.
     pub(super) fn word<'t>(&mut self, entry: &'t YamlEntry) -> Option<&'t YamlScalar> {
         let found = entry.value.text().filter(|text| !text.text.trim().is_empty());
         if found.is_none() {
@@ -149,12 +149,12 @@ impl GraphReader<'_> {
         found
     }
 
-    /// A text that is filled when it is needed.
+    /// Reads a text that is filled when it is needed.
     pub(super) fn words(&mut self, entry: &YamlEntry) -> Option<ValueTemplate> {
         self.word(entry).is_some().then(|| self.template(&entry.value))?
     }
 
-    /// The name of the node or ending that something leads to; `code` is that of a name that is none.
+    /// Reads the name of a target node or ending; `code` is reported if there is no such target.
     pub(super) fn target(
         &mut self,
         from: &GraphNodeName,
@@ -167,7 +167,7 @@ impl GraphReader<'_> {
         Some(to)
     }
 
-    /// A value with texts that are filled when they are needed. Every text with a mistake is reported.
+    /// Reads a value with texts that are filled when they are needed. Reports every text with a mistake.
     pub(super) fn template(&mut self, node: &YamlValue) -> Option<ValueTemplate> {
         let mut sound = true;
         for (at, text) in node.texts() {
@@ -182,7 +182,7 @@ impl GraphReader<'_> {
         sound.then(|| ValueTemplate::parse(&node.json()).ok())?
     }
 
-    /// An expression.
+    /// Reads an expression.
     pub(super) fn expression(&mut self, at: SourcePlace, text: &YamlScalar) -> Option<Expression> {
         match Expression::parse(&text.text) {
             Ok(expression) => {
@@ -201,7 +201,7 @@ impl GraphReader<'_> {
         self.report.error(at, flaw.code, flaw.message);
     }
 
-    /// Keeps what a text reads.
+    /// Records the paths that a text reads.
     fn reads(&mut self, at: SourcePlace, text: &YamlScalar, reads: Vec<PathRead>) {
         for PathRead { path, optional } in reads {
             let offset = text.text.find(&path).unwrap_or(0);

@@ -1,12 +1,12 @@
-//! What a plain scalar means by the core schema of YAML 1.2, and where in a written one a character is.
+//! Reads plain scalars by the core schema of YAML 1.2, and finds the place of a character in a scalar.
 
 use granit_parser::ScalarStyle;
 use serde_json::Number;
 
 use super::tree::{SourcePlace, YamlContent, YamlScalar};
 
-/// What a plain scalar is, if it is not a text. `yes` and `no` are texts; so is a number that JSON
-/// has no place for.
+/// Reads a plain scalar; `None` if it is a text. `yes` and `no` are texts, and so are numbers that JSON
+/// cannot hold.
 pub(super) fn plain(text: &str) -> Option<YamlContent> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(YamlContent::Null),
@@ -42,7 +42,7 @@ fn radix(digits: &str, radix: u32) -> Option<Number> {
     u64::from_str_radix(digits, radix).ok().filter(|_| all).map(Number::from)
 }
 
-/// The place of a byte of a text: inside it, if it stands in one line or as it is; else its beginning.
+/// Returns the place of a byte of a text, or the beginning of the text if the place cannot be determined.
 pub(super) fn inside(
     source: &str,
     at: SourcePlace,
@@ -74,8 +74,8 @@ pub(super) fn inside(
     SourcePlace { column: at.column + written.unwrap_or(0) as u64, ..at }
 }
 
-/// How many characters of a quoted text stand before its so manyth one, with the quote; `more` says how
-/// many characters belong to one besides itself.
+/// Returns the number of written characters before a character of a quoted text, with the quote; `more`
+/// returns the number of extra characters that belong to one.
 fn written(raw: &str, chars: usize, more: impl Fn(char, &str) -> usize) -> Option<usize> {
     let mut rest = raw.char_indices().skip(1);
     let mut written = 1;

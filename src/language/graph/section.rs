@@ -7,8 +7,8 @@ struct DocumentHeading<'text> {
     title: &'text str,
 }
 
-/// The section under a heading, with the heading; its upper and lower case matter only if several are
-/// alike. Headings inside code fences are none.
+/// Returns the section under a heading, with the heading. An exact match of the title is preferred to one
+/// in another case. Headings inside code fences do not count.
 #[must_use]
 pub fn section<'text>(text: &'text str, title: &str) -> Option<&'text str> {
     let headings = headings(text);
@@ -25,7 +25,7 @@ pub fn section<'text>(text: &'text str, title: &str) -> Option<&'text str> {
     Some(section.trim_end())
 }
 
-/// The titles of a document's sections.
+/// Returns the titles of a document's sections.
 pub(super) fn titles(text: &str) -> Vec<&str> {
     headings(text).into_iter().map(|heading| heading.title).collect()
 }
@@ -53,7 +53,7 @@ fn headings(text: &str) -> Vec<DocumentHeading<'_>> {
     found
 }
 
-/// The mark of a code fence, how many of it there are, and whether nothing follows.
+/// Returns the mark of a code fence, its length, and whether nothing follows.
 fn fence_of(line: &str) -> Option<(char, usize, bool)> {
     let mark = line.chars().next().filter(|mark| ['`', '~'].contains(mark))?;
     let rest = line.trim_start_matches(mark);

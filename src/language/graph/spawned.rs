@@ -1,4 +1,4 @@
-//! The states of the scope that a graph spawns agents in, as far as they are written out.
+//! Finds the states of the scope that a graph spawns agents in, as far as they are written out.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::program::{ActionKind, Graph, GraphAction, GraphNode, SpawnTask};
 use crate::domain::id::StateName;
 use crate::language::expression::{Fuel, Scope, ValueTemplate};
 
-/// The states of the scope itself that agents are spawned in, each once, in the order of the nodes.
+/// Returns the states of the scope itself that agents are spawned in, each once, in the order of the nodes.
 #[must_use]
 pub fn spawned(program: &Graph) -> Vec<StateName> {
     let mut states = Vec::new();
@@ -24,7 +24,7 @@ pub fn spawned(program: &Graph) -> Vec<StateName> {
     states
 }
 
-/// All that a node does, in order, also what is done for each of several things.
+/// Returns all actions of a node in order, including those in loops.
 #[must_use]
 pub fn acts(node: &GraphNode) -> Vec<&ActionKind> {
     let mut acts = Vec::new();
@@ -51,7 +51,7 @@ fn collect<'a>(actions: &'a [GraphAction], acts: &mut Vec<&'a ActionKind>) {
     }
 }
 
-/// The text of a template that nothing has to be filled into.
+/// Returns the text of a template that reads no variables.
 #[must_use]
 pub fn literal(template: &ValueTemplate) -> Option<String> {
     struct Nothing;

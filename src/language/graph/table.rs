@@ -1,11 +1,11 @@
-//! A table as text, its columns aligned.
+//! Formats a table as text with aligned columns.
 
 use serde_json::Value;
 
-/// A table.
+/// Returns a table as text.
 ///
 /// # Errors
-/// What is wrong with its headers or rows.
+/// A message about wrong headers or rows.
 pub fn table(title: Option<&str>, headers: &Value, rows: &Value) -> Result<String, String> {
     let headers = cells(headers).ok_or("`headers` is not a list")?;
     let rows = rows.as_array().ok_or("`rows` is not a list")?;

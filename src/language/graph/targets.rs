@@ -1,4 +1,4 @@
-//! Where a graph leads: every target is there, and every node can be reached.
+//! Checks that every target of a graph exists, and that every node can be reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,16 +6,16 @@ use super::program::GraphNodeName;
 use super::tree::{SourcePlace, quoted};
 use crate::language::report::FileDiagnostics;
 
-/// A way from a node to a node or an ending, as it stands in the file.
+/// An edge from a node to a node or an ending, as it is written in the file.
 pub(super) struct GraphEdge {
     pub(super) from: GraphNodeName,
     pub(super) to: GraphNodeName,
     pub(super) at: SourcePlace,
-    /// What it is when it leads nowhere.
+    /// The code to report if there is no such target.
     pub(super) code: &'static str,
 }
 
-/// Reports ways that lead nowhere, names that mean two things, and nodes that no way leads to.
+/// Reports edges without target, names that mean two things, and nodes that no edge leads to.
 pub(super) fn check(
     report: &mut FileDiagnostics,
     start: Option<(&GraphNodeName, SourcePlace)>,

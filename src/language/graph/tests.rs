@@ -1,4 +1,4 @@
-//! Graphs that are read, good ones and bad ones.
+//! Tests of reading graphs, good ones and bad ones.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ mod mistakes;
 mod sound;
 mod types;
 
-/// The documents that the graphs here refer to.
+/// Returns the documents that the graphs here refer to.
 fn source() -> BTreeMap<String, String> {
     let document = "# Git\n\n## Clone Repository\n\nClone it.\n\n## Fetch\n\nFetch it.\n";
     [("lib/git.md".to_owned(), document.to_owned())].into()
@@ -22,28 +22,28 @@ fn reading(text: &str, profile: GraphProfile) -> ParsedGraph {
     read("g.yaml", None, text, &GraphVocabulary::new(), &source(), profile)
 }
 
-/// What is said about a graph, without its path.
+/// Returns the diagnostics of a graph, without its path.
 fn said(text: &str, profile: GraphProfile) -> Vec<String> {
     let found = reading(text, profile).diagnostics;
     let said = found.iter().map(ToString::to_string);
     said.map(|said| said.strip_prefix("g.yaml:").unwrap_or(&said).to_owned()).collect()
 }
 
-/// A graph of these nodes; the first of them stands in line 9.
+/// Returns a graph of these nodes; the first of them is in line 9.
 fn graph(nodes: &str) -> String {
     format!(
         "name: g\nversion: \"1\"\ndescription: d\nentry_preconditions: []\ninitial_state: {{ known: 1, flags: {{ ready: false }} }}\nstart_node: a\nnodes:\n\n{nodes}\nendings:\n  done: {{ type: success, message: Done }}\n  failed: {{ type: error, message: Failed }}\n"
     )
 }
 
-/// A graph of one node with these actions; the first of them begins at 12:9.
+/// Returns a graph of one node with these actions; the first of them begins at 12:9.
 fn acting(actions: &str) -> String {
     graph(&format!(
         "  a:\n    type: action\n    actions:\n{actions}\n    on_success: done\n    on_failure: failed\n"
     ))
 }
 
-/// A graph of one node with this condition, which begins at 12:7.
+/// Returns a graph of one node with this condition, which begins at 12:7.
 fn asking(condition: &str) -> String {
     graph(&format!(
         "  a:\n    type: conditional\n    condition:\n{condition}\n    branches: {{ true: done, false: failed }}\n"
@@ -56,7 +56,7 @@ fn program(text: &str) -> Graph {
     reading.program.unwrap_or_else(|| panic!("{found:#?}\n{text}"))
 }
 
-/// What the only action of a graph does.
+/// Returns the only action of a graph.
 fn act(action: &str) -> ActionKind {
     let program = program(&acting(action));
     let Some(GraphNode::Action { actions, .. }) = program.nodes.get("a") else {
@@ -65,7 +65,7 @@ fn act(action: &str) -> ActionKind {
     actions[0].act.clone()
 }
 
-/// The graph has this one mistake.
+/// Asserts that the graph has this one mistake.
 fn assert_one(text: &str, expected: &str) {
     assert_eq!(said(text, GraphProfile::Lenient), [expected], "{text}");
 }

@@ -1,8 +1,8 @@
-//! YAML as a tree in which every key and every value knows its place.
+//! YAML as a tree in which every key and every value has its place.
 //!
-//! A file with mistakes is read to its end, so the tree is built from the parser's events and not into
-//! types: a type stops at its first mistake. What an alias repeats is shared, and counted as if it stood
-//! there again, so that a few lines cannot become a tree that fills the memory.
+//! A file with mistakes is read to its end, so the tree is built from the parser's events. Deserializing
+//! into types would stop at the first mistake. The value of an alias is shared, but counted as a copy, so
+//! that a few lines cannot become a tree that fills the memory.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,17 +15,17 @@ use super::scalar;
 pub(in crate::language) use crate::language::place::SourcePlace;
 pub(in crate::language) use crate::language::report::quoted;
 
-/// How deep lists and maps may stand in each other.
+/// The largest nesting depth of lists and maps.
 const DEEPEST: usize = 64;
 
 /// The longest text of a graph, in bytes.
 pub(in crate::language) const LONGEST: usize = 1024 * 1024;
 
-/// How large the tree may be with its aliases written out: its texts in bytes, and so much for each node.
+/// The largest size of the tree with its aliases written out: the bytes of its texts, and [`NODE`] per node.
 const LARGEST: usize = 8 * LONGEST;
 const NODE: usize = 16;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone)]
 pub(in crate::language) struct YamlValue {
     pub(in crate::language) at: SourcePlace,
@@ -43,12 +43,12 @@ pub(in crate::language) enum YamlContent {
     Map(Arc<Vec<YamlEntry>>),
 }
 
-/// A text, and how it is written.
+/// A text and its style.
 #[derive(Debug, Clone)]
 pub(in crate::language) struct YamlScalar {
     pub(in crate::language) text: Arc<str>,
     pub(in crate::language) style: ScalarStyle,
-    /// Where it stands in the whole text, in bytes.
+    /// Its range in the whole text, in bytes.
     pub(in crate::language) range: Range<usize>,
 }
 
@@ -69,7 +69,7 @@ pub(in crate::language) struct YamlFault {
 }
 
 impl YamlValue {
-    /// The value as JSON.
+    /// Returns the value as JSON.
     pub(in crate::language) fn json(&self) -> Value {
         match &self.value {
             YamlContent::Null => Value::Null,
@@ -84,7 +84,7 @@ impl YamlValue {
         }
     }
 
-    /// The text, if it is one.
+    /// Returns the text, if it is one.
     pub(in crate::language) fn text(&self) -> Option<&YamlScalar> {
         match &self.value {
             YamlContent::Text(text) => Some(text),
@@ -92,7 +92,7 @@ impl YamlValue {
         }
     }
 
-    /// What it is, in words.
+    /// Returns its kind in words, for a message.
     pub(in crate::language) fn sort(&self) -> &'static str {
         match &self.value {
             YamlContent::Null => "nothing",
@@ -104,7 +104,7 @@ impl YamlValue {
         }
     }
 
-    /// All texts in it, at any depth.
+    /// Returns all texts in it, at any depth.
     pub(in crate::language) fn texts(&self) -> Vec<(SourcePlace, &YamlScalar)> {
         match &self.value {
             YamlContent::Text(text) => vec![(self.at, text)],
@@ -115,7 +115,7 @@ impl YamlValue {
     }
 }
 
-/// Reads a text. Keys that stand twice are all found; the first mistake of another kind ends it.
+/// Reads a text. All duplicate keys are found; the first mistake of another kind ends the reading.
 pub(in crate::language) fn parse(text: &str) -> (Option<YamlValue>, Vec<YamlFault>) {
     if text.len() > LONGEST {
         let size = text.len();
@@ -141,7 +141,7 @@ pub(in crate::language) fn parse(text: &str) -> (Option<YamlValue>, Vec<YamlFaul
 struct YamlBuilder<'text> {
     parser: Parser<'text, StrInput<'text>>,
     text: &'text str,
-    /// What each anchor stands for, and its size.
+    /// The value of each anchor, and its size.
     anchors: HashMap<usize, (YamlValue, usize)>,
     size: usize,
     faults: Vec<YamlFault>,

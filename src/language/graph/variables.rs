@@ -1,6 +1,6 @@
-//! Which variables a graph reads and which ones something writes.
+//! Checks that every variable that a graph reads is written somewhere.
 //!
-//! Order does not matter here: a loop may well write what an earlier node reads the next time.
+//! The order does not matter: in a loop, a later node may write what an earlier one reads.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::tree::{SourcePlace, quoted};
 use crate::language::diagnostic::Severity;
 use crate::language::report::FileDiagnostics;
 
-/// What a state has without being told to.
+/// The names that every state has.
 const BUILT_IN: [&str; 10] = [
     "PWD",
     "HOME",
@@ -30,24 +30,24 @@ struct VariableRead {
     optional: bool,
 }
 
-/// What is read and what is written.
+/// The variables that are read, and those that are written.
 #[derive(Default)]
 pub(super) struct VariableUses {
     reads: Vec<VariableRead>,
-    /// The names that actions have given to what they go through, from the outermost.
+    /// The names of the items of the loops around, the outermost first.
     pub(super) locals: Vec<String>,
     computed: BTreeSet<String>,
     flags: BTreeSet<String>,
     prompts: BTreeSet<String>,
     fields: BTreeSet<String>,
-    /// Something writes below `computed` whose name is known only then.
+    /// True if something writes below `computed` under a name known only at run time.
     any_computed: bool,
-    /// Something writes whose path is known only then.
+    /// True if something writes to a path known only at run time.
     anything: bool,
 }
 
 impl VariableUses {
-    /// A path is read; an optional one may lead nowhere.
+    /// Notes that a path is read; an optional one may be missing.
     pub(super) fn read(&mut self, at: SourcePlace, path: String, optional: bool) {
         let (name, _) = split(&path);
         if !self.locals.iter().any(|local| local == name) {
@@ -55,7 +55,7 @@ impl VariableUses {
         }
     }
 
-    /// The state that it begins with.
+    /// Notes the initial state.
     pub(super) fn begins_with(&mut self, initial: &Map<String, Value>) {
         self.write("computed.last_error");
         for (name, value) in initial {
@@ -66,7 +66,7 @@ impl VariableUses {
         }
     }
 
-    /// A path is written.
+    /// Notes that a path is written.
     pub(super) fn write(&mut self, path: &str) {
         let known = path.find("${").map_or(path, |at| &path[..at]);
         let whole = known.len() == path.len();
@@ -81,23 +81,23 @@ impl VariableUses {
         }
     }
 
-    /// A path below `computed` is written, with or without that word.
+    /// Notes that a path below `computed` is written; the path may lack that word.
     pub(super) fn computes(&mut self, path: &str) {
         let below = path.strip_prefix("computed.").unwrap_or(path);
         self.write(&format!("computed.{below}"));
     }
 
-    /// A flag is set.
+    /// Notes that a flag is set.
     pub(super) fn flags(&mut self, flag: &str) {
         self.write(&format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(flag)));
     }
 
-    /// A person answers under this name.
+    /// Notes that a person answers under this name.
     pub(super) fn asks(&mut self, node: &str) {
         self.prompts.insert(node.to_owned());
     }
 
-    /// Whatever something gives is merged into this path.
+    /// Notes that a map is merged into this path.
     pub(super) fn merges(&mut self, path: &str) {
         match split(path).0 {
             "computed" => self.any_computed = true,
@@ -108,7 +108,7 @@ impl VariableUses {
         }
     }
 
-    /// Reports what nothing writes.
+    /// Reports the variables that are read but never written.
     pub(super) fn check(&self, report: &mut FileDiagnostics) {
         for VariableRead { at, path, optional } in &self.reads {
             let (name, rest) = split(path);
@@ -147,7 +147,7 @@ impl VariableUses {
                 .any(|names| names.contains(name))
     }
 
-    /// The names that one beside them may have been meant for.
+    /// Returns the known names that a wrong one may have meant.
     fn names(&self, name: &str, below: &str) -> Vec<&str> {
         let sets = match name {
             "computed" if !below.is_empty() => vec![&self.computed],
@@ -164,7 +164,7 @@ fn leaf<'path>(name: &'path str, below: &'path str) -> &'path str {
     if rooted { below } else { name }
 }
 
-/// The first name of a path, and the rest.
+/// Splits a path into its first name and the rest.
 fn split(path: &str) -> (&str, &str) {
     let at = path.find(['.', '[', '?']).unwrap_or(path.len());
     (&path[..at], path[at..].trim_start_matches(['.', '?']))

@@ -1,5 +1,5 @@
-//! The types a graph may use: the preconditions and consequences that come with the program, the names
-//! later graphs have for them, and those that a program using the library adds.
+//! The types a graph may use: the built-in preconditions and consequences, their names in later graphs,
+//! and the types that a program using the library adds.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use crate::domain::operation::RecoveryClass;
 mod conditions;
 mod consequences;
 
-/// What a parameter takes. Where a text is taken, it may have `${…}` in it; where another value is
-/// taken, a text that is one `${…}` may stand for it.
+/// The kind of value that a parameter takes. A text may have `${…}` in it; for any other value, a text
+/// that is one `${…}` may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParameterKind {
     /// A text.
@@ -24,7 +24,7 @@ pub(super) enum ParameterKind {
     List,
     /// A mapping.
     Map,
-    /// Whatever there is.
+    /// Any value.
     Any,
     /// An expression.
     Expression,
@@ -46,7 +46,7 @@ pub(super) struct BuiltinParameter {
     pub(super) required: bool,
 }
 
-/// A type that comes with the program.
+/// A built-in type.
 #[derive(Debug)]
 pub(super) struct BuiltinType {
     pub(super) name: &'static str,
@@ -65,29 +65,29 @@ const fn of(name: &'static str, parameters: &'static [BuiltinParameter]) -> Buil
     BuiltinType { name, parameters }
 }
 
-/// Which of the two a type is.
+/// The role of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeRole {
-    /// It holds or not, and changes nothing.
+    /// A type that holds or not, and changes nothing.
     Precondition,
-    /// It does something.
+    /// A type that does something.
     Consequence,
 }
 
 /// A type that a program using the library adds. Its parameters may be any values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnTypeSpec {
-    /// What it is.
+    /// Its role.
     pub role: TypeRole,
     /// The parameters it needs.
     pub required: Vec<String>,
     /// The parameters it may have. A consequence may always have `store_as`.
     pub optional: Vec<String>,
-    /// What a crash in the middle of it means.
+    /// The recovery class.
     pub class: RecoveryClass,
 }
 
-/// Why a type cannot be added.
+/// A type cannot be added, because its name is taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the type `{name}` is there already; give yours another name")]
 pub struct TypeNameTaken {
@@ -102,7 +102,7 @@ pub struct GraphVocabulary {
 }
 
 impl GraphVocabulary {
-    /// Those that come with the program.
+    /// Returns the built-in types.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -111,7 +111,7 @@ impl GraphVocabulary {
     /// Adds a type.
     ///
     /// # Errors
-    /// [`TypeNameTaken`].
+    /// [`TypeNameTaken`] if there is such a type already.
     pub fn add(&mut self, name: &str, own: OwnTypeSpec) -> Result<(), TypeNameTaken> {
         let known = [TypeRole::Precondition, TypeRole::Consequence];
         let known = known.into_iter().any(|role| comes_with(role, name).is_some());
@@ -122,13 +122,13 @@ impl GraphVocabulary {
         Ok(())
     }
 
-    /// A type that was added.
+    /// Returns a type that was added.
     #[must_use]
     pub fn own(&self, role: TypeRole, name: &str) -> Option<&OwnTypeSpec> {
         self.own.get(name).filter(|own| own.role == role)
     }
 
-    /// The names of all types.
+    /// Returns the names of all types.
     #[must_use]
     pub fn names(&self, role: TypeRole) -> Vec<&str> {
         let own = self.own.iter().filter(|(_, own)| own.role == role);
@@ -143,7 +143,7 @@ fn table(role: TypeRole) -> &'static [BuiltinType] {
     }
 }
 
-/// A type that comes with the program.
+/// Returns a built-in type.
 pub(super) fn comes_with(role: TypeRole, name: &str) -> Option<&'static BuiltinType> {
     table(role).iter().find(|known| known.name == name)
 }

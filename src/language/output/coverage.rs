@@ -1,9 +1,9 @@
-//! Which answers the rules of a state cover: whether one that the schema allows leads nowhere, and whether a rule
-//! is never taken.
+//! The answers that the rules of a state cover: finds answers that the schema allows and that lead nowhere, and
+//! rules that are never taken.
 //!
-//! Each field that a rule names is given all values that make a difference: those of an enumeration, both truth
-//! values, the numbers at and between the bounds that are compared with, one text that no rule names. If the
-//! combinations are too many, nothing is said.
+//! Each field that a rule names takes all values that make a difference: those of an enumeration, both truth
+//! values, the numbers at and between the compared bounds, one text that no rule names. Too many combinations are
+//! not checked.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use serde_json::{Number, Value};
 use super::rule::{FieldTest, OutputRule, ValueTest};
 use super::schema::{OutputSchema, SchemaField};
 
-/// How many combinations of values are tried at most.
+/// The maximum number of combinations of values that are tried.
 const MAX_COMBINATIONS: usize = 20_000;
 
-/// What is wrong with rules.
+/// The mistakes and gaps of rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleGaps {
     /// Mistakes of a rule, by its index: a field that is not in the schema, a value that it does not allow.
@@ -31,11 +31,11 @@ pub struct RuleGaps {
 /// A value that a field may have.
 #[derive(Debug, Clone, PartialEq)]
 enum FieldSample {
-    /// That one.
+    /// A single value.
     Value(Value),
-    /// One that no rule names.
+    /// A value that no rule names.
     Other,
-    /// None.
+    /// No value: the field is absent.
     Absent,
 }
 
@@ -57,7 +57,7 @@ impl FieldSample {
 }
 
 impl RuleGaps {
-    /// Finds what is wrong with rules under a schema.
+    /// Finds the mistakes and gaps of rules under a schema.
     #[must_use]
     pub fn find(schema: &OutputSchema, rules: &[OutputRule]) -> Self {
         let mut gaps = Self::default();
@@ -112,7 +112,7 @@ impl RuleGaps {
     }
 }
 
-/// The combination with this number: a value for each field.
+/// Returns the combination with this number: a value for each field.
 fn combination<'field>(
     fields: &'field [(&'field str, Vec<FieldSample>)],
     mut number: usize,
@@ -125,7 +125,7 @@ fn combination<'field>(
     answer
 }
 
-/// Says what is wrong with a test, if the schema knows.
+/// Returns the mistake in a test, if the schema tells.
 fn mistake(schema: &OutputSchema, test: &FieldTest) -> Option<String> {
     let path = &test.path;
     let field = match schema.field(path) {
@@ -155,7 +155,7 @@ fn mistake(schema: &OutputSchema, test: &FieldTest) -> Option<String> {
     Some(format!("`{path}` is never {impossible}: the schema allows {}", known.join(", ")))
 }
 
-/// The values that a field may have, if the schema lists them.
+/// Returns the values that a field may have, if the schema lists them.
 fn values(field: &Value) -> Option<Vec<Value>> {
     if let Some(value) = field.get("const") {
         return Some(vec![value.clone()]);
@@ -170,7 +170,7 @@ fn values(field: &Value) -> Option<Vec<Value>> {
     }
 }
 
-/// The values of a field that make a difference to its tests.
+/// Returns the values of a field that make a difference to its tests.
 fn samples(schema: &OutputSchema, path: &str, tests: &[&FieldTest]) -> Vec<FieldSample> {
     let SchemaField::Known { schema: field, is_required } = schema.field(path) else {
         return others(tests).chain([FieldSample::Absent]).collect();
@@ -186,7 +186,7 @@ fn samples(schema: &OutputSchema, path: &str, tests: &[&FieldTest]) -> Vec<Field
     samples
 }
 
-/// The values that tests name, the numbers around those they compare with, and any other.
+/// Returns the values that tests name, the numbers around those they compare with, and any other.
 fn others<'test>(tests: &'test [&'test FieldTest]) -> impl Iterator<Item = FieldSample> + 'test {
     let named = tests.iter().filter_map(|test| match &test.accepts {
         ValueTest::OneOf(values) => Some(values.iter().cloned().map(FieldSample::Value)),
@@ -197,7 +197,7 @@ fn others<'test>(tests: &'test [&'test FieldTest]) -> impl Iterator<Item = Field
     named.flatten().chain(numbers.into_iter().flatten()).chain([FieldSample::Other])
 }
 
-/// Whether a field is a number, and then whether it is a whole one.
+/// Returns whether a field is a whole number, or `None` if it is no number.
 fn number_kind(field: &Value) -> Option<bool> {
     match field.get("type").and_then(Value::as_str) {
         Some("integer") => Some(true),
@@ -206,7 +206,7 @@ fn number_kind(field: &Value) -> Option<bool> {
     }
 }
 
-/// The numbers at, between and beyond those that tests name, within the bounds of the schema.
+/// Returns the numbers at, between and beyond those that tests name, within the bounds of the schema.
 fn numbers(field: &Value, is_integer: bool, tests: &[&FieldTest]) -> Vec<FieldSample> {
     let bound = |keyword: &str| field.get(keyword).and_then(Value::as_f64);
     let mut edges: Vec<f64> = tests
@@ -241,7 +241,7 @@ fn numbers(field: &Value, is_integer: bool, tests: &[&FieldTest]) -> Vec<FieldSa
     found.into_iter().map(|number| FieldSample::Value(shown(number))).collect()
 }
 
-/// A number without a fraction where it has none.
+/// Returns a number, without a fraction if it is whole.
 fn shown(number: f64) -> Value {
     let text = number.to_string();
     let read: Option<Number> = serde_json::from_str(&text).ok();

@@ -16,8 +16,8 @@ pub fn field<'value>(value: &'value Value, path: &str) -> Option<&'value Value> 
     })
 }
 
-/// Returns what fills a placeholder: the variable of that name, or else the field of a variable that is JSON.
-/// A text is put in as it stands, anything else as JSON.
+/// Returns the value of a placeholder: the variable of that name, or else the field of a variable that is JSON. A
+/// text is inserted as it is, anything else as JSON.
 #[must_use]
 pub fn placeholder<'values>(values: &'values Variables, name: &str) -> Option<Cow<'values, str>> {
     if let Some(value) = values.get(name) {

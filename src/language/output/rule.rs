@@ -1,8 +1,8 @@
 //! The rules by which an answer's fields decide what follows: `when: { verdict: approve, score: ">= 7" }`.
 //!
-//! All fields that a rule names have to hold. A value is equal, a list has it, and a text such as `>= 7` compares
-//! a number; a field that is not there holds for nothing. The first rule that holds is taken, and one without
-//! `when` always holds.
+//! All conditions of a rule have to hold. A value has to be equal, a list has to contain it, and a text such as
+//! `>= 7` compares numbers; a missing field meets no condition. The first rule that holds is taken, and one
+//! without `when` always holds.
 
 use std::fmt;
 
@@ -11,48 +11,48 @@ use serde_json::{Number, Value};
 use super::path::field;
 use crate::domain::transition::Transition;
 
-/// What follows from an answer, and when.
+/// A rule: the conditions on an answer, and the transition that follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputRule {
-    /// What has to hold; nothing, if it always does.
+    /// The conditions, all of which have to hold; empty if the rule always holds.
     pub when: Vec<FieldTest>,
-    /// What follows.
+    /// The transition.
     pub transition: Transition,
 }
 
-/// What has to hold of a field.
+/// A condition on a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldTest {
-    /// Its path in the answer.
+    /// The path of the field in the answer.
     pub path: String,
-    /// What it may be.
+    /// The accepted values.
     pub accepts: ValueTest,
 }
 
-/// What a value may be.
+/// The values that a test accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueTest {
-    /// One of these.
+    /// One of these values.
     OneOf(Vec<Value>),
     /// A number that compares so with another.
     Compares(RuleComparison, Number),
 }
 
-/// How a number compares with another.
+/// A comparison of a number with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleComparison {
-    /// It is less.
+    /// The number is less.
     Less,
-    /// It is less, or equal.
+    /// The number is less, or equal.
     AtMost,
-    /// It is greater, or equal.
+    /// The number is greater, or equal.
     AtLeast,
-    /// It is greater.
+    /// The number is greater.
     Greater,
 }
 
 impl RuleComparison {
-    /// How they are written; the longer ones first, because they begin like the others.
+    /// The operators; the longer ones first, because the shorter ones are their prefixes.
     const WRITTEN: [(&'static str, Self); 4] =
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Less), (">", Self::Greater)];
 
@@ -67,10 +67,10 @@ impl RuleComparison {
 }
 
 impl OutputRule {
-    /// Reads what stands under `when`.
+    /// Reads the value of `when`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in it.
     pub fn tests(when: &Value) -> Result<Vec<FieldTest>, String> {
         let Value::Object(fields) = when else {
             return Err("`when` names fields of the answer: { when: { verdict: approve } }".into());
@@ -81,7 +81,7 @@ impl OutputRule {
         fields.iter().map(test).collect()
     }
 
-    /// Whether it follows from an answer.
+    /// Returns whether the rule holds for an answer.
     #[must_use]
     pub fn holds(&self, answer: &Value) -> bool {
         let holds = |test: &FieldTest| {
@@ -119,7 +119,7 @@ impl ValueTest {
         Some(Self::Compares(comparison, number))
     }
 
-    /// Whether a value may be that.
+    /// Returns whether the test accepts a value.
     #[must_use]
     pub fn accepts(&self, value: &Value) -> bool {
         match self {
@@ -142,7 +142,7 @@ fn is_like_comparison(text: &str) -> bool {
             || text.trim().starts_with("=="))
 }
 
-/// Whether two values are the same; 1 and 1.0 are.
+/// Returns whether two values are the same; 1 and 1.0 are.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
         (Some(one), Some(other)) => one.total_cmp(&other).is_eq(),

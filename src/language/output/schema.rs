@@ -1,8 +1,8 @@
-//! The schema of an answer, as JSON Schema draft-07 has it.
+//! The schema of an answer, in JSON Schema draft-07.
 //!
-//! Claude Code is given the schema and refuses to start with one that has keywords of a later draft, or such
-//! as mean nothing, so they are refused here with a place. References lead nowhere but into the schema itself:
-//! nothing is fetched. What Claude Code lets through is checked once more: not every version checks all.
+//! Claude Code refuses to start with a schema that has keywords of a later draft, or meaningless ones, so these
+//! are refused here with a place. References lead only into the schema itself: nothing is fetched. Answers that
+//! Claude Code accepts are checked once more, because not every version checks everything.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::language::hint::closest;
 /// The longest schema in bytes: it is an argument of a process, and the system's bound is twice this.
 const MAX_SCHEMA_LENGTH: usize = 64 * 1024;
 
-/// How many mistakes of an answer are named at most.
+/// The maximum number of mistakes of an answer that are named.
 const MAX_MISTAKES: usize = 5;
 
-/// How many references lead from one to the next at most.
+/// The maximum length of a chain of references.
 const MAX_REFERENCES: usize = 16;
 
-/// What stands under a keyword.
+/// The kind of value under a keyword.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SubschemaShape {
     /// No schema.
@@ -35,7 +35,7 @@ enum SubschemaShape {
     Object,
 }
 
-/// The keywords of draft-07, with what stands under them.
+/// The keywords of draft-07, with the kind of their values.
 const KEYWORDS: &[(&str, SubschemaShape)] = &[
     ("$comment", SubschemaShape::Nothing),
     ("$defs", SubschemaShape::Object),
@@ -97,16 +97,16 @@ pub struct OutputSchema {
 /// A field, as a schema knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaField<'schema> {
-    /// It may be there.
+    /// A field that the schema allows.
     Known {
-        /// Its own schema.
+        /// The schema of the field.
         schema: &'schema Value,
-        /// Whether it is always there.
+        /// True if the field is always there.
         is_required: bool,
     },
     /// There is none of that name.
     Missing {
-        /// One that has a similar name.
+        /// A field with a similar name.
         similar: Option<&'schema str>,
     },
     /// The schema does not say.
@@ -114,10 +114,10 @@ pub enum SchemaField<'schema> {
 }
 
 impl OutputSchema {
-    /// Takes a schema as it is written.
+    /// Reads a written schema.
     ///
     /// # Errors
-    /// What is wrong with it, and where in it.
+    /// The mistake and its place in the schema.
     pub fn new(written: OrderedJson) -> Result<Self, String> {
         let OrderedJson::Object(mut fields) = written else {
             return Err("a schema is an object, such as { type: object, … }".to_owned());
@@ -218,7 +218,7 @@ impl OutputSchema {
     }
 }
 
-/// Says what is known of a field that is not among a schema's own.
+/// Returns the kind of a field that is not among a schema's own.
 fn missing<'schema>(schema: &'schema Value, name: &str) -> SchemaField<'schema> {
     const OPEN: [&str; 6] = ["allOf", "anyOf", "oneOf", "if", "patternProperties", "$ref"];
     let more = schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
@@ -287,7 +287,7 @@ fn unknown(key: &str, path: &str) -> String {
     format!("{}`{key}` is no keyword of a schema; {hint}", at(path))
 }
 
-/// The place in a schema, as the beginning of a sentence.
+/// Returns the place in a schema, as the beginning of a sentence.
 fn at(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!("at {path}: ") }
 }

@@ -1,4 +1,4 @@
-//! What an answer means: where its object is found, what follows from it, what is wrong with it.
+//! The meaning of an answer: finding its object, the transition that follows, its mistakes.
 
 use std::collections::BTreeMap;
 

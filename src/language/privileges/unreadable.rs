@@ -2,7 +2,7 @@
 
 use crate::language::graph::tree::{SourcePlace, YamlContent, YamlValue, parse};
 
-/// The parts of a graph that operations stand in.
+/// The parts of a graph that contain operations.
 const PARTS: [&str; 2] = ["entry_preconditions", "nodes"];
 
 /// Returns the types that stand anywhere in the nodes of a graph, or before them, with their places. A text

@@ -1,4 +1,4 @@
-//! Checks the fields of answers that a program looks at: `(response review :field verdict)`.
+//! Checks the fields of answers that a program reads: `(response review :field verdict)`.
 
 use super::definition::{InstructionKind, Program, ProgramRole, TextExpression};
 use super::walk::instructions;
@@ -6,17 +6,17 @@ use crate::language::output::SchemaField;
 use crate::language::place::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
-/// A field of an answer that a program looks at.
+/// A field of an answer that a program reads.
 pub(super) struct AnswerField {
     /// The answer.
     pub(super) of: TextExpression,
-    /// The path of the field in it.
+    /// The path of the field in the answer.
     pub(super) path: String,
     /// The place of the path.
     pub(super) at: SourcePlace,
 }
 
-/// Reports the fields that no answer has.
+/// Reports the fields that no answer has, and those that an answer may lack.
 pub(super) fn check(program: &Program, fields: &[AnswerField], report: &mut FileDiagnostics) {
     for field in fields {
         match role_of(program, &field.of).map(|role| has_field(role, &field.path)) {
@@ -33,7 +33,7 @@ pub(super) fn check(program: &Program, fields: &[AnswerField], report: &mut File
     }
 }
 
-/// Returns the role whose prompt is answered. The result of a folder has the form that the folder gives it.
+/// Returns the role whose prompt is answered; `None` for the result of a folder, which has its own form.
 fn role_of<'program>(
     program: &'program Program,
     answer: &TextExpression,

@@ -1,14 +1,14 @@
-//! Which brackets have no partner.
+//! Finds the brackets that have no partner.
 //!
-//! Counting alone blames the outermost list for a bracket that is missing, and the last bracket for one
-//! too many. People indent, so where the count is wrong the lines are asked: what begins a line stands in
-//! the lists that begin further left, and in no other. A text whose brackets agree may be indented as it
-//! likes, and one whose lines tell no better story is judged by the count.
+//! Counting alone blames the outermost list for a missing bracket, and the last bracket for one too many.
+//! If the count is wrong, the indentation is used: the first token of a line is in the lists that begin
+//! further left, and in no other. A text whose brackets match may be indented in any way. If the
+//! indentation gives more mistakes than the count, the count is used.
 
-/// How deep lists may stand in each other.
+/// The largest nesting depth of lists.
 pub(super) const DEEPEST: usize = 64;
 
-/// What a token is to the brackets.
+/// The role of a token among the brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BracketKind {
     Open,
@@ -22,18 +22,18 @@ pub(super) struct BracketToken {
     pub(super) kind: BracketKind,
     pub(super) at: usize,
     pub(super) column: u64,
-    /// Whether nothing but white space stands before it in its line.
+    /// True if only white space precedes it in its line.
     pub(super) first: bool,
 }
 
-/// What is wrong with the brackets of a text.
+/// The mistakes in the brackets of a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct BracketBalance {
-    /// The lists that are not closed, and before which byte each ought to be; none is the end.
+    /// The lists that are not closed, each with the byte to close it before; `None` is the end.
     pub(super) unclosed: Vec<(usize, Option<usize>)>,
     /// The closing brackets that close nothing.
     pub(super) stray: Vec<usize>,
-    /// Whether the lists are as they were meant, as far as can be told.
+    /// True if the lists are probably as they were meant.
     pub(super) certain: bool,
 }
 
@@ -43,7 +43,7 @@ impl BracketBalance {
     }
 }
 
-/// Looks for brackets without partner.
+/// Finds brackets without partner.
 ///
 /// # Errors
 /// The bracket that nests too deeply.
@@ -74,7 +74,7 @@ fn counted(tokens: &[BracketToken]) -> Result<BracketBalance, usize> {
     Ok(found)
 }
 
-/// By the lines; nothing, if that nests too deeply.
+/// Finds them by the indentation; `None` if that nests too deeply.
 fn guided(tokens: &[BracketToken]) -> Option<BracketBalance> {
     let mut found = BracketBalance { certain: true, ..BracketBalance::default() };
     let mut open: Vec<&BracketToken> = Vec::new();
@@ -100,7 +100,7 @@ fn guided(tokens: &[BracketToken]) -> Option<BracketBalance> {
     Some(found)
 }
 
-/// For each token the column of what follows it and closes nothing, if that begins a line.
+/// Returns for each token the column of the next token that closes nothing, if that begins a line.
 fn next_columns(tokens: &[BracketToken]) -> Vec<Option<u64>> {
     let mut next = None;
     let mut columns: Vec<_> = tokens

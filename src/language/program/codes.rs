@@ -1,6 +1,6 @@
-//! What can be wrong with a program: the whole table. `raymond check --help` prints it.
+//! The table of all mistakes in programs. `raymond check --help` prints it.
 
-/// What each code means.
+/// The meaning of each code.
 pub const CODES: [(&str, &str); 49] = [
     ("SX101", "the file is too long"),
     ("SX102", "a list is never closed"),

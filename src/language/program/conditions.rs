@@ -1,4 +1,4 @@
-//! Conditions, and the instructions that block until one holds.
+//! Reads conditions, and the instructions that block until one holds.
 
 use regex::{Regex, RegexBuilder};
 
@@ -11,17 +11,17 @@ use super::vocabulary::CONDITION;
 use crate::domain::time::{Timestamp, millis};
 use crate::language::report::quoted;
 
-/// How much memory a regular expression may take once it is compiled.
+/// The largest size of a compiled regular expression, in bytes.
 const PATTERN_SIZE: usize = 1 << 20;
 
-/// Where a condition stands.
+/// The position of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConditionPosition {
-    /// It is all that an instruction waits for.
+    /// The whole condition that an instruction waits for.
     Whole,
-    /// It is a part of that.
+    /// A part of such a condition.
     Part,
-    /// It is, or is a part of, what chooses an arm of a branch.
+    /// The condition of an arm of a branch, or a part of it.
     Arm,
 }
 
@@ -32,7 +32,7 @@ impl ConditionPosition {
 }
 
 impl ProgramReader<'_> {
-    /// `wait`, `await`
+    /// Reads `wait` and `await`.
     pub(super) fn wait(&mut self, fields: &FormFields<'_>) -> Option<WaitInstruction> {
         let condition = self.exactly(fields, ["a condition, such as `(signal LABEL)`"]);
         let condition = condition.and_then(|[form]| self.condition(form, ConditionPosition::Whole));
@@ -49,7 +49,7 @@ impl ProgramReader<'_> {
         })
     }
 
-    /// A condition.
+    /// Reads a condition.
     pub(super) fn condition(
         &mut self,
         form: &Form,
@@ -96,7 +96,7 @@ impl ProgramReader<'_> {
         }
     }
 
-    /// `and`, `or`
+    /// Reads `and` and `or`.
     fn several(
         &mut self,
         fields: &FormFields<'_>,
@@ -145,7 +145,7 @@ impl ProgramReader<'_> {
         })
     }
 
-    /// The name that what is taken gets.
+    /// Reads the name for the payload of a taken fact.
     fn taken_as(&mut self, form: &Form) -> Option<ProgramSymbol> {
         let name = self.name(form, "the name of what is taken")?;
         if PLACEHOLDERS.contains(&name) || name.starts_with(CONTEXT) {
@@ -195,7 +195,7 @@ impl ProgramReader<'_> {
         built.map_err(|why| self.report.error(form.at, "SX214", why)).ok()
     }
 
-    /// A duration in milliseconds.
+    /// Reads a duration, in milliseconds.
     fn duration(&mut self, form: &Form) -> Option<u64> {
         let read = millis(self.text(form, "a duration, such as \"30m\",")?);
         read.map_err(|why| self.report.error(form.at, "SX215", why)).ok()

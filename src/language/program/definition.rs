@@ -1,7 +1,7 @@
-//! A program that has been read and found sound: what the machine carries out.
+//! A program that has been read and found sound, for the interpreter.
 //!
-//! Every name in it leads somewhere: states, roles, and requests are resolved, templates have as many
-//! arguments as places, so carrying it out has no errors but those of what it meets.
+//! States, roles, and requests are resolved, and templates have as many arguments as places, so only values
+//! and the outside world can cause errors when it runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::language::turn_options::OptionPlaces;
 /// A name in a program.
 pub type ProgramSymbol = Arc<str>;
 
-/// How often a loop may go round if the program does not say.
+/// The default limit of the rounds of a loop.
 pub const MAX_ITERATIONS: u64 = 1000;
 
 /// A program.
@@ -29,17 +29,17 @@ pub const MAX_ITERATIONS: u64 = 1000;
 pub struct Program {
     /// Its name.
     pub name: ProgramSymbol,
-    /// What it says about itself.
+    /// Its metadata.
     pub metadata: ProgramMetadata,
     /// Its roles.
     pub roles: Vec<ProgramRole>,
     /// Its states; the first is the start.
     pub states: Vec<ProgramState>,
-    /// The labels of the facts it looks at.
+    /// The labels of the facts it reads.
     pub labels: BTreeSet<String>,
     /// The keys of the context it needs: `x` of `@context/x`.
     pub context: BTreeSet<String>,
-    /// Whether it needs a branch: `@branch`.
+    /// True if it needs a branch: `@branch`.
     pub needs_branch: bool,
     /// The checksum of its text: `sha256:` and hexadecimal digits.
     pub hash: Arc<str>,
@@ -48,7 +48,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// What a run keeps of it, when it is read from this file.
+    /// Returns the source that a run keeps of it, read from this file.
     #[must_use]
     pub fn kept(&self, file: StateName, folder: Option<Folder>) -> instance::ProgramSource {
         instance::ProgramSource {
@@ -61,7 +61,7 @@ impl Program {
         }
     }
 
-    /// Whether it asks anyone anything.
+    /// Returns whether it sends any request.
     #[must_use]
     pub fn asks(&self) -> bool {
         self.states.iter().any(|state| asks(&state.body))
@@ -79,16 +79,16 @@ fn asks(list: &[Instruction]) -> bool {
     })
 }
 
-/// What a program says about itself.
+/// The metadata of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgramMetadata {
-    /// What people are shown.
+    /// The label for people.
     pub label: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
-    /// How often a loop may go round: [`MAX_ITERATIONS`] if it does not say.
+    /// The limit of the rounds of a loop, [`MAX_ITERATIONS`] by default.
     pub max_iterations: u64,
-    /// What a run of it may spend.
+    /// The budget of a run.
     pub max_budget_usd: Option<Usd>,
     /// The model of roles that name none.
     pub model: Option<ModelName>,
@@ -103,7 +103,7 @@ pub struct ProgramRole {
     pub handle: ProgramSymbol,
     /// Its model.
     pub model: Option<ModelName>,
-    /// What else its turns need of Claude Code.
+    /// The options of its turns.
     pub options: TurnOptions,
     /// The places of the options.
     pub option_places: OptionPlaces,
@@ -111,7 +111,7 @@ pub struct ProgramRole {
     pub output: Option<OutputSchema>,
     /// The directory it works in, below that of the run.
     pub cwd: Option<Folder>,
-    /// Where it stands.
+    /// Its place.
     pub at: SourcePlace,
 }
 
@@ -120,44 +120,44 @@ pub struct ProgramRole {
 pub struct ProgramState {
     /// Its name.
     pub name: ProgramSymbol,
-    /// What is done in it.
+    /// The instructions in it.
     pub body: Vec<Instruction>,
-    /// Where it stands.
+    /// Its place.
     pub at: SourcePlace,
 }
 
-/// An instruction, and where it stands.
+/// An instruction and its place.
 #[derive(Debug, Clone)]
 pub struct Instruction {
-    /// What it says.
+    /// Its kind.
     pub kind: InstructionKind,
     /// The place of its opening bracket.
     pub at: SourcePlace,
 }
 
-/// What an instruction says.
+/// The kind of an instruction.
 #[derive(Debug, Clone)]
 pub enum InstructionKind {
     /// `wait`, `await`: blocks until the condition holds.
     Wait(WaitInstruction),
-    /// `action`: these in order.
+    /// `action`: runs these in order.
     Action(Vec<Instruction>),
-    /// `loop`: these again and again.
+    /// `loop`: repeats these.
     Loop(Vec<Instruction>),
-    /// `branch`: the first arm that holds.
+    /// `branch`: runs the first arm whose condition holds.
     Branch {
         /// The arms, in order.
         arms: Vec<BranchArm>,
         /// `otherwise`.
         otherwise: Option<Vec<Instruction>>,
     },
-    /// `goto`: on in that state, by its number.
+    /// `goto`: continues in that state, by its number.
     Goto(usize),
-    /// `terminal`: the end.
+    /// `terminal`: ends the program.
     Terminal {
-        /// `:status failed`.
+        /// True for `:status failed`.
         failed: bool,
-        /// `:result E`: what it gives back.
+        /// `:result E`: the result.
         result: Option<TextExpression>,
     },
     /// `send-prompt`
@@ -187,40 +187,40 @@ pub enum InstructionKind {
 /// An instruction that blocks.
 #[derive(Debug, Clone)]
 pub struct WaitInstruction {
-    /// Until this holds.
+    /// The condition that it waits for.
     pub condition: ProgramCondition,
-    /// `:timeout`: for so many milliseconds at the most.
+    /// `:timeout`, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// `:on-timeout`: then on in that state, by its number; without it the instance fails.
+    /// `:on-timeout`: the number of the state to continue in; without it the program fails.
     pub on_timeout: Option<usize>,
 }
 
 /// An arm of a branch.
 #[derive(Debug, Clone)]
 pub struct BranchArm {
-    /// When it is chosen.
+    /// The condition that chooses it.
     pub condition: ProgramCondition,
-    /// What is done then.
+    /// The instructions of the arm.
     pub body: Vec<Instruction>,
 }
 
 /// `send-prompt`
 #[derive(Debug, Clone)]
 pub struct SendPrompt {
-    /// To which role, by its number.
+    /// The number of the role that it is sent to.
     pub role: usize,
-    /// What is sent.
+    /// The prompt.
     pub template: TextTemplate,
-    /// The request's name: its own, the awaited one it is bound to, or one made up for it.
+    /// The request's name: its own, the awaited one it is bound to, or a generated one.
     pub request: ProgramSymbol,
 }
 
 /// `run-folder`
 #[derive(Debug, Clone)]
 pub struct RunFolder {
-    /// As whose work, by the role's number.
+    /// The number of the role whose work it is.
     pub role: usize,
-    /// The folder below the scope, if it is another.
+    /// The folder below the scope; `None` is the scope itself.
     pub folder: Option<Folder>,
     /// The first state.
     pub start: StateName,
@@ -230,10 +230,10 @@ pub struct RunFolder {
     pub request: ProgramSymbol,
 }
 
-/// A text with places for arguments: one piece more than arguments.
+/// A text with places for arguments. It has one piece more than arguments.
 #[derive(Debug, Clone)]
 pub struct TextTemplate {
-    /// What stands around the arguments, with `~~` read as `~`.
+    /// The texts around the arguments, with `~~` read as `~`.
     pub pieces: Vec<String>,
     /// The arguments, in order.
     pub arguments: Vec<TextExpression>,
@@ -242,34 +242,34 @@ pub struct TextTemplate {
 /// A condition.
 #[derive(Debug, Clone)]
 pub enum ProgramCondition {
-    /// `(signal L :key K :equals V :consume true :as NAME)`: such a fact lives.
+    /// `(signal L :key K :equals V :consume true :as NAME)`: such a fact exists.
     Signal {
         /// The fact's label.
         label: String,
-        /// Its key; any, if absent.
+        /// Its key; `None` matches any.
         key: Option<TextExpression>,
-        /// Its payload; any, if absent.
+        /// Its payload; `None` matches any.
         equals: Option<TextExpression>,
-        /// Whether it is taken. Only as the whole condition of a [`WaitInstruction`].
+        /// True if the fact is taken. Only allowed as the whole condition of a [`WaitInstruction`].
         consume: bool,
-        /// What its payload is called then: `@NAME`.
+        /// The name for its payload: `@NAME`.
         bind: Option<ProgramSymbol>,
     },
     /// `(transcript-response :request-id N :on-error STATE)`: the latest request N has ended.
     Response {
         /// The request's name.
         request: ProgramSymbol,
-        /// Where to go on if it failed, by the state's number; without it the instance fails.
+        /// The number of the state to continue in if it failed; without it the program fails.
         on_error: Option<usize>,
     },
     /// `(matches TEXT REGEX)`
     Matches {
         /// The text.
         text: TextExpression,
-        /// What is looked for in it.
+        /// The regular expression that has to match.
         pattern: Regex,
     },
-    /// `(after "30m")`: so many milliseconds after the wait began. Not in a branch.
+    /// `(after "30m")`: the milliseconds since the wait began. Not allowed in a branch.
     After(u64),
     /// `(at "2026-01-15T14:30:00Z")`
     At(Timestamp),
@@ -281,10 +281,10 @@ pub enum ProgramCondition {
     Not(Box<Self>),
 }
 
-/// What has a text as its value.
+/// An expression whose value is a text.
 #[derive(Debug, Clone)]
 pub enum TextExpression {
-    /// A text, a number, a symbol as it is written.
+    /// A text, a number, or a symbol, as it is written.
     Text(String),
     /// `@workflow-id`: the run's id.
     WorkflowId,
@@ -294,13 +294,13 @@ pub enum TextExpression {
     Branch,
     /// `@context/x`
     Context(String),
-    /// `@NAME`: what a `:consume true :as NAME` took.
+    /// `@NAME`: the payload that a `:consume true :as NAME` took.
     Bound(ProgramSymbol),
-    /// `(signal L :key K)`: the fact's payload; blocks until it is there.
+    /// `(signal L :key K)`: the fact's payload; blocks until the fact exists.
     Signal {
         /// The fact's label.
         label: String,
-        /// Its key; any, if absent.
+        /// Its key; `None` matches any.
         key: Option<Box<Self>>,
     },
     /// `(response N)`: the text of the answer to that request.

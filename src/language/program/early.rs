@@ -1,7 +1,7 @@
-//! Finds what is awaited before it can have been sent.
+//! Finds the requests that are awaited before they can have been sent.
 //!
-//! The program is gone through with the set of requests that may have been sent, from state to state and
-//! round each loop, until no set grows any more. An await of what is not in the set is where the way ends.
+//! The analysis follows the set of requests that may have been sent, from state to state and round each
+//! loop, until no set grows any more. A path ends at an await of a request that is not in its set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::flow::on_errors;
 use crate::language::place::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
-/// Remarks each await of what no way to it sends.
+/// Warns of each await of a request that no path to it sends.
 pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     let mut walk = SendFlowAnalysis::default();
     walk.join(0, &SentRequests::default());
@@ -31,7 +31,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     }
 }
 
-/// The numbers of requests, a bit each.
+/// The set of requests, one bit per number.
 #[derive(Debug, Clone, Default)]
 struct SentRequests(Vec<u64>);
 
@@ -48,7 +48,7 @@ impl SentRequests {
         self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// Whether that made it larger.
+    /// Adds another set, and returns whether this one grew.
     fn join(&mut self, other: &Self) -> bool {
         self.0.resize(self.0.len().max(other.0.len()), 0);
         let mut grew = false;
@@ -63,12 +63,12 @@ impl SentRequests {
 #[derive(Default)]
 struct SendFlowAnalysis {
     numbers: BTreeMap<ProgramSymbol, usize>,
-    /// What may have been sent where a state and where a turn of a loop begins.
+    /// The requests that may have been sent at the beginning of a state, and of a round of a loop.
     states: BTreeMap<usize, SentRequests>,
     loops: BTreeMap<SourcePlace, SentRequests>,
-    /// The states that have to be gone through again.
+    /// The states that have to be analyzed again.
     dirty: BTreeSet<usize>,
-    /// The awaits that are too early, with their states.
+    /// The requests that are awaited too early, by the state and the place of the await.
     early: BTreeMap<(usize, SourcePlace), ProgramSymbol>,
 }
 
@@ -78,7 +78,7 @@ impl SendFlowAnalysis {
         *self.numbers.entry(ProgramSymbol::clone(request)).or_insert(next)
     }
 
-    /// A way leads to a state.
+    /// Notes that a path leads to a state.
     fn join(&mut self, state: usize, sent: &SentRequests) {
         let is_new = !self.states.contains_key(&state);
         if self.states.entry(state).or_default().join(sent) || is_new {
@@ -86,7 +86,7 @@ impl SendFlowAnalysis {
         }
     }
 
-    /// What may have been sent after a body; nothing, if it does not go on.
+    /// Returns the requests that may have been sent after a body; `None` if its end is not reached.
     fn body(
         &mut self,
         state: usize,
@@ -145,7 +145,7 @@ impl SendFlowAnalysis {
         Some(sent)
     }
 
-    /// A loop goes on only by leaving it.
+    /// Analyzes one round of a loop. Returns `None`: the instruction after a loop is never reached.
     fn repeat(
         &mut self,
         state: usize,
@@ -171,7 +171,7 @@ impl SendFlowAnalysis {
         }
     }
 
-    /// A request that has to have ended and cannot have been sent.
+    /// Returns a request that the condition needs, but that cannot have been sent.
     fn missing(
         &mut self,
         condition: &ProgramCondition,
@@ -188,7 +188,7 @@ impl SendFlowAnalysis {
     }
 }
 
-/// What may have been sent after one of two ways.
+/// Returns the requests that may have been sent on one of two paths.
 fn either(one: Option<SentRequests>, other: Option<SentRequests>) -> Option<SentRequests> {
     match (one, other) {
         (Some(mut one), Some(other)) => {

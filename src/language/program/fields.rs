@@ -1,11 +1,11 @@
-//! Takes a form apart: its values in order, and its keywords with theirs.
+//! Splits a form into its values in order, and its keywords with their values.
 
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use crate::language::place::SourcePlace;
 use crate::language::report::quoted;
 
-/// A form that is taken apart.
+/// The values and keywords of a form.
 pub(super) struct FormFields<'f> {
     /// Its name.
     pub(super) name: &'f str,
@@ -13,23 +13,23 @@ pub(super) struct FormFields<'f> {
     /// The values before and between the keywords.
     pub(super) values: Vec<&'f Form>,
     keys: Vec<(&'f str, Option<&'f Form>)>,
-    /// Whether something in it could not be read, so that nothing is missed.
+    /// True if something in it could not be read; missing parts are not reported then.
     broken: bool,
-    /// Whether it has a keyword that means nothing, so that what is missing may stand there.
+    /// True if it has an unknown keyword, which may be meant as a missing one.
     strange: bool,
-    /// What stands at keywords with a slip in them, by those that were meant.
+    /// The values of misspelled keywords, by the keywords that were meant.
     slips: Vec<(&'f str, Option<&'f Form>)>,
 }
 
 impl<'f> FormFields<'f> {
-    /// The value of a keyword.
+    /// Returns the value of a keyword.
     pub(super) fn get(&self, key: &str) -> Option<&'f Form> {
         self.keys.iter().find(|(own, _)| *own == key)?.1
     }
 }
 
 impl ProgramReader<'_> {
-    /// A form with these keywords.
+    /// Reads a form that may have these keywords.
     pub(super) fn fields<'f>(
         &mut self,
         at: SourcePlace,
@@ -96,7 +96,7 @@ impl ProgramReader<'_> {
         }
     }
 
-    /// The value of a keyword that has to be there.
+    /// Returns the value of a keyword, and reports an error if it is missing.
     pub(super) fn need<'f>(&mut self, fields: &FormFields<'f>, key: &str) -> Option<&'f Form> {
         let given = fields.keys.iter().find(|(own, _)| *own == key);
         if given.is_none() && !fields.broken && !fields.strange {
@@ -106,7 +106,7 @@ impl ProgramReader<'_> {
         given?.1
     }
 
-    /// The values of a form that has so many of them.
+    /// Returns the values of a form that has to have exactly `N` of them.
     pub(super) fn exactly<'f, const N: usize>(
         &mut self,
         fields: &FormFields<'f>,

@@ -1,5 +1,5 @@
-//! Where a program goes: what is never come to, loops that cannot end well, and awaits that nothing
-//! precedes. All of it is only remarked.
+//! Checks the control flow of a program: instructions that are never reached, loops that cannot end or may
+//! not wait, and awaits before any send. All findings are warnings.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::definition::{
 use super::early;
 use crate::language::report::{FileDiagnostics, quoted};
 
-/// Remarks what is strange about a sound program.
+/// Warns of suspicious parts of a sound program.
 pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     unreachable(program, report);
     unused(program, report);
@@ -19,7 +19,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     early::check(program, report);
 }
 
-/// The instructions of a body, and those in them.
+/// Visits the instructions of a body, and those in their blocks.
 fn each<'p>(body: &'p [Instruction], visit: &mut impl FnMut(&'p Instruction)) {
     for instruction in body {
         visit(instruction);
@@ -29,7 +29,7 @@ fn each<'p>(body: &'p [Instruction], visit: &mut impl FnMut(&'p Instruction)) {
     }
 }
 
-/// The bodies in an instruction.
+/// Returns the bodies in an instruction.
 fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
     match kind {
         InstructionKind::Action(body) | InstructionKind::Loop(body) => vec![body],
@@ -40,7 +40,7 @@ fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
     }
 }
 
-/// The states that an instruction itself leads to.
+/// Returns the states that an instruction itself leads to.
 fn targets(kind: &InstructionKind) -> Vec<usize> {
     let mut found = Vec::new();
     match kind {
@@ -59,7 +59,7 @@ fn targets(kind: &InstructionKind) -> Vec<usize> {
     found
 }
 
-/// The states that a condition leads to.
+/// Collects the states that a condition leads to.
 pub(super) fn on_errors(condition: &ProgramCondition, found: &mut Vec<usize>) {
     match condition {
         ProgramCondition::Response { on_error, .. } => found.extend(*on_error),
@@ -113,7 +113,7 @@ fn unused(program: &Program, report: &mut FileDiagnostics) {
     }
 }
 
-/// What is strange in a body by itself.
+/// Warns of suspicious parts of a body.
 fn body(instructions: &[Instruction], report: &mut FileDiagnostics) {
     let end = instructions.iter().position(ends);
     if let Some(dead) = end.and_then(|end| instructions.get(end + 1)) {
@@ -146,7 +146,7 @@ fn endless(repeat: &Instruction, inner: &[Instruction], report: &mut FileDiagnos
     }
 }
 
-/// Whether nothing after an instruction is ever come to.
+/// Returns whether the instructions after this one are never reached.
 fn ends(instruction: &Instruction) -> bool {
     match &instruction.kind {
         InstructionKind::Goto(_) | InstructionKind::Terminal { .. } | InstructionKind::Loop(_) => {
@@ -160,7 +160,7 @@ fn ends(instruction: &Instruction) -> bool {
     }
 }
 
-/// Whether what comes after an instruction may be come to without any waiting.
+/// Returns whether the instructions after this one may be reached without waiting.
 fn slips(instruction: &Instruction) -> bool {
     let waits = |value: &TextExpression| matches!(value, TextExpression::Signal { .. });
     let optional = |value: &Option<TextExpression>| value.as_ref().is_some_and(waits);

@@ -1,20 +1,20 @@
-//! The forms of a program, each with its place: lists, and what stands in them.
+//! The forms of a program, each with its place: lists, and the forms in them.
 
 use std::ops::Range;
 
 use crate::language::place::SourcePlace;
 use crate::language::report::quoted;
 
-/// A form and where it stands.
+/// A form and its place.
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) content: FormContent,
     pub(super) at: SourcePlace,
-    /// Its bytes in the text.
+    /// Its byte range in the text.
     pub(super) span: Range<usize>,
 }
 
-/// What a form is.
+/// The content of a form.
 #[derive(Debug)]
 pub(super) enum FormContent {
     List(Vec<Form>),
@@ -29,12 +29,12 @@ pub(super) enum FormContent {
     /// `true` or `false`.
     Boolean(bool),
     Symbol(String),
-    /// What was no word. It has been told, and nothing more is said about it.
+    /// An invalid word. It has been reported, so no further error is.
     Wrong,
 }
 
 impl Form {
-    /// The text of what may stand where a text is meant.
+    /// Returns the text of a form that can be read as one.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.content {
             FormContent::String(text) | FormContent::Number(text) | FormContent::Symbol(text) => {
@@ -52,7 +52,7 @@ impl Form {
         matches!(self.content, FormContent::Wrong)
     }
 
-    /// What it is, in a message.
+    /// Returns its description for a message.
     pub(super) fn sort(&self) -> String {
         match &self.content {
             FormContent::List(forms) => match forms.first().and_then(Self::text) {

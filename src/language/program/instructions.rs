@@ -1,4 +1,4 @@
-//! What is done in a state: instructions, and the actions among them.
+//! Reads the instructions of a state, and the actions among them.
 
 use super::conditions::ConditionPosition;
 use super::definition::{
@@ -13,12 +13,12 @@ use crate::language::place::SourcePlace;
 use crate::language::report::quoted;
 
 impl ProgramReader<'_> {
-    /// What a state, a loop, or an arm does.
+    /// Reads the body of a state, a loop, or an arm.
     pub(super) fn body(&mut self, forms: &[&Form]) -> Vec<Instruction> {
         forms.iter().filter_map(|form| self.instruction(form, &INSTRUCTION)).collect()
     }
 
-    /// The same as a block of its own.
+    /// Reads a body as a block of its own.
     fn block(&mut self, forms: &[&Form]) -> Vec<Instruction> {
         let before = self.requests.enter();
         let body = self.body(forms);
@@ -57,7 +57,7 @@ impl ProgramReader<'_> {
         Some(Instruction { kind: kind?, at: form.at })
     }
 
-    /// Whether there is something in a form that has to have something in it.
+    /// Reports a form that is empty, but must not be.
     fn filled(&mut self, fields: &FormFields<'_>, wanted: &str) {
         if fields.values.is_empty() {
             let name = quoted(fields.name);
@@ -102,7 +102,7 @@ impl ProgramReader<'_> {
         InstructionKind::Branch { arms, otherwise }
     }
 
-    /// Says of an `otherwise` that an arm comes after it.
+    /// Reports an `otherwise` that an arm follows.
     fn not_last(&mut self, otherwise: Option<SourcePlace>) {
         if let Some(at) = otherwise {
             let why = "`otherwise` stands last in a branch; what comes after it is never looked at";
@@ -110,7 +110,7 @@ impl ProgramReader<'_> {
         }
     }
 
-    /// `on`
+    /// Reads `on`.
     fn arm(&mut self, fields: &FormFields<'_>) -> Option<BranchArm> {
         let Some((condition, body)) = fields.values.split_first() else {
             let why = "`on` needs a condition, such as `(signal LABEL)`";
@@ -147,7 +147,7 @@ impl ProgramReader<'_> {
         Some(SendPrompt { role: role?, template: template?, request: request? })
     }
 
-    /// The values for the places of a template.
+    /// Returns the values for the places of a template.
     fn arguments<'f>(&mut self, fields: &FormFields<'f>) -> Option<Vec<&'f Form>> {
         let Some(form) = fields.get("args") else { return Some(Vec::new()) };
         let one = |forms: &[Form]| match &forms.first()?.content {
@@ -164,7 +164,7 @@ impl ProgramReader<'_> {
         None
     }
 
-    /// The id of the request that is sent.
+    /// Reads the id of the request that is sent.
     fn request(&mut self, fields: &FormFields<'_>) -> Option<ProgramSymbol> {
         let Some(form) = fields.get("request-id") else { return Some(self.requests.send()) };
         let name = ProgramSymbol::from(self.name(form, "the id of a request")?);
@@ -190,7 +190,7 @@ impl ProgramReader<'_> {
         Some(RunFolder { role: role?, folder, start, input: input?, request: request? })
     }
 
-    /// The file an agent begins with, and its folder.
+    /// Reads the first state of an agent, and its folder.
     fn start(&mut self, form: &Form) -> Option<(Option<Folder>, StateName)> {
         let path = self.name(form, "the file of a state, such as \"review/START.md\"")?;
         let found = self.find(path);

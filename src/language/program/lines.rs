@@ -1,16 +1,16 @@
-//! The places of a text's bytes, quickly, however long its lines are.
+//! Finds the places of a text's bytes quickly, even in long lines.
 
 use crate::language::place::SourcePlace;
 
-/// So many bytes lie between two points whose characters are counted beforehand.
+/// The bytes between two points with precomputed character counts.
 const STRIDE: usize = 256;
 
-/// Where the lines of a text begin.
+/// An index of the lines of a text.
 pub(super) struct LineIndex<'text> {
     text: &'text str,
     /// The byte each line begins at.
     starts: Vec<usize>,
-    /// How many characters begin before each multiple of the stride.
+    /// The number of characters that begin before each multiple of [`STRIDE`].
     counts: Vec<usize>,
 }
 
@@ -26,7 +26,7 @@ impl<'text> LineIndex<'text> {
         Self { text, starts, counts }
     }
 
-    /// The place of a byte; what lies after the end is at the end.
+    /// Returns the place of a byte; one after the end is placed at the end.
     pub(super) fn place(&self, at: usize) -> SourcePlace {
         let at = self.text.floor_char_boundary(at);
         let line = self.starts.partition_point(|start| *start <= at);
@@ -34,14 +34,14 @@ impl<'text> LineIndex<'text> {
         SourcePlace { line: line as u64, column: (self.before(at) - self.before(start)) as u64 + 1 }
     }
 
-    /// How many characters begin before a byte.
+    /// Returns the number of characters that begin before a byte.
     fn before(&self, at: usize) -> usize {
         let counted = at / STRIDE;
         self.counts[counted] + beginnings(&self.text.as_bytes()[counted * STRIDE..at])
     }
 }
 
-/// How many characters begin in these bytes.
+/// Returns the number of characters that begin in these bytes.
 fn beginnings(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }

@@ -1,9 +1,9 @@
-//! Carries out a program, as far as it goes by itself: a pure decider.
+//! Runs a program as far as it goes by itself. The interpreter is a pure decider.
 //!
-//! It stands on a path into the program and goes on until it has to wait, until something has to be done
-//! for it in the world, or until it has ended. What it comes to is recorded as a whole, so a crash finds it
-//! either before or after; whatever it waits for is looked at again, and an arm that was chosen stands in its
-//! path and is not chosen again.
+//! Its position is a path into the program. It continues until it has to wait, needs an activity in the
+//! world, or ends. Each advance is recorded as a whole, so a crash loses all of it or nothing. After a crash
+//! the condition that it waits for is checked again. A chosen arm is part of the path, and is not chosen
+//! again.
 
 mod conditions;
 mod shown;
@@ -27,15 +27,15 @@ use crate::domain::instance::{
 use crate::domain::time::Timestamp;
 use crate::language::place::SourcePlace;
 
-/// How much may be asked and said between two waits.
+/// The largest number of commands between two waits.
 const MOST_DEEDS: usize = 10_000;
 
-/// What an instance sees.
+/// The environment of a program execution.
 #[derive(Debug)]
 pub struct ProgramEnvironment<'scene> {
     /// The program.
     pub definition: &'scene Program,
-    /// The instance.
+    /// The execution.
     pub instance: &'scene ProgramExecution,
     /// The facts.
     pub facts: &'scene KnownFacts,
@@ -49,7 +49,7 @@ pub struct ProgramEnvironment<'scene> {
     pub now: Timestamp,
 }
 
-/// Goes on with a program; `fetched` is what came of the errand that was due, or why nothing did.
+/// Advances a program. `fetched` is the result of the activity that was due, or the error.
 #[must_use]
 pub fn advance(
     scene: &ProgramEnvironment<'_>,
@@ -63,9 +63,9 @@ pub fn advance(
     machine.finish(then)
 }
 
-/// Why the machine goes no further.
+/// A reason that the interpreter stops.
 enum ProgramSuspension {
-    /// It comes to this.
+    /// This is next.
     Then(ProgramNext),
     /// It fails.
     Fail { at: SourcePlace, why: String },
@@ -74,12 +74,12 @@ enum ProgramSuspension {
 struct ProgramInterpreter<'scene> {
     scene: &'scene ProgramEnvironment<'scene>,
     stand: ProgramPosition,
-    /// What is asked in this stretch, over what was asked before.
+    /// The requests of this advance; they take precedence over earlier ones.
     requests: BTreeMap<&'scene str, RequestEntry>,
     bound: BTreeMap<String, String>,
     bases: Option<BTreeMap<String, Option<String>>>,
     deeds: Vec<ProgramCommand>,
-    /// Until when what is waited for counts, if that has passed.
+    /// The deadline of the wait, if it has passed; answers after it do not count.
     by: Option<Timestamp>,
 }
 
@@ -112,7 +112,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         ProgramAdvance { deeds, bound, bases, stand, then }
     }
 
-    /// Takes what came of the errand that was due.
+    /// Takes the result of the activity that was due.
     fn take(
         &mut self,
         fetched: Option<Result<ActivityResult, String>>,
@@ -145,7 +145,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         Ok(())
     }
 
-    /// What has to be known before the first instruction.
+    /// Requests the activity that has to be done before the first instruction, if there is one.
     fn first_errand(&mut self) -> Result<(), ProgramSuspension> {
         if !self.stand.cursor.is_empty() || !self.scene.instance.bases.is_empty() {
             return Ok(());
@@ -163,7 +163,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         Err(ProgramSuspension::Then(ProgramNext::Errand))
     }
 
-    /// Blocks on what may come; it is looked at again when something has changed.
+    /// Blocks until something has changed; then the wait is checked again.
     fn block<T>(
         &mut self,
         awaiting: String,
@@ -177,7 +177,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         Err(ProgramSuspension::Then(ProgramNext::Wait))
     }
 
-    /// Since when the instruction it is at blocks.
+    /// Returns the time since which the current instruction blocks.
     fn since(&self) -> Timestamp {
         self.stand.wait.as_ref().map_or(self.scene.now, |wait| wait.since)
     }
@@ -195,7 +195,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         self.requests.get(name).or_else(|| self.scene.instance.requests.get(name))
     }
 
-    /// The place of the instruction it is at.
+    /// Returns the place of the current instruction.
     fn here(&self) -> SourcePlace {
         self.instruction().map_or(SourcePlace::START, |instruction: &Instruction| instruction.at)
     }
@@ -215,7 +215,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         ProgramSuspension::Then(ProgramNext::End { payload, error: None })
     }
 
-    /// Requests that failed without harm to the program are told at its end.
+    /// Logs a warning for each request that failed without failing the program.
     fn warn_of_failures(&mut self) {
         let failed = |(name, request): (&String, &RequestEntry)| match &request.status {
             RequestStatus::Failed(why) => Some(format!("the request {name} failed: {why}")),
@@ -227,7 +227,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// What an instance gives back that has nothing else to give.
+    /// Returns the default result of a program.
     fn outcome(&self, status: &str, error: Option<&str>) -> String {
         let mut outcome = json!({
             "workflow": self.scene.instance.name,

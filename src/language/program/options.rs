@@ -1,4 +1,4 @@
-//! The options of a role's turns: `:effort low :tools ("Read" "Grep") :env (("RUST_LOG" "debug"))`.
+//! Reads the options of a role's turns: `:effort low :tools ("Read" "Grep") :env (("RUST_LOG" "debug"))`.
 
 use granit_parser::ScalarStyle;
 

@@ -1,4 +1,4 @@
-//! Reads the text of a program: pest takes it apart, and what follows makes forms of it.
+//! Reads the text of a program: pest parses it, and the functions below convert the result to forms.
 
 use pest::Parser;
 use pest::iterators::Pair;
@@ -8,7 +8,7 @@ use super::lines::LineIndex;
 use super::surface::RecoveredText;
 use crate::language::report::FileDiagnostics;
 
-/// What pest generates; none of it leaves this file.
+/// The code that pest generates. It is used only in this file.
 mod grammar {
     #[derive(pest_derive::Parser)]
     #[grammar = "grammar/program.pest"]
@@ -16,12 +16,12 @@ mod grammar {
 }
 use grammar::{Grammar, Rule};
 
-/// Whether a text is one word: a name, a number, a keyword, or a placeholder.
+/// Returns whether a text is one word: a name, a number, a keyword, or a placeholder.
 pub(super) fn is_word(text: &str) -> bool {
     Grammar::parse(Rule::word, text).is_ok()
 }
 
-/// The character of `u{…}` at the beginning of a text, and the length of that.
+/// Returns the character of `u{…}` at the beginning of a text, and the length of the escape.
 pub(super) fn code_point(text: &str) -> Option<(char, usize)> {
     let digits = text.strip_prefix("u{")?;
     let digits = &digits[..digits.find('}')?];
@@ -31,7 +31,7 @@ pub(super) fn code_point(text: &str) -> Option<(char, usize)> {
     Some((char::from_u32(number)?, digits.len() + 3))
 }
 
-/// The forms of a text whose surface is mended.
+/// Returns the forms of a recovered text.
 pub(super) fn forms(
     surface: &RecoveredText,
     lines: &LineIndex<'_>,
@@ -73,7 +73,7 @@ fn form(piece: Pair<'_, Rule>, surface: &RecoveredText, lines: &LineIndex<'_>) -
     Some(Form { content, at: lines.place(span.start), span })
 }
 
-/// What a string in quotes means.
+/// Returns the meaning of a string in quotes.
 fn string(text: &str) -> String {
     let mut rest = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     let mut read = String::with_capacity(rest.len());

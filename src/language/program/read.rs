@@ -1,4 +1,4 @@
-//! Reads a program: from the text of its file to a definition, or to everything that is wrong with it.
+//! Reads a program from the text of its file, or reports everything that is wrong with it.
 
 use super::definition::Program;
 use super::lines::LineIndex;
@@ -10,12 +10,12 @@ use crate::language::diagnostic::Diagnostic;
 use crate::language::report::FileDiagnostics;
 use crate::language::source::WorkflowSource;
 
-/// What reading a program came to.
+/// The outcome of reading a program.
 #[derive(Debug)]
 pub struct ParsedProgram {
     /// The program, if there are no errors.
     pub program: Option<Program>,
-    /// What was found, in the order of the file.
+    /// The findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -1,4 +1,4 @@
-//! What reading a program carries along, and the ways to take its lists apart.
+//! The state of reading a program, and methods that read its lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::language::source::WorkflowSource;
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 100;
 
-/// What reading a program carries along.
+/// The state of reading a program.
 pub(super) struct ProgramReader<'a> {
     pub(super) text: &'a str,
     pub(super) lines: &'a LineIndex<'a>,
@@ -26,19 +26,19 @@ pub(super) struct ProgramReader<'a> {
     pub(super) states: BTreeMap<String, usize>,
     /// The numbers of the roles, by name.
     pub(super) roles: BTreeMap<String, usize>,
-    /// The labels of the facts that are looked at.
+    /// The labels of the facts that are read.
     pub(super) labels: BTreeSet<String>,
     /// The keys of the context that are needed.
     pub(super) context: BTreeSet<String>,
-    /// Whether what is read is waited for.
+    /// True while the condition of a wait is read.
     pub(super) in_wait: bool,
-    /// Whether it needs a branch.
+    /// True if it needs a branch.
     pub(super) needs_branch: bool,
-    /// What is taken by a name, and the placeholders that need such a name.
+    /// The names of taken payloads; `placeholders` are the uses of such names.
     pub(super) taken: BTreeSet<ProgramSymbol>,
     pub(super) placeholders: Vec<(ProgramSymbol, SourcePlace)>,
     pub(super) requests: RequestNames,
-    /// The fields of answers that are looked at.
+    /// The fields of answers that are read.
     pub(super) answer_fields: Vec<AnswerField>,
 }
 
@@ -67,8 +67,8 @@ impl<'a> ProgramReader<'a> {
         }
     }
 
-    /// The name of a form of this sort, and what stands in it. One whose name has a slip in it is read as
-    /// what was meant, so that all else that is wrong is found, and nothing that is not.
+    /// Reads the name of a form of this kind, and its content. A misspelled form is read as the one that was
+    /// meant, so that all further mistakes are found, and only those.
     pub(super) fn head<'f>(
         &mut self,
         form: &'f Form,
@@ -102,7 +102,7 @@ impl<'a> ProgramReader<'a> {
         }
     }
 
-    /// A form that there is not, or not here; what it is read as all the same.
+    /// Reports a form that is unknown or in the wrong position; returns the name to read it as.
     fn unknown(&mut self, at: SourcePlace, name: &str, wanted: &FormKind) -> Option<&'static str> {
         let shown = quoted(name);
         let Some(is) = sort_of(name) else {
@@ -136,7 +136,7 @@ impl<'a> ProgramReader<'a> {
         sort_of(name)?.names.iter().copied().find(|known| both && *known == name)
     }
 
-    /// Says that something else is wanted than what stands here.
+    /// Reports that another form is expected here.
     pub(super) fn other(&mut self, form: &Form, wanted: &str) {
         if !form.is_wrong() {
             let why = format!("write {wanted} here, not {}", form.sort());
@@ -144,7 +144,7 @@ impl<'a> ProgramReader<'a> {
         }
     }
 
-    /// The text of a form that has to be one.
+    /// Reads a form that has to be a text.
     pub(super) fn text<'f>(&mut self, form: &'f Form, wanted: &str) -> Option<&'f str> {
         let text = form.text();
         if text.is_none() {
@@ -153,7 +153,7 @@ impl<'a> ProgramReader<'a> {
         text
     }
 
-    /// The same where an empty text, or one that no line can show, is none.
+    /// Reads a name: a text that is not empty, has no control characters, and is at most [`LONGEST_NAME`] long.
     pub(super) fn name<'f>(&mut self, form: &'f Form, wanted: &str) -> Option<&'f str> {
         let name = self.text(form, wanted)?;
         let why = if name.trim().is_empty() {
@@ -169,7 +169,7 @@ impl<'a> ProgramReader<'a> {
         None
     }
 
-    /// The number of the state that is named here.
+    /// Reads the name of a state, and returns its number.
     pub(super) fn state(&mut self, form: &Form) -> Option<usize> {
         let name = self.name(form, "the name of a state")?;
         let found = self.states.get(name).copied();
@@ -182,7 +182,7 @@ impl<'a> ProgramReader<'a> {
         found
     }
 
-    /// The number of the role that is named here.
+    /// Reads the name of a role, and returns its number.
     pub(super) fn role(&mut self, form: &Form) -> Option<usize> {
         let name = self.name(form, "the name of a role")?;
         let found = self.roles.get(name).copied();
@@ -195,7 +195,7 @@ impl<'a> ProgramReader<'a> {
         found
     }
 
-    /// The state that a keyword names; nothing is wrong if it does not stand there.
+    /// Reads the state of an optional keyword; the outer option is `None` if it is wrong.
     #[expect(clippy::option_option, reason = "no state and a wrong one are different")]
     pub(super) fn optional_state(
         &mut self,

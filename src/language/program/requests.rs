@@ -1,8 +1,8 @@
-//! Binds the requests that are looked at to the sends that make them.
+//! Binds the requests that are read to the sends that make them.
 //!
-//! A name that no send declares means the nearest earlier send of the same block that has no name and
-//! that nothing else claimed. A block is what a state, a loop, or an arm of a branch does; what stands in
-//! `action` belongs to the block around it.
+//! A name that no send declares means the nearest earlier send of the same block that has no name and that
+//! no other name claimed. A block is the body of a state, a loop, or an arm of a branch. The instructions in
+//! an `action` belong to the block around it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,14 +10,14 @@ use super::definition::{Instruction, InstructionKind, ProgramState, ProgramSymbo
 use crate::language::place::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
-/// What the requests of a program are called, until the whole of it has been read.
+/// The names of the requests of a program, until all of it has been read.
 #[derive(Default)]
 pub(super) struct RequestNames {
-    /// The requests that are named where they are sent, and where that is.
+    /// The requests that their sends name, and the places of the names.
     declared: BTreeMap<ProgramSymbol, SourcePlace>,
-    /// Sends without a name: the state each stands in.
+    /// The states of the sends without a name.
     unnamed: Vec<ProgramSymbol>,
-    /// What happens, in the order of the text.
+    /// The uses of requests with their blocks, in the order of the text.
     events: Vec<(usize, RequestUse)>,
     state: ProgramSymbol,
     block: usize,
@@ -27,37 +27,37 @@ pub(super) struct RequestNames {
 enum RequestUse {
     /// A send without a name, by its number.
     Send(usize),
-    /// A request is looked at.
+    /// A read of a request.
     Look(ProgramSymbol, SourcePlace),
 }
 
 impl RequestNames {
-    /// A state begins.
+    /// Begins a state.
     pub(super) fn begin(&mut self, state: &ProgramSymbol) {
         self.state = ProgramSymbol::clone(state);
         self.enter();
     }
 
-    /// A block begins; what was before is given back, for when it ends.
+    /// Begins a block, and returns the block before it, for [`leave`](Self::leave).
     pub(super) fn enter(&mut self) -> usize {
         self.blocks += 1;
         std::mem::replace(&mut self.block, self.blocks)
     }
 
-    /// A block has ended.
+    /// Ends a block.
     pub(super) fn leave(&mut self, before: usize) {
         self.block = before;
     }
 
-    /// A request is looked at.
+    /// Notes a read of a request.
     pub(super) fn look(&mut self, name: &ProgramSymbol, at: SourcePlace) {
         self.events.push((self.block, RequestUse::Look(ProgramSymbol::clone(name), at)));
     }
 
-    /// A send with a name.
+    /// Notes a send with a name.
     ///
     /// # Errors
-    /// Where another has it.
+    /// The place of another send with this name.
     pub(super) fn declare(
         &mut self,
         name: &ProgramSymbol,
@@ -70,7 +70,7 @@ impl RequestNames {
         Ok(())
     }
 
-    /// A send without a name: one that stands for it until [`name`] gives it its own.
+    /// Notes a send without a name, and returns a provisional name that [`name`] replaces.
     pub(super) fn send(&mut self) -> ProgramSymbol {
         let number = self.unnamed.len();
         self.unnamed.push(ProgramSymbol::clone(&self.state));
@@ -78,7 +78,7 @@ impl RequestNames {
         provisional(number)
     }
 
-    /// The names of the sends that had none, by what stood for them. Says which requests nothing sends.
+    /// Returns the names of the sends that had none, by provisional names. Reports requests that are never sent.
     pub(super) fn bind(
         self,
         report: &mut FileDiagnostics,
@@ -146,7 +146,7 @@ impl RequestNames {
     }
 }
 
-/// What stands for the name of a send until all are known. No name of the text holds this character.
+/// Returns a provisional name of a send. No name in the text has its first character.
 fn provisional(number: usize) -> ProgramSymbol {
     format!("\0{number}").into()
 }

@@ -1,8 +1,8 @@
-//! The first look at a program's text: everything on its surface that is wrong is found, and mended so
-//! that the parser can read the rest.
+//! The first pass over a program's text: finds all lexical mistakes, and fixes them so that the parser can
+//! read the rest.
 //!
-//! What is mended keeps its length, but for brackets that are missing, so places stay what they are. It
-//! also keeps the parser from nesting without end, in lists and in comments.
+//! A fix does not change the length of the text, except for added brackets, so places stay the same. The
+//! pass also limits the nesting of lists and comments that the parser meets.
 
 use std::collections::BTreeSet;
 
@@ -17,20 +17,20 @@ const LONGEST: usize = 256 * 1024;
 /// A text that the parser can read.
 pub(super) struct RecoveredText {
     pub(super) mended: String,
-    /// Where in it a bracket was added.
+    /// The byte offsets of the added brackets.
     added: Vec<usize>,
-    /// Where in the text a word stands that is none.
+    /// The byte offsets of invalid words in the text.
     pub(super) wrong: BTreeSet<usize>,
 }
 
 impl RecoveredText {
-    /// Which byte of the text a byte of the mended text was.
+    /// Converts a byte offset in the fixed text to one in the original text.
     pub(super) fn original(&self, at: usize) -> usize {
         at - self.added.partition_point(|added| *added < at)
     }
 }
 
-/// Looks at a text; nothing, if it cannot be told what its lists are.
+/// Fixes a text for the parser; `None` if its lists cannot be determined.
 pub(super) fn surface(
     text: &str,
     lines: &LineIndex<'_>,
@@ -66,7 +66,7 @@ pub(super) fn surface(
     balance.certain.then(|| scan.mended(balance))
 }
 
-/// Says which brackets are missing or too many.
+/// Reports missing brackets and those too many.
 fn tell(balance: &BracketBalance, text: &str, lines: &LineIndex<'_>, report: &mut FileDiagnostics) {
     for (at, before) in &balance.unclosed {
         let place = match before {
@@ -92,13 +92,13 @@ struct RecoveryScanner<'text> {
     at: usize,
     mended: Vec<u8>,
     tokens: Vec<BracketToken>,
-    /// Whether something stands in this line already.
+    /// True if the current line has a token already.
     begun: bool,
     wrong: BTreeSet<usize>,
     faults: Vec<(usize, &'static str, String)>,
-    /// A string that goes over lines and ends as one begins, and how many faults there were before it.
+    /// A string of several lines whose end looks like a beginning, and the number of faults before it.
     suspect: Option<(usize, usize)>,
-    /// Whether a string or a comment is not closed.
+    /// True if a string or a comment is not closed.
     torn: bool,
 }
 
@@ -201,7 +201,7 @@ impl<'text> RecoveryScanner<'text> {
         self.at = self.text.len();
     }
 
-    /// A string whose end looks like a beginning is likely one whose own end is missing.
+    /// Marks a string whose end looks like a beginning: its own end is probably missing.
     fn suspects(&mut self, start: usize, faults: usize) {
         let separate = |c: char| c.is_whitespace() || [')', '(', '"', ';'].contains(&c);
         let begins = self.rest().chars().next().is_some_and(|c| !separate(c));
@@ -277,7 +277,7 @@ impl<'text> RecoveryScanner<'text> {
     }
 }
 
-/// Why a word is none.
+/// Returns the code and the message for an invalid word.
 fn no_word(word: &str) -> (&'static str, String) {
     let shown = quoted(word);
     match word.chars().next() {

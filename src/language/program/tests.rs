@@ -1,4 +1,4 @@
-//! Programs that are read, good ones and bad ones.
+//! Tests of reading programs, good ones and bad ones.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn reading(text: &str) -> ParsedProgram {
     read("p.lisp", text, &source)
 }
 
-/// What is said about a program, without its path.
+/// Returns the diagnostics of a program, without its path.
 fn said(text: &str) -> Vec<String> {
     let found = reading(text).diagnostics;
     let said = found.iter().map(ToString::to_string);
@@ -38,12 +38,12 @@ fn program(text: &str) -> Program {
     program.unwrap_or_else(|| panic!("{diagnostics:#?}\n{text}"))
 }
 
-/// A program with the roles `a` and `b` and one state; what is done in it begins at 3:1.
+/// Returns a program with the roles `a` and `b` and one state, whose body begins at 3:1.
 fn state(body: &str) -> String {
     format!("(workflow w (roles (a) (b))\n(state s\n{body}))")
 }
 
-/// The program has these flaws and no others.
+/// Asserts that the program has these mistakes and no others.
 fn assert_said(text: &str, expected: &[&str]) {
     assert_eq!(said(text), expected, "{text}");
 }

@@ -1,4 +1,4 @@
-//! What has a text as its value, and the templates such values stand in.
+//! Reads expressions whose value is a text, and the templates that contain them.
 
 use super::answers::AnswerField;
 use super::definition::{ProgramSymbol, TextExpression, TextTemplate};
@@ -12,20 +12,20 @@ use crate::language::report::quoted;
 /// The placeholders that every program has.
 pub(super) const PLACEHOLDERS: [&str; 3] = ["workflow-id", "label", "branch"];
 
-/// What the placeholders of the context begin with.
+/// The prefix of the context's placeholders.
 pub(super) const CONTEXT: &str = "context/";
 
-/// The longest label, in bytes of the name that its directory gets.
+/// The longest label, in bytes of its directory name.
 const LONGEST_LABEL: usize = 200;
 
-/// How long that name is: what is not plain is written as three characters a byte.
+/// Returns the length of a label's directory name, in bytes. A byte that is not plain takes three.
 fn written(label: &str) -> usize {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~@+=,:.".contains(&byte);
     label.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
 }
 
 impl ProgramReader<'_> {
-    /// A value.
+    /// Reads a value.
     pub(super) fn value(&mut self, form: &Form) -> Option<TextExpression> {
         match &form.content {
             FormContent::Placeholder(name) => Some(self.placeholder(name, form.at)),
@@ -37,7 +37,7 @@ impl ProgramReader<'_> {
         }
     }
 
-    /// The value of a keyword; nothing is wrong if it does not stand there.
+    /// Reads the value of an optional keyword; the outer option is `None` if it is wrong.
     #[expect(clippy::option_option, reason = "no value and a wrong one are different")]
     pub(super) fn optional(
         &mut self,
@@ -59,7 +59,7 @@ impl ProgramReader<'_> {
         }
     }
 
-    /// A placeholder of the context, or of something that was taken.
+    /// Reads a placeholder of the context, or of a taken payload.
     fn named(&mut self, name: &str, at: SourcePlace) -> TextExpression {
         if let Some(key) = name.strip_prefix(CONTEXT) {
             self.context.insert(key.to_owned());
@@ -70,7 +70,7 @@ impl ProgramReader<'_> {
         TextExpression::Bound(name)
     }
 
-    /// Says which placeholders nothing fills, once all names are known that something is taken by.
+    /// Reports the placeholders that nothing fills, once the names of all taken payloads are known.
     pub(super) fn unbound(&mut self) {
         for (name, at) in std::mem::take(&mut self.placeholders) {
             if self.taken.contains(&name) {
@@ -122,7 +122,7 @@ impl ProgramReader<'_> {
         }
     }
 
-    /// Returns an answer, or the field of it that is named.
+    /// Returns an answer, or its field if `:field` names one.
     fn field(&mut self, fields: &FormFields<'_>, answer: TextExpression) -> Option<TextExpression> {
         let Some(form) = fields.get("field") else { return Some(answer) };
         let path = self.name(form, "the name of a field, such as `score`")?.to_owned();
@@ -134,14 +134,14 @@ impl ProgramReader<'_> {
         Some(TextExpression::Field { answer: Box::new(answer), path })
     }
 
-    /// The label of the facts that a `signal` looks at.
+    /// Reads the label of the facts that a `signal` matches.
     pub(super) fn label(&mut self, fields: &FormFields<'_>) -> Option<String> {
         let label = self.fact(fields)?;
         self.labels.insert(label.clone());
         Some(label)
     }
 
-    /// The label of a fact: the only value of its form.
+    /// Reads the label of a fact, the only value of its form.
     pub(super) fn fact(&mut self, fields: &FormFields<'_>) -> Option<String> {
         let [label] = self.exactly(fields, ["the label of a fact, such as `plan/ready`"])?;
         let name = self.name(label, "the label of a fact")?;
@@ -158,14 +158,14 @@ impl ProgramReader<'_> {
         None
     }
 
-    /// The id of a request that is looked at.
+    /// Reads the id of a request whose state or answer is read.
     pub(super) fn look(&mut self, form: &Form) -> Option<ProgramSymbol> {
         let name = ProgramSymbol::from(self.name(form, "the id of a request")?);
         self.requests.look(&name, form.at);
         Some(name)
     }
 
-    /// A template with its arguments.
+    /// Reads a template with its arguments.
     pub(super) fn template(&mut self, form: &Form, arguments: &[&Form]) -> Option<TextTemplate> {
         let given: Vec<_> = arguments.iter().map(|form| self.value(form)).collect();
         let text = self.text(form, "the text of a template")?;
@@ -190,7 +190,7 @@ impl ProgramReader<'_> {
         Some(TextTemplate { pieces, arguments })
     }
 
-    /// What stands around the places of a template.
+    /// Returns the texts around the places of a template.
     fn pieces(&mut self, form: &Form, text: &str) -> Option<Vec<String>> {
         let written = &self.text[form.span.clone()];
         let plain = written.matches('~').count() == text.matches('~').count();

@@ -1,10 +1,10 @@
-//! The forms there are, by what they are.
+//! The forms of programs, by kind.
 
-/// A sort of forms: what stands in the same places.
+/// A kind of forms, which may be in the same positions.
 pub(super) struct FormKind {
     /// One of them, in a message.
     pub(super) what: &'static str,
-    /// What one looks like.
+    /// An example of one.
     pub(super) like: &'static str,
     pub(super) names: &'static [&'static str],
 }
@@ -50,7 +50,7 @@ pub(super) const VALUE: FormKind = FormKind {
 
 const ALL: [&FormKind; 7] = [&FILE, &PART, &INSTRUCTION, &ACTION, &ARM, &CONDITION, &VALUE];
 
-/// What a form is that has this name, if there is such a form.
+/// Returns the kind of the form with this name, if there is one.
 pub(super) fn sort_of(name: &str) -> Option<&'static FormKind> {
     ALL.into_iter().find(|sort| sort.names.contains(&name))
 }

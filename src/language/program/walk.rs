@@ -1,9 +1,9 @@
-//! Goes through all instructions of a program, also those in its blocks.
+//! Visits all instructions of a program, including those in its blocks.
 
 use super::definition::{Instruction, InstructionKind, Program, RunFolder};
 use crate::domain::id::StateName;
 
-/// The instructions of a body and of all blocks in it, in the order of the file.
+/// Returns the instructions of a body and of all blocks in it, in the order of the file.
 #[must_use]
 pub fn instructions(body: &[Instruction]) -> Vec<&Instruction> {
     let mut found = Vec::new();
@@ -25,7 +25,7 @@ fn collect<'a>(body: &'a [Instruction], found: &mut Vec<&'a Instruction>) {
     }
 }
 
-/// The states of the scope itself that a program begins agents in, each once.
+/// Returns the states of the scope itself that a program starts agents in, each once.
 #[must_use]
 pub fn started(program: &Program) -> Vec<StateName> {
     let mut states = Vec::new();
@@ -39,7 +39,7 @@ pub fn started(program: &Program) -> Vec<StateName> {
     states
 }
 
-/// Whether what is below a body is come to from its end: nothing in it always leads elsewhere.
+/// Returns whether the end of a body can be reached.
 #[must_use]
 pub fn falls_through(body: &[Instruction]) -> bool {
     body.iter().all(|instruction| match &instruction.kind {

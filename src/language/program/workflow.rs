@@ -1,4 +1,4 @@
-//! The frame of a program: its name, what it says about itself, its roles, and its states.
+//! Reads the frame of a program: its name, its metadata, its roles, and its states.
 
 use super::definition::{
     MAX_ITERATIONS, ProgramMetadata, ProgramRole, ProgramState, ProgramSymbol,
@@ -15,7 +15,7 @@ use crate::language::place::SourcePlace;
 use crate::language::report::quoted;
 use crate::language::turn_options::{DASHED_KEYS, WrittenOptions};
 
-/// What a program may say about itself.
+/// The keys of the metadata.
 const METADATA: [&str; 5] = ["label", "description", "max-iterations", "max-budget-usd", "model"];
 
 /// The keywords of a role.
@@ -30,7 +30,7 @@ const ROLE_KEYS: [&str; 5 + DASHED_KEYS.len()] = {
     keys
 };
 
-/// What may be asked as a role.
+/// The only kind of agent that a role may be.
 const AGENT_KIND: &str = "claude-code";
 
 /// The parts of a program.
@@ -42,7 +42,7 @@ pub(super) struct ProgramParts {
 }
 
 impl ProgramReader<'_> {
-    /// The workflow of a file.
+    /// Reads the workflow of a file.
     pub(super) fn workflow(&mut self, forms: &[Form]) -> Option<ProgramParts> {
         let mut found: Option<(&Form, &[Form])> = None;
         let mut any = false;
@@ -111,7 +111,7 @@ impl ProgramReader<'_> {
         ProgramParts { name, metadata, roles, states }
     }
 
-    /// What stands in a part that there is one of; in a second one it is looked at, too.
+    /// Reads a part that may occur once; a second one is reported, but read too.
     fn once<'f>(
         &mut self,
         parts: &mut Vec<FormFields<'f>>,
@@ -164,7 +164,7 @@ impl ProgramReader<'_> {
         metadata
     }
 
-    /// A list that begins with a name of the program's own: that, its place, and what follows.
+    /// Reads a list that begins with a name of the program's own. Returns the name, its place, and the rest.
     fn entry<'f>(
         &mut self,
         form: &'f Form,
@@ -270,7 +270,7 @@ impl ProgramReader<'_> {
         Some(model)
     }
 
-    /// A directory below that of the run; nothing is that itself.
+    /// Reads a directory below that of the run; `None` is the run's own, or a wrong one.
     fn directory(&mut self, form: &Form) -> Option<Folder> {
         let text = self.text(form, "a directory, such as \"review\",")?;
         let below = text.trim().trim_start_matches("./");
@@ -288,7 +288,7 @@ impl ProgramReader<'_> {
         read.ok()
     }
 
-    /// A session is at home in one directory.
+    /// Reports roles that share a session, but not a directory.
     fn same_place(&mut self, roles: &[ProgramRole], role: &ProgramRole, at: SourcePlace) {
         let other = roles.iter().find(|other| other.handle == role.handle && other.cwd != role.cwd);
         if let Some(other) = other {

@@ -1,7 +1,7 @@
-//! `output` in frontmatter, and `when` in an entry of a policy: the form of a state's answer, and what follows.
+//! `output` in frontmatter, and `when` in an entry of a policy: the form of a state's answer, and the transitions.
 //!
-//! An object has no tags in it, so what a tag would say has to stand in the policy: whom is forked for, what
-//! is asked. An evaluator has nothing to decide where the object does.
+//! An object contains no tags, so the policy has to give what a tag would: the forked agents, the question. An
+//! evaluator has nothing to decide if the object decides.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,12 +19,12 @@ use crate::language::hint::is_slip;
 use crate::language::output::{OrderedJson, OutputKey, OutputRule, SchemaOrigin, schema_file};
 use crate::language::yaml::{Error, YamlErrors};
 
-/// An entry of a policy as it is written.
+/// An entry of a policy, as written.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PolicyEntry {
     /// The tag, and its attributes.
     pub(super) attributes: BTreeMap<String, Spanned<String>>,
-    /// What has to hold of the answer's fields.
+    /// The conditions on the answer's fields.
     pub(super) when: Option<Spanned<OrderedJson>>,
     /// A key that was probably meant to be `when`, and its place.
     pub(super) misspelt_when: Option<(String, Location)>,

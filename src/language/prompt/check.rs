@@ -1,10 +1,10 @@
-//! What is wrong with a folder of prompts, all of it at once, without running anything.
+//! The problems of a folder of prompts: all are found at once, without running anything.
 //!
-//! An error is what cannot go well; a warning is what can, but perhaps not as it is meant. Each has a
-//! code and a place. [`CODES`] is the whole table; `raymond check --help` prints it.
+//! An error is certain to fail; a warning may work, though perhaps not as intended. Each has a code and a place.
+//! [`CODES`] is the whole table; `raymond check --help` prints it.
 //!
-//! What the text of a prompt says is only known for what it shows: tags, and the names of files. It
-//! leads on where a state has no policy, and never to an error.
+//! The text of a prompt is known only by the tags and file names in it. It leads on where a state has no policy,
+//! and never to an error.
 
 mod ends;
 mod fan_out;
@@ -25,7 +25,7 @@ use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::place::SourcePlace;
 use crate::language::source::WorkflowSource;
 
-/// What each code means.
+/// The meaning of each code.
 pub const CODES: [(&str, &str); 30] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
@@ -62,27 +62,27 @@ pub const CODES: [(&str, &str); 30] = [
     ("RF504", "an entry of a policy is taken for no answer (warning)"),
 ];
 
-/// What is checked, and what is known of the run it will be.
+/// The folder to check, and the known settings of the future run.
 #[derive(Clone, Copy)]
 pub struct CheckSubject<'a> {
     /// The folder.
     pub source: &'a dyn WorkflowSource,
-    /// Its first prompt, if not all of the folder is meant but what this leads to.
+    /// The first prompt, if only the part of the folder that it leads to is checked.
     pub entry: Option<&'a StateName>,
     /// The variables the run will be started with.
     pub variables: &'a [String],
-    /// What the starter will allow.
+    /// The permissions that the starter will grant.
     pub consent: &'a StarterConsent,
-    /// What reads a graph.
+    /// Reads a graph.
     pub graphs: &'a dyn Fn(&StateName) -> FolderGraph,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct CheckFindings {
-    /// What is wrong, in the order of the files and the places.
+    /// The problems, in the order of the files and the places.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many files were looked at.
+    /// The number of files that were read.
     pub files: usize,
 }
 
@@ -114,10 +114,10 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     CheckFindings { diagnostics: report.diagnostics, files }
 }
 
-/// The state that a folder begins with.
+/// Returns the state that a folder begins with.
 ///
 /// # Errors
-/// Why there is none.
+/// The problems, if there is no such state.
 pub fn beginning(
     source: &dyn WorkflowSource,
     given: Option<&StateName>,
@@ -127,8 +127,8 @@ pub fn beginning(
     report.entry(given, &manifest).ok_or(report.diagnostics)
 }
 
-/// What is wrong before a run begins with the states that policies lead to: what will fail when it is
-/// come to.
+/// Returns the problems, before a run begins, of the states that policies lead to: those that will fail when they
+/// are reached.
 #[must_use]
 pub(super) fn ahead(outline: &WorkflowMap, source: &dyn WorkflowSource) -> Vec<Diagnostic> {
     let mut report = FolderDiagnostics::new(source, &StarterConsent::default());
@@ -141,7 +141,7 @@ pub(super) fn ahead(outline: &WorkflowMap, source: &dyn WorkflowSource) -> Vec<D
     report.diagnostics
 }
 
-/// What has been found so far.
+/// The problems found so far.
 struct FolderDiagnostics<'a> {
     source: &'a dyn WorkflowSource,
     ceiling: PermissionCeiling,
@@ -184,7 +184,7 @@ impl FolderDiagnostics<'_> {
 }
 
 impl WorkflowMap {
-    /// How many files have been read for it.
+    /// Returns the number of files that have been read for the outline.
     fn read(&self) -> usize {
         let there =
             self.states.values().filter(|state| !matches!(state, FolderState::Unreadable(_)));

@@ -6,7 +6,7 @@ use crate::language::yaml::{self, YamlErrors};
 /// A prompt file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptDocument {
-    /// What its head says.
+    /// The frontmatter.
     pub frontmatter: Frontmatter,
     /// The prompt.
     pub body: String,
@@ -27,11 +27,11 @@ pub fn parse(text: &str) -> Result<PromptDocument, yaml::Error> {
 /// A prompt file as far as it can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExaminedDocument {
-    /// What it says.
+    /// The document.
     pub document: PromptDocument,
-    /// Where its head says it.
+    /// The places of the values in the frontmatter.
     pub places: FrontmatterPlaces,
-    /// What is wrong with it, with line and column in the file.
+    /// The mistakes, with line and column in the file.
     pub errors: YamlErrors,
 }
 
@@ -55,9 +55,8 @@ pub fn examine(text: &str) -> ExaminedDocument {
     ExaminedDocument { document, places, errors }
 }
 
-/// The YAML with empty lines where the opening `---` and what precedes it were, so that its lines
-/// count as the file's;
-/// then the prompt, and the line it begins at.
+/// Splits a file into its YAML, the prompt, and the line the prompt begins at. Empty lines replace what precedes
+/// the YAML, so that its lines count as the file's.
 fn split(text: &str) -> Result<(String, &str, u64), yaml::Error> {
     let mut lines = text.split_inclusive('\n').peekable();
     let (mut blank, mut end) = (0, 0);

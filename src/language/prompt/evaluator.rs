@@ -1,23 +1,23 @@
-//! The evaluator of a state: a second look at what its agent asks for, before it is taken.
+//! The evaluator of a state: a second check of a requested transition, before it is taken.
 //!
 //! ```yaml
 //! evaluator: { pattern: "(?i)tests? fail", then: { tag: goto, target: FIX.md } }
 //! ```
 //!
-//! A pattern is a regular expression that is looked for in the reply: `then` is taken where it is
-//! found, `else` where it is not; with only one of them, what was asked for stands otherwise. A result
-//! that is taken instead of another transition is the whole reply.
+//! A pattern is a regular expression for the reply: `then` is taken if it is found, `else` if it is not. If the
+//! one that applies is absent, the requested transition stands. A result that is taken instead of another
+//! transition is the whole reply.
 //!
 //! ```yaml
 //! evaluator: { prompt: CHECK.md, model: haiku }
 //! ```
 //!
-//! A prompt is a file beside the state's. It is asked in a fresh session, by haiku if neither this
-//! nor its own head names a model, and finds the reply in `{{output}}` and the tag in
-//! `{{transition}}`, besides the values of the state. One tag in its answer that the state allows is
-//! taken instead; whatever else it answers keeps what was asked for. It cannot be evaluated itself.
+//! A prompt is a file beside the state's. It is asked in a fresh session, by haiku if neither this nor its own
+//! head names a model. It finds the reply in `{{output}}` and the tag in `{{transition}}`, besides the values of
+//! the state. One tag in its answer that the state allows is taken instead; after any other answer the request
+//! stands. It has no evaluator itself.
 //!
-//! Either way a transition has to be one that the state allows: an evaluator is no way around a policy.
+//! Either way the transition has to be one that the state allows: an evaluator is no way around a policy.
 
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -33,28 +33,28 @@ use crate::language::manifest;
 use crate::language::place::SourcePlace;
 use crate::language::yaml::{Error, value};
 
-/// Who takes the second look.
+/// A second check of a requested transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evaluator {
     /// A regular expression.
     Pattern {
-        /// As it is written; it is known to be one.
+        /// The regular expression as written; it has been checked.
         pattern: String,
-        /// What is taken where it is found.
+        /// The transition taken if the pattern is found.
         found: Option<Box<Transition>>,
-        /// What is taken where it is not.
+        /// The transition taken if the pattern is not found.
         missing: Option<Box<Transition>>,
     },
     /// A turn of its own.
     Prompt {
-        /// Its prompt.
+        /// The prompt of the evaluator.
         file: StateName,
-        /// Its model.
+        /// The model of the evaluator.
         model: Option<ModelName>,
     },
 }
 
-/// The block as it is written.
+/// The block, as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawEvaluator {
@@ -67,20 +67,20 @@ pub struct RawEvaluator {
 }
 
 impl RawEvaluator {
-    /// Where the prompt's file is named.
+    /// Returns the place that names the prompt's file.
     pub(super) fn place_of_prompt(&self) -> Option<SourcePlace> {
         self.prompt.as_ref().map(|prompt| prompt.referenced.into())
     }
 
-    /// Where `then` and `else` stand, those that are there.
+    /// Returns the places of `then` and `else`, as far as they are given.
     pub(super) fn places_of_entries(&self) -> Vec<EntryPlace> {
         [&self.then, &self.otherwise].into_iter().flatten().map(EntryPlace::of).collect()
     }
 
-    /// What it means, under the state's policy. `place` is where the block stands.
+    /// Returns the evaluator under the state's policy. `place` is the place of the block.
     ///
     /// # Errors
-    /// [`Error`] with the place of what makes no sense.
+    /// [`Error`] with the place of the mistake.
     pub(super) fn read(
         self,
         policy: &TransitionPolicy,
@@ -122,7 +122,7 @@ impl RawEvaluator {
     }
 }
 
-/// A transition that the state allows.
+/// Reads a transition that the state allows.
 fn allowed(
     mut written: Spanned<PolicyEntry>,
     policy: &TransitionPolicy,
@@ -156,7 +156,7 @@ fn compile(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// What a pattern makes of a transition that a reply asks for.
+/// Returns the transition that a pattern accepts instead of a requested one.
 #[must_use]
 pub fn judged_by_pattern(
     accepted: AcceptedTransition,
@@ -182,23 +182,23 @@ pub fn judged_by_pattern(
     }
 }
 
-/// Whether what was asked for is what an entry means already, as in a policy: then it stands, with its
-/// payload and its variables.
+/// Returns whether the request is covered by an entry, as in a policy: then it stands, with its payload and its
+/// variables.
 fn is_meant(entry: &Transition, asked: &Transition) -> bool {
     TransitionPolicy { allowed: vec![entry.clone()], ..TransitionPolicy::default() }.allows(asked)
 }
 
-/// The placeholders of an evaluator's prompt, besides those of the state: what it is to judge.
+/// The placeholders of an evaluator's prompt, besides those of the state: the material to judge.
 pub const SHOWN: [&str; 2] = ["output", "transition"];
 
-/// Their values.
+/// Returns their values.
 #[must_use]
 pub fn values(proposal: &TransitionProposal) -> Variables {
     let values = [proposal.output.clone(), proposal.transition.to_string()];
     SHOWN.map(str::to_owned).into_iter().zip(values).collect()
 }
 
-/// What an evaluator's answer makes of a proposal; the second says what is wrong with an answer that
+/// Returns the result of an evaluator's answer to a proposal. The second value is the violation of an answer that
 /// tries to override and cannot.
 #[must_use]
 pub fn judged_by_prompt(
@@ -220,7 +220,7 @@ pub fn judged_by_prompt(
     }
 }
 
-/// Whether an answer only repeats the tag it was shown, in which a text of the agent's own is left out.
+/// Returns whether an answer only repeats the tag it was shown, in which the agent's own text is left out.
 fn quotes(answer: &Transition, asked: &Transition) -> bool {
     let is_left_out = match answer {
         Transition::Result { payload: text, .. } | Transition::Ask { question: text, .. } => {

@@ -1,4 +1,4 @@
-//! What frontmatter says about forks and joins.
+//! The frontmatter keys of forks and joins.
 //!
 //! ```yaml
 //! forks: many             # several <fork> tags in one reply are one step
@@ -32,7 +32,7 @@ pub(super) struct RawJoin {
 }
 
 impl RawJoin {
-    /// What they mean; the keys that need a `join` are wrong without one.
+    /// Returns the join that the keys describe; without `join`, the others are mistakes.
     pub(super) fn read(self, errors: &mut YamlErrors) -> Option<Join> {
         let Self { join, timeout, on_timeout, on_failure, rest } = self;
         if join.is_none() {
@@ -112,7 +112,7 @@ fn what_of_the_rest(text: &str) -> Result<UnjoinedPolicy, String> {
     }
 }
 
-/// Whether one reply may have several `<fork>` tags.
+/// Returns whether one reply may have several `<fork>` tags.
 pub(super) fn forks(text: &str) -> Result<bool, String> {
     match text {
         "many" => Ok(true),
@@ -121,7 +121,7 @@ pub(super) fn forks(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Reads how many agents there may be.
+/// Reads a number of agents.
 ///
 /// # Errors
 /// A text that says what is expected.

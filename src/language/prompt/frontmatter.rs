@@ -26,10 +26,10 @@ use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 use crate::language::yaml::{self, Error, YamlErrors, value};
 use crate::language::{manifest, supervision};
 
-/// What the frontmatter says.
+/// The content of a prompt's frontmatter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Frontmatter {
-    /// What the state allows.
+    /// The transitions that the state allows.
     pub policy: TransitionPolicy,
     /// The form of its answer, if that is an object.
     pub output: Option<OutputKey>,
@@ -37,13 +37,13 @@ pub struct Frontmatter {
     pub model: Option<ModelName>,
     /// The options of its turns.
     pub options: TurnOptions,
-    /// Under which terms agents live that are born here.
+    /// The terms of agents that are born here.
     pub terms: AgentTerms,
-    /// Who takes a second look at what is asked for here.
+    /// The second check of transitions requested here.
     pub evaluator: Option<Evaluator>,
-    /// How agents are forked here.
+    /// The rules for forking agents here.
     pub forks: ForkRules,
-    /// For which agents it is waited here, before the prompt is asked.
+    /// The agents that the state waits for before its prompt is asked.
     pub join: Option<Join>,
 }
 
@@ -73,7 +73,7 @@ listed_keys! {
     }
 }
 
-/// Where the things stand that frontmatter names.
+/// The places of the values in the frontmatter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FrontmatterPlaces {
     /// The list of the policy.
@@ -88,13 +88,13 @@ pub struct FrontmatterPlaces {
     pub evaluator: Option<SourcePlace>,
     /// The entries of the evaluator's pattern.
     pub overrides: Vec<EntryPlace>,
-    /// For how many agents it is waited.
+    /// The number of agents that the state waits for.
     pub join: Option<SourcePlace>,
-    /// What follows if too many of them fail.
+    /// The transition taken if too many of them fail.
     pub on_failure: Option<SourcePlace>,
-    /// What follows if they do not end in time.
+    /// The transition taken if they do not end in time.
     pub on_timeout: Option<SourcePlace>,
-    /// What it first says about its forks.
+    /// The first key about forks.
     pub forks: Option<SourcePlace>,
     /// The options of its turns.
     pub options: OptionPlaces,
@@ -103,11 +103,11 @@ pub struct FrontmatterPlaces {
 /// Frontmatter as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExaminedFrontmatter {
-    /// What it says.
+    /// The frontmatter.
     pub frontmatter: Frontmatter,
-    /// Where.
+    /// The places of its values.
     pub places: FrontmatterPlaces,
-    /// What is wrong with it.
+    /// The mistakes.
     pub errors: YamlErrors,
 }
 

@@ -1,7 +1,7 @@
-//! Who may be waited for where: the forks that lie behind a state, at its own level of the return stack or
-//! a deeper one, and that no join has taken since.
+//! The agents that each state may wait for: the forks behind it, at its own level of the return stack or a deeper
+//! one, that no join has taken since.
 //!
-//! It tells what may be, so that a state of which it knows nobody is certain to wait for nobody.
+//! The analysis says what is possible: a state with no such agents is certain to wait for nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ use crate::domain::transition::Transition;
 pub struct JoinableAgents<'a> {
     /// The states they are born in.
     pub born_in: BTreeSet<&'a StateName>,
-    /// Whether there may be others, because on the way an agent may do what it likes.
+    /// True if there may be others, because an agent on the way may take any transition.
     pub others: bool,
 }
 
 impl JoinableAgents<'_> {
-    /// Whether there is none.
+    /// Returns whether there are no such agents.
     #[must_use]
     pub fn is_nobody(&self) -> bool {
         self.born_in.is_empty() && !self.others
@@ -34,7 +34,7 @@ impl JoinableAgents<'_> {
     }
 }
 
-/// Who may be waited for in each state, were it to wait.
+/// Returns the agents that each state may wait for, if it waits.
 #[must_use]
 pub fn awaited(outline: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgents<'_>> {
     let called = outline.prompts().flat_map(|(_, prompt)| &prompt.ways).filter_map(|way| {
@@ -54,7 +54,7 @@ fn is_fork(transition: &Transition) -> bool {
     matches!(transition, Transition::Fork { .. })
 }
 
-/// What is known so far of the agents behind each state.
+/// The agents known so far behind each state.
 struct JoinAnalysis<'a> {
     outline: &'a WorkflowMap,
     /// The states at the level of each that is called.
@@ -63,7 +63,7 @@ struct JoinAnalysis<'a> {
 }
 
 impl<'a> JoinAnalysis<'a> {
-    /// Goes one step further from each state; whether that told anything new.
+    /// Advances the analysis by one step from each state; returns whether it found something new.
     fn goes_on(&mut self) -> bool {
         let mut is_new = false;
         for (name, prompt) in self.outline.prompts() {
@@ -82,7 +82,7 @@ impl<'a> JoinAnalysis<'a> {
         is_new
     }
 
-    /// Those that an agent leaves a state with: a join has taken all of them.
+    /// Returns the agents that may be waited for after a state: a join has taken all of them.
     fn left(&self, name: &StateName, prompt: &FolderPrompt) -> JoinableAgents<'a> {
         let mut left = match prompt.frontmatter.join {
             Some(_) => JoinableAgents::default(),
@@ -92,8 +92,8 @@ impl<'a> JoinAnalysis<'a> {
         left
     }
 
-    /// Where a way leads the agent itself at its own level, and who is behind it there. Nobody is behind
-    /// who is called or forked.
+    /// Returns the states that a way leads the agent itself to, at its own level, and the agents behind it there.
+    /// There are no agents behind a called or forked one.
     fn behind(
         &self,
         name: &StateName,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::language::prompt::outline::WorkflowMapOptions;
 
-    /// The states with a join, each with who may be waited for there; `?` stands for others.
+    /// Returns the states with a join, each with the agents it may wait for; `?` stands for others.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let policy = |entries: &str| {
             let (head, entries) = entries.split_once(" | ").unwrap_or(("", entries));

@@ -1,8 +1,8 @@
-//! What a file of a folder is by its name: a prompt, a graph, a program, or no state at all.
+//! The kind of a folder's file by its name: a prompt, a graph, a program, or no state at all.
 
 use crate::domain::id::StateName;
 
-/// What a state is.
+/// The kind of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateKind {
     /// A markdown file: a turn of Claude Code's.
@@ -17,7 +17,7 @@ pub enum StateKind {
 const FOR_OTHERS: [&str; 4] = ["README.md", "CLAUDE.md", "AGENTS.md", "SKILL.md"];
 
 impl StateKind {
-    /// What the state of this name is; `None`, if it is none.
+    /// Returns the kind of the state with this name, or `None` if it is no state.
     #[must_use]
     pub fn of(name: &StateName) -> Option<Self> {
         if name.is_prompt() {
@@ -30,7 +30,7 @@ impl StateKind {
     }
 }
 
-/// Whether a file lies beside the prompts as a rule without being one.
+/// Returns whether a file usually lies beside the prompts without being one.
 #[must_use]
 pub fn is_for_others(name: &StateName) -> bool {
     FOR_OTHERS.iter().any(|file| file.eq_ignore_ascii_case(name.as_str()))

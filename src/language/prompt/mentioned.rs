@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::kind::StateKind;
 use crate::domain::id::StateName;
 
-/// The names in a text that a state could have, each once.
+/// Returns the names in a text that a state could have, each once.
 #[must_use]
 pub(super) fn names(text: &str, tags: &[Range<usize>]) -> Vec<StateName> {
     let mut names = Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn names(text: &str, tags: &[Range<usize>]) -> Vec<StateName> {
     names
 }
 
-/// The longest pieces of what a file name is written with, without the dots of a sentence around them.
+/// Returns the longest pieces of file name characters, without the dots of a sentence around them.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let mut rest = 0;

@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod check;
+pub mod context;
 pub mod document;
 pub mod evaluator;
 pub mod forking;

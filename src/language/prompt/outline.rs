@@ -1,8 +1,7 @@
 //! The outline of a folder: its states from the first one on, and the ways from each to the next.
 //!
-//! Nothing is run for it. A state with a policy goes the ways that are listed there. One without goes
-//! where an agent likes; what its text shows is what is known of that: the tags that are written in
-//! it, and the names of other states.
+//! Nothing is run for it. A state with a policy takes the ways listed there. A state without one may go anywhere;
+//! only its text gives hints: the tags in it, and the names of other states.
 
 mod prompt;
 
@@ -42,43 +41,43 @@ pub enum FolderState {
     Graph(FolderGraph),
     /// A program.
     Program(FolderProgram),
-    /// None: there is no such file, or it cannot be read.
+    /// No state: there is no such file, or it cannot be read.
     Unreadable(source::Error),
-    /// None: it is a file of another kind.
+    /// No state: it is a file of another kind.
     Other,
 }
 
 /// A graph of the folder.
 #[derive(Debug, Default)]
 pub struct FolderGraph {
-    /// What was read, if nothing is wrong with it.
+    /// The graph, if it has no mistakes.
     pub program: Option<graph::program::Graph>,
-    /// What is wrong with it.
+    /// The mistakes.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// A program of the folder.
 #[derive(Debug, Default)]
 pub struct FolderProgram {
-    /// What was read, if nothing is wrong with it.
+    /// The program, if it has no mistakes.
     pub definition: Option<Program>,
-    /// What is wrong with it.
+    /// The mistakes.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// How far an outline goes.
+/// The extent of an outline.
 #[derive(Clone, Copy)]
 pub struct WorkflowMapOptions<'a> {
-    /// Whether names in the text of a state without policy lead on.
+    /// True if names in the text of a state without policy lead on.
     pub by_text: bool,
-    /// How many states there are at the most.
+    /// The maximum number of states.
     pub most: usize,
-    /// What reads a graph; without it, none is read, and no program either.
+    /// Reads a graph; without it, neither graphs nor programs are read.
     pub graphs: Option<&'a dyn Fn(&StateName) -> FolderGraph>,
 }
 
 impl WorkflowMap {
-    /// The outline of a folder, from a state on.
+    /// Returns the outline of a folder, from a state on.
     #[must_use]
     pub fn of(
         entry: &StateName,
@@ -110,12 +109,12 @@ impl WorkflowMap {
         outline
     }
 
-    /// The prompts among its states, the near ones first.
+    /// Returns the prompts among its states, the near ones first.
     pub fn prompts(&self) -> impl Iterator<Item = (&StateName, &FolderPrompt)> {
         self.order.iter().filter_map(|name| Some((name, self.states.get(name)?.prompt()?)))
     }
 
-    /// The states that an agent comes to from these without calling, being called, or forgetting.
+    /// Returns the states that an agent reaches from these without calling, being called, or forgetting.
     #[must_use]
     pub fn level<'a>(
         &'a self,
@@ -138,7 +137,7 @@ impl WorkflowMap {
         reached
     }
 
-    /// Whether a name is one of a state that can be entered, as far as is known.
+    /// Returns whether a name is that of a state that can be entered, as far as is known.
     #[must_use]
     pub fn is_usable(&self, name: &StateName) -> bool {
         !matches!(self.states.get(name), Some(FolderState::Unreadable(_) | FolderState::Other))
@@ -172,7 +171,7 @@ fn look(
 }
 
 impl FolderState {
-    /// The prompt, if it is one.
+    /// Returns the prompt, if the state is one.
     #[must_use]
     pub fn prompt(&self) -> Option<&FolderPrompt> {
         match self {
@@ -181,7 +180,7 @@ impl FolderState {
         }
     }
 
-    /// The states that come next.
+    /// Returns the next states.
     fn leads_to(
         &self,
         source: &dyn WorkflowSource,

@@ -1,7 +1,8 @@
-//! The two questions a prompt folder answers: what to ask in a state, what a reply means there.
+//! The two questions a prompt folder answers: the prompt to ask in a state, and the meaning of a reply there.
 
 use std::sync::Arc;
 
+pub use super::context::{JoinResults, PromptContext, RESERVED, RESULTS, RESULTS_FILE};
 use super::document::{self, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
@@ -24,41 +25,6 @@ use crate::language::turn_options::{OptionPlaces, embed_files};
 use crate::language::yaml::YamlErrors;
 use crate::language::{manifest, tag, template, yaml};
 
-/// The placeholders that the runtime fills itself; no variable can take their names.
-pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
-
-/// The placeholder that has what came of the agents a state has waited for.
-pub const RESULTS: &str = "results";
-
-/// The one that has the path of a file with the same.
-pub const RESULTS_FILE: &str = "results_file";
-
-/// What came of the agents a state has waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JoinResults {
-    /// The list itself, for `{{results}}`.
-    pub list: Arc<str>,
-    /// The path of a file with the same, for `{{results_file}}`.
-    pub file: String,
-}
-
-/// Where an agent stands when it is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptContext {
-    /// The run, for `{{workflow_id}}`.
-    pub workflow: RunId,
-    /// The agent, for `{{agent_id}}`.
-    pub agent: AgentId,
-    /// The state, for `{{state}}`.
-    pub state: StateName,
-    /// The values of the state's own placeholders.
-    pub variables: Variables,
-    /// What came of the agents it has waited for.
-    pub results: Option<JoinResults>,
-    /// The values the run was started with; the state's own come first.
-    pub run_variables: Variables,
-}
-
 /// A Claude turn to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedPrompt {
@@ -66,25 +32,25 @@ pub struct PreparedPrompt {
     pub prompt: String,
     /// The model the state takes.
     pub model: Option<ModelName>,
-    /// What else the state needs of Claude Code, its configurations read.
+    /// The other options of the Claude Code turn, with their configurations read.
     pub options: TurnOptions,
-    /// Where that stands.
+    /// The places of the options.
     pub option_site: OptionSite,
-    /// Under which terms an agent lives that is born here.
+    /// The terms of an agent that is born here.
     pub terms: AgentTerms,
-    /// Who takes a second look at what the reply asks for.
+    /// The second check of transitions that the reply requests.
     pub evaluator: Option<Evaluator>,
-    /// What the reply may ask for.
+    /// The transitions that the reply may request.
     pub policy: TransitionPolicy,
-    /// The form of the reply, if it is an object that decides what follows.
+    /// The form of the reply, if it is an object that decides the transition.
     pub output: Option<OutputContract>,
-    /// How agents are forked here.
+    /// The rules for forking agents here.
     pub forks: ForkRules,
-    /// For which agents it is waited before it is asked.
+    /// The agents that the state waits for before it is asked.
     pub join: Option<Join>,
     /// Placeholders that nothing fills.
     pub unfilled: Vec<UnfilledPlaceholder>,
-    /// What filled the others.
+    /// The values that filled the other placeholders.
     pub values: Variables,
 }
 
@@ -98,8 +64,7 @@ pub struct OptionSite {
 }
 
 impl OptionSite {
-    /// Returns the place of a part of an option, as text. What does not stand in the file stands in
-    /// the workflow's manifest.
+    /// Returns the place of a part of an option, as text. Other options stand in the workflow's manifest.
     #[must_use]
     pub fn place_of(&self, key: &str, part: Option<&str>) -> String {
         match self.places.of(key, part) {
@@ -110,7 +75,7 @@ impl OptionSite {
     }
 }
 
-/// A placeholder that nothing fills, and where it stands.
+/// A placeholder that nothing fills, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnfilledPlaceholder {
     /// Its name.
@@ -119,7 +84,7 @@ pub struct UnfilledPlaceholder {
     pub place: String,
 }
 
-/// Why a state cannot be asked. Each text begins with the file, and the place in it.
+/// The reasons that a state cannot be asked. Each text begins with the file, and the place in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Its file cannot be used.
@@ -133,17 +98,17 @@ pub enum Error {
         /// The file.
         path: String,
     },
-    /// Its file does not say what it should.
+    /// Its file has a mistake.
     #[error("{path}:{error}")]
     Document {
         /// The file.
         path: String,
-        /// What is wrong in it, and where.
+        /// The mistake and its place.
         error: yaml::Error,
     },
 }
 
-/// What to ask in a state.
+/// Returns the prompt to ask in a state.
 ///
 /// # Errors
 /// [`Error`] if the state's file is missing or wrong.
@@ -190,7 +155,7 @@ pub fn step(
     })
 }
 
-/// The form of a state's answer, if it has one.
+/// Returns the form of a state's answer, if it has one.
 fn contract(
     frontmatter: &Frontmatter,
     path: &str,
@@ -206,7 +171,7 @@ fn contract(
 /// Returns the turn of a graph's node or of a role, which only a result ends.
 ///
 /// # Errors
-/// [`Error`] if the schema of its answer is none.
+/// [`Error`] if the schema of its answer is invalid.
 pub fn task(position: &PromptContext, task: &PromptTask) -> Result<PreparedPrompt, Error> {
     let output = task.output.as_deref().map(OutputContract::of_task).transpose();
     let output = output.map_err(|message| Error::Document {
@@ -229,8 +194,8 @@ pub fn task(position: &PromptContext, task: &PromptTask) -> Result<PreparedPromp
     })
 }
 
-/// What to ask the evaluator of what an agent wants in a state; the answer has to be within the
-/// state's policy. Without a word on the model it is the cheapest.
+/// Returns the question to the evaluator about an agent's proposal. The answer has to be within the state's
+/// policy. If no model is named, the cheapest one answers.
 ///
 /// # Errors
 /// [`Error`] if the state's file or the evaluator's is missing or wrong.
@@ -258,7 +223,7 @@ pub fn evaluation(
     })
 }
 
-/// For which agents it is waited in a state, before its prompt is asked.
+/// Returns the agents that a state waits for before its prompt is asked.
 ///
 /// # Errors
 /// [`Error`] if the state's file is missing or wrong.
@@ -272,8 +237,8 @@ pub fn join(state: &StateName, source: &dyn WorkflowSource) -> Result<Option<Joi
     Ok(document.frontmatter.join)
 }
 
-/// Under which terms an agent lives that is born in a state. A state that cannot be used has none:
-/// the agent that is born there fails by itself, with the reason.
+/// Returns the terms of an agent that is born in a state. A state that cannot be used gives default terms: the
+/// agent born there fails by itself, with the reason.
 #[must_use]
 pub fn terms(state: &StateName, source: &dyn WorkflowSource) -> AgentTerms {
     let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
@@ -281,7 +246,7 @@ pub fn terms(state: &StateName, source: &dyn WorkflowSource) -> AgentTerms {
     document.map(|document| document.frontmatter.terms).unwrap_or_default()
 }
 
-/// Under which terms the agent lives that a transition forks, if it forks one.
+/// Returns the terms of the agent that a transition forks, or default terms if it forks none.
 #[must_use]
 pub fn terms_of_child(transition: &Transition, source: &dyn WorkflowSource) -> AgentTerms {
     match transition {
@@ -290,10 +255,10 @@ pub fn terms_of_child(transition: &Transition, source: &dyn WorkflowSource) -> A
     }
 }
 
-/// What a reply means: the one transition it asks for, if the policy and the scope allow it.
+/// Returns the one transition that a reply requests, if the policy and the scope allow it.
 ///
 /// # Errors
-/// The [`ProtocolViolation`] the agent may be asked to repair.
+/// The [`ProtocolViolation`] that the agent may be asked to repair.
 pub fn read(
     policy: &TransitionPolicy,
     source: &dyn WorkflowSource,
@@ -304,10 +269,10 @@ pub fn read(
     Ok(accepted)
 }
 
-/// Reads what an answer means where its form is given.
+/// Reads an answer whose form is given.
 ///
 /// # Errors
-/// The [`ProtocolViolation`] the agent may be asked to repair.
+/// The [`ProtocolViolation`] that the agent may be asked to repair.
 pub fn read_output(
     contract: &OutputContract,
     source: &dyn WorkflowSource,
@@ -318,7 +283,7 @@ pub fn read_output(
     Ok(AcceptedTransition { transition, implicit: false, overruled: None })
 }
 
-/// Whether the states that a transition names can be entered.
+/// Checks that the states that a transition names can be entered.
 ///
 /// # Errors
 /// [`ProtocolViolation::NoSuchState`].
@@ -337,23 +302,6 @@ pub fn check(
         }
     }
     Ok(())
-}
-
-impl PromptContext {
-    /// The values of all placeholders: the run's, over them the state's own, over them the
-    /// runtime's, whose names cannot be taken.
-    #[must_use]
-    pub fn values(&self) -> Variables {
-        let mut values = self.run_variables.clone();
-        values.extend(self.variables.clone());
-        if let Some(JoinResults { list, file }) = &self.results {
-            values.insert(RESULTS.to_owned(), list.to_string());
-            values.insert(RESULTS_FILE.to_owned(), file.clone());
-        }
-        let own = [self.workflow.as_str(), self.agent.as_str(), self.state.as_str()];
-        values.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
-        values
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
-//! A look ahead: the states that policies can lead to, before any of them is paid for.
+//! A survey of the states that policies can lead to, before any of them is paid for.
 //!
-//! What is found wrong is no reason not to run, because a workflow may write a state's file before it
-//! enters it; but it is worth a warning at the start instead of a failure at night. `raymond check`
-//! finds more, and has the time for it.
+//! A mistake does not prevent the run, because a workflow may write a state's file before it enters it. A warning
+//! at the start is better than a failure at night. `raymond check` finds more, and takes more time.
 
 use super::check::ahead;
 use super::outline::{WorkflowMap, WorkflowMapOptions};
@@ -10,10 +9,10 @@ use crate::domain::id::StateName;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::source::WorkflowSource;
 
-/// How many states are looked at, at the most.
+/// The maximum number of states examined.
 pub const FAR_ENOUGH: usize = 1000;
 
-/// What is wrong with the states that can be reached from `entry` by policies, a text each.
+/// Returns the problems of the states that policies lead to from `entry`, one text each.
 #[must_use]
 pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
     let reach = WorkflowMapOptions { by_text: false, most: FAR_ENOUGH, graphs: None };

@@ -17,7 +17,7 @@ pub struct FoundWidening {
     pub file: StateName,
     /// Its place in the file.
     pub place: SourcePlace,
-    /// The reason, and what to type to allow it.
+    /// The reason, and the option to type to allow it.
     pub message: String,
 }
 
@@ -58,7 +58,7 @@ fn in_prompt(
     in_options(name, &prompt.frontmatter.options, &prompt.places.options, source, ceiling)
 }
 
-/// Finds them in the options that stand in a file. A configuration that cannot be read may ask for anything.
+/// Finds the widenings in the options of a file. A configuration that cannot be read may ask for anything.
 #[must_use]
 pub fn in_options(
     file: &StateName,

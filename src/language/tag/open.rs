@@ -1,14 +1,13 @@
 //! The open tag: its attributes are pest's to read, on a slice that ends at the next `<` and is
 //! capped.
-//!
-//! A reply can be full of open tags that cannot be read, and pest takes a microsecond to say so of
-//! each. So [`end`] says it first, in one pass without a copy; a property holds it to the grammar.
+//! A reply can be full of unreadable open tags, and pest takes a microsecond to reject each. Therefore [`end`]
+//! rejects them first, in one pass without a copy; a property test holds it to the grammar.
 
 use memchr::memchr;
 use pest::Parser;
 use pest::iterators::Pair;
 
-/// What pest generates; none of it leaves this file.
+/// The code that pest generates; none of it leaves this file.
 mod grammar {
     #[derive(pest_derive::Parser)]
     #[grammar = "grammar/tag.pest"]
@@ -22,7 +21,7 @@ pub const LONGEST_OPEN_TAG: usize = 64 * 1024;
 /// A tag's attributes, in the order in which they stand.
 pub(super) type TagAttributes = Vec<(String, String)>;
 
-/// The length of the open tag that `rest` begins with, its name being so long, if it can be read.
+/// Returns the length of the open tag at the start of `rest`, if it can be read; `name` is the length of its name.
 pub(super) fn end(rest: &str, name: usize) -> Option<usize> {
     let bytes = &rest.as_bytes()[..rest.len().min(LONGEST_OPEN_TAG)];
     let mut at = 1 + name;
@@ -59,7 +58,7 @@ fn run(bytes: &[u8], belongs: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().position(|byte| !belongs(byte)).unwrap_or(bytes.len())
 }
 
-/// The attributes of an open tag, which is all of `open`.
+/// Returns the attributes of the open tag `open`.
 pub(super) fn attributes(open: &str) -> Option<TagAttributes> {
     let open = Grammar::parse(Rule::open, open).ok()?.next()?;
     let attributes = open.into_inner().filter(|pair| pair.as_rule() == Rule::attribute);

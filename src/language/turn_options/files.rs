@@ -1,7 +1,7 @@
 //! Options that name files of the workflow, and the files themselves.
 //!
-//! Configurations are read when the state is entered and then travel as JSON, so that what is judged
-//! is what Claude Code is given. Other files are named by their path below the workflow's folder.
+//! Configurations are read when the state is entered and then travel as JSON, so the judged text is the one that
+//! Claude Code gets. Other files are named by their path below the workflow's folder.
 
 use serde_json::{Map, Value};
 
@@ -107,8 +107,8 @@ fn within_bounds(key: &str, map: Map<String, Value>) -> Result<Map<String, Value
     Ok(map)
 }
 
-/// Replaces the configurations that are files by what is in them, and checks that the other files of
-/// the options are there. The faults are those of the files that cannot be used.
+/// Replaces the configurations that are files by their content, and checks that the other files of the options
+/// exist. Returns the faults of the unusable files.
 pub fn embed_files(
     options: &mut TurnOptions,
     places: &OptionPlaces,

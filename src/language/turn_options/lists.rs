@@ -59,7 +59,7 @@ pub(super) fn tool(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Reads a rule: the name of a tool, or a tool and what it is used for in brackets.
+/// Reads a rule: the name of a tool, or a tool and its use in brackets.
 ///
 /// # Errors
 /// A text that says what is expected.
@@ -75,8 +75,8 @@ pub fn rule(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Returns whether the bracket that was opened before a text closes at its end and nowhere else:
-/// Claude Code takes what follows a closed bracket for further rules.
+/// Returns whether the bracket opened before a text closes at its end and nowhere else: Claude Code reads text
+/// after a closed bracket as further rules.
 fn is_one_use(rest: &str) -> bool {
     let mut depth = 1_usize;
     let closes = rest.char_indices().find(|&(_, c)| {

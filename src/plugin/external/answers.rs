@@ -1,4 +1,4 @@
-//! Questions and answers: when a program is asked, and what its words lead to.
+//! Questions and answers: the program is asked once it is ready, and its answers are handed on.
 
 use super::heard::{PluginLineError, PluginLineErrorKind, read};
 use super::pipe::PluginLine;
@@ -9,7 +9,7 @@ use crate::domain::protocol::{HookPoint, HostMessage, PluginHello, PluginMessage
 use actix::Context;
 
 impl ExternalPlugin {
-    /// Puts a question to a program that runs and has said hello; else it stays until there is one.
+    /// Sends a question to a program that runs and has said hello; otherwise the question waits for one.
     pub(super) fn ask(&mut self, id: u64) {
         let PluginStatus::Up(up) = &self.state else { return };
         let (Some(hello), Some(pending)) = (&up.hello, self.questions.get(&id)) else { return };
@@ -20,7 +20,7 @@ impl ExternalPlugin {
         }
     }
 
-    /// Puts all questions that wait.
+    /// Sends all questions that wait.
     fn ask_all(&mut self) {
         let waiting: Vec<u64> = self.questions.keys().copied().collect();
         for id in waiting {
@@ -28,7 +28,7 @@ impl ExternalPlugin {
         }
     }
 
-    /// A question that the program cannot answer.
+    /// Gives up on a question that the program cannot answer.
     pub(super) fn give_up_on(&mut self, id: u64, why: &str) {
         if let Some(pending) = self.questions.remove(&id) {
             let _ = pending.answer.send(self.without_an_answer(why));
@@ -79,7 +79,7 @@ impl ExternalPlugin {
         }
     }
 
-    /// What a useless line leads to, besides a warning.
+    /// Handles a useless line, besides warning of it.
     pub(super) fn on_flaw(&mut self, flaw: &PluginLineError, ctx: &mut Context<Self>) {
         let PluginStatus::Up(up) = &mut self.state else { return };
         up.complaints.about(&self.plugin.name, flaw);
@@ -96,7 +96,7 @@ impl ExternalPlugin {
     }
 }
 
-/// A program whose greeting is not understood is told things, but not asked.
+/// Marks a program whose greeting is not understood: it is told things, but not asked.
 fn up_as_onlooker(state: &mut PluginStatus) {
     if let PluginStatus::Up(up) = state {
         up.hello = Some(PluginHello { version: 0, consult: Vec::new() });

@@ -1,16 +1,16 @@
-//! What a program says to people, on its stderr: passed on, but not without end.
+//! The stderr of a program, passed on to people within limits.
 
 use crate::domain::time::Timestamp;
 
-/// So many lines a minute are shown.
+/// The maximum number of lines shown a minute.
 const LINES: u32 = 20;
 
-/// So many characters of a line.
+/// The maximum number of characters shown of a line.
 const CHARACTERS: usize = 1000;
 
 const MINUTE_MS: u64 = 60 * 1000;
 
-/// How much has been said within a minute.
+/// The number of lines within the current minute.
 #[derive(Debug, Default)]
 pub(super) struct StderrLimiter {
     since: Timestamp,
@@ -18,7 +18,7 @@ pub(super) struct StderrLimiter {
 }
 
 impl StderrLimiter {
-    /// What is shown of a line, if anything is.
+    /// Returns the text to show for a line, if any.
     pub(super) fn shown(&mut self, line: &[u8], now: Timestamp) -> Option<String> {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end();
@@ -39,7 +39,7 @@ impl StderrLimiter {
     }
 }
 
-/// The start of a text that may be long.
+/// Returns the start of a text that may be long.
 pub(super) fn start_of(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),

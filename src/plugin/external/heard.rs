@@ -1,7 +1,6 @@
-//! What a line of a program means, or what is wrong with it.
+//! Parses the lines of a program, and names the errors in them.
 //!
-//! Nothing that it writes can do harm: what is of no use is left out, with a warning for the first of
-//! each kind.
+//! A program cannot do harm by its lines: useless ones are left out, with a warning for the first of each kind.
 
 use std::collections::HashSet;
 
@@ -11,21 +10,21 @@ use super::chatter::start_of;
 use super::pipe::{LONGEST_LINE, PluginLine};
 use crate::domain::protocol::{PluginMessage, VERSION};
 
-/// How much of a line a warning shows, in characters.
+/// The number of characters of a line that a warning shows.
 const SHOWN: usize = 100;
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PluginLineError {
-    /// The kind: each is told of once.
+    /// The kind: each is warned of once.
     pub(super) kind: PluginLineErrorKind,
-    /// What is to be said of it.
+    /// The text of the warning.
     pub(super) text: String,
     /// The question it was meant to answer.
     pub(super) id: Option<u64>,
 }
 
-/// What can be wrong with a line.
+/// The kind of error in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum PluginLineErrorKind {
     /// It is no message.
@@ -36,11 +35,11 @@ pub(super) enum PluginLineErrorKind {
     Version,
     /// It is an answer that cannot be understood.
     Answer,
-    /// It answers what was not asked.
+    /// It answers a question that was not asked.
     Unasked,
 }
 
-/// What a line says.
+/// Parses a line.
 pub(super) fn read(line: PluginLine) -> Result<PluginMessage, PluginLineError> {
     let line = match line {
         PluginLine::Whole(line) => line,
@@ -84,12 +83,12 @@ fn flaw(line: &str, error: &str) -> PluginLineError {
     }
 }
 
-/// Tells of the first flaw of each kind.
+/// Warns of the first error of each kind.
 #[derive(Debug, Default)]
 pub(super) struct WarnOnce(HashSet<PluginLineErrorKind>);
 
 impl WarnOnce {
-    /// Complains of a line, unless that has been done.
+    /// Warns of an error, unless its kind was warned of before.
     pub(super) fn about(&mut self, plugin: &str, flaw: &PluginLineError) {
         if self.0.insert(flaw.kind) {
             tracing::warn!(

@@ -1,4 +1,4 @@
-//! The life of a program: how it is started, how it is started again, how it is let go.
+//! The life of a program: its start, its restarts, its end.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::domain::restart::again;
 use crate::domain::supervision::RestartPolicy;
 use crate::domain::time::{Timestamp, span};
 
-/// How long the last words of a program that has ended are waited for: another may hold its pipes.
+/// The time to wait for the last output of a program that has ended: another may hold its pipes.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 impl ExternalPlugin {
@@ -101,7 +101,7 @@ impl ExternalPlugin {
         }
     }
 
-    /// The program has ended: it is started again, if its policy says so and it has restarts left.
+    /// Handles the program's end: it is started again if its policy says so and it has restarts left.
     pub(super) fn ended(&mut self, end: &PluginExit, ctx: &mut Context<Self>) {
         if let Some(finishing) = self.finishing.take() {
             if !end.well {
@@ -141,8 +141,8 @@ impl ExternalPlugin {
     }
 }
 
-/// Lets a program read what it has been sent, as long as it does, and closes its stdin; its companion
-/// sees to the rest.
+/// Lets a program read all lines that were sent, as long as it does, and closes its stdin; its watcher does the
+/// rest.
 pub(super) fn close(
     outbox: PluginOutbox,
     written: oneshot::Receiver<()>,
@@ -155,7 +155,7 @@ pub(super) fn close(
     });
 }
 
-/// A number from 0 up to 1 that spreads restarts in time.
+/// Returns a number from 0 up to 1 that spreads restarts in time.
 fn chance(now: Timestamp) -> f64 {
     f64::from(u32::try_from(now.0 % 1000).unwrap_or(0)) / 1000.0
 }

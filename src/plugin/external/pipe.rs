@@ -1,8 +1,7 @@
-//! The pipes of a program: lines go out as fast as it reads them, and come in no faster than they
-//! are dealt with.
+//! The pipes of a program: lines go out as fast as it reads them, and come in no faster than they are dealt with.
 //!
-//! What waits to be read by the program is bounded for records, which the journal has anyway; a
-//! question is never left out. A line of the program's that has no end is not kept.
+//! Records that wait to be read by the program are bounded, because the journal has them anyway; a question is
+//! never left out. An endless line of the program is not kept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,26 +11,27 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
-/// How many bytes of records may wait for a program that does not read them.
+/// The maximum number of bytes of records that wait for a program that does not read them.
 const WAITING: usize = 8 * 1024 * 1024;
 
 /// The longest line a program may write, in bytes.
 pub(super) const LONGEST_LINE: usize = 1024 * 1024;
 
-/// After so many useless lines a flood is slowed down.
+/// The number of useless lines after which a flood is slowed down.
 const FLOOD: u32 = 100;
 
-/// For so long nothing more is read of it.
+/// The pause in reading during a flood.
 const SLOWED: Duration = Duration::from_millis(10);
 
-/// The way to a program's stdin, which is closed when this is dropped.
+/// The writer to a program's stdin, which is closed when this is dropped.
 pub(super) struct PluginOutbox {
     lines: mpsc::UnboundedSender<String>,
     waiting: Arc<AtomicUsize>,
 }
 
 impl PluginOutbox {
-    /// A way to a program, and a word when everything has been written and its stdin is closed.
+    /// Opens the way to a program; the receiver completes when everything has been written and its stdin is
+    /// closed.
     pub(super) fn open(stdin: Box<dyn AsyncWrite + Unpin>) -> (Self, oneshot::Receiver<()>) {
         let (lines, waiting_lines) = mpsc::unbounded_channel();
         let (done, closed) = oneshot::channel();
@@ -44,7 +44,7 @@ impl PluginOutbox {
         (Self { lines, waiting }, closed)
     }
 
-    /// Sends a line, whatever waits already.
+    /// Sends a line, however many wait already.
     pub(super) fn send(&self, mut line: String) {
         line.push('\n');
         self.waiting.fetch_add(line.len(), Relaxed);
@@ -52,7 +52,7 @@ impl PluginOutbox {
         let _ = self.lines.send(line);
     }
 
-    /// Whether there is room for another record.
+    /// Returns whether there is room for another record.
     pub(super) fn has_room(&self) -> bool {
         self.waiting.load(Relaxed) < WAITING
     }
@@ -77,11 +77,11 @@ async fn write(
 pub(super) enum PluginLine {
     /// The line, without its end.
     Whole(Vec<u8>),
-    /// One that was too long to be kept.
+    /// A line that was too long to be kept.
     TooLong,
 }
 
-/// Reads lines until there are no more. `hear` tells whether a line was of any use.
+/// Reads lines until there are no more. `hear` tells whether a line was useful.
 pub(super) async fn listen(
     mut stream: Box<dyn AsyncRead + Unpin>,
     mut hear: impl AsyncFnMut(PluginLine) -> bool,
@@ -116,7 +116,7 @@ struct LineAssembler {
 }
 
 impl LineAssembler {
-    /// The lines that end in this part of the stream.
+    /// Returns the lines that end in this part of the stream.
     fn add(&mut self, mut part: &[u8]) -> Vec<PluginLine> {
         let mut lines = Vec::new();
         while let Some(end) = part.iter().position(|&byte| byte == b'\n') {
@@ -143,7 +143,7 @@ impl LineAssembler {
         }
     }
 
-    /// A last line without an end.
+    /// Returns a last line without an end.
     fn rest(self) -> Option<PluginLine> {
         (!self.begun.is_empty()).then_some(PluginLine::Whole(self.begun))
     }

@@ -1,5 +1,5 @@
-//! A program as its actor has it: where it is told things and heard, and its life. Who starts it is
-//! passed in, because this room starts nothing.
+//! A program as its actor has it: its pipes, and its process. The spawner is passed in, because this room starts
+//! nothing.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,10 +9,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// How long a program may take to end after its stdin has.
+/// The time a program may take to end after its stdin was closed.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// How long it may take when it has been asked to.
+/// The time it may take after it was asked to end.
 const LAST_GRACE: Duration = Duration::from_millis(500);
 
 /// Starts the program of a plug-in.
@@ -20,17 +20,17 @@ pub trait PluginSpawner: Send {
     /// Starts it, on the thread that asks.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn spawn(&self) -> std::io::Result<SpawnedPlugin>;
 }
 
 /// A program that has been started.
 pub struct SpawnedPlugin {
-    /// Where it is told things.
+    /// The input of the program.
     pub stdin: Box<dyn AsyncWrite + Unpin>,
-    /// What it says.
+    /// The messages of the program.
     pub stdout: Box<dyn AsyncRead + Unpin>,
-    /// What it says to people.
+    /// The text of the program for people.
     pub stderr: Box<dyn AsyncRead + Unpin>,
     /// Its process.
     pub life: Box<dyn PluginHandle>,
@@ -46,17 +46,17 @@ pub trait PluginHandle {
     fn kill(&self);
 }
 
-/// How a program ended.
+/// The exit of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginExit {
-    /// By itself, and with nothing to complain of.
+    /// True if it ended by itself, and without an error.
     pub well: bool,
-    /// What is to be said of it: `exited with code 3`.
+    /// The description for people: `exited with code 3`.
     pub how: String,
 }
 
-/// Stays with a process until it has ended. When it is `told` that its stdin is closed, it has its
-/// grace, then it is asked to end, then it is ended.
+/// Stays with a process until it has ended. After it was `told` that its stdin is closed, it has its grace; then
+/// it is asked to end; then it is killed.
 pub(super) async fn accompany(
     mut life: Box<dyn PluginHandle>,
     told: oneshot::Receiver<()>,

@@ -1,7 +1,7 @@
-//! Which records someone is told of, and in what words. Pure.
+//! Selects the records that are notified, and words the notifications. Pure.
 //!
-//! That a run has ended stands in no record of its own: it follows from how many agents live, and
-//! is told when nothing more comes, so that all it has cost is in the sum.
+//! A run's end has no record of its own: it follows from the number of live agents. It is notified when no more
+//! records come, so that the sum holds all costs.
 
 use std::sync::Arc;
 
@@ -21,30 +21,30 @@ use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::transition::Transition;
 use crate::plugin::sentence::date;
 
-/// How long a sentence may be. It goes into the environment, where there is little room.
+/// The maximum length of a message. It goes into the environment, where there is little room.
 const LONGEST: usize = 2000;
 
-/// What someone is told of.
+/// The kind of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotificationKind {
-    /// The run holds still until someone lets it go on.
+    /// The run holds still until someone resumes it.
     Paused,
-    /// An agent waits for an answer; the others go on.
+    /// An agent waits for an answer; the others continue.
     Question,
-    /// An agent waits for someone; the others go on.
+    /// An agent waits for someone; the others continue.
     AgentParked,
-    /// An agent has ended badly.
+    /// An agent has failed.
     AgentFailed,
     /// No turn starts before the usage limit resets.
     LimitReached,
     /// All agents have ended.
     Ended,
-    /// The run has stopped without a word in its journal, which could not be kept any longer.
+    /// The run has stopped without a record, because its journal could not be kept any longer.
     Broken,
 }
 
 impl NotificationKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Paused,
         Self::Question,
@@ -70,23 +70,23 @@ impl NotificationKind {
     }
 }
 
-/// What someone is told.
+/// A notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// Of what.
+    /// Its kind.
     pub occasion: NotificationKind,
-    /// In one sentence.
+    /// Its text, one sentence.
     pub message: String,
-    /// How the run stands.
+    /// The status of the run.
     pub status: RunStatus,
-    /// What the run has spent.
+    /// The cost of the run so far.
     pub spent: Usd,
-    /// The line of the journal it is about; none where it is about the end.
+    /// The line of the journal it is about; `None` for the end.
     pub line: Option<Arc<str>>,
 }
 
 impl Notification {
-    /// As one line of JSON, for a run in a directory of runs.
+    /// Returns it as one line of JSON, for a run in a directory of runs.
     #[must_use]
     pub fn json(&self, run: &RunId, dir: &str) -> String {
         let record = self.line.as_deref().and_then(|line| serde_json::from_str(line).ok());
@@ -110,7 +110,7 @@ impl Notification {
     }
 }
 
-/// What has to be known of a run to tell when someone should be told.
+/// The state of a run that is needed to decide on notifications.
 #[derive(Debug, Clone)]
 pub struct NotificationTracker {
     run: RunId,
@@ -123,7 +123,7 @@ pub struct NotificationTracker {
 }
 
 impl NotificationTracker {
-    /// Of a run as it stands.
+    /// Returns the tracker of a run as it stands.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let failed = |ending: &AgentEnding| matches!(ending, AgentEnding::Error(_));
@@ -138,7 +138,7 @@ impl NotificationTracker {
         }
     }
 
-    /// Whether a record is one.
+    /// Returns the notification that a record calls for, if any.
     pub fn of(&mut self, published: &Published) -> Option<Notification> {
         self.count(published);
         let run = &self.run;
@@ -184,7 +184,7 @@ impl NotificationTracker {
         Some(self.notification(occasion, &message, Some(Arc::clone(&published.line))))
     }
 
-    /// What is to be told when no further record comes.
+    /// Returns the notification that is due when no further record comes.
     #[must_use]
     pub fn at_the_end(&self) -> Option<Notification> {
         let Self { run, ended, failed, spent, .. } = self;
@@ -258,12 +258,12 @@ impl NotificationTracker {
     }
 }
 
-/// Whether the agent of a record waits for an answer now; one that was given ahead of time it has already.
+/// Returns whether the agent of a record waits for an answer now; one given ahead of time counts as an answer.
 fn is_asking(published: &Published) -> bool {
     published.agent.as_ref().is_some_and(|agent| matches!(agent.phase, AgentStatus::Asking { .. }))
 }
 
-/// What is asked with a record, if something is.
+/// Returns the question that a record asks, if any.
 fn asked(event: &Event) -> Option<Question> {
     match event {
         Event::StepFinished(step) => Question::of(&step.transition).map(|(question, _)| question),
@@ -275,7 +275,7 @@ fn asked(event: &Event) -> Option<Question> {
     }
 }
 
-/// That a run holds still, and how it goes on.
+/// Returns the message that a run holds still, and the way to resume it.
 fn paused(run: &RunId, pause: &PauseReason) -> String {
     match pause {
         PauseReason::Budget { .. } => {

@@ -4,7 +4,7 @@ use crate::domain::event::{Event, JoinBegun, JoinFinished, StepFinished};
 use crate::domain::fan_out::size;
 use crate::domain::join::{Join, JoinCondition, JoinOutcome, JoinTally};
 
-/// Who is born of a step.
+/// Returns the agents that a step forks, as text.
 pub(super) fn born(event: &StepFinished) -> String {
     let Some(first) = event.born.first() else {
         let target = event.transition.target().map_or("", |target| target.as_str());
@@ -18,7 +18,7 @@ pub(super) fn born(event: &StepFinished) -> String {
     }
 }
 
-/// That an agent waits for those it has forked, or goes on.
+/// Returns the text of an agent that waits for its forked agents, or continues.
 pub(super) fn joins(event: &Event) -> String {
     match event {
         Event::JoinBegun(begun) => {

@@ -1,4 +1,4 @@
-//! The actor that looks on and exports.
+//! The actor that observes a run and exports its telemetry.
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 
@@ -16,11 +16,11 @@ pub struct TelemetryPlugin {
 }
 
 impl TelemetryPlugin {
-    /// Of a run whose records so far `trace` has taken in. `instance` tells this process from every
+    /// Starts the export of a run whose records so far are in `trace`. `instance` tells this process from every
     /// other.
     ///
     /// # Errors
-    /// [`TelemetryConfigError`] if what is asked for cannot be done.
+    /// [`TelemetryConfigError`] if the requested export is not possible.
     pub fn start(
         config: &TelemetryConfig,
         run: &RunId,

@@ -1,9 +1,9 @@
-//! Whether telemetry is wanted, and where it goes: `--otlp` and OpenTelemetry's own variables.
+//! The telemetry configuration: `--otlp` and OpenTelemetry's own variables.
 //!
-//! Nothing is sent unless somebody asks. Asked is with the option, with a variable that names an
-//! endpoint, or with `OTEL_TRACES_EXPORTER=otlp` (or `…METRICS…`), which means the collector of this
-//! machine. What the option says goes over what variables say, but `OTEL_SDK_DISABLED=true` and
-//! `OTEL_TRACES_EXPORTER=none` always hold, so that who runs a machine has the last word.
+//! Telemetry is off unless it is asked for: by the option, by a variable that names an endpoint, or by
+//! `OTEL_TRACES_EXPORTER=otlp` (or `…METRICS…`), which means the collector of this machine. The option takes
+//! precedence over variables, but `OTEL_SDK_DISABLED=true` and `OTEL_TRACES_EXPORTER=none` always hold, so that
+//! the administrator of a machine has the last word.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,32 +11,32 @@ use std::time::Duration;
 
 use ureq::http::Uri;
 
-/// Where a collector listens if nobody says.
+/// The default address of the collector.
 const HERE: &str = "http://localhost:4318";
 
-/// What is sent where.
+/// The kinds of data to send, and their endpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TelemetryConfig {
-    /// Where the spans go.
+    /// The endpoint of the spans.
     pub(super) traces: Option<CollectorEndpoint>,
-    /// Where the metrics go.
+    /// The endpoint of the metrics.
     pub(super) metrics: Option<CollectorEndpoint>,
     /// The name of the service, if it is not the program's.
     pub(super) service: Option<String>,
 }
 
-/// Where one kind of data goes. What it shows of itself holds no secrets.
+/// The endpoint of one kind of data. Its debug output holds no secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct CollectorEndpoint {
     pub(super) url: String,
     pub(super) timeout: Duration,
     /// The file of the certificates that are trusted instead of the public ones.
     pub(super) certificate: Option<PathBuf>,
-    /// Whether somebody says how many spans may wait.
+    /// True if the maximum number of waiting spans is set.
     pub(super) queue_is_set: bool,
 }
 
-/// Why nothing can be exported.
+/// The reason why nothing can be exported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TelemetryConfigError {
     /// It is no address of a collector.
@@ -46,7 +46,7 @@ pub enum TelemetryConfigError {
     Url {
         /// The option or the variable.
         name: String,
-        /// What is wrong with it.
+        /// The error in it.
         why: &'static str,
     },
     /// Another protocol is asked for.
@@ -64,7 +64,7 @@ pub enum TelemetryConfigError {
     Certificate {
         /// The file that the variable names.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// The exporter refuses its configuration.
@@ -75,16 +75,16 @@ pub enum TelemetryConfigError {
 /// Checks the value of `--otlp`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error in the value.
 pub fn url(text: &str) -> Result<String, String> {
     checked(text).map(|()| text.to_owned()).map_err(str::to_owned)
 }
 
 impl TelemetryConfig {
-    /// What an option and the variables of an environment ask for; `None` if nobody asks.
+    /// Returns the configuration by an option and the variables of an environment; `None` if none is asked for.
     ///
     /// # Errors
-    /// [`TelemetryConfigError`] if what is asked for cannot be done.
+    /// [`TelemetryConfigError`] if the requested export is not possible.
     pub fn of(
         option: Option<&str>,
         variable: impl Fn(&str) -> Option<String>,
@@ -102,7 +102,7 @@ impl TelemetryConfig {
     }
 }
 
-/// Where one kind of data goes, if it goes anywhere.
+/// Returns the endpoint of one kind of data, if it is sent at all.
 fn endpoint(
     kind: &str,
     path: &str,
@@ -147,7 +147,7 @@ fn endpoint(
     }))
 }
 
-/// The value of a variable, with its name.
+/// Returns the value of a variable, with its name.
 fn named(name: &str, variable: &impl Fn(&str) -> Option<String>) -> Option<(String, String)> {
     Some((name.to_owned(), variable(name)?.trim().to_owned()))
 }
@@ -163,7 +163,7 @@ fn checked(url: &str) -> Result<(), &'static str> {
 }
 
 impl CollectorEndpoint {
-    /// The address as it may be shown: without a user, a password or a query.
+    /// Returns the address as it may be shown: without a user, a password or a query.
     pub(super) fn shown(&self) -> String {
         let Ok(uri) = self.url.parse::<Uri>() else { return "the collector".to_owned() };
         let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -191,7 +191,7 @@ mod tests {
         })
     }
 
-    /// Where spans and metrics go.
+    /// Returns the endpoints of spans and metrics.
     fn urls(option: Option<&str>, variables: &[(&str, &str)]) -> [Option<String>; 2] {
         let config = config(option, variables).expect("it can be done");
         let url = |endpoint: Option<CollectorEndpoint>| endpoint.map(|endpoint| endpoint.url);

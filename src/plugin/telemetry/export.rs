@@ -1,7 +1,7 @@
-//! The way out: spans and metrics wait in bounded queues until threads of their own send them.
+//! The exporter: spans and metrics wait in bounded queues until threads of their own send them.
 //!
-//! A collector that is slow or gone costs the run nothing: what finds the queue full is dropped, and
-//! what did not arrive is counted and told once, at the end, which waits for a few seconds only.
+//! A slow or missing collector costs the run nothing: data that finds the queue full is dropped. Lost data is
+//! counted and reported once, at the end, which waits for a few seconds only.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -24,18 +24,18 @@ use super::meters::MetricInstruments;
 use super::span::{RUN, scope};
 use crate::domain::id::RunId;
 
-/// How long the end of a run waits for the last of it to be sent.
+/// The time the end of a run waits for the last data to be sent.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How many spans wait at most, if `OTEL_BSP_MAX_QUEUE_SIZE` does not say: those of a busy minute.
+/// The maximum number of waiting spans, unless `OTEL_BSP_MAX_QUEUE_SIZE` is set: those of a busy minute.
 const QUEUE: usize = 16_384;
 
-/// What is sent, and where it is counted.
+/// The queues of spans and metrics, and their counters.
 #[derive(Debug)]
 pub(super) struct TelemetryExporter {
     spans: Option<SpanQueue>,
     metrics: Option<SdkMeterProvider>,
-    /// What metrics are counted with.
+    /// The instruments of the metrics.
     pub(super) meters: Option<MetricInstruments>,
 }
 
@@ -81,7 +81,7 @@ impl TelemetryExporter {
         }
     }
 
-    /// Sends what is left, and says what has not arrived.
+    /// Sends the remaining data, and reports lost data.
     pub(super) fn finish(self) {
         let (done, dones) = mpsc::channel();
         let spans = self.spans.map(|spans| {
@@ -157,8 +157,8 @@ fn meters(
     Ok(SdkMeterProvider::builder().with_resource(resource).with_reader(reader).build())
 }
 
-/// Who sends: the program, this process of it, and its run. `OTEL_RESOURCE_ATTRIBUTES` goes over that,
-/// and `OTEL_SERVICE_NAME` over all.
+/// Returns the sender's attributes: the program, its process and its run. `OTEL_RESOURCE_ATTRIBUTES` overrides
+/// these, and `OTEL_SERVICE_NAME` overrides all.
 fn resource(config: &TelemetryConfig, run: &RunId, instance: String) -> Resource {
     let own = Resource::builder_empty()
         .with_service_name(env!("CARGO_PKG_NAME"))

@@ -1,4 +1,4 @@
-//! How telemetry goes to a collector: one blocking request after the other, on the exporter's threads.
+//! The transport to a collector: one blocking request after the other, on the exporter's threads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 use super::config::{CollectorEndpoint, TelemetryConfigError};
 
-/// Sends to one endpoint; says so the first time it does not work.
+/// Sends to one endpoint, and warns the first time it does not work.
 #[derive(Debug)]
 pub(super) struct CollectorClient {
     agent: Agent,
@@ -21,7 +21,7 @@ pub(super) struct CollectorClient {
 }
 
 impl CollectorClient {
-    /// To this endpoint. Of all clients that share `told`, one speaks.
+    /// Returns a client for this endpoint. Of all clients that share `told`, one warns.
     ///
     /// # Errors
     /// [`TelemetryConfigError`] if the certificate cannot be used.
@@ -54,7 +54,7 @@ impl CollectorClient {
         })
     }
 
-    /// A warning, if there was none yet.
+    /// Warns, unless there was a warning already.
     fn complain(&self, why: &str) {
         if !self.told.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -83,7 +83,7 @@ impl HttpClient for CollectorClient {
     }
 }
 
-/// The certificates of a PEM file, each of which is trusted.
+/// Returns the certificates of a PEM file, each of which is trusted.
 fn roots(path: &Path) -> Result<RootCerts, String> {
     let pem = std::fs::read(path).map_err(|error| error.to_string())?;
     let mut certificates = Vec::new();

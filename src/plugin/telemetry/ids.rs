@@ -1,7 +1,7 @@
-//! Ids of traces and spans, made from what they stand for.
+//! Ids of traces and spans, derived from the items they stand for.
 //!
-//! The same record gives the same ids in whatever process it is seen, so what is sent before a crash
-//! and after it belongs together, and what is sent twice has one id.
+//! The same record gives the same ids in every process. So spans sent before and after a crash belong together,
+//! and a span sent twice has one id.
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
@@ -13,30 +13,30 @@ use crate::domain::time::Timestamp;
 pub(super) struct TraceIds(TraceId);
 
 impl TraceIds {
-    /// Of the run of this name that began at this time.
+    /// Returns the ids of the run of this name that began at this time.
     pub(super) fn of(run: &RunId, began: Timestamp) -> Self {
         let text = format!("{run} {}", began.0);
         let halves = [hash("trace 1", &text), hash("trace 2", &text)];
         Self(TraceId::from((u128::from(halves[0]) << 64) | u128::from(halves[1])))
     }
 
-    /// Of the run's span.
+    /// Returns the context of the run's span.
     pub(super) fn run(self) -> SpanContext {
         self.span("run", "")
     }
 
-    /// Of an agent's span.
+    /// Returns the context of an agent's span.
     pub(super) fn agent(self, agent: &AgentId) -> SpanContext {
         self.span("agent", agent.as_str())
     }
 
-    /// Of the span of an agent's step.
+    /// Returns the context of the span of an agent's step.
     pub(super) fn step(self, agent: &AgentId, step: u64) -> SpanContext {
         self.span("step", &format!("{agent} {step}"))
     }
 
-    /// Of the span of the turn that a record tells of. A turn may be told of twice, by a failure that
-    /// it survived and by its end, so the record is what counts.
+    /// Returns the context of the span of a record's turn. A turn may have two records, a failure that it survived
+    /// and its end, so the record counts.
     pub(super) fn turn(self, seq: u64) -> SpanContext {
         self.span("turn", &seq.to_string())
     }
@@ -47,8 +47,8 @@ impl TraceIds {
     }
 }
 
-/// FNV-1a, mixed once more so that texts that are alike differ in all bits; never 0, which is no id.
-/// What it gives is seen outside, so it must not change.
+/// Returns the FNV-1a hash, mixed once more so that similar texts differ in all bits; never 0, which is no id. The
+/// result is visible outside, so it must not change.
 fn hash(kind: &str, name: &str) -> u64 {
     let bytes = kind.bytes().chain([0]).chain(name.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -1,4 +1,4 @@
-//! What is remembered of an agent between the records that tell of it.
+//! The state of an agent's spans between its records.
 
 use super::ids::TraceIds;
 use super::span::{self, SpanDraft, number};
@@ -11,29 +11,29 @@ use crate::domain::time::Timestamp;
 use crate::domain::turn::FailureCause;
 use crate::domain::usage::UsageByModel;
 
-/// What an agent's span will tell.
+/// The data of an agent's span.
 #[derive(Debug)]
 pub(super) struct AgentSpanState {
     pub(super) began: Timestamp,
     pub(super) name: StateName,
     pub(super) session: SessionId,
-    /// Whose step forked it, and which.
+    /// The agent that forked it, and the number of that agent's step.
     pub(super) forked: Option<(AgentId, u64)>,
     pub(super) usage: UsageByModel,
     pub(super) cost: Usd,
     pub(super) steps: u64,
     pub(super) step: StepSpanState,
-    /// When and why it has ended, while its last turn is still to be paid for.
+    /// The time and the cause of its end, while its last turn is not paid for yet.
     pub(super) ended: Option<(Timestamp, FailureCause)>,
 }
 
-/// What the span of an agent's step will tell.
+/// The data of the span of an agent's step.
 #[derive(Debug)]
 pub(super) struct StepSpanState {
     pub(super) number: u64,
     pub(super) state: StateName,
     pub(super) began: Timestamp,
-    /// Since when its next turn may run.
+    /// The time from which its next turn may run.
     pub(super) free: Timestamp,
     pub(super) turns: u64,
     pub(super) cost: Usd,
@@ -54,8 +54,8 @@ impl AgentSpanState {
         }
     }
 
-    /// Counts a turn that a record tells the end of; gives when it began. That a turn failed is told
-    /// without how long it took: then it is as long as it can have been.
+    /// Counts a turn that a record ends; returns its start. A failed turn has no duration in its record: then the
+    /// longest possible one is taken.
     pub(super) fn turn_over(&mut self, turn: TurnSpanInput<'_>, record: &Record) -> Timestamp {
         self.usage += turn.usage;
         self.cost += turn.cost;
@@ -73,7 +73,7 @@ impl AgentSpanState {
         }
     }
 
-    /// The span of its step, which ends.
+    /// Returns the span of its step, which ends.
     pub(super) fn step_span(&self, id: &AgentId, ids: TraceIds, at: Timestamp) -> SpanDraft {
         let StepSpanState { number: step, state, began, turns, cost, .. } = &self.step;
         SpanDraft::new(format!("step {}", state.stem()), ids.step(id, *step), *began, at)

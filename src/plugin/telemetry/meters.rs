@@ -1,6 +1,6 @@
 //! The metrics of a run: two of the semantic conventions, and raymond's own.
 //!
-//! They count what this process sees; a run that goes on in another counts on from nothing there.
+//! They count the events in this process; a run that is resumed in another starts from zero there.
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter};
@@ -13,7 +13,7 @@ use super::turn::{TurnSpanInput, error_type, turn};
 use crate::domain::event::{Event, Record};
 use crate::domain::money::Usd;
 
-/// As the conventions have them.
+/// The bucket boundaries of tokens, by the conventions.
 const TOKEN_BOUNDARIES: [f64; 14] = [
     1.0,
     4.0,
@@ -31,7 +31,7 @@ const TOKEN_BOUNDARIES: [f64; 14] = [
     67_108_864.0,
 ];
 
-/// As the conventions have them, and further up to an hour and a half: a turn is many requests.
+/// The bucket boundaries of seconds, by the conventions, and up to an hour and a half: a turn is many requests.
 const SECOND_BOUNDARIES: [f64; 20] = [
     0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84,
     327.68, 655.36, 1310.72, 2621.44, 5242.88,
@@ -92,7 +92,7 @@ impl MetricInstruments {
         }
     }
 
-    /// Counts what a record tells.
+    /// Counts a record.
     pub(super) fn count(&self, record: &Record, trace: &RunTrace) {
         let state = state(&record.event);
         if let Some(turn) = turn(&record.event) {
@@ -105,7 +105,7 @@ impl MetricInstruments {
         self.show(trace);
     }
 
-    /// Shows how many agents live.
+    /// Shows the number of live agents.
     pub(super) fn show(&self, trace: &RunTrace) {
         self.live.record(trace.living() as u64, &[]);
     }
@@ -147,7 +147,7 @@ impl MetricInstruments {
     }
 }
 
-/// The state a record tells of, if it says.
+/// Returns the state in a record, if there is one.
 fn state(event: &Event) -> Vec<KeyValue> {
     let state = match event {
         Event::StepFinished(event) => &event.state,

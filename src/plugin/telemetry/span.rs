@@ -1,7 +1,7 @@
 //! A span of a run as OpenTelemetry wants it, built up field by field.
 //!
-//! The names of the attributes are those of the semantic conventions for generative AI; what these do
-//! not know begins with `raymond.`.
+//! The names of the attributes are those of the semantic conventions for generative AI; other attributes begin
+//! with `raymond.`.
 
 use std::time::{Duration, SystemTime};
 
@@ -38,19 +38,19 @@ pub(super) const TIMES: &str = "raymond.tool.refused_times";
 pub(super) const REFUSED: &str = "raymond.tools.refused";
 pub(super) const COST: &str = "raymond.cost_usd";
 
-/// Who made the spans and the metrics.
+/// Returns the scope of the spans and the metrics: this program.
 pub(super) fn scope() -> InstrumentationScope {
     InstrumentationScope::builder(env!("CARGO_PKG_NAME"))
         .with_version(env!("CARGO_PKG_VERSION"))
         .build()
 }
 
-/// All tokens a model was given, from a cache or not, as the conventions count them.
+/// Returns all input tokens of a model, from a cache or not, as the conventions count them.
 pub(super) fn input_tokens(used: &ModelUse) -> u64 {
     used.input_tokens.saturating_add(used.cache_read_tokens).saturating_add(used.cache_write_tokens)
 }
 
-/// A number as an attribute can hold it.
+/// Returns a number as an attribute can hold it.
 pub(super) fn number(value: u64) -> Value {
     Value::I64(i64::try_from(value).unwrap_or(i64::MAX))
 }
@@ -59,7 +59,7 @@ pub(super) fn number(value: u64) -> Value {
 pub(super) struct SpanDraft(SpanData);
 
 impl SpanDraft {
-    /// Of something that was so long.
+    /// Returns a span with this duration.
     pub(super) fn new(name: String, id: SpanContext, from: Timestamp, to: Timestamp) -> Self {
         Self(SpanData {
             span_context: id,
@@ -78,31 +78,31 @@ impl SpanDraft {
         })
     }
 
-    /// It was asked of someone outside.
+    /// Marks it as a request to a service outside.
     pub(super) fn asked(mut self) -> Self {
         self.0.span_kind = SpanKind::Client;
         self
     }
 
-    /// It was a part of this.
+    /// Sets its parent.
     pub(super) fn within(mut self, parent: &SpanContext) -> Self {
         self.0.parent_span_id = parent.span_id();
         self
     }
 
-    /// It came of this, without being a part of it.
+    /// Links it to its cause, which is not its parent.
     pub(super) fn caused_by(mut self, other: Option<SpanContext>) -> Self {
         self.0.links.links.extend(other.map(Link::with_context));
         self
     }
 
-    /// This is known of it.
+    /// Adds an attribute.
     pub(super) fn with(mut self, key: &'static str, value: impl Into<Value>) -> Self {
         self.0.attributes.push(KeyValue::new(key, value));
         self
     }
 
-    /// This is known of it, if it is.
+    /// Adds an attribute, if there is a value.
     pub(super) fn with_some(self, key: &'static str, value: Option<impl Into<Value>>) -> Self {
         match value {
             Some(value) => self.with(key, value),
@@ -110,14 +110,14 @@ impl SpanDraft {
         }
     }
 
-    /// It failed so. The message is left out: it may hold what a model was told or said.
+    /// Marks it as failed. The message is left out: it may hold text of prompts or replies.
     pub(super) fn failed(mut self, cause: Option<FailureCause>) -> Self {
         let Some(cause) = cause else { return self };
         self.0.status = Status::error(cause.to_string());
         self.with(ERROR, error_type(cause))
     }
 
-    /// It took this.
+    /// Adds usage and cost.
     pub(super) fn took(self, usage: &UsageByModel, cost: Usd) -> Self {
         let draft = self.with(COST, cost.dollars());
         if usage.is_empty() {
@@ -131,7 +131,7 @@ impl SpanDraft {
             .with("gen_ai.usage.cache_creation.input_tokens", number(total.cache_write_tokens))
     }
 
-    /// These tools were refused in it. Their inputs are left out, as what a model said is.
+    /// Adds the refused tools. Their inputs are left out, as all text of a model is.
     pub(super) fn refused(mut self, refused_tools: &ToolRefusals, at: Timestamp) -> Self {
         if refused_tools.is_empty() {
             return self;
@@ -146,7 +146,7 @@ impl SpanDraft {
         self.with(REFUSED, i64::from(refused_tools.count()))
     }
 
-    /// The span.
+    /// Returns the span.
     pub(super) fn done(self) -> SpanData {
         self.0
     }

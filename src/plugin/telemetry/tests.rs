@@ -39,13 +39,13 @@ impl Told {
         self
     }
 
-    /// A step of half a second.
+    /// Takes a step of half a second.
     fn take(&mut self, agent: &str, transition: Transition) -> &mut Self {
         let step = self.scene.step(agent, transition);
         self.happens(Event::StepFinished(StepFinished { duration_ms: 500, usage: used(), ..step }))
     }
 
-    /// The names of the spans, each with when it began and ended, in milliseconds.
+    /// Returns the names of the spans, each with its start and end, in milliseconds.
     fn names(&self) -> Vec<String> {
         let shown = |span: &SpanData| {
             let [from, to] = [span.start_time, span.end_time].map(millis);
@@ -67,7 +67,7 @@ fn millis(time: std::time::SystemTime) -> u128 {
     time.duration_since(std::time::SystemTime::UNIX_EPOCH).expect("after 1970").as_millis()
 }
 
-/// What is used up by a step: its cost is a cent, as in every scene.
+/// Returns the usage of a step: its cost is a cent, as in every scene.
 pub(super) fn used() -> UsageByModel {
     let cost_usd = Usd::from_dollars(0.01);
     let used = ModelUse {

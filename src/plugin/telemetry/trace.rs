@@ -1,8 +1,8 @@
-//! From records to spans: a run's memory of who is at what, and what each record ends.
+//! Makes spans of records: keeps the state of a run's agents, and ends their spans.
 //!
-//! It keeps the run itself, by the same [`apply`] as everyone, and of each agent what only its span
-//! needs: when and by whom it was born, what its step and its turns have taken so far. A run that
-//! goes on tells the records of its journal first, which makes that memory and sends nothing.
+//! It keeps the run itself, by the same [`apply`] as all others, and of each agent the data that only its span
+//! needs: its start and its parent, and the usage of its step and its turns so far. A resumed run feeds in the
+//! records of its journal first, which builds that state and sends nothing.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -28,7 +28,7 @@ use crate::domain::usage::UsageByModel;
 #[derive(Debug, Default)]
 pub struct RunTrace(Option<TracedRun>);
 
-/// What is known of a run that has begun.
+/// The state of a run that has begun.
 #[derive(Debug)]
 struct TracedRun {
     run: Run,
@@ -37,18 +37,18 @@ struct TracedRun {
     last: Timestamp,
     usage: UsageByModel,
     agents: HashMap<AgentId, AgentSpanState>,
-    /// How many agents there have been.
+    /// The number of agents so far.
     born: u64,
     told: bool,
 }
 
 impl RunTrace {
-    /// Takes in what happened before: nothing is told of it.
+    /// Takes in an earlier record: no span is made for it.
     pub fn recall(&mut self, record: &Record) {
         let _ = self.see(record);
     }
 
-    /// Takes in a record; gives the spans of what it ends. One that was seen before tells nothing.
+    /// Takes in a record; returns the spans that it ends. A record that was seen before has none.
     pub fn see(&mut self, record: &Record) -> Vec<SpanData> {
         if let Some(known) = &mut self.0 {
             return known.see(record);
@@ -57,17 +57,17 @@ impl RunTrace {
         Vec::new()
     }
 
-    /// The spans that are left when nothing more happens.
+    /// Returns the spans that are left when no more records come.
     pub fn finish(&mut self) -> Vec<SpanData> {
         self.0.as_mut().map(TracedRun::finish).unwrap_or_default()
     }
 
-    /// Who answers in this run, as the conventions name them.
+    /// Returns the model provider of this run, as the conventions name it.
     pub(super) fn provider(&self) -> &'static str {
         self.0.as_ref().map_or("anthropic", TracedRun::provider)
     }
 
-    /// How many agents live.
+    /// Returns the number of live agents.
     #[must_use]
     pub fn living(&self) -> usize {
         self.0.as_ref().map_or(0, |known| known.run.agents.len())
@@ -183,7 +183,7 @@ impl TracedRun {
         }
     }
 
-    /// An agent ended in the middle of its step.
+    /// Ends an agent in the middle of its step.
     fn agent_ended(
         &mut self,
         id: &AgentId,
@@ -197,14 +197,14 @@ impl TracedRun {
         self.bury_as(id, at, cause, spans);
     }
 
-    /// All others ended with one. Their spans wait for what their last turns have cost.
+    /// Ends all other agents after one ended. Their spans wait for the cost of their last turns.
     fn all_ended(&mut self, at: Timestamp) {
         for life in self.agents.values_mut() {
             life.ended = Some((at, FailureCause::Interrupted));
         }
     }
 
-    /// Some ended because nobody needs them any more, in the same way.
+    /// Ends agents that are not needed any more, in the same way.
     fn stopped(&mut self, stopped: &[StoppedChild], at: Timestamp) {
         for StoppedChild { agent, .. } in stopped {
             if let Some(life) = self.agents.get_mut(agent) {
@@ -213,7 +213,7 @@ impl TracedRun {
         }
     }
 
-    /// Tells of an agent that has ended with others, and is paid for.
+    /// Ends the span of an agent that has ended with others, and is paid for.
     fn bury(&mut self, id: &AgentId, spans: &mut Vec<SpanData>) {
         if let Some((at, cause)) = self.agents.get(id).and_then(|life| life.ended) {
             self.agent_ended(id, at, Some(cause), spans);
@@ -255,7 +255,7 @@ impl TracedRun {
             .done()
     }
 
-    /// The run's span, once.
+    /// Returns the run's span, once.
     fn run_ended(&mut self) -> Option<SpanData> {
         if std::mem::replace(&mut self.told, true) {
             return None;

@@ -1,4 +1,4 @@
-//! What a record tells of a turn: which it was, what it took, whether it failed.
+//! The turn that a record ends: its id, its usage, its failure.
 
 use serde_json::Value;
 
@@ -13,23 +13,23 @@ use crate::domain::usage::UsageByModel;
 /// A turn that is over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TurnSpanInput<'record> {
-    /// Which it was.
+    /// Its id.
     pub(super) id: &'record TurnId,
-    /// How long the model took, in milliseconds; a turn that failed does not say.
+    /// The time the model took, in milliseconds; absent for a failed turn.
     pub(super) duration_ms: Option<u64>,
-    /// What it cost.
+    /// Its cost.
     pub(super) cost: Usd,
-    /// What it took of each model.
+    /// Its usage of each model.
     pub(super) usage: &'record UsageByModel,
     /// The tools that were refused in it.
     pub(super) refused_tools: &'record ToolRefusals,
     /// The evaluator's prompt, if it was asked.
     pub(super) evaluator: Option<&'record StateName>,
-    /// Why it came to nothing, if it did.
+    /// The cause of its failure, if it failed.
     pub(super) failed: Option<FailureCause>,
 }
 
-/// The turn that an event tells the end of. A failure before any turn could begin is not one.
+/// Returns the turn that an event ends. A failure before any turn could begin is not one.
 pub(super) fn turn(event: &Event) -> Option<TurnSpanInput<'_>> {
     let (id, cost, usage) = match event {
         Event::StepFinished(StepFinished { unasked: true, .. })
@@ -92,15 +92,15 @@ pub(super) fn turn(event: &Event) -> Option<TurnSpanInput<'_>> {
 }
 
 impl TurnSpanInput<'_> {
-    /// The model that took the largest part of it. Claude Code asks small models for chores, so a
-    /// turn often knows more than one.
+    /// Returns the model with the largest part in it. Claude Code asks small models for chores, so a turn often
+    /// has several.
     pub(super) fn model(&self) -> Option<&str> {
         let most = self.usage.iter().max_by_key(|(_, used)| (used.cost_usd, used.output_tokens));
         most.map(|(model, _)| model)
     }
 }
 
-/// The name of a kind of failure, as it stands in the journal.
+/// Returns the name of a kind of failure, as it stands in the journal.
 pub(super) fn error_type(cause: FailureCause) -> String {
     match serde_json::to_value(cause) {
         Ok(Value::String(name)) => name,

@@ -1,5 +1,5 @@
-//! What is noted of a worktree: it is written before git begins with one, so that whoever comes after a
-//! crash knows what of the repository is raymond's own.
+//! Records of worktrees: a record is written before git begins with a worktree, so that after a crash it is known
+//! which parts of the repository are raymond's own.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
@@ -13,36 +13,36 @@ use super::WorkingDirs;
 use crate::domain::id::AgentId;
 use crate::plain_file;
 
-/// The longest mark, in bytes.
+/// The longest record, in bytes.
 const MAX_LENGTH: u64 = 1024 * 1024;
 
-/// The ending of a mark's file.
+/// The ending of a record's file.
 const ENDING: &str = ".json";
 
-/// What git is to show of the directory of worktrees: nothing.
+/// The content of the `.gitignore` in the directory of worktrees: it hides everything.
 const IGNORED: &[u8] = b"*\n";
 
-/// A worktree as it is noted.
+/// A worktree as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorktreeRecord {
-    /// Whose it is.
+    /// The agent that the worktree belongs to.
     pub agent: AgentId,
-    /// Its branch, of which there was none before.
+    /// Its branch, which did not exist before.
     pub branch: String,
     /// The commit the branch begins at.
     pub base: String,
-    /// Where in its repository the run works: empty, or a path.
+    /// The directory in its repository that the run works in: empty, or a path.
     pub prefix: String,
-    /// How far it has come.
+    /// Its progress.
     #[serde(flatten)]
     pub stage: WorktreeStage,
 }
 
-/// How far a worktree has come.
+/// The progress of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
 pub enum WorktreeStage {
-    /// It is being made. What there is of it is raymond's, and nobody has worked in it.
+    /// It is being made. All of it is raymond's, and nobody has worked in it.
     Begun,
     /// It is there.
     Ready,
@@ -57,16 +57,16 @@ pub enum WorktreeStage {
 }
 
 impl WorkingDirs {
-    /// The file of a mark.
+    /// Returns the file of a record.
     #[must_use]
     pub fn mark_file(&self, agent: &AgentId) -> PathBuf {
         self.trees().join(format!("{}{ENDING}", agent.file_name()))
     }
 
-    /// What is noted of an agent's worktree, if there is one.
+    /// Returns the record of an agent's worktree, if there is one.
     ///
     /// # Errors
-    /// That the mark cannot be read.
+    /// The record cannot be read.
     pub fn mark(&self, agent: &AgentId) -> Result<Option<WorktreeRecord>, String> {
         let path = self.mark_file(agent);
         let unreadable = |why: String| {
@@ -81,10 +81,10 @@ impl WorkingDirs {
         }
     }
 
-    /// The agents of which a worktree is noted, in order.
+    /// Returns the recorded worktrees, in the order of their agents.
     ///
     /// # Errors
-    /// That the marks cannot be read.
+    /// The records cannot be read.
     pub fn marks(&self) -> Result<Vec<WorktreeRecord>, String> {
         let unreadable = |why: &dyn std::fmt::Display| {
             format!("cannot read {}, where the worktrees are: {why}", self.trees().display())
@@ -109,7 +109,7 @@ impl WorkingDirs {
         Ok(marks)
     }
 
-    /// How many worktrees are noted.
+    /// Returns the number of recorded worktrees.
     #[must_use]
     pub fn count(&self) -> usize {
         let is_mark = |name: &OsStr| name.as_encoded_bytes().ends_with(ENDING.as_bytes());
@@ -117,10 +117,10 @@ impl WorkingDirs {
         entries.filter(|entry| is_mark(&entry.file_name())).count()
     }
 
-    /// Notes something of a worktree; it is durable when this returns.
+    /// Records a worktree; the record is durable when this returns.
     ///
     /// # Errors
-    /// That it cannot be written.
+    /// The record cannot be written.
     pub fn note(&self, mark: &WorktreeRecord) -> Result<(), String> {
         let path = self.mark_file(&mark.agent);
         let bytes = serde_json::to_vec_pretty(mark).map_err(|error| error.to_string())?;
@@ -128,10 +128,10 @@ impl WorkingDirs {
         written.map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 
-    /// Forgets a worktree.
+    /// Removes the record of a worktree.
     ///
     /// # Errors
-    /// That its mark cannot be removed.
+    /// The record cannot be removed.
     pub fn forget(&self, agent: &AgentId) -> Result<(), String> {
         let path = self.mark_file(agent);
         let removed = match std::fs::remove_file(&path) {
@@ -142,7 +142,7 @@ impl WorkingDirs {
         removed.map_err(|error| format!("cannot remove {}: {error}", path.display()))
     }
 
-    /// Makes the directory of the worktrees, which git does not show to whom it lies in a repository of.
+    /// Makes the directory of the worktrees, with a `.gitignore` that hides it from the repository around it.
     fn prepare(&self) -> IoResult<()> {
         if self.trees().is_dir() {
             return Ok(());
@@ -156,12 +156,12 @@ impl WorkingDirs {
     }
 }
 
-/// The order in which agents are shown: each number of an id as one.
+/// Returns the key by which agents are sorted: each number of an id as one.
 fn order(agent: &AgentId) -> impl Iterator<Item = u64> {
     agent.as_str().split('.').map(|part| part.parse().unwrap_or_default())
 }
 
-/// Puts a file of this user only in place as a whole.
+/// Replaces a file atomically; only this user can read it.
 fn replace(path: &Path, content: &[u8]) -> IoResult<()> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");

@@ -13,31 +13,31 @@ use crate::process::group;
 use crate::process::orphan::{ProcessPurpose, start_noted};
 use crate::process::verdict::ProcessExit;
 
-/// How much of what a command complains of is kept.
+/// The number of bytes that are kept of a command's stderr.
 const COMPLAINT: usize = 400;
 
-/// How long its last words may take to arrive, when it has ended.
+/// The longest time to wait for the rest of its stderr after it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// The command.
+/// The command of a hook.
 #[derive(Debug, Clone)]
 pub struct HookCommand {
-    /// What is run.
+    /// The program.
     pub path: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Its environment, but for what a call adds.
+    /// Its environment, without the variables of a call.
     pub environment: Vec<(OsString, OsString)>,
-    /// How long it may take.
+    /// Its timeouts.
     pub patience: HookTimeouts,
 }
 
-/// How long a command may take.
+/// The timeouts of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct HookTimeouts {
-    /// Until it is asked to end.
+    /// The time until it is asked to end.
     pub longest: Duration,
-    /// And then until it is ended.
+    /// The time from then until it is killed.
     pub grace: Duration,
 }
 
@@ -47,18 +47,18 @@ impl Default for HookTimeouts {
     }
 }
 
-/// What the command is run for, once.
+/// One call of the command.
 #[derive(Debug)]
 pub struct HookCall {
     /// Its name, for people.
     pub name: &'static str,
-    /// What it reads.
+    /// Its stdin.
     pub input: String,
-    /// What its environment has besides.
+    /// Additional variables of its environment.
     pub environment: Vec<(&'static str, String)>,
 }
 
-/// What went wrong with a command, as what is said of it.
+/// A failure of a command, as a message.
 #[derive(Debug, thiserror::Error)]
 pub enum HookFailure {
     /// There is no thread for it.
@@ -70,20 +70,20 @@ pub enum HookFailure {
     /// It ended badly.
     #[error("{exit}{complaint}")]
     Failed {
-        /// How it ended.
+        /// The exit of the command.
         exit: ProcessExit,
-        /// The end of what it said on its stderr.
+        /// The end of its stderr.
         complaint: String,
     },
     /// It took too long.
     #[error("had not ended after {longest:?} and was ended{complaint}")]
     TooLong {
-        /// How long it may take.
+        /// The longest time that it may take.
         longest: Duration,
-        /// The end of what it said on its stderr.
+        /// The end of its stderr.
         complaint: String,
     },
-    /// It was not run at all for some calls.
+    /// It was not run for some calls.
     #[error("was not run for {0} events: it takes longer than they take to come")]
     LeftOut(u64),
 }
@@ -97,7 +97,7 @@ pub(super) struct HookProcess {
 }
 
 impl HookCommand {
-    /// Starts it.
+    /// Starts the command.
     pub(super) fn start(&self, call: HookCall) -> Result<HookProcess, HookFailure> {
         let mut command = Command::new(&self.path);
         command
@@ -121,7 +121,7 @@ impl HookProcess {
         self.child.id()
     }
 
-    /// Waits for its end, sees to it if need be, and leaves nothing of its group running.
+    /// Waits for its end, ends it if it takes too long, and kills the rest of its group.
     pub(super) async fn end(mut self) -> Result<(), HookFailure> {
         let group = self.child.id();
         let telling = tokio::spawn(tell(self.child.stdin.take(), self.input));
@@ -143,7 +143,7 @@ impl HookProcess {
     }
 }
 
-/// How a command ended by itself; none, if it had to be ended.
+/// Returns the exit of a command that ended by itself; `None` if it had to be ended.
 async fn wait(
     child: &mut Child,
     group: Option<u32>,
@@ -162,14 +162,14 @@ async fn wait(
     None
 }
 
-/// Tells a command what it is run for. It need not listen.
+/// Writes the input to a command's stdin. The command need not read it.
 async fn tell(stdin: Option<ChildStdin>, input: String) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(input.as_bytes()).await;
     }
 }
 
-/// The end of what a command says, as it follows what is said of the command.
+/// Reads the end of a command's stderr, and returns it as the end of a message.
 async fn hear(stderr: Option<ChildStderr>) -> String {
     let Some(mut stderr) = stderr else { return String::new() };
     let mut said = Vec::new();

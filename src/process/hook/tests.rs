@@ -10,7 +10,7 @@ fn call(name: &'static str) -> HookCall {
     HookCall { name, input: format!("{name}\n"), environment: Vec::new() }
 }
 
-/// A hook that runs a script, and what is told of its failures.
+/// Returns a hook that runs a script, and the messages of its failures.
 fn hook(script: &str, patience: HookTimeouts) -> (Hook, mpsc::Receiver<String>) {
     let program = HookCommand {
         path: "/bin/sh".into(),

@@ -1,4 +1,4 @@
-//! Which process is taken, kept and retired, with processes that have ended already.
+//! Tests of the pool: the process that is taken, kept or retired, with processes that have ended already.
 
 use super::*;
 use crate::process::owned::WorkerProcess;

@@ -1,7 +1,7 @@
-//! The background tasks of a process, and the moment at which nothing more will come of a turn. Pure.
+//! The background tasks of a process, and the moment at which a turn is complete. Pure.
 //!
-//! Sub-agents and commands may go on after the result of a turn. When one ends, Claude Code begins a
-//! turn of its own to tell the model, which has a result of its own. So a turn is over when it has a
+//! Sub-agents and commands may continue after the result of a turn. When one ends, Claude Code begins a
+//! turn of its own to tell the model, with a result of its own. So a turn is over when it has a
 //! result, no task runs, and no such turn is due.
 //!
 //! Newer versions report all running tasks at each change, older ones only each start and end. In
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::line::{RawField, StreamLine, get, text};
 use crate::domain::turn_options::BackgroundWork;
 
-/// The kind of a task that an agent is.
+/// The task kind of a sub-agent.
 const AGENT: &str = "local_agent";
 
 /// The number of tasks that a message names.
@@ -24,7 +24,7 @@ const SHOWN_TASKS: usize = 5;
 pub struct BackgroundTask {
     /// The id that Claude Code gave it.
     pub id: String,
-    /// Whether it is a sub-agent, not a command.
+    /// True if it is a sub-agent, not a command.
     pub is_agent: bool,
     /// The description that the model gave it.
     pub description: String,
@@ -34,7 +34,7 @@ pub struct BackgroundTask {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BackgroundTasks {
     running: Vec<BackgroundTask>,
-    /// All running tasks are reported at each change, so single starts say nothing new.
+    /// All running tasks are reported at each change, so single starts add no information.
     reports_all: bool,
     /// The ids of the tasks that an earlier turn has kept: only a turn's own tasks are waited for.
     inherited: Vec<String>,
@@ -54,10 +54,10 @@ struct DueTurns {
     queued: u64,
 }
 
-/// How far a turn that has a result is from its end.
+/// The remainder of a turn that has a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnRemainder {
-    /// Nothing more will come.
+    /// The turn is complete.
     Nothing,
     /// A further turn is announced, but has not begun. If it does not begin soon, none will.
     Announced,
@@ -90,7 +90,7 @@ impl BackgroundTask {
 }
 
 impl BackgroundTasks {
-    /// Returns what is left of them for the next turn of the process, which waits meanwhile.
+    /// Returns the tasks that are left for the next turn of the process.
     #[must_use]
     pub fn left_running(&self) -> Self {
         let inherited = self.running.iter().map(|task| task.id.clone()).collect();
@@ -120,7 +120,7 @@ impl BackgroundTasks {
         !self.running.is_empty()
     }
 
-    /// Returns the running tasks for people; None if there are none.
+    /// Returns the running tasks for people; `None` if there are none.
     #[must_use]
     pub fn names(&self) -> Option<String> {
         let name = |task: &BackgroundTask| {
@@ -199,7 +199,7 @@ impl BackgroundTasks {
         self.running = running;
     }
 
-    /// Older versions do not say whether a task is in the background; then its end is awaited in
+    /// Adds a task. Older versions do not say whether a task is in the background; then its end is awaited in
     /// any case, and that of a foreground task comes before the result.
     fn started(&mut self, event: &StreamLine<'_>) {
         let in_background: bool = get(event.is_backgrounded).unwrap_or(true);

@@ -1,4 +1,4 @@
-//! Turns that are cut off: what of their answer counts, and what is known of their cost. Pure.
+//! Turns that are cut off: the part of their answer that counts, and the known part of their cost. Pure.
 
 use super::background::TurnRemainder;
 use super::{AnswerState, StreamParser};
@@ -14,7 +14,7 @@ pub(super) struct CutOff {
     tasks: Option<String>,
 }
 
-/// What is known of the cost of a turn beyond its results.
+/// The completeness of the cost of a turn beyond its results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CostCompleteness {
     /// The cost was read when the turn was being ended.
@@ -66,13 +66,13 @@ impl StreamParser {
         self.cost.is_read_at_the_end
     }
 
-    /// Marks the stream of a process that had been asked while the disk had no room for what it writes.
+    /// Marks the stream of a process that was asked while the disk was full.
     pub fn set_was_asked(&mut self) {
         self.was_asked = true;
     }
 
-    /// Returns whether the model may have been at work for more than [`taken`](Self::taken) says: of a
-    /// response that is cut off, only newer versions report an estimate.
+    /// Returns whether the turn may have cost more than [`taken`](Self::taken) says: only newer versions report an
+    /// estimate for a response that is cut off.
     #[must_use]
     pub fn has_unknown_cost(&self) -> bool {
         let is_over =

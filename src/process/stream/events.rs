@@ -1,4 +1,4 @@
-//! The events of a stream, and what each changes in the picture of the turn. Pure.
+//! Reads the events of a stream into the state of the turn. Pure.
 
 use super::line::{RateLimit, StreamLine, StreamMessage, StreamTurnOrigin, get, text};
 use super::{
@@ -87,7 +87,7 @@ impl StreamParser {
         }
     }
 
-    /// Takes of an event nothing but what it says of the cost.
+    /// Takes only the cost of an event.
     pub(super) fn costs_of(&mut self, event: &StreamLine<'_>) {
         self.events += 1;
         match &*event.kind {
@@ -101,7 +101,8 @@ impl StreamParser {
         }
     }
 
-    /// The total before the first turn is not its cost; any later one is.
+    /// Takes the answer to a request for the cost. The total before the first turn is not its cost; any later one
+    /// is.
     fn control_response(&mut self, event: &StreamLine<'_>) {
         match spent::of_usage_response(event) {
             Some((request, total)) if request == BASE_USAGE => self.meter.set_base(total),
@@ -113,8 +114,8 @@ impl StreamParser {
         }
     }
 
-    /// A turn may have several results: when background work ends, the model is told, and answers
-    /// again. The last one counts; if it says nothing, what was said before stands.
+    /// Takes a result. A turn may have several: when background work ends, the model is told, and answers
+    /// again. The last one counts; if it is empty, the text before it stands.
     fn result(&mut self, event: &StreamLine<'_>) {
         self.refused.result(event);
         self.results += 1;
@@ -163,8 +164,8 @@ impl StreamParser {
         }
     }
 
-    /// A refusal that names no limit of the account is one of the API's, for a moment; and an account
-    /// that goes on with extra usage is not refused.
+    /// Takes a rate limit event. A refusal that names no limit of the account is a momentary one of the API; an
+    /// account that continues with extra usage is not refused.
     fn rate_limit(&mut self, event: &StreamLine<'_>) {
         let Some(info) = get::<RateLimit<'_>>(event.rate_limit_info) else { return };
         let rejected = text(info.status).as_deref() == Some("rejected");

@@ -1,8 +1,7 @@
-//! What a turn is seen doing by someone who only looks on: its last tool, its tokens so far, the last
-//! things it said. Pure.
-//!
-//! The runtime reads a stream for what the turn comes to, this one for what a person wants to see. It
-//! keeps the end of it only, and what it cannot read it passes over: a picture may have gaps.
+//! The visible activity of a turn, for an observer: its last tool, its tokens so far, its last messages.
+//! Pure.
+//! The runtime reads a stream for the outcome of the turn; this parser reads it for display. It keeps
+//! only the end, and skips lines it cannot read: the picture may have gaps.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -16,13 +15,13 @@ use super::refusals::reads_like_a_refusal;
 use super::{LONGEST_LINE, SYNTHETIC, partial};
 use crate::domain::turn_options::BackgroundWork;
 
-/// How much of one thing that was said is kept, in bytes.
+/// The number of bytes that are kept of one item of the conversation.
 const LONGEST: usize = 4096;
 
-/// How much of what a tool was given, or gave, is kept.
+/// The number of bytes that are kept of a tool's input or answer.
 const LONGEST_TOOL: usize = 400;
 
-/// What of a tool's input tells best what it is about.
+/// The fields of a tool's input that describe it best, the best first.
 const TELLING: [&str; 9] = [
     "command",
     "file_path",
@@ -35,42 +34,42 @@ const TELLING: [&str; 9] = [
     "prompt",
 ];
 
-/// One thing of a conversation.
+/// An item of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationItem {
-    /// The model wrote this.
+    /// The model wrote this text.
     Text(String),
-    /// It called this tool, with this.
+    /// The model called this tool, with this input.
     Tool(String),
-    /// The tool answered this.
+    /// The tool gave this answer.
     Answer(String),
     /// Something happened, such as the end of the turn.
     Note(String),
 }
 
-/// What has been seen of a turn.
+/// The observed activity of a turn.
 #[derive(Debug, Default)]
 pub struct TurnActivity {
     partial: Vec<u8>,
     keep: usize,
-    /// What each message of the model has taken.
+    /// The tokens that each message of the model has taken.
     taken: HashMap<String, u64>,
     open_tools: Vec<String>,
     background: BackgroundTasks,
     has_answered: bool,
-    /// Whether the last thing said is a message that is still being written.
+    /// True if the last item is a message that is still being written.
     is_writing: bool,
-    /// What it was last seen doing.
+    /// Its last activity.
     pub doing: Option<String>,
-    /// The tokens it has read and written so far; what comes from the cache again is not counted again.
+    /// The tokens it has read and written so far; tokens that are read from the cache are not counted again.
     pub tokens: u64,
-    /// The last things it said.
+    /// The last items of its conversation.
     pub said: VecDeque<ConversationItem>,
-    /// Whether it has come to its end.
+    /// True if it has ended.
     pub ended: bool,
 }
 
-/// What a message has taken.
+/// The tokens that a message has taken.
 #[derive(Deserialize)]
 struct MessageUsage {
     #[serde(default, rename = "input_tokens")]
@@ -82,19 +81,19 @@ struct MessageUsage {
 }
 
 impl TurnActivity {
-    /// Of a turn of which nothing has been seen, keeping so many of the last things said.
+    /// Returns the activity of a turn before anything is read, which keeps so many of the last items.
     #[must_use]
     pub fn keeping(keep: usize) -> Self {
         Self { keep, ..Self::default() }
     }
 
-    /// The same before anything has been seen.
+    /// Returns the same before anything is read.
     #[must_use]
     pub fn restarted(&self) -> Self {
         Self::keeping(self.keep)
     }
 
-    /// Whether a tool is at work.
+    /// Returns whether a tool is at work.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         !self.open_tools.is_empty()
@@ -156,7 +155,7 @@ impl TurnActivity {
         }
     }
 
-    /// Adds to the message that is being written; of a long one the end is kept.
+    /// Adds to the message that is being written; only the end of a long one is kept.
     fn write(&mut self, piece: Option<String>) {
         let Some(piece) = piece.filter(|_| self.keep > 0) else { return };
         if self.is_writing
@@ -195,7 +194,7 @@ impl TurnActivity {
         }
     }
 
-    /// A message comes in several lines, each of which tells what it has taken so far.
+    /// Counts the tokens of a message. It comes in several lines, each of which has its total so far.
     fn count(&mut self, message: &StreamMessage<'_>) {
         let Some(usage) = get::<MessageUsage>(message.usage) else { return };
         let taken = usage.read + usage.kept + usage.written;
@@ -275,7 +274,7 @@ fn is_main(event: &StreamLine<'_>) -> bool {
     event.parent_tool_use_id.is_none_or(|parent| parent.get() == "null")
 }
 
-/// What a tool was called for, on one line.
+/// Returns the purpose of a tool call, on one line.
 fn about(input: RawField<'_>) -> String {
     let Some(Value::Object(input)) = get::<Value>(input) else { return String::new() };
     let telling = TELLING.iter().find_map(|key| input.get(*key)?.as_str());
@@ -286,7 +285,7 @@ fn about(input: RawField<'_>) -> String {
     beginning(text, LONGEST_TOOL)
 }
 
-/// What a tool gave: a text, or a list of them.
+/// Returns the answer of a tool: a text, or a list of them.
 fn answer(content: RawField<'_>) -> Option<String> {
     if let Some(said) = text(content) {
         return Some(said);

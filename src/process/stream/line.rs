@@ -1,4 +1,4 @@
-//! One line of the stream, taken apart only as far as someone asks.
+//! One line of the stream, parsed only as far as needed.
 
 use std::borrow::Cow;
 
@@ -139,12 +139,12 @@ pub(super) struct StreamTurnOrigin<'line> {
 /// A value that is not yet understood.
 pub(super) type RawField<'line> = Option<&'line RawValue>;
 
-/// The value, if it is there and of that type.
+/// Returns the value, if it is there and of that type.
 pub(super) fn get<'line, T: Deserialize<'line>>(field: RawField<'line>) -> Option<T> {
     serde_json::from_str(field?.get()).ok()
 }
 
-/// A text in which half a character, as JavaScript can cut one, is replaced.
+/// Returns a text in which half a character, as JavaScript can cut one, is replaced.
 pub(super) fn text(field: RawField<'_>) -> Option<String> {
     get::<LossyString>(field).map(|LossyString(text)| text)
 }
@@ -203,7 +203,7 @@ pub(super) struct ContentBlock<'line> {
     pub(super) is_error: RawField<'line>,
 }
 
-/// What the process has taken of one model; the tokens of both caches are counted apart.
+/// The tokens and the cost of one model; the tokens of both caches are counted apart.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ModelUsage<'line> {

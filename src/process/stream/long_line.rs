@@ -1,7 +1,7 @@
-//! A line that is too long to be held, in small: without the values that make it long. Pure.
+//! A line that is too long to be held, without the values that make it long. Pure.
 //!
-//! What a turn has cost stands in the line that ends it, also where that line is too long because of the answer in
-//! it. So such a line is taken apart while it is read: of the object that it is, the short members are kept.
+//! The line that ends a turn has its cost, even if it is too long because of the answer in it. So such a line is
+//! parsed while it is read, and only the short members of its object are kept.
 
 /// The longest member that is kept, its name included, in bytes.
 const MAX_MEMBER: usize = 64 * 1024;

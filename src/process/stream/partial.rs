@@ -1,4 +1,4 @@
-//! The lines in which the program shows a message while the model still writes it. Pure.
+//! The lines that show a message while the model still writes it. Pure.
 //!
 //! They are a sign of life and a preview. The whole message follows in a line of its own, so nothing
 //! is lost when they are dropped.

@@ -1,7 +1,7 @@
 //! The tools that Claude Code refused in a turn, read from its stream.
 //!
-//! A `result` names them for certain. Newer programs tell of each as it happens; from older ones only the
-//! words of the tool's answer are known, which count as long as no `result` has said more. A turn can
+//! A `result` names them for certain. Newer programs report each as it happens; older ones give only the
+//! words of the tool's answer, which count as long as no `result` has said more. A turn can
 //! have several results, and each call counts once, by its id.
 
 use std::collections::VecDeque;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::line::{ContentBlock, RawField, StreamLine, get, text};
 use crate::domain::refusal::{NAMED_PER_TURN, ToolRefusal, ToolRefusals};
 
-/// The calls whose inputs and answers are remembered, and whose repetition is noticed.
+/// The number of calls whose inputs and answers are remembered, and whose repetition is noticed.
 const REMEMBERED: usize = 256;
 
-/// The bytes that are read of an answer to tell whether it is a refusal.
+/// The number of bytes of an answer that are read to decide whether it is a refusal.
 const LONGEST_ANSWER: usize = 2000;
 
 /// The refused tools of a turn, as far as its stream has been read.
@@ -41,7 +41,7 @@ struct ToolCall {
     standing: RefusalStatus,
 }
 
-/// What is known of a call.
+/// The certainty of a call's refusal.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum RefusalStatus {
     #[default]
@@ -75,7 +75,7 @@ impl RefusedTools {
         refusals
     }
 
-    /// Returns how many refusals were seen as they happened, and the last of them.
+    /// Returns the number of refusals that were seen as they happened, and the last of them.
     #[must_use]
     pub fn latest(&self) -> Option<(u32, &ToolRefusal)> {
         self.latest.as_ref().map(|refusal| (self.seen, refusal))
@@ -111,7 +111,7 @@ impl RefusedTools {
         }
     }
 
-    /// Takes in that the program tells of a refusal as it happens.
+    /// Takes in a refusal that the program reports as it happens.
     pub(super) fn denied(&mut self, event: &StreamLine<'_>) {
         let Some(id) = text(event.tool_use_id) else { return };
         let (tool, why) = (text(event.tool_name), text(event.message).map(beginning));
@@ -130,7 +130,7 @@ impl RefusedTools {
         }
     }
 
-    /// Takes in what a result names. Any of the turn's results counts, whoever asked for it.
+    /// Takes in the refusals that a result names. All results of the turn count.
     pub(super) fn result(&mut self, event: &StreamLine<'_>) {
         self.has_result = true;
         let denials: Vec<PermissionDenial<'_>> = get(event.permission_denials).unwrap_or_default();

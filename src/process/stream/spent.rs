@@ -11,7 +11,7 @@ use super::whole;
 use crate::domain::money::Usd;
 use crate::domain::usage::{ModelUse, ProcessSpending};
 
-/// Returns the totals of a result; what it does not say, or says in another form, counts as nothing.
+/// Returns the totals of a result; a field that is missing or has another form counts as 0.
 pub(super) fn of_result(event: &StreamLine<'_>) -> ProcessSpending {
     totals(event.total_cost_usd, event.model_usage)
 }

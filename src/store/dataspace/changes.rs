@@ -1,9 +1,8 @@
-//! The file of changes: which facts to look at again, so that nobody has to look at all of them.
+//! The file of changes: it lists the facts to look at again, so that no reader has to look at all of them.
 //!
-//! Its first line names a generation and the number it begins at, each later line the number, the label
-//! and the key of a fact that changes. A line is written before its change, so a reader who sees one
-//! looks at the fact itself. When it has outgrown its room another takes its place, and who reads it
-//! looks at everything once.
+//! Its first line names a generation and the number it begins at; each later line names the number, the label and
+//! the key of a fact that changes. A line is written before its change, so a reader of the line looks at the fact
+//! itself. When the file has outgrown its room, another takes its place, and its readers look at everything once.
 
 use std::collections::hash_map::RandomState;
 use std::fs::File;
@@ -17,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::plain_file::{self, is_unfit};
 use crate::store::{Error, files};
 
-/// A line is never as long as this: a label and a key have names of 200 bytes at the most.
+/// The limit of a line's length, in bytes: a label and a key have names of 200 bytes at the most.
 const LONGEST_LINE: u64 = 8 * 1024;
 
-/// The most that is read at one look, in bytes: the file begins anew long before.
+/// The most bytes that are read at one look: the file begins anew long before.
 const MAX_LOOK: u64 = 4 * 1024 * 1024;
 
 /// The first line.
@@ -34,7 +33,7 @@ struct ChangeLogHeader {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ChangeLogEntry(pub(super) u64, pub(super) String, pub(super) String);
 
-/// The file in the hands of who holds the lock.
+/// The file in the hands of the holder of the lock.
 #[derive(Debug)]
 pub(super) struct ChangeLog {
     file: File,
@@ -44,8 +43,8 @@ pub(super) struct ChangeLog {
 }
 
 impl ChangeLog {
-    /// Opens the file for writing, and mends it: what a writer left that died in a line is cut off, and a
-    /// file that is not there or cannot be read begins anew behind `highest`.
+    /// Opens the file for writing, and fixes it. The incomplete line of a writer that died is cut off; a file that
+    /// is missing or cannot be read begins anew behind `highest`.
     pub(super) fn open(
         path: &Path,
         room: u64,
@@ -79,7 +78,7 @@ impl ChangeLog {
         Ok(Self { file, length: line.len() as u64, next })
     }
 
-    /// Says that a fact is about to change, durably; gives the number of the change.
+    /// Notes durably that a fact is about to change; returns the number of the change.
     pub(super) fn note(&mut self, path: &Path, label: &str, key: &str) -> Result<u64, Error> {
         let change = ChangeLogEntry(self.next, label.to_owned(), key.to_owned());
         let written = line(&change).and_then(|line| {
@@ -99,7 +98,7 @@ fn line(value: &impl Serialize) -> std::io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Where the last whole line ends, and the number that follows it; nothing, if that cannot be said.
+/// Returns the end of the last whole line and the number that follows it; `None` if they are not known.
 fn end(file: &File) -> std::io::Result<Option<(u64, u64)>> {
     let length = file.metadata()?.len();
     let start = length.saturating_sub(LONGEST_LINE);
@@ -131,19 +130,19 @@ fn read(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a reader finds between two places of the file.
+/// The part of the file between two places.
 #[derive(Debug)]
 pub(super) struct ChangeLogRange {
     /// The changes.
     pub(super) changes: Vec<ChangeLogEntry>,
-    /// Where the last whole line begins, and where it ends.
+    /// The start of the last whole line, in bytes.
     pub(super) last: u64,
-    /// See `last`.
+    /// The end of the last whole line, in bytes.
     pub(super) end: u64,
 }
 
-/// Reads the whole lines between two places; nothing, if one of them is not a change. A first line that
-/// begins the file is passed over.
+/// Reads the whole lines between two places; `None` if one of them is not a change. A first line at the start of
+/// the file is skipped.
 pub(super) fn lines(file: &File, from: u64, to: u64) -> std::io::Result<Option<ChangeLogRange>> {
     if to.saturating_sub(from) > MAX_LOOK {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Programs that were defined: kept as they were then, to be started by their names.
+//! Defined programs: kept as they were when they were defined, to be started by their names.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::store::{Error, files};
 /// The longest file of a definition, in bytes.
 const MAX_LENGTH: u64 = 16 * 1024 * 1024;
 
-/// What proofs of definitions are for.
+/// The purpose of the proofs of definitions.
 const DEFINITION: &str = "definition";
 
 /// A program as it was when it was defined.
@@ -20,7 +20,7 @@ const DEFINITION: &str = "definition";
 pub struct DefinedProgram {
     /// Its name.
     pub name: String,
-    /// What people are shown, if it says.
+    /// The label for people, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Its file. The folders it runs are looked for beside it.
@@ -29,21 +29,21 @@ pub struct DefinedProgram {
     pub program: String,
     /// Its text.
     pub text: String,
-    /// When it was defined.
+    /// The time at which it was defined.
     pub at: Timestamp,
 }
 
 /// The programs that were defined.
 #[derive(Debug, Default)]
 pub struct ProgramListing {
-    /// By name.
+    /// The programs, by name.
     pub defined: Vec<DefinedProgram>,
-    /// The files that are no definitions, and why.
+    /// The files that are no definitions, and the reasons.
     pub warnings: Vec<String>,
 }
 
 impl Dataspace {
-    /// Keeps a program in the place of the one that had its name; it is durable when this returns.
+    /// Keeps a program in place of an older one with its name; it is durable when this returns.
     ///
     /// # Errors
     /// [`Error::Unfit`] if its name is too long, [`Error::Io`].
@@ -56,10 +56,10 @@ impl Dataspace {
         files::replace(&path, &text)
     }
 
-    /// The program of a name, if it was defined.
+    /// Returns the program of a name, if it was defined.
     ///
     /// # Errors
-    /// [`Error::Io`], also for a file that is none.
+    /// [`Error::Io`], also for a file that is no definition.
     pub fn defined(&self, name: &str) -> Result<Option<DefinedProgram>, Error> {
         let path = self.definition(name)?;
         match plain_file::read(&path, MAX_LENGTH) {
@@ -72,7 +72,7 @@ impl Dataspace {
         }
     }
 
-    /// All programs that were defined, by name.
+    /// Returns all programs that were defined, by name.
     ///
     /// # Errors
     /// [`Error::Io`].

@@ -1,20 +1,20 @@
-//! How a fact is called on disk: names that a person can read and that cannot lead elsewhere.
+//! The names of facts on disk: a person can read them, and they cannot lead elsewhere.
 //!
-//! Letters, digits and a few signs stand for themselves, every other byte is `%` and two hexadecimal
-//! digits: `plan/ready` is `plan%2Fready`. No name holds a `%` alone, so that is the empty one.
+//! Letters, digits and a few signs stand for themselves. Every other byte becomes `%` and two hexadecimal digits:
+//! `plan/ready` is `plan%2Fready`. A lone `%` occurs in no other name, so it is the empty one.
 
 use std::fmt::Write as _;
 
-/// A name on disk has at most so many bytes, its ending not counted.
+/// The most bytes of a name on disk, without its ending.
 const LONGEST: usize = 200;
 
-/// A value has at most so many bytes.
+/// The most bytes of a value.
 const LARGEST: usize = 1024 * 1024;
 
-/// Why something cannot be a fact.
+/// The reason why something cannot be a fact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFact {
-    /// Its label is not one.
+    /// Its label is invalid.
     #[error("`{0}` is not a label: write a word without white space, such as plan/ready")]
     Label(String),
     /// Its label or key is too long.
@@ -22,11 +22,11 @@ pub enum InvalidFact {
         "the {what} `{}…` is too long: its file would have a name of {bytes} bytes, where {LONGEST} are allowed, and what is not a letter or a digit of ASCII may count three or more; use a shorter one, and put the rest into the value", .text.chars().take(40).collect::<String>()
     )]
     Long {
-        /// A label or a key.
+        /// The part that is too long: a label or a key.
         what: &'static str,
-        /// It.
+        /// The text of that part.
         text: String,
-        /// The length of its name.
+        /// The length of its name, in bytes.
         bytes: usize,
     },
     /// Its value is too large.
@@ -38,12 +38,12 @@ pub enum InvalidFact {
         label: String,
         /// Its key.
         key: String,
-        /// The length of its value.
+        /// The length of its value, in bytes.
         bytes: usize,
     },
 }
 
-/// The name of the directory of a label.
+/// Returns the name of the directory of a label.
 pub(super) fn of_label(label: &str) -> Result<String, InvalidFact> {
     if label.is_empty() || label.contains(char::is_whitespace) {
         return Err(InvalidFact::Label(label.to_owned()));
@@ -51,7 +51,7 @@ pub(super) fn of_label(label: &str) -> Result<String, InvalidFact> {
     short("label", label)
 }
 
-/// The name of the file of a key, without its ending.
+/// Returns the name of the file of a key, without its ending.
 pub(super) fn of_key(key: &str) -> Result<String, InvalidFact> {
     short("key", key)
 }

@@ -1,4 +1,4 @@
-//! Facts and definitions on the disk, with the proof that someone with the user's key has written them.
+//! Facts and definitions on the disk, with the proof that they were written with the user's key.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ struct ProvenValue<T> {
     proof: String,
 }
 
-/// Writes a value with its proof; without a key there is none.
+/// Writes a value with its proof; without a key there is no proof.
 pub(super) fn close<T: Serialize>(
     value: &T,
     key: Option<&ProofKey>,
@@ -26,7 +26,7 @@ pub(super) fn close<T: Serialize>(
     serde_json::to_vec(&ProvenValue { value, proof: proof? })
 }
 
-/// Reads a value whose proof holds; without a key, as it is.
+/// Reads a value whose proof holds; without a key, reads the value as it is.
 pub(super) fn open<T: Serialize + DeserializeOwned>(
     bytes: &[u8],
     key: Option<&ProofKey>,

@@ -1,9 +1,9 @@
-//! The step of a program that changes facts, and the mark that it has: so that a step that is carried out
-//! again after a crash changes nothing a second time.
+//! The step of a program that changes facts, and its mark: a step that runs again after a crash changes no fact a
+//! second time.
 //!
-//! An agent has one mark, of its last step that changed something. It is written before the change, which
-//! waits in a place of the step's own until then; who finds the mark and the change still waiting makes it,
-//! who finds the mark alone knows that it was made.
+//! An agent has one mark, of its last step that changed a fact. The change waits in a place of the step's own, the
+//! mark is written, and then the change is made. On recovery, a mark with a waiting change means that the change
+//! is still to be made; a mark alone means that it was made.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::domain::id::{AgentId, RunId};
 use crate::plain_file;
 use crate::store::{Error, files};
 
-/// The longest mark, in bytes: a label and a key have names of 200 bytes at the most.
+/// The size limit of a mark, in bytes: a label and a key have names of 200 bytes at the most.
 const MAX_MARK_LENGTH: u64 = 64 * 1024;
 
 /// A step of an agent: it may assert, retract or take one fact.
@@ -30,7 +30,7 @@ pub struct DataspaceStep {
 }
 
 impl DataspaceStep {
-    /// The name of whose step it is. A run's id has no `~`, an agent's no `-`.
+    /// Returns the name of a step's agent. A run's id has no `~`, an agent's no `-`.
     fn whose(run: &RunId, agent: &AgentId) -> String {
         format!("{run}~{}", agent.file_name())
     }
@@ -40,7 +40,7 @@ impl DataspaceStep {
     }
 }
 
-/// What a step does to a fact.
+/// The operation of a step on a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FactOperation {
@@ -48,19 +48,19 @@ pub(super) enum FactOperation {
     Retract,
 }
 
-/// That a step changes a fact.
+/// The mark of a step that changes a fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct IdempotencyKey {
     pub(super) step: u64,
     pub(super) deed: FactOperation,
     pub(super) label: String,
     pub(super) key: String,
-    /// The number of the fact: that it was asserted with first, or that is removed.
+    /// The number of the fact: the one it was first asserted with, or the one that is removed.
     pub(super) seq: u64,
 }
 
 impl IdempotencyKey {
-    /// Whether it is about the same deed of the same step.
+    /// Returns whether it is about the same operation of the same step.
     pub(super) fn is_of(
         &self,
         step: &DataspaceStep,
@@ -85,13 +85,13 @@ impl Dataspace {
         self.path.join("claims").join(step.name())
     }
 
-    /// Where a fact waits until it is asserted; for somebody who is no program, there is one place.
+    /// Returns the place where a fact waits until it is asserted; all callers that are no program share one place.
     pub(super) fn outgoing_of(&self, step: Option<&DataspaceStep>) -> PathBuf {
         let name = step.map_or_else(|| "signal.json".to_owned(), DataspaceStep::name);
         self.path.join("outgoing").join(name)
     }
 
-    /// The mark of an agent; one that cannot be read is none, as it is written as a whole.
+    /// Returns the mark of an agent. An unreadable mark counts as none, as it is written as a whole.
     pub(super) fn mark(&self, step: &DataspaceStep) -> Result<Option<IdempotencyKey>, Error> {
         let path = self.mark_of(step);
         match plain_file::read(&path, MAX_MARK_LENGTH) {
@@ -114,8 +114,8 @@ impl Dataspace {
         files::replace(&path, &text)
     }
 
-    /// Removes what was kept for an agent's steps before this one: the record of what they came to is
-    /// durable, so none of them is carried out again.
+    /// Removes the marks and changes of an agent's steps before this one. The record of their outcome is durable,
+    /// so none of them runs again.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -132,7 +132,7 @@ impl Dataspace {
         self.clear(&["claims", "outgoing"], earlier)
     }
 
-    /// Removes what was kept for a run that has ended.
+    /// Removes the marks and changes of a run that has ended.
     ///
     /// # Errors
     /// [`Error::Io`].

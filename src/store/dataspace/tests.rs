@@ -1,4 +1,4 @@
-//! The dataspace: what holds, who gets it, and what a step does once.
+//! The dataspace: the facts that hold, their takers, and steps that run once.
 
 mod killed;
 mod model;
@@ -62,7 +62,7 @@ impl Place {
         self.space.claim(&fact.label, &fact.key, fact.seq, step).expect("tried")
     }
 
-    /// What holds, as `label key=value`.
+    /// Returns the facts that hold, as `label key=value`.
     #[track_caller]
     fn holds(&self) -> Vec<String> {
         let listing = self.space.facts().expect("listed");
@@ -77,7 +77,7 @@ impl Place {
         facts.pop()
     }
 
-    /// The files of steps.
+    /// Returns the files of steps.
     fn kept(&self) -> Vec<String> {
         let folders = ["claims", "outgoing", "done"].map(|folder| self.path(folder));
         let entries = folders.iter().flat_map(|folder| super::entries(folder).expect("listed"));
@@ -99,7 +99,7 @@ fn step(run: &str, step: u64) -> DataspaceStep {
     DataspaceStep { run, agent: AgentId::main(), step }
 }
 
-/// Facts as a run would know them.
+/// Returns facts as a run would know them.
 fn facts<'a>(all: impl Iterator<Item = &'a Fact>) -> KnownFacts {
     let mut labels = BTreeMap::<&str, BTreeMap<&str, _>>::new();
     for fact in all {

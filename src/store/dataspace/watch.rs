@@ -1,8 +1,8 @@
-//! Who watches the facts of some labels: what has changed since the last look, without waiting for anyone.
+//! The watcher of some labels' facts: it finds the changes since the last look, without waiting for any writer.
 //!
-//! The facts count, not the lines about them: a line only says which fact to look at. The lock tells
-//! whether the last line may be about a change that is still to come; then that one is looked at again
-//! next time. As long as nothing changes, a look is one question to the system.
+//! The facts count, not the lines about them: a line only names the fact to look at. If a writer holds the lock,
+//! the last line may be about a change that is still to come; then that fact is looked at again next time. As long
+//! as nothing changes, a look is one call to the system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
@@ -14,7 +14,7 @@ use crate::domain::fact::{Fact, FactChange, KnownFacts};
 use crate::plain_file;
 use crate::store::Error;
 
-/// Someone who watches a dataspace.
+/// A watcher of a dataspace.
 #[derive(Debug)]
 pub struct DataspaceWatcher {
     space: Dataspace,
@@ -23,34 +23,34 @@ pub struct DataspaceWatcher {
     reading: Option<ChangeLogReader>,
 }
 
-/// The file of changes as far as it is read. It stays open, so no other file is taken for it.
+/// The file of changes as far as it is read. It stays open, so no other file is mistaken for it.
 #[derive(Debug)]
 struct ChangeLogReader {
     file: File,
-    /// The numbers by which the system knows it.
+    /// The device and inode numbers of the file.
     id: (u64, u64),
-    /// Up to here nothing has to be looked at again.
+    /// The place up to which nothing has to be looked at again, in bytes.
     position: u64,
-    /// The file's length at the last look.
+    /// The file's length at the last look, in bytes.
     length: u64,
-    /// Whether there is something between the two to look at again.
+    /// True if the part between the two has to be looked at again.
     is_due: bool,
 }
 
-/// What is new against what is known.
+/// The changes against the known facts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FactChanges {
-    /// What no longer holds, then what holds, in the order in which it was asserted.
+    /// The facts that no longer hold, then those that hold, in the order in which they were asserted.
     pub changes: Vec<FactChange>,
-    /// What someone should know: files that are no facts.
+    /// The warnings: files that are no facts.
     pub warnings: Vec<String>,
 }
 
-/// Which facts to look at.
+/// The facts to look at.
 enum DueFacts {
-    /// Those of these changes.
+    /// The facts of these changes.
     Of(Vec<ChangeLogEntry>),
-    /// All of them.
+    /// All facts.
     All,
 }
 
@@ -61,8 +61,8 @@ impl DataspaceWatcher {
         Self { space, listed: BTreeSet::new(), reading: None }
     }
 
-    /// What has changed among the facts of these labels, compared with those that are known. It is told
-    /// once, so it has to be made known before the next look. What cannot be a label is warned of.
+    /// Returns the changes among the facts of these labels, against the known ones. Each change is returned once,
+    /// so it has to be made known before the next look. A text that cannot be a label is warned of.
     ///
     /// # Errors
     /// [`Error::Io`]. The next look is at everything again.
@@ -126,7 +126,7 @@ impl DataspaceWatcher {
         Ok(news)
     }
 
-    /// Reads what was written about changes since the last look.
+    /// Reads the changes that were noted since the last look.
     fn advance(&mut self) -> Result<DueFacts, Error> {
         let path = self.space.changes();
         let there = match path.symlink_metadata() {
@@ -169,7 +169,7 @@ impl DataspaceWatcher {
         })
     }
 
-    /// Whether nobody writes, so that all changes that are told have been made.
+    /// Takes the lock if there is no writer: then all noted changes have been made.
     fn is_quiet(&self) -> Result<ChangeLogLock, Error> {
         let path = self.space.lock();
         match plain_file::open(&path) {
@@ -180,7 +180,7 @@ impl DataspaceWatcher {
     }
 }
 
-/// The lock, held for a moment; nothing, if somebody writes.
+/// The lock, held for a moment; `None` if there is a writer.
 type ChangeLogLock = Option<File>;
 
 /// Facts that were looked at.
@@ -191,7 +191,7 @@ impl ChangeLogReader {
         self.id == id(there) && there.len() >= self.position
     }
 
-    /// The changes since the last look; nothing, if the file cannot be read as such.
+    /// Returns the changes since the last look; `None` if the file cannot be read as such.
     fn read(&mut self, quiet: ChangeLogLock) -> std::io::Result<Option<Vec<ChangeLogEntry>>> {
         self.length = self.file.metadata()?.len();
         let is_quiet = quiet.is_some();
@@ -210,7 +210,7 @@ fn id(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// What is new about the facts that were looked at.
+/// Returns the changes in the facts that were looked at.
 fn compare(now: FactMap, known: &KnownFacts) -> Vec<FactChange> {
     let change = |((label, key), fact)| match fact {
         Some(fact) => FactChange::Asserted(fact),

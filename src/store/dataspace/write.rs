@@ -1,4 +1,4 @@
-//! Changes to the facts: one writer at a time, each change whole, durable and told.
+//! Changes to the facts: one writer at a time, each change whole, durable and noted.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
@@ -15,31 +15,30 @@ use crate::fault::point;
 use crate::plain_file;
 use crate::store::{Error, files};
 
-/// How often the lock is looked at by who may be told to end.
+/// The poll interval of the lock for a caller that may be told to end.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What came of an assertion.
+/// The outcome of an assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssertionOutcome {
-    /// The fact as it holds now; none, if what was asserted by this step before has been retracted or
-    /// taken since.
+    /// The fact as it holds now; `None` if this step asserted it before, and it has been retracted or taken since.
     pub fact: Option<Fact>,
-    /// Whether this call has changed anything: what held already with that value stays as it is.
+    /// True if this call has changed something: a fact that already holds with that value stays as it is.
     pub is_new: bool,
 }
 
-/// What is asserted.
+/// The content of an assertion.
 #[derive(Debug, Clone, Copy)]
 pub struct FactStatement<'text> {
-    /// What it is about.
+    /// The subject of the fact.
     pub label: &'text str,
-    /// Whom it concerns.
+    /// The one it concerns.
     pub key: &'text str,
     /// Its payload.
     pub value: &'text str,
-    /// Who asserts it.
+    /// The author of the assertion.
     pub source: &'text str,
-    /// When.
+    /// The time of the assertion.
     pub at: Timestamp,
 }
 
@@ -51,11 +50,11 @@ struct DataspaceWriter<'space> {
 }
 
 impl Dataspace {
-    /// Lets a fact hold from now on. It is durable when this returns. The same step that does it again
-    /// changes nothing, whatever has become of the fact.
+    /// Asserts a fact; it is durable when this returns. If the same step does it again, nothing changes, whatever
+    /// has become of the fact.
     ///
     /// # Errors
-    /// [`Error::Unfit`] for what cannot be a fact, [`Error::Io`].
+    /// [`Error::Unfit`] for values that cannot be a fact, [`Error::Io`].
     pub fn assert(
         &self,
         what: FactStatement,
@@ -100,11 +99,11 @@ impl Dataspace {
         Ok(AssertionOutcome { fact: Some(fact), is_new: true })
     }
 
-    /// Lets a fact hold no longer; tells whether it did. The same step that does it again gets the same
-    /// answer and removes nothing that was asserted since.
+    /// Retracts a fact; returns whether it held. If the same step does it again, it gets the same answer and
+    /// removes no fact that was asserted since.
     ///
     /// # Errors
-    /// [`Error::Unfit`] for what cannot be a fact, [`Error::Io`].
+    /// [`Error::Unfit`] for values that cannot be a fact, [`Error::Io`].
     pub fn retract(
         &self,
         label: &str,
@@ -149,12 +148,11 @@ impl Dataspace {
         Ok(true)
     }
 
-    /// Takes the fact with a number, if it holds still: of all who try, one gets it. The same step that
-    /// tries again gets what it has taken, of whatever label and key that is; see
-    /// [`claimed`](Self::claimed).
+    /// Takes the fact with a number, if it still holds: of all callers one gets it. If the same step tries again,
+    /// it gets the fact that it has taken, whatever its label and key; see [`claimed`](Self::claimed).
     ///
     /// # Errors
-    /// [`Error::Unfit`] for what cannot be a fact, [`Error::Io`].
+    /// [`Error::Unfit`] for values that cannot be a fact, [`Error::Io`].
     pub fn claim(
         &self,
         label: &str,
@@ -179,7 +177,7 @@ impl Dataspace {
         Ok(Some(fact))
     }
 
-    /// What a step has taken.
+    /// Returns the fact that a step has taken.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -197,7 +195,7 @@ impl Dataspace {
         Ok(self.mark(step)?.filter(|mark| mark.is_of(step, deed, label, key)))
     }
 
-    /// Waits until nobody else writes.
+    /// Waits until there is no other writer.
     fn write(&self) -> Result<DataspaceWriter<'_>, Error> {
         files::make_dir(&self.path)?;
         let path = self.lock();
@@ -214,7 +212,7 @@ impl Dataspace {
 }
 
 impl Dataspace {
-    /// Waits until the lock is free, or until who waits is told to end.
+    /// Waits until the lock is free, or until the caller is told to end.
     fn wait_for(&self, lock: &File) -> std::io::Result<()> {
         let Some(ends) = &self.ends else { return lock.lock() };
         loop {

@@ -1,4 +1,4 @@
-//! Recovery from what a directory may hold after a crash, and the refusal of what it may not.
+//! Recovery from the possible states of a directory after a crash, and the refusal of all others.
 
 use super::*;
 use crate::domain::apply::apply;
@@ -33,7 +33,7 @@ fn pause(seq: u64) -> Record {
     Record { seq, at: Timestamp(seq), event: Event::RunPaused { pause } }
 }
 
-/// A run of `records` records on disk, and its root.
+/// Returns a run of `records` records on disk, and its root.
 fn stored(records: u64) -> (tempfile::TempDir, RunsRoot) {
     let place = tempfile::tempdir().expect("a directory");
     let root = RunsRoot::new(place.path());
@@ -48,7 +48,7 @@ fn stored(records: u64) -> (tempfile::TempDir, RunsRoot) {
     (place, root)
 }
 
-/// Loses the note of what was acknowledged, which is not synced: a machine that dies may not have it.
+/// Removes the note of the acknowledged bytes, which is not synced: a machine that dies may lose it.
 fn lose_note(root: &RunsRoot) {
     let _ = std::fs::remove_file(acknowledged::beside(&root.run(&id()).journal()));
 }
@@ -72,7 +72,7 @@ fn message(root: &RunsRoot) -> String {
     patiently(root).expect_err("refused").to_string()
 }
 
-/// Cuts a journal whose last two records are of one moment at every byte of these.
+/// Cuts a journal whose last two records are of one moment at every byte of these two.
 #[test]
 fn of_the_records_of_a_moment_all_are_there_or_none() {
     let (_place, root) = stored(3);
@@ -241,7 +241,7 @@ fn git_does_not_show_a_directory_that_is_called_as_usual() {
     }
 }
 
-/// The state of the run as it is read, or the error that says why it is not.
+/// Returns the state of the run and the warnings, or the error in it.
 fn read(root: &RunsRoot) -> Result<(Run, Vec<String>), Error> {
     crate::store::replay::replay(&root.run(&id())).map(|replayed| (replayed.run, replayed.warnings))
 }

@@ -1,4 +1,4 @@
-//! A disk that loses, tears and refuses, and the life of a writer on it.
+//! A disk that loses, tears and refuses writes, and the life of a writer on it.
 
 use std::fs;
 use std::io;
@@ -14,16 +14,16 @@ use crate::store::writer::{JournalStorage, JournalTarget, JournalWriter, WriteOu
 pub(super) const BROKEN: i32 = 5;
 pub(super) const NO_SPACE: i32 = 28;
 
-/// Long enough for any machine; nothing waits for it unless something is wrong.
+/// A timeout that suffices on any machine; it is reached only if something is wrong.
 const GENEROUS: Duration = Duration::from_mins(1);
 
 /// A call that fails: appends have even numbers, their syncs odd ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fault {
     pub(super) call: usize,
-    /// What an append takes before it fails.
+    /// The number of bytes that an append takes before it fails.
     pub(super) taken: usize,
-    /// What the system says then.
+    /// The error number of the system.
     pub(super) errno: i32,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Fault {
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     pub(super) written: Vec<u8>,
-    /// The file's length at each sync; what came after the last one may be lost.
+    /// The file's length at each sync; bytes after the last one may be lost.
     pub(super) synced: Vec<usize>,
     calls: usize,
     fault: Option<Fault>,
@@ -48,7 +48,7 @@ impl Disk {
         self.fault.filter(|fault| fault.call == number)
     }
 
-    /// What may be lost.
+    /// Returns the range of the bytes that may be lost.
     pub(super) fn loose(&self) -> Range<usize> {
         self.synced.last().copied().unwrap_or(0)..self.written.len()
     }
@@ -86,19 +86,19 @@ impl JournalStorage for Shared {
 /// Records that are handed over together, and whether a snapshot follows them.
 pub(super) type Burst = (usize, bool);
 
-/// What became of a writer.
+/// The life of a writer, after its end.
 pub(super) struct Life {
     pub(super) disk: Disk,
-    /// The records that were said to be durable, in order.
+    /// The records that were acknowledged as durable, in order.
     pub(super) acknowledged: Vec<usize>,
     /// The records after which a snapshot was handed over, in order.
     pub(super) snapshots: Vec<usize>,
     pub(super) error: Option<String>,
 }
 
-/// Lets a writer write what the journal lacks, burst by burst, each of them one batch.
+/// Lets a writer write the records that the journal lacks, burst by burst, each of them one batch.
 ///
-/// It is held in its word about a burst until the next one waits, so nothing is left to chance.
+/// Its message about a burst is held back until the next burst waits, so nothing is left to chance.
 pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option<Fault>) -> Life {
     let written = fs::read(place.dir.journal()).expect("the journal");
     let mut next = story.whole(written.len());
@@ -147,7 +147,7 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
     Life { disk, acknowledged, snapshots, error }
 }
 
-/// Takes one word of the writer; tells whether it lives.
+/// Receives one message of the writer; returns whether it lives.
 fn hear(told: &Receiver<WriteOutcome>, acknowledged: &mut Vec<usize>) -> bool {
     match told.recv_timeout(GENEROUS).expect("a word") {
         WriteOutcome::Durable(seq) => {
@@ -159,7 +159,8 @@ fn hear(told: &Receiver<WriteOutcome>, acknowledged: &mut Vec<usize>) -> bool {
 }
 
 impl Life {
-    /// Nothing is said to be durable that is not, and a fault ends it at once and is reported.
+    /// Asserts that only durable records were acknowledged, and that a fault ended the writer at once and was
+    /// reported.
     pub(super) fn is_honest(&self, story: &Story) {
         let synced = &self.disk.synced[1..];
         assert_eq!(synced.len(), self.acknowledged.len(), "one word a sync");

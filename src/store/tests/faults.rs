@@ -1,7 +1,7 @@
-//! What a disk may do to a journal, and what recovery makes of it.
+//! Faults of a disk under a journal, and the recovery from them.
 //!
-//! Killing a process never tears a write and never loses one that was not synced, so a disk that
-//! does both is played here. The real writer works on it, the real recovery reads what it leaves.
+//! Killing a process never tears a write and never loses one that was not synced, so these tests simulate a disk
+//! that does both. The real writer works on it, and the real recovery reads its files.
 
 use std::fs;
 use std::thread;
@@ -20,8 +20,8 @@ fn new_state(place: &Place) -> std::path::PathBuf {
     place.dir.path().join("state.json.new")
 }
 
-/// Cuts the journal of a story at each of these bytes, the last one first, beside the snapshot that
-/// was there at the time, if any: what is recovered is the run of the whole records.
+/// Cuts the journal of a story at each of these bytes, the last one first, beside the snapshot that was there at
+/// the time, if any: the recovered run is that of the whole records.
 fn cut(story: &Story, cuts: impl DoubleEndedIterator<Item = usize>, snapshots: &[usize]) {
     let place = story.place();
     fs::write(new_state(&place), &story.state(1)[..40]).expect("written");
@@ -48,7 +48,7 @@ fn cut(story: &Story, cuts: impl DoubleEndedIterator<Item = usize>, snapshots: &
     }
 }
 
-/// The first bytes of so many parts that cost about the same: a cut costs what stands before it.
+/// Returns the starts of so many parts that cost about the same: a cut costs the bytes before it.
 fn parts(from: usize, to: usize, count: usize) -> Vec<usize> {
     let part = |index: usize| from + ((to - from).pow(2) * index / count).isqrt();
     (0..=count).map(part).collect()
@@ -78,18 +78,18 @@ fn the_journal_alone_gives_the_same_at_and_around_each_records_end() {
     cut(&story, cuts.into_iter(), &[]);
 }
 
-/// What a crash leaves of the bytes that were not synced.
+/// The rest that a crash leaves of the bytes that were not synced.
 #[derive(Debug, Clone, Copy)]
 struct Crash {
-    /// How many of them, of those there are.
+    /// The number of those bytes that are kept.
     kept: Index,
-    /// Whether the file has its length already, but not its bytes.
+    /// True if the file has its length already, but not its bytes.
     zeros: bool,
-    /// How much there is of a snapshot that was being written.
+    /// The number of bytes that are kept of a snapshot that was being written.
     snapshot: Index,
 }
 
-/// Leaves on disk what a crash does; gives the journal's length without zeros, and with them.
+/// Leaves the files of a crash on disk; returns the journal's length without zeros, and with them.
 fn crash(life: &Life, place: &Place, story: &Story, crash: Crash) -> (usize, usize) {
     let loose = life.disk.loose();
     let kept = loose.start + crash.kept.index(loose.len() + 1);

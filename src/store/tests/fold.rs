@@ -1,6 +1,6 @@
-//! What was written reads back as what it was: a run's journal and its snapshots, by chance.
+//! Reads back written journals and snapshots of random runs, and compares them.
 //!
-//! It stands here and not beside the reducer, because only this room knows how a record is written.
+//! It stands here and not beside the reducer, because only this room knows the format of a record.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::domain::event::Record;
 use crate::domain::run::Run;
 use crate::store::record::{check, decode, encode};
 
-/// The journal as its lines, read back.
+/// Returns the journal, read back from its lines.
 fn read_back(journal: &Journal) -> Vec<Record> {
     let reread = |record: &Record| {
         let line = encode(record).expect("a line");

@@ -1,4 +1,4 @@
-//! What a journal should hold: the records of a run, and the run after each of them.
+//! The expected content of a journal: the records of a run, and the run after each of them.
 
 use tempfile::TempDir;
 
@@ -21,17 +21,17 @@ pub(super) struct Story {
     pub(super) lines: Vec<String>,
     /// The run after each record.
     pub(super) runs: Vec<Run>,
-    /// Where each line ends in the journal.
+    /// The end of each line in the journal, in bytes.
     pub(super) ends: Vec<usize>,
 }
 
 impl Story {
-    /// By chance.
+    /// Returns a random story.
     pub(super) fn of(pushes: &[Push]) -> Self {
         Self::told(&Journal::of(pushes).records().cloned().collect::<Vec<_>>())
     }
 
-    /// The same each time: forks, calls, returns, failures, pauses.
+    /// Returns a fixed story: forks, calls, returns, failures, pauses.
     pub(super) fn long(records: usize) -> Self {
         let mut scene = Scene::begin();
         let mut told = vec![scene::first()];
@@ -59,22 +59,22 @@ impl Story {
         Self { first: records[0].clone(), ends: ends.collect(), runs, lines }
     }
 
-    /// How many records are whole in so many bytes.
+    /// Returns the number of whole records in so many bytes.
     pub(super) fn whole(&self, bytes: usize) -> usize {
         self.ends.partition_point(|&end| end <= bytes)
     }
 
-    /// The whole journal.
+    /// Returns the whole journal.
     pub(super) fn bytes(&self) -> Vec<u8> {
         (self.lines.join("\n") + "\n").into_bytes()
     }
 
-    /// The snapshot after so many records.
+    /// Returns the snapshot after so many records.
     pub(super) fn state(&self, records: usize) -> Vec<u8> {
         with_checksum(serde_json::to_vec_pretty(&self.runs[records - 1]).expect("JSON"))
     }
 
-    /// A new run's directory, with the first record in it.
+    /// Returns a new run's directory, with the first record in it.
     pub(super) fn place(&self) -> Place {
         let temporary = tempfile::tempdir().expect("a directory");
         let root = RunsRoot::new(temporary.path());
@@ -85,7 +85,7 @@ impl Story {
     }
 }
 
-/// What happens after so many records; the youngest agent is the one that moves.
+/// Returns the event after so many records; the youngest agent is the one that moves.
 fn next(scene: &Scene, told: usize) -> Event {
     let agent = scene.run.agents.keys().last().expect("a live agent").as_str();
     match told % 10 {

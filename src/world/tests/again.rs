@@ -11,7 +11,7 @@ fn begun(ground: &Ground, id: &str) -> WorktreeRecord {
     WorktreeRecord { agent: agent(id), branch, base, prefix, stage: WorktreeStage::Begun }
 }
 
-/// What a git left that was killed, and how it is made.
+/// The description of what a killed git left, and the function that makes it.
 type Left<'left> = (&'left str, Box<dyn Fn() + 'left>);
 
 #[tokio::test]

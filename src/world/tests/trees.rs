@@ -45,7 +45,7 @@ impl Ground {
         self.git(place, &["rev-parse", "HEAD"])
     }
 
-    /// Nothing is wrong with the repository, nothing is locked, and it knows of these worktrees.
+    /// Checks that the repository is intact, that it has no locks, and that it knows these worktrees.
     #[track_caller]
     pub(super) fn assert_sound(&self, agents: &[&str]) {
         assert_eq!(self.git("root", &["fsck", "--no-dangling", "--no-progress"]), "");

@@ -28,7 +28,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// What was asked for.
+    /// Returns the requests.
     fn asked(self) -> Vec<String> {
         self.thread.join().expect("it ends")
     }
@@ -152,7 +152,7 @@ async fn the_proxy_of_the_environment_is_asked() {
     assert!(server.asked()[0].starts_with("GET http://a.test/x HTTP/1.1"));
 }
 
-/// What a refusal ends with.
+/// Returns the end of a refusal's message.
 fn advice(allow: &str) -> String {
     format!(
         ", and only public ones are fetched from; if it is meant, let the run do it: --allow-address {allow}"

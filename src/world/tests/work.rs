@@ -1,4 +1,4 @@
-//! What has changed since a program began, with the real git.
+//! Tests of the changes since a program began, with the real git.
 
 use std::collections::BTreeMap;
 

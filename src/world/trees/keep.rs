@@ -1,7 +1,7 @@
-//! Keeping what is in a worktree and in no commit: as a commit of its own, under a ref by which it is found.
+//! Keeps the uncommitted content of a worktree: as a commit of its own, under a ref by which it is found.
 //!
-//! It is made with an index of its own, so nothing of the worktree changes. What was added to the worktree's
-//! index and then changed again is kept too, as that commit's second parent.
+//! The commit is made with an index of its own, so the worktree stays unchanged. Changes that were staged and then
+//! changed again are kept too, as that commit's second parent.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::world::git::{GitRunner, link};
 use crate::world::outcome::OperationError;
 use crate::world::shared::blocking;
 
-/// How much is kept of what git says.
+/// The number of bytes that are kept of git's output.
 const KEPT: usize = 1024 * 1024;
 
-/// How files are added, whatever the configurations say; all of it is to be on the disk when it is said to
-/// be there.
+/// The settings for adding files, which override all configurations; objects are synced to the disk before git
+/// reports success.
 const SETTINGS: [&str; 12] = [
     "-c",
     "advice.addEmbeddedRepo=false",
@@ -34,7 +34,7 @@ const SETTINGS: [&str; 12] = [
     "add.ignoreErrors=false",
 ];
 
-/// Who makes such a commit: the user may have no name.
+/// The author and committer of such a commit: the user may have no name.
 const WHO: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "raymond"),
     ("GIT_AUTHOR_EMAIL", "raymond@localhost"),
@@ -42,22 +42,22 @@ const WHO: [(&str, &str); 4] = [
     ("GIT_COMMITTER_EMAIL", "raymond@localhost"),
 ];
 
-/// A worktree whose content is kept.
+/// Keeps the content of a worktree.
 pub(super) struct WorktreeKeeper<'keep> {
     pub(super) git: GitRunner<'keep>,
     pub(super) mark: &'keep WorktreeRecord,
     /// The commit it is at.
     pub(super) head: &'keep str,
-    /// Whether no branch has that commit.
+    /// True if no branch has that commit.
     pub(super) is_alone: bool,
 }
 
-/// What keeps it.
+/// The commit that keeps the content of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeptCommit {
-    /// The commit that has all of it.
+    /// The commit with all of it.
     pub(super) commit: String,
-    /// The ref it is found by, if it was made for that.
+    /// The ref it is found by, if that was made for it.
     pub(super) found_by: Option<String>,
 }
 
@@ -66,14 +66,14 @@ impl WorktreeKeeper<'_> {
         self.git.shared.place.homes.tree(&self.mark.agent)
     }
 
-    /// Where its own index is.
+    /// Returns the path of the index of its own.
     fn index(&self) -> PathBuf {
         let mut path = self.tree().into_os_string();
         path.push(".index");
         path.into()
     }
 
-    /// Keeps what is there.
+    /// Keeps the content.
     pub(super) async fn keep(&self) -> Result<KeptCommit, OperationError> {
         let held = self.ask(&["rev-parse", &format!("{}^{{tree}}", self.head)]).await?;
         let (staged, all) = self.trees().await?;
@@ -97,14 +97,14 @@ impl WorktreeKeeper<'_> {
         Ok(KeptCommit { commit, found_by })
     }
 
-    /// Whether all that is there is in a commit, too.
+    /// Returns whether a commit has all of the current content.
     pub(super) async fn is_within(&self, commit: &str) -> Result<bool, OperationError> {
         let (_, all) = self.trees().await?;
         let words = ["diff-tree", "-r", "--quiet", "--no-renames", "--diff-filter=d", commit, &all];
         Ok(self.ended(&words).await?.exit == ProcessExit::Code(0))
     }
 
-    /// The tree of what is staged, if nothing is in conflict, and that of all files.
+    /// Returns the tree of the staged files, if there is no conflict, and the tree of all files.
     async fn trees(&self) -> Result<(Option<String>, String), OperationError> {
         let (index, own) = (link(&self.tree()).map(|known| known.join("index")), self.index());
         let copied = blocking(self.git.shared, move |_| copy(index.as_deref(), &own)).await?;
@@ -121,7 +121,7 @@ impl WorktreeKeeper<'_> {
         trees
     }
 
-    /// A repository in the worktree would be kept as the name of a commit, and not what is in it.
+    /// Refuses a repository in the worktree: only the name of its commit would be kept, not its content.
     async fn refuse_repositories(&self, held: &str, all: &str) -> Result<(), OperationError> {
         let words = ["diff-tree", "-r", "--no-renames", "--diff-filter=d", "-z", held, all];
         let said = well(&words, self.ended(&words).await?)?.stdout.text();
@@ -150,7 +150,7 @@ impl WorktreeKeeper<'_> {
         self.ask(&words).await
     }
 
-    /// Names a commit by a ref that was not there, unless one names the same content; and sees that it is there.
+    /// Names a commit by a new ref, unless a ref names the same content; then checks that the ref is there.
     async fn name(
         &self,
         commit: &str,
@@ -202,7 +202,7 @@ impl WorktreeKeeper<'_> {
     }
 }
 
-/// Copies an index, if there is one; the copy is as old, so that git looks at what was changed after it.
+/// Copies an index, if there is one. The copy has the same time, so that git checks files that changed later.
 fn copy(index: Option<&Path>, own: &Path) -> std::io::Result<()> {
     let unless_missing = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Ok(()),

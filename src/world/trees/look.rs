@@ -1,5 +1,5 @@
-//! What is to be seen of a worktree: its commits, what is not committed, who else has its commits, whether it
-//! is locked.
+//! Inspects a worktree: its commits, its uncommitted files, other branches with its commits, and its
+//! lock.
 
 use std::path::{Path, PathBuf};
 
@@ -9,26 +9,26 @@ use crate::process::home::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::git::{GitRunner, link};
 use crate::world::outcome::OperationError;
 
-/// How much is read of what git tells of the files of a tree.
+/// The number of bytes that are read of git's status of a tree.
 const STATUS: usize = 64 * 1024 * 1024;
 
-/// A worktree that is looked at.
+/// Inspects a worktree.
 pub(super) struct WorktreeInspector<'look> {
     pub(super) git: GitRunner<'look>,
     pub(super) repository: &'look GitRepository,
     pub(super) mark: &'look WorktreeRecord,
 }
 
-/// What was seen.
+/// The result of an inspection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeInspection {
-    /// What state it is in.
+    /// The status of the worktree.
     pub condition: WorktreeStatus,
-    /// The commit it is at, or its branch is.
+    /// The commit it is at, or that its branch is at.
     pub head: Option<String>,
-    /// The ref that has all its commits, if another than its own branch has.
+    /// The ref that has all its commits, if one other than its own branch does.
     pub merged_into: Option<String>,
-    /// Whether no branch has the commit it is at.
+    /// True if no branch has the commit it is at.
     pub is_alone: bool,
 }
 
@@ -87,12 +87,12 @@ impl WorktreeInspector<'_> {
         Ok(WorktreeInspection { condition, head: Some(head), merged_into, is_alone })
     }
 
-    /// The commit its branch is at.
+    /// Returns the commit its branch is at.
     pub(super) async fn tip(&self) -> Result<Option<String>, OperationError> {
         self.git.commit(&self.repository.at, &self.own()).await
     }
 
-    /// Another branch that has all commits of its branch.
+    /// Returns another branch that has all commits of its branch.
     pub(super) async fn branch_is_in(&self) -> Result<Option<String>, OperationError> {
         let tip = self.tip().await?;
         self.merged_into(&tip.iter().collect::<Vec<_>>()).await
@@ -102,7 +102,7 @@ impl WorktreeInspector<'_> {
         format!("refs/heads/{}", self.mark.branch)
     }
 
-    /// A branch that has all these commits, or that where the run works has them.
+    /// Returns a branch that has all these commits, or `HEAD` if the run's own has them.
     async fn merged_into(&self, commits: &[&String]) -> Result<Option<String>, OperationError> {
         let mut words = vec!["for-each-ref".to_owned(), "--format=%(refname)".to_owned()];
         if commits.is_empty() {
@@ -139,7 +139,7 @@ impl WorktreeInspector<'_> {
         Ok(self.count(&["--max-count=1", &missing]).await? == 0)
     }
 
-    /// How many of these commits, and those before them, are on no other branch.
+    /// Returns the number of these commits, and of those before them, that are on no other branch.
     async fn unmerged(&self, commits: &[&String], merged: bool) -> Result<u64, OperationError> {
         if merged || commits.is_empty() {
             return Ok(0);
@@ -157,7 +157,7 @@ impl WorktreeInspector<'_> {
         Ok(said.parse::<u64>().map_err(unreadable)?)
     }
 
-    /// How many files are not as the last commit has them; those that git ignores do not count.
+    /// Returns the number of files that differ from the last commit; ignored files do not count.
     async fn uncommitted(&self, tree: &Path) -> Result<usize, OperationError> {
         let words = [
             "--no-optional-locks",
@@ -174,7 +174,7 @@ impl WorktreeInspector<'_> {
     }
 }
 
-/// Why a worktree is locked, if it is.
+/// Returns the reason why a worktree is locked; `None` if it is not.
 pub(super) fn lock(tree: &Path) -> Option<String> {
     let why = std::fs::read(link(tree)?.join("locked")).ok()?;
     Some(String::from_utf8_lossy(&why).trim().to_owned())

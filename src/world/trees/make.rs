@@ -1,4 +1,4 @@
-//! Making a worktree, also where a try before was killed in the middle.
+//! Makes a worktree, also after an earlier try was killed.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -17,7 +17,7 @@ use crate::world::git::{GitRunner, is_object};
 use crate::world::outcome::OperationError;
 use crate::world::shared::blocking;
 
-/// What is set for it, whatever the configurations say.
+/// The settings for it, which override all configurations.
 const SETTINGS: [&str; 6] = [
     "-c",
     "worktree.useRelativePaths=false",
@@ -27,7 +27,7 @@ const SETTINGS: [&str; 6] = [
     "branch.autoSetupMerge=false",
 ];
 
-/// A worktree that is to be there.
+/// Makes a worktree.
 pub(super) struct WorktreeCreator<'making> {
     pub(super) git: GitRunner<'making>,
     pub(super) agent: &'making AgentId,
@@ -39,7 +39,7 @@ impl WorktreeCreator<'_> {
         &self.git.shared.place.homes
     }
 
-    /// Makes it, unless it is there.
+    /// Makes it, unless it exists.
     pub(super) async fn make(&self) -> Result<(), OperationError> {
         let _turn = self.git.shared.turn(&self.homes().mark_file(self.agent)).await?;
         match self.homes().mark(self.agent)? {
@@ -82,7 +82,7 @@ impl WorktreeCreator<'_> {
         self.add(&repository, mark, "-b").await
     }
 
-    /// Makes one again that was begun before; nobody has worked in it.
+    /// Makes a worktree again that was begun before; nobody has worked in it.
     async fn take_up(&self, mark: WorktreeRecord) -> Result<(), OperationError> {
         let git = self.git;
         leftover::sweep(&git.shared.place.marker, |process| process == git.stem).await;
@@ -101,7 +101,7 @@ impl WorktreeCreator<'_> {
         self.add(&repository, mark, "-B").await
     }
 
-    /// Where its branch begins.
+    /// Returns the commit that its branch begins at.
     async fn found_base(&self, repository: &GitRepository) -> Result<String, OperationError> {
         if let Some(base) = self.base {
             let found =
@@ -121,7 +121,7 @@ impl WorktreeCreator<'_> {
         repository.head(self.git).await
     }
 
-    /// Has git make it. What git could not finish is removed again.
+    /// Adds it with git. A worktree that git could not finish is removed again.
     async fn add(
         &self,
         repository: &GitRepository,
@@ -162,7 +162,7 @@ impl WorktreeCreator<'_> {
         Ok(self.homes().note(&WorktreeRecord { stage: WorktreeStage::Ready, ..mark })?)
     }
 
-    /// Leaves nothing of a worktree that cannot be made.
+    /// Removes all parts of a worktree that cannot be made.
     async fn undo(
         &self,
         repository: &GitRepository,
@@ -177,7 +177,7 @@ impl WorktreeCreator<'_> {
         Ok(self.homes().forget(self.agent)?)
     }
 
-    /// Removes what is half made.
+    /// Removes a half-made worktree.
     async fn clear(&self, repository: &GitRepository) -> Result<(), OperationError> {
         let (common, tree) = (repository.common.clone(), self.homes().tree(self.agent));
         let reason = reason(&tree);
@@ -187,7 +187,7 @@ impl WorktreeCreator<'_> {
     }
 }
 
-/// Whether nothing is of that name, or an empty directory.
+/// Returns whether a path does not exist, or is an empty directory.
 fn is_free(path: &Path) -> IoResult<bool> {
     match std::fs::read_dir(path) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -202,8 +202,8 @@ fn private(path: &Path) -> IoResult<()> {
     DirBuilder::new().mode(0o700).recursive(true).create(path)
 }
 
-/// Removes a directory that was to be a worktree, and what the repository knows of it: git itself removes
-/// neither one that is locked nor one it had not finished.
+/// Removes a directory that was to be a worktree, and git's record of it: git itself removes
+/// neither a locked worktree nor one it had not finished.
 pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
     let unless_missing = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Ok(()),
@@ -230,8 +230,8 @@ pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
     Ok(())
 }
 
-/// Whether that is what git knows of a worktree of this name which it had only just begun: it says neither where
-/// it is nor why it is locked. git gives a number to a name that is taken.
+/// Returns whether a directory is git's record of a worktree of this name that it had only just begun: the record
+/// has neither its path nor the reason for its lock. git adds a number to a name that is taken.
 fn is_unborn(known: &Path, tree: &Path) -> bool {
     let [Some(known_as), Some(name)] = [known, tree].map(|path| path.file_name()?.to_str()) else {
         return false;

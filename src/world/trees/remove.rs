@@ -1,8 +1,8 @@
-//! Removing a worktree without losing what is in it.
+//! Removes a worktree without losing its content.
 //!
-//! First all of it is in a commit, then it is noted that it goes, and the worktree is put at that commit: so git
-//! itself finds it clean and is never forced. If it was killed in the middle, what is left is compared with that
-//! commit before it goes on.
+//! First all of it is put into a commit, then the removal is noted, and the worktree is put at that commit: so git
+//! itself finds it clean and is never forced. After a kill, the remaining files are compared with that
+//! commit before the removal resumes.
 
 use std::path::PathBuf;
 
@@ -18,22 +18,22 @@ use crate::world::git::GitRunner;
 use crate::world::outcome::OperationError;
 use crate::world::shared::blocking;
 
-/// A worktree that may be removed.
+/// Removes a worktree.
 pub(super) struct WorktreeRemover<'remove> {
     pub(super) git: GitRunner<'remove>,
     pub(super) repository: &'remove GitRepository,
-    /// Whether somebody works in it.
+    /// True if an agent works in it.
     pub(super) live: bool,
-    /// Whether it may go also where something has to be kept.
+    /// True if it may be removed even if something has to be kept.
     pub(super) all: bool,
 }
 
-/// A worktree that is not there any more.
+/// A worktree that was removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemovedWorktree {
-    /// The ref that keeps what was in no commit.
+    /// The ref that keeps its uncommitted content.
     pub kept: Option<String>,
-    /// Its branch, if that is still there.
+    /// Its branch, if that still exists.
     pub branch: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl WorktreeRemover<'_> {
         &self.git.shared.place.homes
     }
 
-    /// Removes it, if it may go.
+    /// Removes it, if that is allowed.
     pub(super) async fn remove(
         &self,
         mark: WorktreeRecord,
@@ -76,7 +76,7 @@ impl WorktreeRemover<'_> {
         Ok(Ok(RemovedWorktree { kept, branch: (!gone).then_some(mark.branch) }))
     }
 
-    /// Removes what is half made.
+    /// Removes a half-made worktree.
     async fn unmake(&self, mark: &WorktreeRecord) -> Result<Option<String>, OperationError> {
         let (common, tree) = (self.repository.common.clone(), self.homes().tree(&mark.agent));
         let reason = reason(&tree);
@@ -85,7 +85,7 @@ impl WorktreeRemover<'_> {
         Ok(None)
     }
 
-    /// Removes one that is there, once all of it is kept; the ref that keeps it.
+    /// Removes an existing worktree once all of it is kept; returns the ref that keeps it.
     async fn go(
         &self,
         mark: &WorktreeRecord,
@@ -116,7 +116,7 @@ impl WorktreeRemover<'_> {
         Ok(kept.found_by)
     }
 
-    /// Has git remove a worktree whose files are all in a commit.
+    /// Removes a worktree with git, whose files are all in a commit.
     async fn put_away(
         &self,
         mark: &WorktreeRecord,
@@ -138,7 +138,7 @@ impl WorktreeRemover<'_> {
         Ok(())
     }
 
-    /// Leaves one that git does not remove as it was.
+    /// Restores a worktree that git does not remove.
     async fn put_back(&self, mark: &WorktreeRecord, head: &str) -> Result<(), OperationError> {
         let tree = self.homes().tree(&mark.agent);
         let branch = format!("refs/heads/{}", mark.branch);
@@ -154,7 +154,7 @@ impl WorktreeRemover<'_> {
         Ok(self.homes().note(&WorktreeRecord { stage: WorktreeStage::Ready, ..mark.clone() })?)
     }
 
-    /// Goes on with a removal that came to no end; false, if something is there that is not kept.
+    /// Resumes a removal that was interrupted; returns false if the worktree has content that is not kept.
     async fn go_on(
         &self,
         mark: &WorktreeRecord,
@@ -193,7 +193,7 @@ impl WorktreeRemover<'_> {
         Ok(true)
     }
 
-    /// What git keeps of the worktree, if it does.
+    /// Returns git's record of the worktree, if it has one.
     fn known(&self, mark: &WorktreeRecord) -> Result<Option<PathBuf>, String> {
         let link = self.homes().tree(&mark.agent).join(".git");
         let all = self.repository.common.join("worktrees");
@@ -209,7 +209,7 @@ impl WorktreeRemover<'_> {
         Ok(None)
     }
 
-    /// Has git delete the branch, which it does only if another has its commits; whether it is gone.
+    /// Deletes the branch with git, which does so only if another has its commits; returns whether it is gone.
     async fn remove_branch(&self, look: &WorktreeInspector<'_>) -> Result<bool, OperationError> {
         let (branch, at) = (&look.mark.branch, &self.repository.at);
         if look.tip().await?.is_none() {

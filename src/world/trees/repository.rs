@@ -1,4 +1,4 @@
-//! The repository that a run works in, and why there may be none.
+//! The repository that a run works in, and the reasons why there may be none.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::process::verdict::ProcessExit;
 use crate::world::git::{GitRunner, refusal};
 use crate::world::outcome::OperationError;
 
-/// What is asked of git; an answer a line.
+/// The arguments of git for the questions about a repository; an answer is a line.
 const QUESTIONS: [&str; 6] = [
     "rev-parse",
     "--is-bare-repository",
@@ -21,14 +21,14 @@ const QUESTIONS: [&str; 6] = [
 pub(super) struct GitRepository {
     /// The directory it was found from.
     pub(super) at: PathBuf,
-    /// What all its worktrees share.
+    /// The directory that all its worktrees share.
     pub(super) common: PathBuf,
-    /// Where below its top that directory is: empty, or a path.
+    /// The path of that directory below its top; empty at the top.
     pub(super) prefix: String,
 }
 
 impl GitRepository {
-    /// The one that a directory is in.
+    /// Returns the repository that a directory is in.
     pub(super) async fn of(git: GitRunner<'_>, at: &Path) -> Result<Self, OperationError> {
         let (shown, ended) = (at.display(), git.look(at, &QUESTIONS).await?);
         if ended.exit != ProcessExit::Code(0) {
@@ -56,7 +56,7 @@ impl GitRepository {
         Ok(Self { at: at.to_owned(), common: PathBuf::from(common), prefix })
     }
 
-    /// The commit it is at.
+    /// Returns the commit it is at.
     pub(super) async fn head(&self, git: GitRunner<'_>) -> Result<String, OperationError> {
         let none = || {
             let at = self.at.display();

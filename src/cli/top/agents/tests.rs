@@ -1,4 +1,4 @@
-//! What is said of an agent, case by case.
+//! The activity of an agent and its words, case by case.
 
 use super::*;
 use crate::cli::top::text::{cells, headline, what};
@@ -21,7 +21,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// What one agent does, and how that is put.
+/// Returns the activity of one agent, and the words for it.
 fn told(known: MonitoredRun<'_>, id: &str) -> (TopAgentStatus, String) {
     let entries = entries(known);
     let entry = entries.iter().find(|entry| entry.id.as_str() == id).expect("it is there");

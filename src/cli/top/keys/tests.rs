@@ -1,4 +1,4 @@
-//! Keys, and what is on the screen after them.
+//! The effect of keys on the screen.
 
 use super::*;
 use crate::cli::top::agents::{TopAgentStatus, TopWaitReason};

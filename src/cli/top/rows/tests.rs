@@ -7,7 +7,7 @@ use crate::domain::apply::tests::scene::{Scene, agent_id, state};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 
-/// An agent that is, or has ended, in the state it began in.
+/// Makes an agent that is, or has ended, in the state it began in.
 pub(in crate::cli::top) fn entry(id: &str, name: &str, doing: TopAgentStatus) -> AgentEntry {
     let over = matches!(doing, TopAgentStatus::Ended | TopAgentStatus::Failed);
     AgentEntry {
@@ -23,7 +23,7 @@ pub(in crate::cli::top) fn entry(id: &str, name: &str, doing: TopAgentStatus) ->
 
 const PERMIT: TopAgentStatus = TopAgentStatus::Waiting(TopWaitReason::Permit);
 
-/// Each row as `depth id`, or `depth id*count` for many.
+/// Returns each row as `depth id`, or `depth id*count` for many.
 pub(in crate::cli::top) fn shown(entries: &[AgentEntry], rows: &[TreeRow]) -> Vec<String> {
     let text = |row: &TreeRow| {
         let members = row.of.members();
@@ -41,7 +41,7 @@ fn tree(entries: &[AgentEntry]) -> Vec<String> {
     shown(entries, &rows(entries, &AgentFilter::default(), &ExpandedFamilies::default()))
 }
 
-/// Those of one family that do what `doing` says of their numbers, and `main`.
+/// Makes `main` and a family of `size` agents with the activities that `doing` returns for their numbers.
 fn family(size: u32, doing: impl Fn(u32) -> TopAgentStatus) -> Vec<AgentEntry> {
     let main = entry("main", "PLAN.md", PERMIT);
     let workers =

@@ -1,4 +1,4 @@
-//! What is said of many agents in one row. Pure.
+//! The text of a row of several agents. Pure.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use crate::cli::top::agents::{AgentEntry, TopAgentStatus, TopWaitReason};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 
-/// The row of a family.
+/// Returns the row of a family.
 pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableCells {
     let mark = if open { '▾' } else { '▸' };
     let spent = members.iter().fold(Usd::ZERO, |sum, entry| sum.saturating_add(entry.spent));
@@ -23,7 +23,7 @@ pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableC
     }
 }
 
-/// The state that most of those are in that live, or that in which all began.
+/// Returns the state of most live agents, else the state in which the first began.
 fn states(members: &[&AgentEntry]) -> String {
     let mut counts: HashMap<&StateName, usize> = HashMap::new();
     for state in members.iter().filter_map(|entry| entry.state.as_ref()) {
@@ -38,7 +38,7 @@ fn states(members: &[&AgentEntry]) -> String {
         .unwrap_or_default()
 }
 
-/// What all of them do, or how many do what.
+/// Returns the activity of all agents if it is the same, else the number of each kind.
 fn what_many(members: &[&AgentEntry]) -> String {
     let Some(first) = members.first() else { return String::new() };
     if members.iter().all(|entry| entry.doing.class() == first.doing.class()) {

@@ -1,4 +1,4 @@
-//! What holds for every run, however chance drives it, and whatever it is offered besides.
+//! Invariants of every run, however chance drives it and whatever it is offered besides.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::domain::fan_out::size;
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::usage::UsageByModel;
 
-/// What all turns have cost is what the agents' turns have cost.
+/// Returns the cost of all agents, live and finished.
 fn cost_of_agents(run: &Run) -> Usd {
     let live = run.agents.values().map(|agent| agent.cost_usd);
     let mut sum = Usd::ZERO;
@@ -19,18 +19,18 @@ fn cost_of_agents(run: &Run) -> Usd {
     sum
 }
 
-/// How agents have ended, whoever was told of it since.
+/// Returns the ends of the agents, regardless of later notifications.
 fn ends(run: &Run) -> Vec<(&AgentId, &AgentEnding, Usd)> {
     run.finished.iter().map(|ended| (&ended.id, &ended.ending, ended.cost_usd)).collect()
 }
 
-/// The agents that are not as they were: changed, born or ended.
+/// Returns the agents that differ: changed, born or ended.
 fn changed(before: &Run, after: &Run) -> BTreeSet<AgentId> {
     let all = before.agents.keys().chain(after.agents.keys());
     all.filter(|id| before.agents.get(id) != after.agents.get(id)).cloned().collect()
 }
 
-/// The agents a record may change: the one it names, and the child it gives birth to.
+/// Returns the agents a record may change: the one it names, and the child it creates.
 fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     let mut named: BTreeSet<AgentId> = event.agent().cloned().into_iter().collect();
     if let Event::StepFinished(step) = event
@@ -54,8 +54,8 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     named
 }
 
-/// The agents that a record changes with an agent that was forked: its parent counts that it has ended, and
-/// those are gone whom a join goes on without.
+/// Returns the other agents that a record about a forked agent changes: the parent, which counts the end, and the
+/// agents that a join stopped.
 fn of_forks(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     if let Event::Joined(joined) = event {
         return joined.stopped.iter().map(|stopped| stopped.agent.clone()).collect();
@@ -64,8 +64,8 @@ fn of_forks(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     parent.filter(|parent| before.agents.contains_key(parent)).into_iter().collect()
 }
 
-/// The agents that a record changes with the program that its agent is in: who asks and who is asked, who is
-/// told of an answer or an end, and whose work is no longer wanted.
+/// Returns the agents that a record changes with its agent's program: both sides of a request, those that are told
+/// of an answer or an end, and those whose work is no longer wanted.
 fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     let mut named = BTreeSet::new();
     if let Event::FactsSeen { .. } = event {
@@ -89,7 +89,7 @@ fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     named
 }
 
-/// What an accepted record may have done to a run.
+/// Checks the changes that an accepted record made to a run.
 fn check_accepted(before: &Run, record: &Record, after: &Run) -> Result<(), TestCaseError> {
     let (changed, allowed) = (changed(before, after), may_change(before, &record.event));
     prop_assert!(changed.is_subset(&allowed), "{changed:?} changed by {record:?}");
@@ -109,7 +109,7 @@ fn is_over(run: &Run) -> bool {
     matches!(run.status, RunStatus::Completed | RunStatus::Failed)
 }
 
-/// Events about agents that may or may not live, at turns that may or may not be due.
+/// Returns events about agents that may or may not live, at turns that may or may not be due.
 fn any_event() -> impl Strategy<Value = Event> {
     let agents = proptest::sample::select(&["main", "main.1", "main.2", "main.1.1", "main.7"][..]);
     let turn = (agents, 0u64..5, 0u32..3).prop_map(|(agent, step, turn)| TurnId {

@@ -1,4 +1,4 @@
-//! The reducer and the run as a whole: when it holds still, goes on and is over.
+//! The reducer and the run as a whole: it pauses, resumes and ends.
 
 use super::*;
 use crate::domain::model::ModelName;

@@ -1,7 +1,7 @@
 //! Journals as runs write them: a run driven through `decide` by chance.
 //!
-//! What chance gives is a list of pushes that fit any run (an agent is named by an index into those
-//! that live), so a failing case shrinks to the few pushes that matter.
+//! Chance gives a list of pushes that fit any run (an agent is named by an index into those that live), so a
+//! failing case shrinks to the few pushes that matter.
 
 mod forks;
 mod programs;
@@ -34,9 +34,9 @@ pub(crate) enum Push {
     Report { agent: Index, judgement: TurnJudgement, cents: u32, marked: bool, chance: f64 },
     /// The last report comes again.
     Again,
-    /// The run is paused, or goes on if it is.
+    /// The run is paused, or resumes if it is.
     Toggle { budget: Option<u32> },
-    /// Someone asks for a stop.
+    /// A stop is requested.
     Command,
     /// Facts change.
     Facts { dice: u32 },
@@ -113,7 +113,7 @@ fn push() -> impl Strategy<Value = Push> {
     ]
 }
 
-/// How a child is supervised: one way or another, by the cents its birth costs.
+/// Returns the supervision of a child: one of two, chosen by the cents its birth costs.
 fn differing(cents: u32) -> SupervisionOverrides {
     let named = |restart, on_exhausted| SupervisionOverrides {
         restart: Some(restart),
@@ -130,12 +130,12 @@ fn differing(cents: u32) -> SupervisionOverrides {
     }
 }
 
-/// A list of up to `most` pushes.
+/// Returns lists of up to `most` pushes.
 pub(crate) fn pushes(most: usize) -> impl Strategy<Value = Vec<Push>> {
     proptest::collection::vec(push(), 0..most)
 }
 
-/// A run and the records that made it so.
+/// A run and the records that led to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Journal {
     /// The run after the last record.
@@ -145,7 +145,7 @@ pub(crate) struct Journal {
     last: Option<TurnReport>,
 }
 
-/// What a plug-in says to it: mostly nothing.
+/// Returns the verdicts of a plug-in: mostly none.
 fn opinions(chance: u32, seq: u64) -> Vec<PluginVerdict> {
     let reason = "because".to_owned();
     let verdict = match chance % 11 {
@@ -159,7 +159,7 @@ fn opinions(chance: u32, seq: u64) -> Vec<PluginVerdict> {
 }
 
 impl Journal {
-    /// Lets the pushes happen to a new run.
+    /// Applies the pushes to a new run.
     pub(crate) fn of(pushes: &[Push]) -> Self {
         let first = scene::first();
         let (run, _) = begin(&first).expect("a start");
@@ -170,7 +170,7 @@ impl Journal {
         journal
     }
 
-    /// The records alone.
+    /// Returns the records alone.
     pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().map(|(_, record)| record)
     }
@@ -210,7 +210,7 @@ impl Journal {
         }
     }
 
-    /// One of the agents that live.
+    /// Returns one of the live agents.
     fn agent(&self, agent: Index) -> Option<Agent> {
         let live: Vec<_> = self.run.agents.values().collect();
         (!live.is_empty()).then(|| live[agent.index(live.len())].clone())
@@ -283,7 +283,7 @@ impl Journal {
     }
 }
 
-/// Refused tools, in some turns.
+/// Returns refused tools, for some turns.
 fn refused(cents: u32) -> ToolRefusals {
     let mut refused = ToolRefusals::default();
     for number in 0..cents % 3 {

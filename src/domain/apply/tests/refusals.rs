@@ -1,4 +1,4 @@
-//! What the reducer refuses, and that the run is then as if nobody had asked.
+//! Events the reducer refuses, after which the run is unchanged.
 
 use super::*;
 use crate::domain::event::AgentFailed;
@@ -6,7 +6,7 @@ use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::PauseReason;
 use crate::domain::usage::UsageByModel;
 
-/// A run in the middle of things: a pending return, a child, a child that has ended.
+/// Creates a run in the middle of things: a pending return, a child, a child that has ended.
 fn busy() -> Scene {
     let mut scene = Scene::begin();
     scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
@@ -16,7 +16,7 @@ fn busy() -> Scene {
     scene
 }
 
-/// The four events that are about a turn, for this one.
+/// Returns the four events that are about a turn.
 fn about(scene: &Scene, turn: &TurnId) -> [Event; 4] {
     let rejected = TurnRejected {
         turn: turn.clone(),

@@ -21,7 +21,7 @@ use crate::domain::transition::{TagName, Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};
 use crate::domain::usage::UsageByModel;
 
-/// What every turn of a scene costs.
+/// The cost of every turn of a scene, in dollars.
 pub(crate) const CENT: f64 = 0.01;
 
 pub(crate) fn state(name: &str) -> StateName {
@@ -44,7 +44,7 @@ pub(crate) fn variables(pairs: &[(&str, &str)]) -> Variables {
     pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// A transition from its pieces; of two attributes the one the tag needs is `continuation`.
+/// Builds a transition from its pieces; of two attributes the one the tag needs is `continuation`.
 pub(crate) fn tag(tag: TagName, continuation: &str, body: &str) -> Transition {
     let needed = tag.required_attribute().map(|name| (name.to_owned(), continuation.to_owned()));
     Transition::from_parts(tag, needed, body).expect("a transition")
@@ -58,7 +58,7 @@ pub(crate) fn result(payload: &str) -> Transition {
     tag(TagName::Result, "", payload)
 }
 
-/// The record that starts a run.
+/// Returns the record that starts a run.
 pub(crate) fn first() -> Record {
     let started = RunStarted {
         version: STATE_VERSION,
@@ -74,19 +74,19 @@ pub(crate) fn first() -> Record {
     Record { seq: 1, at: Timestamp(1000), event: Event::RunStarted(Box::new(started)) }
 }
 
-/// A run and what happens to it.
+/// A run and the events that are applied to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Scene {
     pub(crate) run: Run,
 }
 
 impl Scene {
-    /// A run whose agent `main` is about to take its first turn, in `A.md`.
+    /// Creates a run whose agent `main` is about to take its first turn, in `A.md`.
     pub(crate) fn begin() -> Self {
         Self { run: begin(&first()).expect("a start").0 }
     }
 
-    /// The number of the record that comes next.
+    /// Returns the number of the next record.
     pub(crate) fn next(&self) -> u64 {
         self.run.seq + 1
     }
@@ -108,7 +108,7 @@ impl Scene {
         self.agent(id).turn_id()
     }
 
-    /// What is recorded when an agent takes a transition now.
+    /// Returns the event of an agent that takes a transition now.
     pub(crate) fn step(&self, id: &str, transition: Transition) -> StepFinished {
         let agent = self.agent(id);
         let opens = !matches!(transition.tag(), TagName::Goto | TagName::Result);
@@ -133,12 +133,12 @@ impl Scene {
         }
     }
 
-    /// An agent takes a transition.
+    /// Applies a transition of an agent.
     pub(crate) fn take(&mut self, id: &str, transition: Transition) -> Vec<Effect> {
         self.happens(Event::StepFinished(self.step(id, transition)))
     }
 
-    /// An agent waits for so many of those it has forked, for a minute.
+    /// Makes an agent wait for some of those it has forked, for a minute.
     pub(crate) fn joins(&mut self, id: &str, need: JoinCondition) -> Vec<Effect> {
         let join = Join {
             need,
@@ -151,7 +151,7 @@ impl Scene {
         self.happens(Event::JoinBegun(Box::new(JoinBegun { turn: self.turn(id), state, join })))
     }
 
-    /// What is recorded when an agent's turn crashes now, at the cost of a cent.
+    /// Returns the event of a turn that crashes now, at the cost of a cent.
     pub(crate) fn failure(&self, id: &str) -> TurnFailed {
         TurnFailed {
             turn: self.turn(id),
@@ -168,7 +168,7 @@ impl Scene {
         }
     }
 
-    /// What is recorded when an agent ends with an error now, at the cost of a cent.
+    /// Returns the event of an agent that ends with an error now, at the cost of a cent.
     pub(crate) fn end_badly(&self, id: &str) -> AgentFailed {
         AgentFailed {
             turn: self.turn(id),

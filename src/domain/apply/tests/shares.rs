@@ -1,4 +1,4 @@
-//! Shares of a budget: who counts to which, and when one is over.
+//! Shares of a budget: their members, and their end.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn fork(scene: &mut Scene, parent: &str, budget: Option<f64>) {
     scene.happens(Event::StepFinished(step));
 }
 
-/// The shares there are: whose, cents spent, how many live.
+/// Returns the shares: owner, cents spent, number of live agents.
 fn shares(scene: &Scene) -> Vec<(String, u32, u32)> {
     let cents = |usd: Usd| {
         (0..1000).find(|&cents| Usd::from_dollars(f64::from(cents) * CENT) == usd).expect("cents")

@@ -1,4 +1,4 @@
-//! The reducer and turns that do not end a step: reminders, failures, restarts, and what they cost.
+//! The reducer and turns that do not end a step: reminders, failures, restarts, and their costs.
 
 use super::*;
 use crate::domain::event::TransitionProposed;

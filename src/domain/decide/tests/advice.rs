@@ -1,4 +1,4 @@
-//! What plug-ins say, what it leads to, and what no money leads to.
+//! Verdicts of plug-ins and their effects, and the effects of a spent budget.
 
 use super::*;
 use crate::domain::budget::{BudgetScope, BudgetShare};
@@ -22,7 +22,7 @@ fn instead(transition: Transition) -> ConsultVerdict {
     ConsultVerdict::Override { transition, reason: "better".to_owned() }
 }
 
-/// What follows when `main` reports this and the plug-in `guard` says that.
+/// Returns the events of a report of `main` with a verdict of the plug-in `guard`.
 fn events(scene: &Scene, judgement: TurnJudgement, verdict: ConsultVerdict) -> Vec<Event> {
     let report = TurnReport { opinions: opinion(verdict), ..report(scene, judgement) };
     decide(&scene.run, &report, chosen())

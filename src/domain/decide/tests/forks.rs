@@ -1,4 +1,4 @@
-//! Forks and joins by table: who is born, when there is no room, what a wait comes to.
+//! Forks and joins by table: the children, a run without room, the outcomes of a wait.
 
 use super::*;
 use crate::domain::event::{JoinFinished, StepFinished};
@@ -29,7 +29,7 @@ fn fan_out(scene: &Scene, broods: Vec<ForkGroup>, stagger_ms: Option<u64>) -> Ve
     decide(&scene.run, &report, chosen())
 }
 
-/// A run whose `main` has forked so many agents with one tag, and is in `N.md`.
+/// Creates a run whose `main` has forked `many` agents with one tag, and is in `N.md`.
 fn forked(many: u32) -> Scene {
     let mut scene = Scene::begin();
     let [event] = fan_out(&scene, vec![brood(many)], None).try_into().expect("one record");
@@ -58,7 +58,7 @@ fn concluded(scene: &Scene, now: Timestamp) -> Vec<Event> {
     joined(&scene.run, scene.agent("main"), now, &|agent| agent.as_str() == "main.3")
 }
 
-/// What is recorded of a join that has come to its end, and the error of an agent that fails by it.
+/// Returns the event of a join that has ended, and the error of the agent that fails by it.
 fn over(scene: &Scene) -> (JoinFinished, Option<String>) {
     let mut events = concluded(scene, NOW).into_iter();
     let Some(Event::Joined(joined)) = events.next() else { panic!("it is still open") };

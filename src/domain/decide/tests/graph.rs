@@ -1,5 +1,4 @@
-//! What follows from questions: answers, those that were given ahead of time, and none in time; and from
-//! the endings of graphs.
+//! Decisions on questions: answers, answers given ahead of time, and missing ones; and on the endings of graphs.
 
 use std::sync::Arc;
 
@@ -57,14 +56,14 @@ fn walk(then: GraphNext) -> GraphAdvance {
     }
 }
 
-/// What follows when `main` reports a walk.
+/// Returns the events of an advance of a graph by `main`.
 fn walked(scene: &Scene, then: GraphNext) -> Vec<Event> {
     let judgement = TurnJudgement::Walked(Box::new(walk(then)));
     let report = TurnReport { judgement, ..TurnReport::empty(scene.turn("main")) };
     decide(&scene.run, &report, chosen())
 }
 
-/// A run whose agent `main` waits for an answer.
+/// Creates a run whose agent `main` waits for an answer.
 fn asking(node: &str) -> Scene {
     let mut scene = Scene::begin();
     for event in walked(&scene, GraphNext::Question(Box::new(choice(node)))) {

@@ -1,4 +1,4 @@
-//! What the API and the account allow: who waits, for how long, and that nobody pays with restarts.
+//! Limits of the API and the account: the agents that wait, the time they wait, and no used-up restarts.
 
 use super::*;
 use crate::domain::restart::UNKNOWN_RESET_MS;
@@ -6,7 +6,7 @@ use crate::domain::settings::{OnLimit, Settings};
 
 const RESETS: Timestamp = Timestamp(NOW.0 + 20_000);
 
-/// The limit's reset, and a tenth of the way there spread over by a chance of one half.
+/// The limit's reset plus a tenth of the time until then, times the chance, which is one half.
 const GOES_ON: Timestamp = Timestamp(RESETS.0 + 1000);
 
 fn at_limit(on_limit: OnLimit) -> Scene {

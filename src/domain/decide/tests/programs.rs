@@ -1,4 +1,4 @@
-//! What follows when programs go on: roles that are asked, answer, fail and end, and facts that wake.
+//! Programs that advance: roles that are asked, answer, fail and end, and facts that wake them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn beginning() -> ProgramStart {
     }
 }
 
-/// A run whose agent `main` carries out a program.
+/// Creates a run whose agent `main` runs a program.
 fn begin() -> Scene {
     let mut scene = Scene::begin();
     scene.take("main", goto(FILE));
@@ -81,7 +81,7 @@ fn request(handle: &str, name: &str) -> ProgramCommand {
     }
 }
 
-/// `main` does this.
+/// Advances the program of `main`.
 fn goes_on(scene: &mut Scene, deeds: Vec<ProgramCommand>, then: ProgramNext) -> Vec<Effect> {
     let sessions = (0..deeds.len()).map(|n| SessionId::new(&format!("role{n}"))).collect();
     let conduct = conduct(deeds, then);
@@ -98,7 +98,7 @@ fn chosen(scene: &Scene) -> NondeterministicInputs {
     }
 }
 
-/// A role's turn ends with this reply.
+/// Ends a role's turn with this reply.
 fn answers(scene: &mut Scene, role: &str, text: &str) -> Vec<Effect> {
     let report = TurnReport {
         cost: Usd::from_dollars(0.25),

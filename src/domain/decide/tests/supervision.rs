@@ -1,4 +1,4 @@
-//! Restart policies by table: who begins again, who ends, and what follows the last restart.
+//! Restart policies by table: agents that restart, agents that end, and the last restart.
 
 use super::*;
 use crate::domain::apply::tests::scene::{CENT, variables};
@@ -8,7 +8,7 @@ use crate::domain::supervision::FixedPoint;
 const CAUSES: [FailureCause; 4] =
     [FailureCause::Crash, FailureCause::Timeout, FailureCause::Stall, FailureCause::Panic];
 
-/// A run under this policy, without jitter.
+/// Creates a run under this policy, without jitter.
 fn under(change: impl FnOnce(&mut SupervisionPolicy)) -> Scene {
     let mut scene = Scene::begin();
     let supervision = &mut scene.run.settings.supervision;
@@ -25,7 +25,7 @@ fn permanent(max_restarts: u32, on_exhausted: OnExhausted) -> Scene {
     })
 }
 
-/// What follows when this agent reports this now, as the next record would have it.
+/// Returns the events of an agent's report, at the time of the next record.
 fn decided(scene: &Scene, agent: &str, judgement: TurnJudgement) -> Vec<Event> {
     let now = Timestamp(scene.next() * 1000);
     decide(
@@ -35,13 +35,13 @@ fn decided(scene: &Scene, agent: &str, judgement: TurnJudgement) -> Vec<Event> {
     )
 }
 
-/// The same, and it happens.
+/// Decides on an agent's report and applies the events.
 fn happen(scene: &mut Scene, agent: &str, judgement: TurnJudgement) -> Vec<Effect> {
     let events = decided(scene, agent, judgement);
     events.into_iter().flat_map(|event| scene.happens(event)).collect()
 }
 
-/// A run of a parent and a child, the child born in `W.md` with these differences.
+/// Adds a child to the run, created in `W.md` with these supervision settings.
 fn family(scene: &mut Scene, differing: SupervisionOverrides) {
     let fork = tag(TagName::Fork, "N.md", "W.md");
     let mut step = scene.step("main", fork);
@@ -109,7 +109,7 @@ fn results_and_failures_share_the_restarts_of_a_permanent_agent() {
     assert!(matches!(events.as_slice(), [Event::AgentFailed(_)]), "{events:?}");
 }
 
-/// The last result is kept as a step; what follows from the policy is a second event.
+/// The last result is recorded as a step; the effect of the policy is a second event.
 #[test]
 fn a_permanent_agent_without_restarts_left_ends_after_its_last_result() {
     for (then, ends_run) in [(OnExhausted::FailAgent, false), (OnExhausted::FailRun, true)] {

@@ -1,11 +1,11 @@
-//! What a turn took of each model, and which tools were refused in it, is in whatever record it comes to.
+//! Usage of models and refused tools of a turn, which each kind of record keeps.
 
 use super::*;
 use crate::domain::ledger::cost_of;
 use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::OnDenied;
 
-/// What the records say was taken.
+/// Returns the usage that the events hold.
 fn taken(events: &[Event]) -> UsageByModel {
     let mut sum = UsageByModel::default();
     for event in events {

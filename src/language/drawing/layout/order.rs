@@ -1,12 +1,12 @@
-//! Which layer each node is in, and in which order those of a layer stand.
+//! The layer of each node, and the order of the nodes in a layer.
 
 use super::{LayerItem, LayeredGraph, LayoutInput};
 
-/// How often the layers are gone through, down and up again; large ones less often.
+/// The maximum number of passes over the layers, down and up again; large drawings get fewer.
 const SWEEPS: usize = 24;
 const MANY: usize = 4000;
 
-/// Which edges lead back to where they come from, so that without them there is no circle. A loop
+/// Returns for each edge whether it leads back, so that without such edges there is no cycle. A loop at one node
 /// does not count.
 pub(super) fn leading_back(plan: &LayoutInput) -> Vec<bool> {
     let mut leaving = vec![Vec::new(); plan.nodes.len()];
@@ -43,7 +43,7 @@ pub(super) fn leading_back(plan: &LayoutInput) -> Vec<bool> {
     back
 }
 
-/// The layer of each node: two below the lowest that leads to it.
+/// Returns the layer of each node: two below the lowest that leads to it.
 pub(super) fn levels(plan: &LayoutInput, upwards: &[bool]) -> Vec<usize> {
     let mut below = vec![Vec::new(); plan.nodes.len()];
     let mut waits_for = vec![0; plan.nodes.len()];
@@ -92,7 +92,7 @@ pub(super) fn arrange(layers: &mut LayeredGraph) {
     layers.rows = best.1;
 }
 
-/// Sorts a layer by where its neighbours above, or below, stand on average. Who has none stays.
+/// Sorts a layer by the average place of the neighbours above, or below. Items without neighbours stay.
 fn sort_row(layers: &mut LayeredGraph, level: usize, by_above: bool, ranks: &mut [usize]) {
     let mean = |item: usize| {
         let LayerItem { above, below, .. } = &layers.items[item];
@@ -112,7 +112,7 @@ fn sort_row(layers: &mut LayeredGraph, level: usize, by_above: bool, ranks: &mut
     }
 }
 
-/// How often edges cross.
+/// Returns the number of edge crossings.
 pub(super) fn crossings(layers: &LayeredGraph) -> usize {
     let ranks = layers.ranks();
     layers
@@ -130,7 +130,7 @@ pub(super) fn crossings(layers: &LayeredGraph) -> usize {
         .sum()
 }
 
-/// How many of the second numbers stand after a greater one: counted in a Fenwick tree.
+/// Returns the number of inversions among the second numbers; counted in a Fenwick tree.
 fn inversions(ends: &[(usize, usize)], count: usize) -> usize {
     let mut tree = vec![0usize; count + 1];
     let mut crossings = 0;
@@ -151,7 +151,7 @@ fn inversions(ends: &[(usize, usize)], count: usize) -> usize {
     crossings
 }
 
-/// A number of things as one to reckon with.
+/// Converts a count to a float.
 #[expect(clippy::cast_precision_loss, reason = "nobody draws 2^52 nodes")]
 pub(super) fn as_f64(count: usize) -> f64 {
     count as f64

@@ -1,25 +1,25 @@
-//! How the edges run, once everything else has its place.
+//! The routes of the edges, once everything else has its place.
 
 use std::collections::BTreeMap;
 
 use super::order::as_f64;
 use super::{DrawingLayout, EdgePath, EdgeRoute, LayeredGraph, LayoutInput};
 
-/// How far a loop reaches beside its node.
+/// The distance a loop reaches beside its node.
 pub(super) const LOOP: f64 = 30.0;
-/// How far a label stands from its edge.
+/// The distance between a label and its edge.
 pub(super) const TO_LABEL: f64 = 5.0;
-/// How far the ends of edges at a node are apart at the most.
+/// The maximum distance between the ends of edges at a node.
 const PORTS_APART: f64 = 16.0;
 
-/// Where an edge ends at a node.
+/// The side of a node that an edge ends at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum NodeSide {
     Top,
     Bottom,
 }
 
-/// The layout, from the x of each item and the top and bottom of each layer.
+/// Returns the layout, from the x of each item and the top and bottom of each layer.
 pub(super) fn routes(
     plan: &LayoutInput,
     layers: &LayeredGraph,
@@ -67,7 +67,7 @@ pub(super) fn routes(
     DrawingLayout { width, height, nodes, edges }
 }
 
-/// How far from the middle of a node each edge ends there: in the order of where they come from.
+/// Returns the offset of each edge's end from the middle of its node, ordered by the other end's place.
 fn ports(
     plan: &LayoutInput,
     layers: &LayeredGraph,
@@ -93,7 +93,7 @@ fn ports(
     ports
 }
 
-/// A loop, at the right of its node.
+/// Returns the route of a loop, at the right of its node.
 fn around((x, y): (f64, f64), (width, height): (f64, f64)) -> EdgeRoute {
     let (right, rise) = (x + width / 2.0, height / 4.0);
     let out = right + LOOP - TO_LABEL;

@@ -1,19 +1,19 @@
-//! Where the items of a layer stand from left to right.
+//! The horizontal places of the items of a layer.
 //!
-//! Each would like to stand where its neighbours do; in a layer the places that are nearest to that, by
-//! least squares, and far enough apart, are found by pooling those that want to pass each other.
+//! Each item is drawn to the place of its neighbours. Pooling the items that overlap finds the places in a layer
+//! that are nearest to that, by least squares, and far enough apart.
 
 use super::order::as_f64;
 use super::{EdgePath, LayerItem, LayeredGraph};
 
-/// How far items of a layer are apart at least.
+/// The minimum distance between the items of a layer.
 const APART: f64 = 18.0;
-/// How often the layers are gone through.
+/// The number of passes over the layers.
 const ROUNDS: usize = 24;
-/// How often of these, at last, edges are straightened.
+/// The number of final passes that straighten edges.
 const AT_LAST: usize = 12;
 
-/// The x of each item; the leftmost reaches to 0.
+/// Returns the x of each item; the leftmost reaches to 0.
 pub(super) fn places(layers: &LayeredGraph) -> Vec<f64> {
     let mut x = vec![0.0; layers.items.len()];
     for layer in &layers.rows {
@@ -76,8 +76,8 @@ fn settle(layers: &LayeredGraph, layer: &[usize], round: (usize, &[f64]), x: &mu
     }
 }
 
-/// Where an item would like to stand, and how much. At last an edge that passes layers would like to be
-/// straight above all.
+/// Returns the place an item is drawn to, and its weight. The final passes straighten the edges that pass layers
+/// above all.
 fn wanted(
     layers: &LayeredGraph,
     item: usize,
@@ -101,12 +101,12 @@ fn wanted(
     (sum / as_f64(count), as_f64(count))
 }
 
-/// Whether edges are straightened in a round.
+/// Returns whether a pass is one of the final passes, which straighten edges.
 fn is_last(round: usize) -> bool {
     round + AT_LAST >= ROUNDS
 }
 
-/// The x in the middle of where each edge passes layers.
+/// Returns for each edge the middle x of the layers that it passes.
 fn middles(layers: &LayeredGraph, x: &[f64]) -> Vec<f64> {
     let middle = |path: &EdgePath| {
         let passed = path.items.get(1..path.items.len() - 1).unwrap_or_default();

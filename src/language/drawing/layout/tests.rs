@@ -1,4 +1,4 @@
-//! Layouts of small graphs, judged by what a person would see; and any graph at all.
+//! Layouts of small graphs, judged as a person would see them; and properties of any graph.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ fn plan(nodes: usize, edges: &[(usize, usize)]) -> LayoutInput {
     LayoutInput { nodes: vec![(80.0, 30.0); nodes], edges: edges.iter().map(link).collect() }
 }
 
-/// How often edges of these layers cross.
+/// Returns the number of edge crossings in these layers.
 fn crossings_of(plan: &LayoutInput) -> usize {
     let upwards = order::leading_back(plan);
     let levels = order::levels(plan, &upwards);
@@ -20,7 +20,7 @@ fn crossings_of(plan: &LayoutInput) -> usize {
     order::crossings(&layers)
 }
 
-/// The nodes, by their layers.
+/// Returns the nodes by their layers.
 fn by_height(layout: &DrawingLayout) -> BTreeMap<u64, Vec<usize>> {
     let mut rows: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (node, &(_, y)) in layout.nodes.iter().enumerate() {

@@ -7,17 +7,17 @@ use super::escaped;
 
 /// The height of a line in a node, and how wide one of its columns is.
 const LINE: (f64, f64) = (17.0, 7.4);
-/// How many lines a node shows at the most, and how many columns of each.
+/// The maximum number of lines shown in a node, and of columns in each line.
 const MOST_LINES: usize = 4;
 const LONGEST_LINE: usize = 48;
 
-/// How wide a text is, in columns: what is written in the far East takes two.
+/// Returns the width of a text in columns; an East Asian wide character takes two.
 pub(super) fn columns(text: &str) -> f64 {
     let wide = |c: char| matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0x1f300..=0x1faff | 0x20000..=0x3fffd);
     text.chars().map(|c| if wide(c) { 2.0 } else { 1.0 }).sum()
 }
 
-/// A text of no more than so many characters.
+/// Returns a text cut to a number of characters.
 pub(super) fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
@@ -29,7 +29,7 @@ fn lines(node: &DrawingNode) -> Vec<String> {
     node.label.lines().take(MOST_LINES).map(|line| shortened(line, LONGEST_LINE)).collect()
 }
 
-/// How wide and how high a node is.
+/// Returns the width and the height of a node.
 pub(super) fn size(node: &DrawingNode) -> (f64, f64) {
     let lines = lines(node);
     let count: f64 = lines.iter().map(|_| 1.0).sum();

@@ -37,7 +37,7 @@ fn copy(list: &[Value], fuel: &mut Fuel) -> Result<Vec<Value>, Error> {
     list.iter().map(|value| fuel.copy(value)).collect()
 }
 
-/// The list with what is given at its end: of lists their elements, everything else as it is.
+/// Appends the arguments to the list: the elements of lists, other values as they are.
 fn concat(list: &[Value], arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
     let mut joined = copy(list, fuel)?;
     for place in 0..arguments.given.len() {
@@ -53,7 +53,7 @@ fn concat(list: &[Value], arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Re
     fuel.made(Value::Array(joined))
 }
 
-/// The elements as one text. As in JavaScript, null is nothing.
+/// Joins the elements to one text. As in JavaScript, null is the empty text.
 fn join(list: &[Value], arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
     let between = if arguments.given.is_empty() { "," } else { arguments.text(0)? };
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `replace` and `replaceAll`, with JavaScript's `$1`, `$<name>`, `$&` and `$$` in what is put in.
+//! `replace` and `replaceAll`, with JavaScript's `$1`, `$<name>`, `$&` and `$$` in the replacement.
 
 use regex::Captures;
 
@@ -6,7 +6,7 @@ use super::MethodArguments;
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
 
-/// The text with what is found replaced: all of it, or the first.
+/// Replaces all matches in the text, or the first.
 pub(super) fn replace(
     text: &str,
     arguments: MethodArguments<'_>,
@@ -38,7 +38,7 @@ pub(super) fn replace(
     Ok(made)
 }
 
-/// Puts in what a match is replaced by.
+/// Adds the replacement of a match.
 fn expand(
     with: &str,
     found: &str,
@@ -71,7 +71,7 @@ fn expand(
     fuel.fits(made.len())
 }
 
-/// Puts in the group that is named after a `$`, and says how long its name is; `None` if there is none.
+/// Adds the group that a `$` names, and returns the length of its name; `None` if there is no such group.
 fn group(rest: &str, groups: &Captures<'_>, made: &mut String) -> Option<usize> {
     if let Some(name) = rest.strip_prefix('<') {
         let name = &name[..name.find('>')?];

@@ -1,4 +1,4 @@
-//! The methods of texts. What is counted in them is characters.
+//! The methods of texts. Lengths and indices are in characters.
 
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ pub(super) fn apply(
     Ok(Value::String(made))
 }
 
-/// From one character to before another.
+/// Returns the part from one character to before another.
 fn part(text: &str, start: usize, end: usize) -> &str {
     let mut places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     let from = places.nth(start).unwrap_or(text.len());
@@ -60,7 +60,7 @@ fn part(text: &str, start: usize, end: usize) -> &str {
     &text[from..to.unwrap_or(text.len())]
 }
 
-/// Like a slice, but what is negative is 0, and what is in the wrong order is turned round.
+/// Returns a part like `slice`, but a negative index is 0, and indices in the wrong order are swapped.
 fn substring<'text>(text: &'text str, arguments: MethodArguments<'_>) -> Result<&'text str, Error> {
     let length = text.chars().count();
     let place = |at: i128| usize::try_from(at.clamp(0, length as i128)).unwrap_or(0);
@@ -111,7 +111,7 @@ fn split(text: &str, arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<
     Ok(Value::Array(parts))
 }
 
-/// All matches if the pattern says so, or else the first and its groups; null if there is none.
+/// Returns all matches if the pattern has the flag `g`, else the first and its groups; null if there is none.
 fn found(text: &str, pattern: &RegexPattern, fuel: &mut Fuel) -> Result<Value, Error> {
     let mut all = Vec::new();
     if pattern.all {

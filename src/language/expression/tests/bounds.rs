@@ -1,4 +1,4 @@
-//! What is bounded: how deep a text nests, and what an evaluation may take and make.
+//! The bounds: the nesting depth of a text, and the steps and sizes of an evaluation.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::{Error, Expression, Fuel, ValueTemplate};
 use super::{Names, evaluate, scope};
 
-/// What an expression may need no more than: the stack of a thread that has little.
+/// Runs the work on a thread with a small stack, which has to be enough for any expression.
 fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(1024 * 1024).spawn(work);
     thread.expect("a thread").join().expect("no overflow");

@@ -1,4 +1,4 @@
-//! Texts that are no expression: the code, the place, and what a person reads.
+//! Texts that are no expression: the code, the place, and the message.
 
 use super::super::{Expression, SyntaxError};
 

@@ -1,4 +1,4 @@
-//! Texts that are filled.
+//! Texts to fill.
 
 use serde_json::{Value, json};
 

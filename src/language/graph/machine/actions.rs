@@ -1,4 +1,4 @@
-//! Consequences, in order; the first that fails ends the list.
+//! Carries out consequences in order; the first that fails ends the list.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::domain::walk::GraphNext;
 use crate::language::expression::{ValueTemplate, truth};
 use crate::language::graph::program::{ActionKind, OperationTemplate, StorePath};
 
-/// What became of one action.
+/// The outcome of one action.
 enum ActionOutcome {
     Done,
     Loop(LoopItems),
@@ -53,7 +53,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    /// The list that is being gone through: the node's own, or a loop's in it.
+    /// Returns the current list: the node's own, or that of a loop in it.
     fn inner(&self, root: &'graph [GraphAction]) -> &'graph [GraphAction] {
         let levels = &self.state.cursor.levels;
         let outer = &levels[..levels.len().saturating_sub(1)];
@@ -70,7 +70,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    /// At the end of a list: the loop's next round, or on after the loop. Not if there is none.
+    /// Ends a list: starts the loop's next round, or continues after the loop. Returns false outside a loop.
     fn step_out(&mut self) -> bool {
         let Some(level) = self.state.cursor.levels.last_mut() else { return false };
         let Some(each) = &mut level.each else { return false };
@@ -170,7 +170,7 @@ impl<'graph> GraphInterpreter<'graph> {
         Ok(GraphStateChange::Set(path, map.into()))
     }
 
-    /// What was waited for, if it came.
+    /// Takes the awaited result, if it has come.
     fn take_heard(&mut self) -> Option<Result<Value, String>> {
         self.heard.take().map(|heard| match heard {
             WaitResult::Done(value) => Ok(value),
@@ -201,7 +201,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    /// What Claude Code makes of a page stands in the place of its content.
+    /// Replaces the content of a page by the answer of Claude Code about it.
     fn digested(
         &mut self,
         mut page: Value,
@@ -225,7 +225,7 @@ impl<'graph> GraphInterpreter<'graph> {
         Ok(ActionOutcome::Done)
     }
 
-    /// What a Claude turn gave is merged into `computed`, or stored.
+    /// Merges the result of a Claude turn into `computed`, or stores it.
     fn turn(
         &mut self,
         store: Option<&ValueTemplate>,
@@ -262,7 +262,7 @@ impl<'graph> GraphInterpreter<'graph> {
         Ok(ActionOutcome::Done)
     }
 
-    /// The outputs of a turn become fields of `computed`.
+    /// Sets the outputs of a turn as fields of `computed`.
     pub(super) fn merge_outputs(&mut self, outputs: Value) -> Result<(), String> {
         let Value::Object(outputs) = outputs else {
             return Err("its outputs are not a map".to_owned());
@@ -273,7 +273,7 @@ impl<'graph> GraphInterpreter<'graph> {
         Ok(())
     }
 
-    /// The operation of some work, with its parameters filled in.
+    /// Returns the operation with its parameters filled in.
     pub(super) fn operation(&mut self, work: &OperationTemplate) -> Result<Operation, String> {
         let Value::Object(mut parameters) = self.fill(&work.parameters)? else {
             return Err("its parameters are not a map".to_owned());
@@ -304,12 +304,12 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 }
 
-/// Whether something was fetched: of what failed, Claude Code is asked nothing.
+/// Returns whether a page was fetched. Claude Code is not asked about a failed fetch.
 fn is_page(page: &Value) -> bool {
     page.get("status").and_then(Value::as_u64).is_some_and(|status| (1..400).contains(&status))
 }
 
-/// A path below `computed`, with or without that word.
+/// Splits a path below `computed`, given with or without that word.
 fn computed(path: &str) -> Result<Vec<String>, String> {
     split(&format!("computed.{}", path.strip_prefix("computed.").unwrap_or(path)))
 }
@@ -322,7 +322,7 @@ fn split(path: &str) -> Result<Vec<String>, String> {
     Ok(parts)
 }
 
-/// The result of an agent: data if it is a JSON object or list, else text.
+/// Returns the result of an agent: data if it is a JSON object or list, else text.
 fn as_data(value: Value) -> Value {
     let Value::String(text) = &value else { return value };
     match serde_json::from_str::<Value>(text) {
@@ -331,7 +331,7 @@ fn as_data(value: Value) -> Value {
     }
 }
 
-/// The checksum of a text, or of a value as JSON.
+/// Returns the checksum of a text, or of a value as JSON.
 fn hash(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Preconditions. Where one asks the world, the whole list is looked at again once the answer is there.
+//! Checks preconditions. When one asks the world, the whole list is checked again with the answer.
 
 use serde_json::Value;
 
@@ -7,16 +7,16 @@ use crate::domain::operation::Operation;
 use crate::language::expression::{Expression, Fuel, ValueTemplate, truth};
 use crate::language::graph::program::{ConditionTest, GraphCondition, NumberComparison};
 
-/// How conditions came out.
+/// The outcome of a list of conditions.
 pub(super) enum ConditionOutcome {
     Yes,
-    /// One does not hold: what people are told.
+    /// One does not hold, with the message for people.
     No(String),
     /// The world has to be asked first.
     Needs(Operation),
 }
 
-/// Why a condition has no answer yet, or none at all.
+/// A reason that a condition has no answer yet, or none at all.
 enum ConditionError {
     Needs(Operation),
     Wrong(String),
@@ -29,7 +29,7 @@ impl From<String> for ConditionError {
 }
 
 impl GraphInterpreter<'_> {
-    /// Whether all hold; the first that does not is told.
+    /// Checks that all hold; the outcome has the message of the first that does not.
     pub(super) fn first_false(
         &mut self,
         conditions: &[GraphCondition],
@@ -50,7 +50,7 @@ impl GraphInterpreter<'_> {
         Ok(ConditionOutcome::Yes)
     }
 
-    /// What is said of each that does not hold; or what has to be asked first.
+    /// Returns the message of each that does not hold, or the operation that has to be done first.
     pub(super) fn all_failures(
         &mut self,
         conditions: &[GraphCondition],
@@ -70,7 +70,7 @@ impl GraphInterpreter<'_> {
         Ok(failures)
     }
 
-    /// What people are told when a condition does not hold.
+    /// Returns the message for a condition that does not hold.
     fn message(&mut self, condition: &GraphCondition) -> String {
         let said = condition.error_message.as_ref().map(|message| self.text(message));
         match said {
@@ -150,7 +150,7 @@ impl GraphInterpreter<'_> {
         Ok(false)
     }
 
-    /// The value of an expression.
+    /// Evaluates an expression and counts its steps.
     pub(super) fn evaluate(&mut self, expression: &Expression) -> Result<Value, String> {
         let mut fuel = Fuel::default();
         let before = fuel.steps;
@@ -159,7 +159,7 @@ impl GraphInterpreter<'_> {
         value.map_err(|error| error.to_string())
     }
 
-    /// The value of the field whose path is filled in.
+    /// Returns the value of the field at a filled path.
     pub(super) fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
         let path = self.text(path)?;
         Ok(self.at(&path))

@@ -1,7 +1,7 @@
-//! How a graph ends: what people read, and what it gives back.
+//! The endings of a graph: the message for people, and the result.
 //!
-//! It gives back one JSON object, whoever called: `ending`, `type`, `message`, and what the ending has of
-//! `summary`, `details`, `recovery`.
+//! The result is always one JSON object: `ending`, `type`, `message`, and `summary`, `details`, `recovery`
+//! if the ending has them.
 
 use serde_json::{Map, Value, json};
 
@@ -44,7 +44,7 @@ impl GraphInterpreter<'_> {
         Ok(GraphNext::End { payload: Value::Object(given).to_string(), error })
     }
 
-    /// The end of a graph whose preconditions do not hold.
+    /// Ends a graph whose entry preconditions do not hold.
     pub(super) fn turned_away(&mut self, why: &str) -> GraphYield {
         let message = format!("Entry gate failed: {why}");
         self.shown.push(message.clone());
@@ -54,7 +54,7 @@ impl GraphInterpreter<'_> {
     }
 }
 
-/// A summary, a line an entry.
+/// Returns the lines of a summary, one per entry.
 fn listed(summary: Option<&Value>) -> Vec<String> {
     match summary {
         Some(Value::Object(map)) => {

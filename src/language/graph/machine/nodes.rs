@@ -1,4 +1,4 @@
-//! The five kinds of nodes: what each does, and where it goes.
+//! Executes the five kinds of nodes.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::language::graph::program::{
 };
 
 impl<'graph> GraphInterpreter<'graph> {
-    /// Executes a node; gives what it needs if it does not come to its end.
+    /// Executes a node; returns its need if it does not finish.
     pub(super) fn execute(
         &mut self,
         node: &'graph GraphNode,

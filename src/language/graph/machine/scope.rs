@@ -1,4 +1,4 @@
-//! What names mean in a graph: loops first, then an explicit root, then where a bare name is found.
+//! Resolves names in a graph: loops first, then an explicit root, then the first map with a bare name.
 
 use serde_json::{Map, Value};
 
@@ -6,10 +6,10 @@ use super::GraphInterpreter;
 use crate::domain::graph::LoopFrame;
 use crate::language::expression::Scope;
 
-/// The names that are maps of their own.
+/// The root names whose values are maps.
 pub(super) const ROOTS: [&str; 3] = ["computed", "flags", "user_responses"];
 
-/// What the nodes of a graph see.
+/// The scope of a graph's nodes.
 pub(super) struct GraphScope<'state> {
     fields: &'state Map<String, Value>,
     levels: &'state [LoopFrame],
@@ -27,7 +27,7 @@ impl GraphInterpreter<'_> {
         }
     }
 
-    /// The value at a path; what is missing is null.
+    /// Returns the value at a path; null if it is missing.
     pub(super) fn at(&self, path: &str) -> Value {
         let mut parts = path.split('.');
         let scope = self.scope();

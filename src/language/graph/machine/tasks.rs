@@ -1,4 +1,4 @@
-//! What others are asked: a turn of Claude Code, a further agent, a person.
+//! The requests to others: a turn of Claude Code, a further agent, a question to a person.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::language::graph::program::{
 };
 use crate::language::graph::section::section;
 
-/// The state a folder begins with.
+/// The first state of a folder.
 const FIRST: &str = "START.md";
 
 impl GraphInterpreter<'_> {
-    /// The turn that carries out a document or a skill.
+    /// Returns the task that carries out a document or a skill.
     pub(super) fn task_of(&mut self, reference: &ReferenceNode) -> Result<PromptTask, String> {
         let context = self.fill(&reference.context)?;
         let prompt = match &reference.text {
@@ -45,7 +45,7 @@ impl GraphInterpreter<'_> {
         Ok(self.task(&prompt, OutputFormat::Outputs))
     }
 
-    /// The turn that makes something of a page.
+    /// Returns the task about a page.
     pub(super) fn task_about(
         &mut self,
         page: &Value,
@@ -55,7 +55,7 @@ impl GraphInterpreter<'_> {
         Ok(self.task(&contract::page(&prompt, page), OutputFormat::Text))
     }
 
-    /// Returns a task with what the turns of its node need.
+    /// Returns a task with the model, the options and the output schema of its node.
     fn task(&self, prompt: &str, contract: OutputFormat) -> PromptTask {
         let file = &self.around.file;
         let node = &self.state.current_node;
@@ -73,7 +73,7 @@ impl GraphInterpreter<'_> {
         }
     }
 
-    /// The birth of a further agent.
+    /// Returns the spawn of a further agent.
     pub(super) fn birth(&mut self, spawn: &AgentSpawn) -> Result<GraphNext, String> {
         let birth = match &spawn.task {
             SpawnTask::Prompt { kind, prompt } => {
@@ -103,7 +103,7 @@ impl GraphInterpreter<'_> {
         Ok(GraphNext::Agent { birth: Box::new(birth), background: spawn.background })
     }
 
-    /// The question of a node.
+    /// Returns the question of a node.
     pub(super) fn question(&mut self, prompt: &UserPrompt) -> Result<GraphYield, String> {
         let options = prompt.options.iter().map(|option| {
             let description = option.description.as_ref().map(|text| self.text(text));
@@ -130,7 +130,7 @@ fn words(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Values for placeholders, from a map: texts as they are, others as JSON.
+/// Returns values for placeholders from a map: texts as they are, others as JSON.
 fn texts(map: &Value) -> Result<Variables, String> {
     let map = match map {
         Value::Null => return Ok(Variables::new()),

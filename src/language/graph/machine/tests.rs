@@ -1,7 +1,7 @@
-//! Walks over graphs, step by step through the records that a run keeps of them.
+//! Tests walks over graphs, step by step through the records that a run keeps of them.
 //!
 //! A [`Stage`](stage::Stage) plays a graph as an agent does, with everything around it simulated: each walk
-//! is decided on and applied, and the next one begins from what the run says then.
+//! is decided and applied, and the next one begins from the new state of the run.
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON is written where it is given")]
 

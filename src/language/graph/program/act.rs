@@ -8,32 +8,32 @@ use crate::language::expression::{Expression, ValueTemplate};
 pub struct GraphAction {
     /// Its type, as it is written.
     pub kind: String,
-    /// What it does.
+    /// Its effect.
     pub act: ActionKind,
 }
 
-/// What a consequence does.
+/// The effect of a consequence.
 #[derive(Debug, Clone)]
 pub enum ActionKind {
     /// `set_flag`
     SetFlag {
         /// The flag.
         flag: ValueTemplate,
-        /// Whether it is set.
+        /// The value, true or false.
         value: ValueTemplate,
     },
     /// `set_state`
     SetState {
         /// The field's path.
         field: ValueTemplate,
-        /// What it is then.
+        /// The new value.
         value: ValueTemplate,
     },
     /// `append_state`
     AppendState {
-        /// The path of a list; null or nothing is an empty one.
+        /// The path of a list; a null or missing one counts as empty.
         field: ValueTemplate,
-        /// What is appended.
+        /// The value to append.
         value: ValueTemplate,
     },
     /// `clear_state`
@@ -43,7 +43,7 @@ pub enum ActionKind {
     },
     /// `merge_state`
     MergeState {
-        /// The path of a map; null is an empty one.
+        /// The path of a map; null counts as an empty one.
         field: ValueTemplate,
         /// A map.
         value: ValueTemplate,
@@ -52,7 +52,7 @@ pub enum ActionKind {
     Evaluate {
         /// The expression.
         expression: Expression,
-        /// The flag that is its truth.
+        /// The flag that is set to the truth of the value.
         set_flag: ValueTemplate,
     },
     /// `compute`
@@ -69,7 +69,7 @@ pub enum ActionKind {
     },
     /// `display_table`
     DisplayTable {
-        /// What stands over it.
+        /// The title above the table.
         title: Option<ValueTemplate>,
         /// The names of the columns.
         headers: ValueTemplate,
@@ -100,9 +100,9 @@ pub enum ActionKind {
     },
     /// `invoke_pattern`, `invoke_skill`
     Reference {
-        /// What is carried out.
+        /// The document or skill.
         reference: ReferenceNode,
-        /// Where what it gives is stored; it is merged into `computed` if there is no path.
+        /// The path for its result; without a path it is merged into `computed`.
         store: Option<ValueTemplate>,
     },
     /// `spawn_agent`
@@ -111,18 +111,18 @@ pub enum ActionKind {
     ForEach {
         /// A list.
         items: ValueTemplate,
-        /// The name of the one that it is at: `item` if nothing is said.
+        /// The name of the current item, `item` by default.
         name: String,
-        /// What is done for each.
+        /// The actions for each item.
         actions: Vec<GraphAction>,
     },
-    /// All others: the world is asked.
+    /// All others: an operation on the world.
     World {
-        /// What it is asked.
+        /// The operation.
         work: OperationTemplate,
         /// The path below `computed`, or a full one, that the answer is stored at.
         store: Option<StorePath>,
-        /// What Claude Code makes of the answer, where a `web_fetch` has a `prompt`.
+        /// The prompt for Claude Code about the answer, if a `web_fetch` has one.
         prompt: Option<ValueTemplate>,
     },
 }
@@ -132,22 +132,22 @@ pub enum ActionKind {
 pub struct StorePath {
     /// The path.
     pub path: ValueTemplate,
-    /// Whether it is a full one; others are below `computed`, with or without that word.
+    /// True for a full path. Others are below `computed`, with or without that word.
     pub full: bool,
 }
 
 /// A further agent.
 #[derive(Debug, Clone)]
 pub struct AgentSpawn {
-    /// What it begins with.
+    /// Its task.
     pub task: SpawnTask,
-    /// Where its result is stored; its id, if it runs in the background.
+    /// The path for its result, or for its id if it runs in the background.
     pub store: Option<ValueTemplate>,
-    /// Whether the graph goes on without waiting for it.
+    /// True if the graph continues without waiting for it.
     pub background: bool,
 }
 
-/// What a further agent begins with.
+/// The task of a further agent.
 #[derive(Debug, Clone)]
 pub enum SpawnTask {
     /// A prompt in the graph itself.
@@ -159,9 +159,9 @@ pub enum SpawnTask {
     },
     /// A state of the scope, or of a folder in it: a prompt or a graph.
     State {
-        /// The folder below the scope, or the scope itself.
+        /// The folder below the scope; `None` is the scope itself.
         folder: Option<ValueTemplate>,
-        /// The file; the folder's own beginning, if it does not say.
+        /// The file; `None` is the folder's first state.
         state: Option<ValueTemplate>,
         /// A map: values for the placeholders.
         variables: ValueTemplate,

@@ -1,4 +1,4 @@
-//! Preconditions, and what the world is asked.
+//! Preconditions, and operations on the world.
 
 use crate::domain::operation::RecoveryClass;
 use crate::language::expression::{Expression, ValueTemplate};
@@ -9,20 +9,20 @@ use crate::language::place::SourcePlace;
 pub struct GraphCondition {
     /// Its type, as it is written.
     pub kind: String,
-    /// What is tested.
+    /// The test.
     pub test: ConditionTest,
-    /// What a person reads when it does not hold.
+    /// The message for people when it does not hold.
     pub error_message: Option<ValueTemplate>,
 }
 
-/// What a precondition tests.
+/// The test of a precondition.
 #[derive(Debug, Clone)]
 pub enum ConditionTest {
-    /// `flag_set`, `flag_not_set`: whether a flag is, or is not, `true`.
+    /// `flag_set`, `flag_not_set`: a flag is, or is not, `true`.
     Flag {
         /// The flag.
         flag: ValueTemplate,
-        /// Whether it has to be `true`.
+        /// True if the flag has to be `true`.
         set: bool,
     },
     /// `state_equals`: a field has a value.
@@ -32,28 +32,28 @@ pub enum ConditionTest {
         /// The value.
         value: ValueTemplate,
     },
-    /// `state_is_null`, `state_not_null`; what is missing is null.
+    /// `state_is_null`, `state_not_null`: a missing field is null.
     Null {
         /// The field's path.
         field: ValueTemplate,
-        /// Whether it has to be null.
+        /// True if the field has to be null.
         null: bool,
     },
-    /// `count_equals`, `count_above`, `count_below`: how many elements a list, a map or a text has.
+    /// `count_equals`, `count_above`, `count_below`: the number of elements in a list, a map or a text.
     Count {
         /// The field's path.
         field: ValueTemplate,
-        /// How the number is compared with the other.
+        /// The comparison with the other number.
         compare: NumberComparison,
         /// The other number.
         number: ValueTemplate,
     },
-    /// `fetch_succeeded`: the status of what was fetched is between 200 and 299.
+    /// `fetch_succeeded`: the status of a fetched page is between 200 and 299.
     FetchSucceeded {
         /// The field's path.
         from: ValueTemplate,
     },
-    /// `fetch_returned_content`: what was fetched is not empty.
+    /// `fetch_returned_content`: the content of a fetched page is not empty.
     FetchReturnedContent {
         /// The field's path.
         from: ValueTemplate,
@@ -66,11 +66,11 @@ pub enum ConditionTest {
     None(Vec<GraphCondition>),
     /// `evaluate_expression`.
     Expression(Expression),
-    /// All others: the world is asked.
+    /// All others: an operation on the world.
     World(OperationTemplate),
 }
 
-/// How two numbers are compared.
+/// A comparison of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberComparison {
     /// They are equal.
@@ -86,12 +86,12 @@ pub enum NumberComparison {
 pub struct OperationTemplate {
     /// The type of [`Operation`](crate::domain::operation::Operation), or one a program has added.
     pub kind: String,
-    /// What a crash in the middle of it means, if a program has added it.
+    /// The recovery class, if a program has added it.
     pub own: Option<RecoveryClass>,
     /// Its parameters, a map.
     pub parameters: ValueTemplate,
     /// The place of its type.
     pub at: SourcePlace,
-    /// The parameter that tells what it is about, as it is written; empty if it has none.
+    /// The parameter that names its subject, as it is written; empty if it has none.
     pub subject: String,
 }

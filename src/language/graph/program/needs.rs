@@ -1,16 +1,16 @@
-//! What a graph needs besides itself: Claude Code, further agents.
+//! The needs of a graph besides itself: Claude Code, further agents.
 
 use super::{ActionKind, AgentSpawn, Graph, GraphAction, GraphNode, SpawnTask};
 
 impl Graph {
-    /// Whether one of its nodes asks Claude Code, itself or by a further agent.
+    /// Returns whether one of its nodes asks Claude Code, itself or by a further agent.
     #[must_use]
     pub fn asks_claude(&self) -> bool {
         let starts_agents = |act: &ActionKind| matches!(act, ActionKind::Spawn(_));
         self.nodes.values().any(|node| node.asks_claude() || node.acts(starts_agents))
     }
 
-    /// Whether one of its nodes starts a further agent in a state of its own, which may ask people.
+    /// Returns whether one of its nodes starts a further agent in a state of its own, which may ask people.
     #[must_use]
     pub fn starts_agents(&self) -> bool {
         let starts = |act: &ActionKind| {
@@ -21,8 +21,8 @@ impl Graph {
 }
 
 impl GraphNode {
-    /// Returns whether it has turns of Claude Code that are its own: not those of a state that it starts an
-    /// agent in.
+    /// Returns whether it has Claude turns of its own. The turns of an agent that it starts in a state do
+    /// not count.
     #[must_use]
     pub fn asks_claude(&self) -> bool {
         let asks = |act: &ActionKind| {
@@ -36,7 +36,7 @@ impl GraphNode {
         matches!(self, Self::Reference { .. }) || self.acts(asks)
     }
 
-    /// Returns whether one of its consequences is like that.
+    /// Returns whether `is` is true of one of its consequences.
     fn acts(&self, is: impl Fn(&ActionKind) -> bool + Copy) -> bool {
         match self {
             Self::Action { actions, .. } => actions.iter().any(|action| action.has(is)),

@@ -1,4 +1,4 @@
-//! Texts that are meant to harm, and texts of chance: all are read, none takes long.
+//! Hostile texts and random texts: all are read, none takes long.
 
 use std::fmt::Write;
 
@@ -87,7 +87,7 @@ fn many_nodes_with_many_mistakes_are_all_named() {
     assert!(said(&long, GraphProfile::Lenient).iter().all(|said| said.len() < 300));
 }
 
-/// Pieces that graphs are made of.
+/// Generates pieces that graphs are made of.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("nodes:".to_owned()),

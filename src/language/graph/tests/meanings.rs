@@ -1,4 +1,4 @@
-//! One bad graph for each mistake in what it says: types, expressions, documents, variables.
+//! One bad graph for each mistake in its content: types, expressions, documents, variables.
 
 use super::super::read::GraphProfile;
 use super::{acting, asking, assert_one, graph, said};

@@ -1,10 +1,10 @@
-//! One bad graph for each mistake in how it is built: the place and the words.
+//! One bad graph for each mistake in its structure: the place and the words.
 
 use super::super::read::{GraphProfile, read};
 use super::super::vocabulary::GraphVocabulary;
 use super::{asking, assert_one, graph, said, source};
 
-/// The strict rules refuse what the others remark.
+/// Asserts an error under the strict rules, and a warning under the others.
 fn assert_lenient(text: &str, place: &str, rest: &str) {
     assert_eq!(said(text, GraphProfile::Lenient), [format!("{place}: warning: {rest}")], "{text}");
     assert_eq!(said(text, GraphProfile::Seed), [format!("{place}: {rest}")], "{text}");

@@ -1,4 +1,4 @@
-//! Good graphs, and what is made of them.
+//! Good graphs, and the results of reading them.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Every type of the vocabulary: what it becomes, and that the world understands it.
+//! Every type of the vocabulary: the result of reading it, and that the world understands it.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use super::{act, acting, asking, program, source};
 use crate::domain::operation::{Operation, RecoveryClass};
 use crate::language::expression::{Fuel, Scope, ValueTemplate};
 
-/// `page.content` is text, and nothing else is there.
+/// A scope with a text `page.content` and nothing else.
 struct Page(Value);
 
 impl Scope for Page {

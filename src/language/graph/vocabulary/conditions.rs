@@ -1,6 +1,6 @@
-//! The preconditions. All may have an `error_message`.
+//! The built-in preconditions. All may have an `error_message`.
 //!
-//! The last three are how later graphs write the others: `state_check` is `state_equals`,
+//! The last three are the names of later graphs for the others: `state_check` is `state_equals`,
 //! `state_not_null` and `state_is_null`, `path_check` is `file_exists` and `directory_exists`,
 //! `tool_check` is `tool_available`.
 
@@ -14,7 +14,7 @@ const FLAG: BuiltinParameter = need("flag", ParameterKind::Filled);
 const FROM: BuiltinParameter = need("from", ParameterKind::Filled);
 const CONDITIONS: BuiltinParameter = need("conditions", ParameterKind::Conditions);
 
-/// How many of them come from later graphs.
+/// The number of those that come from later graphs.
 #[cfg(test)]
 pub(super) const LATER: usize = 3;
 

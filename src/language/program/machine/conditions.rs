@@ -1,4 +1,4 @@
-//! Conditions, and the instructions that block on them.
+//! Checks conditions, and carries out the instructions that block on them.
 
 use super::values::MissingValue;
 use super::{ProgramInterpreter, ProgramSuspension, shown};
@@ -10,12 +10,12 @@ use crate::language::program::definition::{
     InstructionKind, ProgramCondition, TextExpression, WaitInstruction,
 };
 
-/// What a condition comes to now.
+/// The current outcome of a condition.
 struct ConditionCheck {
     holds: bool,
-    /// When it has to be looked at again though nothing happens.
+    /// The time to check it again even if nothing happens.
     look_again: Option<Timestamp>,
-    /// Whether it may come to hold by something from outside the run.
+    /// True if something from outside the run may make it hold.
     outside: bool,
 }
 
@@ -37,21 +37,21 @@ impl ConditionCheck {
     }
 }
 
-/// What the condition of an arm comes to.
+/// The outcome of the condition of an arm.
 pub(super) enum ArmCheck {
     Holds,
     Not,
-    /// A request it is about has failed: on in that state.
+    /// A request in it has failed; the program continues in this state.
     GoTo(usize),
 }
 
-/// What a condition leads to that holds neither now nor not.
+/// The consequence of a condition that cannot be decided.
 enum UndecidedCondition {
-    /// On in that state.
+    /// The program continues in this state.
     GoTo(usize),
-    /// The instance fails.
+    /// The program fails.
     Fail(String),
-    /// It cannot be told before this is fetched.
+    /// This activity has to be done first.
     Errand(Activity),
 }
 
@@ -97,7 +97,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         self.block(awaiting, until, judged.outside || late.is_some())
     }
 
-    /// Whether the condition of an arm holds.
+    /// Checks the condition of an arm.
     pub(super) fn test(
         &mut self,
         condition: &ProgramCondition,
@@ -178,13 +178,13 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// Whether a request was answered before the wait for it was over.
+    /// Returns whether a request ended before the deadline of the wait.
     fn was_in_time(&self, name: &str) -> bool {
         let ended = self.request(name).and_then(|request| request.ended);
         self.by.is_none_or(|by| ended.is_none_or(|ended| ended <= by))
     }
 
-    /// The fact that a signal condition is about, if it lives.
+    /// Returns the fact that a signal condition matches, if it exists.
     fn signalled(&self, condition: &ProgramCondition) -> Result<Option<Fact>, UndecidedCondition> {
         let ProgramCondition::Signal { label, key, equals, consume, .. } = condition else {
             return Ok(None);
@@ -202,7 +202,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         Ok(self.scene.facts.find(FactQuery { label, key, value, by: self.by, oldest: *consume }))
     }
 
-    /// The fact that has to be taken before a wait is over.
+    /// Returns the fact that has to be taken before a wait is over.
     fn to_be_taken(&self, condition: &ProgramCondition) -> Option<Fact> {
         match condition {
             ProgramCondition::Signal { consume: true, .. } => {
@@ -212,7 +212,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// What was taken is known by a name from now on, if the wait gives it one.
+    /// Binds a taken payload to its name, if the wait gives it one.
     pub(super) fn bind(&mut self, value: String) {
         let Some(InstructionKind::Wait(wait)) = self.instruction().map(|own| &own.kind) else {
             return;
@@ -222,7 +222,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// The value of an expression, if it has one now.
+    /// Returns the current value of an expression, if it has one.
     fn now(&self, expression: &TextExpression) -> Result<Option<String>, UndecidedCondition> {
         match self.look(expression) {
             Ok(value) => Ok(Some(value)),
@@ -232,7 +232,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// What a condition waits for, with its values.
+    /// Describes a condition with its current values.
     fn awaited(&self, condition: &ProgramCondition) -> String {
         shown::condition(condition, &|expression| {
             self.now(expression).ok().flatten().unwrap_or_else(|| "…".to_owned())

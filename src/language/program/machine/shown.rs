@@ -1,4 +1,4 @@
-//! What is waited for, as the program says it but with its values: for people.
+//! Formats conditions for people, as in the program but with their values.
 
 use std::fmt::Write as _;
 
@@ -43,7 +43,7 @@ pub(super) fn condition(
     }
 }
 
-/// A value as it stands in a form: without quotes, if it needs none.
+/// Formats a value as in a form, without quotes if it needs none.
 fn atom(value: &str) -> String {
     let plain = |c: char| !c.is_whitespace() && !"()\";~@#:".contains(c);
     if !value.is_empty() && value.chars().all(plain) {

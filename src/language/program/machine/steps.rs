@@ -1,4 +1,4 @@
-//! The instructions, one at a time.
+//! Carries out the instructions, one at a time.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::language::program::definition::{
 };
 
 impl<'scene> ProgramInterpreter<'scene> {
-    /// One instruction, or the end of a block.
+    /// Carries out one instruction, or the end of a block.
     pub(super) fn step(&mut self) -> Result<(), ProgramSuspension> {
         if self.stand.cursor.is_empty() {
             self.stand.cursor.push(BlockFrame::default());
@@ -95,7 +95,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         self.stand.cursor.push(level);
     }
 
-    /// On to the next instruction of the list.
+    /// Moves to the next instruction of the list.
     pub(super) fn next(&mut self) {
         self.stand.changes.clear();
         self.stand.partial.clear();
@@ -105,7 +105,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// On in another state, out of all blocks.
+    /// Continues in another state, out of all blocks.
     pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
         self.stand.entered += 1;
         let most = self.scene.definition.metadata.max_iterations;
@@ -153,7 +153,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// Whether a loop may go round once more.
+    /// Checks that a loop may start another round.
     fn may_go_round(&mut self, round: u64, blocked: bool) -> Result<(), ProgramSuspension> {
         let most = self.scene.definition.metadata.max_iterations;
         let why = if !blocked {
@@ -251,7 +251,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         Err(ProgramSuspension::Fail { at, why })
     }
 
-    /// The text of a template, once all its arguments are known.
+    /// Returns the text of a template, once all its arguments are known.
     fn fill(
         &mut self,
         template: &'scene TextTemplate,
@@ -270,7 +270,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         Ok(text)
     }
 
-    /// The value of an argument of the instruction it is at; what is known once stays.
+    /// Returns the value of an argument of the current instruction. A known value does not change.
     fn argument(
         &mut self,
         number: usize,
@@ -289,13 +289,13 @@ impl<'scene> ProgramInterpreter<'scene> {
         Ok(value)
     }
 
-    /// The instruction it is at; none at the end of a list.
+    /// Returns the current instruction; `None` at the end of a list.
     pub(super) fn instruction(&self) -> Option<&'scene Instruction> {
         let (list, level) = self.list(self.stand.cursor.len())?;
         list.get(level.at)
     }
 
-    /// The list that the cursor's levels up to this depth lead to, and the place in it.
+    /// Returns the list that the cursor's frames up to this depth lead to, and the position in it.
     fn list(&self, depth: usize) -> Option<(&'scene [Instruction], &BlockFrame)> {
         let states = &self.scene.definition.states;
         let state = states.iter().find(|state| state.name == self.stand.current)?;
@@ -318,7 +318,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         Some((list, level))
     }
 
-    /// The place of the loop whose list it is in.
+    /// Returns the place of the loop around the current list.
     fn loop_place(&self) -> SourcePlace {
         let around = self.stand.cursor.len().saturating_sub(1);
         let outer = self.list(around);

@@ -1,4 +1,4 @@
-//! The machine, played on small programs: what they ask, wait for, say, and how they end.
+//! Tests of the interpreter with small programs: their requests, waits, messages, and endings.
 
 mod artifacts;
 mod conditions;
@@ -10,12 +10,12 @@ mod values;
 
 use play::Play;
 
-/// A program with the roles `a` and `b`, and these states; each begins a line, the first the second line.
+/// Returns a program with the roles `a` and `b`, and these states, one per line from the second line on.
 fn program(states: &[&str]) -> String {
     format!("(workflow w (roles (a) (b))\n{})", states.join("\n"))
 }
 
-/// A program of one state.
+/// Returns a program of one state.
 fn state(body: &str) -> String {
     program(&[&format!("(state s {body})")])
 }

@@ -1,4 +1,4 @@
-//! What expressions come to.
+//! Evaluates expressions.
 
 use serde_json::Value;
 
@@ -10,21 +10,21 @@ use crate::language::program::definition::{
     Instruction, InstructionKind, Program, ProgramCondition, TextExpression,
 };
 
-/// The characters that are shown of an answer that lacks a field.
+/// The number of characters shown of an answer that lacks a field.
 const SHOWN_ANSWER: usize = 80;
 
-/// A value that cannot be had yet.
+/// A reason that a value is missing.
 pub(super) enum MissingValue {
-    /// It may come: this is waited for, and it comes from outside or not.
+    /// The value may still come. `outside` is true if it comes from outside the run.
     Yet { awaiting: String, outside: bool },
-    /// It has to be fetched.
+    /// This activity has to fetch it.
     Errand(Activity),
-    /// It cannot be had at all.
+    /// The value can never come.
     Never(String),
 }
 
 impl<'scene> ProgramInterpreter<'scene> {
-    /// The value of an expression: blocks until there is one.
+    /// Returns the value of an expression, or blocks until there is one.
     pub(super) fn value(
         &mut self,
         expression: &'scene TextExpression,
@@ -41,7 +41,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// The value of an expression as it is now.
+    /// Returns the current value of an expression.
     pub(super) fn look(&self, expression: &TextExpression) -> Result<String, MissingValue> {
         let instance = self.scene.instance;
         match expression {
@@ -80,7 +80,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// Returns a field of an answer. As an answer that nobody was asked for is empty, so are its fields.
+    /// Returns a field of an answer. The feedback of a role that was never asked is empty, and so are its fields.
     fn field(
         &self,
         answer: &TextExpression,
@@ -149,7 +149,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    /// Whether nothing was ever asked of a role.
+    /// Returns whether a role was never asked anything.
     fn is_unasked(&self, role: usize) -> bool {
         let name = &*self.scene.definition.roles[role].name;
         let before = self.scene.instance.requests.values().any(|own| own.role == name);
@@ -177,13 +177,13 @@ impl<'scene> ProgramInterpreter<'scene> {
 }
 
 impl Program {
-    /// The directory a role works in, below that of the run; the empty path is it.
+    /// Returns the directory a role works in, below that of the run. The empty path is the run's own.
     #[must_use]
     pub fn directory_of(&self, role: usize) -> String {
         self.roles[role].cwd.as_ref().map(ToString::to_string).unwrap_or_default()
     }
 
-    /// The directories whose changes the program looks at.
+    /// Returns the directories whose changes the program reads.
     pub(super) fn work_directories(&self) -> Vec<String> {
         let mut roles = Vec::new();
         self.states.iter().for_each(|state| artifacts(&state.body, &mut roles));
@@ -195,7 +195,7 @@ impl Program {
     }
 }
 
-/// The roles whose artifacts a list of instructions looks at.
+/// Collects the roles whose artifacts a list of instructions reads.
 fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
     for instruction in list {
         match &instruction.kind {
@@ -225,7 +225,7 @@ fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
     }
 }
 
-/// The roles whose artifacts a condition looks at.
+/// Collects the roles whose artifacts a condition reads.
 fn looked_at(condition: &ProgramCondition, found: &mut Vec<usize>) {
     match condition {
         ProgramCondition::Signal { key, equals, .. } => {

@@ -1,5 +1,5 @@
-//! All mistakes of a program are found at once: one does not hide the others, and none is told that is
-//! only what follows from another.
+//! All mistakes of a program are found at once: one does not hide the others, and none is reported that
+//! only follows from another.
 
 use super::{assert_said, state};
 

@@ -1,4 +1,4 @@
-//! Texts that are meant to harm, and texts of chance: all are read, none takes long.
+//! Hostile texts and random texts: all are read, none takes long.
 
 use crate::language::diagnostic::Diagnostic;
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Whatever the text, what is said of it is about places in it, and a program comes of it or an error.
+/// Checks that the diagnostics of a text are about places in it, and that it gives a program or an error.
 fn holds(text: &str) -> Result<(), TestCaseError> {
     let reading = reading(text);
     let lines: Vec<&str> = text.strip_prefix('\u{feff}').unwrap_or(text).split('\n').collect();
@@ -101,7 +101,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What was mended can be read.
+/// Checks that a recovered text can be read.
 fn mends(text: &str) -> Result<(), TestCaseError> {
     let lines = LineIndex::new(text);
     let mut report = FileDiagnostics::new("p.lisp");

@@ -1,4 +1,4 @@
-//! Good programs, and what is made of them.
+//! Good programs, and the results of reading them.
 
 use super::super::definition::{
     InstructionKind, MAX_ITERATIONS, Program, ProgramCondition, TextExpression,

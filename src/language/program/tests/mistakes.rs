@@ -213,7 +213,7 @@ fn the_instructions() {
     }
 }
 
-/// Texts that together have every flaw there is.
+/// Reads texts that together have every mistake of the table.
 #[test]
 fn every_code_of_the_table_is_said_somewhere() {
     let deep = "(".repeat(100);

@@ -1,4 +1,4 @@
-//! What is remarked about sound programs.
+//! The warnings about sound programs.
 
 use super::{SEED, assert_said, said};
 
@@ -10,7 +10,7 @@ fn awaits(request: &str) -> String {
     format!("(await (transcript-response :request-id {request}))")
 }
 
-/// What is said of a program with these states, which begin in line 2.
+/// Returns the warnings about a program with these states, which begin in line 2.
 fn remarks(states: &str) -> Vec<String> {
     let found = said(&format!("(workflow w (roles (a))\n{states}\n(state z {}))", send("z")));
     found.into_iter().map(|said| said.replacen("warning: ", "", 1)).collect()

@@ -1,9 +1,9 @@
-//! Which send each awaited request is bound to.
+//! The binding of awaited requests to sends.
 
 use super::super::definition::{Instruction, InstructionKind, Program, ProgramCondition};
 use super::{SEED, assert_said, program, said, state};
 
-/// The ids of what is sent, and of what is awaited, in the order of the text.
+/// Returns the ids of the sent requests and of the awaited ones, in the order of the text.
 fn requests(program: &Program) -> (Vec<String>, Vec<String>) {
     fn visit(body: &[Instruction], found: &mut (Vec<String>, Vec<String>)) {
         for instruction in body {

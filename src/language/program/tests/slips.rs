@@ -1,4 +1,4 @@
-//! One bad program for each mistake in what is sent, waited for, and put into texts.
+//! One bad program for each mistake in sends, waits, and templates.
 
 use super::{said, state};
 

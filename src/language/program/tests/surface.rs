@@ -1,4 +1,4 @@
-//! What is wrong on the surface: brackets, strings, comments, words.
+//! Lexical mistakes: brackets, strings, comments, words.
 
 use super::{SEED, assert_said, program, said, state};
 

@@ -1,7 +1,7 @@
-//! Whether what is begun can end: calls come back, forks have a bound, agents come to a result.
+//! The checks that workflows can end: calls return, forks have a bound, agents come to a result.
 //!
-//! What is not known counts as well: a state without policy may give a result, and so may a graph and a
-//! file that is missing. So what is said here is true whatever the agents answer.
+//! The unknown counts as well: a state without policy may give a result, and so may a graph and a missing file.
+//! Therefore each problem is real whatever the agents answer.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::language::prompt::outline::{FolderPrompt, WorkflowMap};
 type StateSet<'a> = BTreeSet<&'a StateName>;
 
 impl FolderDiagnostics<'_> {
-    /// What cannot end. A run with a budget is bounded by that.
+    /// Reports the states that cannot end. A budget bounds a run, so that only calls are checked with one.
     pub(super) fn ends(&mut self, outline: &WorkflowMap, has_budget: bool) {
         let found = self.diagnostics.len();
         self.calls(outline);
@@ -29,7 +29,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// Calls whose target cannot give a result to its caller.
+    /// Reports calls whose target cannot give a result to its caller.
     fn calls(&mut self, outline: &WorkflowMap) {
         let returning = outline.all_that(&StateSet::new(), comes_back);
         let resetting = outline.all_that(&StateSet::new(), comes_to_reset);
@@ -86,7 +86,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// A loop that nothing leaves.
+    /// Reports loops that nothing leaves.
     fn loops(&mut self, outline: &WorkflowMap) {
         let bounded = outline.all_that(&StateSet::new(), ends_wholly);
         let endless = outline.prompts().find(|(name, prompt)| {
@@ -103,14 +103,14 @@ impl FolderDiagnostics<'_> {
 }
 
 impl WorkflowMap {
-    /// All transitions that are known of, with the state and the place.
+    /// Returns all known transitions, with their states and places.
     pub(super) fn steps(&self) -> impl Iterator<Item = (&StateName, &Transition, EntryPlace)> {
         self.prompts().flat_map(|(name, prompt)| {
             prompt.ways.iter().map(move |way| (name, &way.transition, way.place))
         })
     }
 
-    /// The states of which something holds, `given` among them: the fewest for which it is so.
+    /// Returns the smallest set of states that satisfy a condition, including `given`.
     fn all_that<'a>(
         &'a self,
         given: &StateSet<'a>,
@@ -136,13 +136,13 @@ impl WorkflowMap {
         }
     }
 
-    /// Whether it is known all that an agent may do in a state.
+    /// Returns whether all transitions that an agent may take in a state are known.
     fn is_known(&self, name: &StateName) -> bool {
         let prompt = self.states.get(name).and_then(|state| state.prompt());
         prompt.is_some_and(|prompt: &FolderPrompt| !prompt.is_open())
     }
 
-    /// The states that are come to from one by any ways, itself among them, also by other agents.
+    /// Returns the states reachable from a state by any ways, also by other agents, including the state itself.
     pub(super) fn reachable(&self, from: &StateName) -> StateSet<'_> {
         let mut reached = StateSet::new();
         let mut to_look_at: Vec<&StateName> =
@@ -158,7 +158,7 @@ impl WorkflowMap {
     }
 }
 
-/// Whether a transition leads to a result in the same call, given the states that do.
+/// Returns whether a transition leads to a result in the same call, given the states that do.
 fn comes_back(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Result { .. } => true,
@@ -170,7 +170,7 @@ fn comes_back(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> boo
     }
 }
 
-/// Whether a transition leads to a reset, given the states that do.
+/// Returns whether a transition leads to a reset, given the states that do.
 fn comes_to_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Reset { .. } => true,
@@ -179,7 +179,7 @@ fn comes_to_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) ->
     }
 }
 
-/// Whether a transition leads to the end of the agent and of all it forks, given the states that do.
+/// Returns whether a transition leads to the end of the agent and of all it forks, given the states that do.
 fn ends_wholly(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Ask { .. } => transition.states().any(does),

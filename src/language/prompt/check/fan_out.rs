@@ -1,6 +1,6 @@
-//! What a state says of its forks: whether it can fork at all, and whether its lists can be used.
+//! The checks of a state's forks: it may fork at all, and its lists can be used.
 //!
-//! Only a list that stands in the tag itself is known. What lies in a file is looked at when it is forked.
+//! Only a list that stands in the tag itself is known. A list in a file is read when it is forked.
 
 use super::FolderDiagnostics;
 use crate::domain::fan_out::ForkSettings;
@@ -10,7 +10,7 @@ use crate::language::listing;
 use crate::language::prompt::outline::{FolderPrompt, TransitionOrigin, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
-    /// What is wrong with the forks of all states; `most` is how many one reply may fork in the folder.
+    /// Reports the problems of all states' forks; `most` is the folder's limit of forked agents per reply.
     pub(super) fn fan_outs(&mut self, outline: &WorkflowMap, most: Option<u32>) {
         let most = most.unwrap_or(ForkSettings::default().max_fan_out);
         for (name, prompt) in outline.prompts() {
@@ -35,7 +35,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// Whether a state that says how it forks may fork.
+    /// Warns of fork settings in a state that cannot fork.
     fn rules(&mut self, name: &StateName, prompt: &FolderPrompt) {
         let forks = prompt.ways.iter().any(|way| way.transition.tag() == TagName::Fork);
         if let Some(place) = prompt.places.forks.filter(|_| !forks && !prompt.is_open()) {
@@ -45,7 +45,7 @@ impl FolderDiagnostics<'_> {
     }
 }
 
-/// Why the list of a fork cannot be used, if it is known and cannot.
+/// Returns why the list of a fork cannot be used, if the list is known and unusable.
 fn unusable(transition: &Transition, most: u32) -> Option<String> {
     let each = known_list(transition)?;
     let count = match listing::entries(each, &each.list, &Variables::new()) {
@@ -59,13 +59,13 @@ fn unusable(transition: &Transition, most: u32) -> Option<String> {
     })
 }
 
-/// The list of a fork that stands in its tag, with nothing to be filled in.
+/// Returns the list of a fork that stands in its tag, with nothing to be filled in.
 fn known_list(transition: &Transition) -> Option<&ForkList> {
     let Transition::Fork { each: Some(each), .. } = transition else { return None };
     (each.is_inline() && !each.list.contains("{{")).then_some(each)
 }
 
-/// How many agents a fork gives birth to, if that is known.
+/// Returns the number of agents that a fork starts, if it is known.
 pub(super) fn born_of(transition: &Transition) -> Option<usize> {
     if let Transition::Fork { each: None, .. } = transition {
         return Some(1);
@@ -74,7 +74,7 @@ pub(super) fn born_of(transition: &Transition) -> Option<usize> {
     Some(listing::entries(each, &each.list, &Variables::new()).ok()?.len())
 }
 
-/// The variables that the entries of a fork's list fill, if it is known which.
+/// Returns the variables that the entries of a fork's list fill, if they are known.
 pub(super) fn filled_by(transition: &Transition) -> Option<Vec<String>> {
     let each = known_list(transition)?;
     let entries = listing::entries(each, &each.list, &Variables::new()).ok()?;

@@ -1,5 +1,4 @@
-//! The files themselves: the manifest, the first prompt, what cannot be read, and what nothing
-//! leads to.
+//! The checks of the files themselves: the manifest, the first prompt, unreadable files, and unreachable ones.
 
 use super::FolderDiagnostics;
 use crate::domain::id::StateName;
@@ -13,7 +12,7 @@ use crate::language::source::Error;
 use crate::language::yaml;
 
 impl FolderDiagnostics<'_> {
-    /// The manifest, and whether there is one.
+    /// Checks the manifest; returns it, and the number of files read for it.
     pub(super) fn manifest(&mut self) -> (Manifest, usize) {
         let Ok(name) = StateName::parse(manifest::FILE) else { return (Manifest::default(), 0) };
         match self.source.read(&name) {
@@ -45,7 +44,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// The state the folder begins with, if there is one.
+    /// Returns the state the folder begins with, if there is one.
     pub(super) fn entry(
         &mut self,
         given: Option<&StateName>,
@@ -70,7 +69,7 @@ impl FolderDiagnostics<'_> {
         None
     }
 
-    /// What cannot be read of the states and of the evaluators' prompts.
+    /// Reports the states and the evaluators' prompts that cannot be read.
     pub(super) fn files(&mut self, outline: &WorkflowMap) {
         for (name, state) in &outline.states {
             match state {
@@ -90,7 +89,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// Prompts of the folder that nothing leads to; they are looked at all the same.
+    /// Checks the prompts of the folder that nothing leads to.
     pub(super) fn others(&mut self, outline: &WorkflowMap) -> usize {
         let known = |name: &StateName| {
             outline.states.contains_key(name) || outline.evaluators.contains_key(name)
@@ -145,7 +144,7 @@ fn no_beginning(similar: Option<&str>) -> String {
     )
 }
 
-/// Why a file cannot be a state, as the second half of a sentence.
+/// Returns why a file cannot be a state, as the second half of a sentence.
 pub(super) fn why(error: &Error) -> String {
     match error {
         Error::Missing { similar, .. } => {
@@ -156,7 +155,7 @@ pub(super) fn why(error: &Error) -> String {
     }
 }
 
-/// That a file is of another kind.
+/// Returns the message that a file is of another kind.
 pub(super) fn no_state() -> &'static str {
     "that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp or NAME.duet"
 }

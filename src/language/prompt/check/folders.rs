@@ -1,6 +1,6 @@
-//! The folders below that programs run agents in: each is looked at from the state that is begun with.
+//! The checks of folders that programs run agents in: each is checked from its first state.
 //!
-//! Graphs in them are not read, because what reads a graph reads it of the folder that is checked.
+//! Graphs in them are not read, because the reader of graphs reads those of the checked folder.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::language::prompt::outline::{
 use crate::language::source::WorkflowSource;
 
 impl FolderDiagnostics<'_> {
-    /// What is wrong in the folders that the programs of an outline run; how many files were looked at.
+    /// Reports the problems in the folders that programs of an outline run; returns the number of files read.
     pub(super) fn folders(&mut self, outline: &WorkflowMap, variables: &[String]) -> usize {
         let mut files = 0;
         for (folder, start) in run_by(outline) {
@@ -50,7 +50,7 @@ fn below(
     CheckFindings { diagnostics: report.diagnostics, files }
 }
 
-/// The folders, each with the state that is begun with there.
+/// Returns the folders, each with its first state.
 fn run_by(outline: &WorkflowMap) -> BTreeSet<(Folder, StateName)> {
     let programs = outline.states.values().filter_map(|state| match state {
         FolderState::Program(FolderProgram { definition, .. }) => definition.as_ref(),

@@ -1,4 +1,4 @@
-//! Joins that nobody can meet: where nobody was forked before, or fewer than are waited for.
+//! The checks of joins that cannot be met: no agent was forked before, or fewer than are waited for.
 
 use super::FolderDiagnostics;
 use super::fan_out::born_of;
@@ -9,7 +9,7 @@ use crate::language::prompt::joins::{JoinableAgents, awaited};
 use crate::language::prompt::outline::{FolderPrompt, FolderState, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
-    /// Joins that wait for nobody, or for too many.
+    /// Reports joins that wait for no agent, or for too many.
     pub(super) fn joins(&mut self, outline: &WorkflowMap) {
         let awaited = awaited(outline);
         let forked = forked_at_most(outline);
@@ -31,8 +31,8 @@ impl FolderDiagnostics<'_> {
     }
 }
 
-/// How many agents there are at the most besides the first, if that is certain: there is one fork, which
-/// nothing leads back to, and it says how many.
+/// Returns the maximum number of agents besides the first, if it is certain: there is one fork, nothing leads back
+/// to it, and it has a known number of agents.
 fn forked_at_most(outline: &WorkflowMap) -> Option<usize> {
     let is_known = |state: &FolderState| match state {
         FolderState::Prompt(prompt) => !prompt.is_open(),

@@ -1,5 +1,5 @@
-//! The options of turns: files that are missing, models that are probably misspelt, and what a starter
-//! has to allow.
+//! The checks of turn options: missing files, probably misspelt models, and permissions that a starter has to
+//! grant.
 
 use super::FolderDiagnostics;
 use crate::domain::id::StateName;
@@ -13,7 +13,7 @@ use crate::language::prompt::widenings::{FoundWidening, in_options, in_outline};
 use crate::language::turn_options::{OptionFault, OptionPlaces, embed_files, tool_name_hints};
 
 impl FolderDiagnostics<'_> {
-    /// Reports what is wrong with the options of the prompts, and with those of evaluators.
+    /// Reports the mistakes in the options of the prompts, and of evaluators.
     pub(super) fn options(&mut self, outline: &WorkflowMap) {
         for (name, prompt) in outline.prompts().chain(&outline.evaluators) {
             self.model(name, prompt.frontmatter.model.as_ref(), prompt.places.model);
@@ -23,7 +23,7 @@ impl FolderDiagnostics<'_> {
         self.widenings(found);
     }
 
-    /// Reports what is wrong with the options of the manifest.
+    /// Reports the mistakes in the options of the manifest.
     pub(super) fn options_of_manifest(
         &mut self,
         name: &StateName,
@@ -36,7 +36,7 @@ impl FolderDiagnostics<'_> {
         self.widenings(found);
     }
 
-    /// Warns of what a starter has to allow.
+    /// Warns of permissions that a starter has to grant.
     fn widenings(&mut self, found: Vec<FoundWidening>) {
         for FoundWidening { file, place, message } in found {
             self.warning(&file, place, "RF404", message);

@@ -1,5 +1,5 @@
-//! Outputs: schemas that are wrong, rules that name what a schema does not have, answers that lead nowhere, and
-//! fields of an answer that no output has.
+//! The checks of outputs: wrong schemas, rules with names that a schema does not have, answers that lead nowhere,
+//! and fields of an answer that no output has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use crate::language::output::{
 use crate::language::place::SourcePlace;
 use crate::language::prompt::outline::{FolderPrompt, WorkflowMap};
 
-/// The states whose answer a state may be given as `{{result}}`.
+/// The states whose answers a state may be given as `{{result}}`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResultOrigins<'outline> {
-    /// Those with an output.
+    /// The states with an output.
     answers: BTreeSet<&'outline StateName>,
-    /// Whether there may be others.
+    /// True if there may be other origins.
     has_others: bool,
 }
 
 impl FolderDiagnostics<'_> {
-    /// What is wrong with the outputs of all states.
+    /// Reports the problems of all states' outputs.
     pub(super) fn outputs(&mut self, outline: &WorkflowMap) {
         for (name, prompt) in outline.prompts() {
             let Some(key) = &prompt.frontmatter.output else { continue };
@@ -117,7 +117,7 @@ impl FolderDiagnostics<'_> {
     }
 }
 
-/// Finds for each state whose answers it may be given as `{{result}}`.
+/// Returns for each state those whose answers it may be given as `{{result}}`.
 pub(super) fn origins(outline: &WorkflowMap) -> BTreeMap<&StateName, ResultOrigins<'_>> {
     let mut origins: BTreeMap<&StateName, ResultOrigins<'_>> = BTreeMap::new();
     for (name, prompt) in outline.prompts() {
@@ -149,7 +149,7 @@ pub(super) fn origins(outline: &WorkflowMap) -> BTreeMap<&StateName, ResultOrigi
 }
 
 impl<'outline> ResultOrigins<'outline> {
-    /// Adds what a subroutine that begins in a state may return.
+    /// Adds the results that a subroutine beginning in a state may return.
     fn returns(&mut self, outline: &'outline WorkflowMap, target: &'outline StateName) {
         for state in outline.level([target]) {
             match outline.states.get(state).and_then(|state| state.prompt()) {

@@ -1,7 +1,7 @@
-//! The script: whether it can be read, and whether all that it answers for is there.
+//! The checks of the script: it can be read, and everything that it answers for exists.
 //!
-//! One script may serve several workflows of a folder, so what counts is not what the checked one comes
-//! to, but what is there: a prompt, a node of a graph or a role of a program, here or in a folder below.
+//! One script may serve several workflows of a folder, so a key may name anything that exists: a prompt, a node of
+//! a graph or a role of a program, here or in a folder below.
 
 use super::FolderDiagnostics;
 use crate::domain::id::{Folder, StateName};
@@ -12,7 +12,7 @@ use crate::language::replies::{self, ScriptedReplies};
 use crate::language::source::{Error, WorkflowSource};
 
 impl FolderDiagnostics<'_> {
-    /// The script, and whether there is one.
+    /// Checks the script; returns the number of files read for it.
     pub(super) fn replies(&mut self, outline: &WorkflowMap) -> usize {
         let Ok(file) = StateName::parse(replies::FILE) else { return 0 };
         let text = match self.source.read(&file) {
@@ -36,7 +36,7 @@ impl FolderDiagnostics<'_> {
     }
 }
 
-/// Whether there is what a key of the script answers for.
+/// Checks that a key of the script names something in the workflow.
 fn answered(key: &str, outline: &WorkflowMap, source: &dyn WorkflowSource) -> Result<(), String> {
     let (path, part) = match key.split_once('#') {
         Some((path, part)) => (path, Some(part)),
@@ -59,7 +59,7 @@ fn answered(key: &str, outline: &WorkflowMap, source: &dyn WorkflowSource) -> Re
     names.is_in(&*below, outline)
 }
 
-/// What stands in a file, as far as it can be read: its nodes, or its roles.
+/// The names of a file's parts, as far as it can be read: its nodes, or its roles.
 type FileParts = Option<Vec<String>>;
 
 fn parts(state: &FolderState) -> FileParts {
@@ -74,7 +74,7 @@ fn parts(state: &FolderState) -> FileParts {
     }
 }
 
-/// The same of a file that the workflow does not come to.
+/// Returns the same for a file that the workflow does not reach.
 fn beside(name: &StateName, source: &dyn WorkflowSource) -> FileParts {
     if StateKind::of(name) != Some(StateKind::Program) {
         return None;
@@ -91,7 +91,7 @@ struct ReplyKey<'a> {
 }
 
 impl ReplyKey<'_> {
-    /// Whether it is the name of something in a folder.
+    /// Checks that the key names something in a folder.
     fn is_in(&self, source: &dyn WorkflowSource, outline: &WorkflowMap) -> Result<(), String> {
         self.fits(outline)?;
         if source.check(self.name).is_err() {
@@ -100,7 +100,7 @@ impl ReplyKey<'_> {
         self.is_one_of(beside(self.name, source))
     }
 
-    /// Prompts are named alone, and graphs and programs with what stands in them.
+    /// Checks that the key has the right form: prompts are named alone, graphs and programs with a part.
     fn fits(&self, outline: &WorkflowMap) -> Result<(), String> {
         let kind = StateKind::of(self.name);
         if kind.is_some() && (kind == Some(StateKind::Prompt)) == self.part.is_none() {
@@ -119,7 +119,7 @@ impl ReplyKey<'_> {
         Err(said(self.what(), self.whole, similar.map(|own| format!("{file}#{own}"))))
     }
 
-    /// What it names, by the look of it.
+    /// Returns the kind of thing that the key names, judged by its form.
     fn what(&self) -> &'static str {
         match (StateKind::of(self.name), self.part) {
             (Some(StateKind::Prompt), None) => "prompt",
@@ -130,7 +130,7 @@ impl ReplyKey<'_> {
     }
 }
 
-/// That nothing is called so; perhaps something of the workflow is called like it.
+/// Returns the message that no such thing exists, with a similar name of the workflow, if any.
 fn missing(what: &str, key: &str, outline: &WorkflowMap) -> String {
     let names: Vec<String> = outline
         .states

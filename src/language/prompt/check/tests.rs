@@ -1,4 +1,4 @@
-//! Folders with flaws, and what is said of each: a table a subject.
+//! Tests of folders with mistakes, and of the messages: a table for each subject.
 
 mod fan_out;
 mod flow;
@@ -29,7 +29,7 @@ fn checked(files: &[(&str, &str)], entry: Option<&str>, variables: &[&str]) -> V
     check(subject).diagnostics.iter().map(ToString::to_string).collect()
 }
 
-/// A prompt with a policy, an entry a line.
+/// Returns a prompt with a policy, an entry a line.
 fn prompt(entries: &str, text: &str) -> String {
     let entries: Vec<String> =
         entries.split("; ").map(|entry| format!("  - {{ {entry} }}\n")).collect();
@@ -37,7 +37,7 @@ fn prompt(entries: &str, text: &str) -> String {
     format!("---\nallowed_transitions:\n{entries}---\n{text}\n")
 }
 
-/// What is said of prompts, given as name, entries and text.
+/// Returns the problems of prompts, given as name, entries and text.
 fn said(prompts: &[(&str, &str, &str)]) -> Vec<String> {
     let texts: Vec<String> = prompts
         .iter()

@@ -1,9 +1,9 @@
-//! Placeholders that nothing fills: no tag that leads to a state has the variable, and nothing else is
-//! known by the name.
+//! The checks of placeholders that nothing fills: no tag that leads to a state has the variable, and nothing else
+//! has the name.
 //!
-//! A policy may leave variables to the agent, so what the text of a prompt shows counts too. Where a
-//! graph spawns an agent in a state, a text only speaks of it, or a fork has a list in a file, whose entries
-//! may be objects, nobody knows what it is given.
+//! A policy may leave variables to the agent, so the tags in a prompt's text count too. The variables of a state
+//! are unknown if a graph spawns an agent in it, a text only mentions it, or a fork has a list in a file, whose
+//! entries may be objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,23 +20,23 @@ use crate::language::prompt::outline::{
 };
 use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE};
 
-/// What is known of the values a state is given.
+/// The known values that a state is given.
 #[derive(Clone, Default)]
 struct GivenVariables<'a> {
     /// The variables of the tags that lead there.
     variables: BTreeSet<&'a str>,
-    /// What the entries of lists fill.
+    /// The variables that list entries fill.
     of_lists: BTreeSet<String>,
-    /// Whether a call comes back to it.
+    /// True if a call returns to the state.
     returned_to: bool,
-    /// Whether it has waited for agents, or is entered because that was not met.
+    /// True if the state has waited for agents, or is entered because its join was not met.
     joined: bool,
-    /// Whether it may be given more.
+    /// True if the state may be given more.
     unknown: bool,
 }
 
 impl FolderDiagnostics<'_> {
-    /// The placeholders that nothing fills in a state or in its evaluator's prompt.
+    /// Reports the placeholders that nothing fills in a state or in its evaluator's prompt.
     pub(super) fn variables(&mut self, outline: &WorkflowMap, of_run: &[String]) {
         let given = all_given(outline);
         let origins = outputs::origins(outline);
@@ -177,7 +177,7 @@ fn all_given(outline: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<'_>> 
     given
 }
 
-/// A state with a join has what came of it, and where it goes on if that is not met there is all of it too.
+/// Gives each state with a join its results. A state entered when the join is not met gets all the same values.
 fn missed<'a>(outline: &'a WorkflowMap, given: &mut BTreeMap<&'a StateName, GivenVariables<'a>>) {
     let joins = || outline.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
     for (name, _) in joins() {

@@ -14,7 +14,7 @@ use crate::language::prompt::outline::{
 };
 
 impl FolderDiagnostics<'_> {
-    /// What is wrong with the ways of all states.
+    /// Reports the problems of all states' transitions.
     pub(super) fn ways(&mut self, outline: &WorkflowMap) {
         for (name, prompt) in outline.prompts() {
             self.policy(name, prompt, outline);
@@ -28,7 +28,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// The files that a way names.
+    /// Checks the files that a way names.
     fn names(&mut self, name: &StateName, way: &TransitionEdge, outline: &WorkflowMap) {
         let TransitionEdge { transition, place, .. } = way;
         let named = [
@@ -81,7 +81,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// The prompt of an evaluator.
+    /// Checks the prompt of an evaluator.
     fn evaluator(&mut self, name: &StateName, prompt: &FolderPrompt, outline: &WorkflowMap) {
         let (Some(file), Some(place)) = (prompt.evaluator(), prompt.places.evaluator) else {
             return;
@@ -104,7 +104,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// The tags that the text of a state shows, under its policy.
+    /// Checks the tags that the text of a state shows, under its policy.
     fn text(&mut self, name: &StateName, prompt: &FolderPrompt) {
         for shown in &prompt.shown {
             let message = match &shown.transition {
@@ -123,7 +123,7 @@ impl FolderDiagnostics<'_> {
     }
 }
 
-/// Whether a policy of only this entry allows another.
+/// Returns whether a policy of only this entry allows another transition.
 fn covers(entry: &Transition, other: &Transition) -> bool {
     TransitionPolicy { allowed: vec![entry.clone()], ..TransitionPolicy::default() }.allows(other)
 }

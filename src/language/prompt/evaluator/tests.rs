@@ -1,4 +1,4 @@
-//! What evaluators say, and what they make of what was asked for.
+//! Tests of evaluators: reading them, and their verdicts on requested transitions.
 
 use super::*;
 use crate::language::prompt::document;

@@ -8,7 +8,7 @@ use crate::language::place::SourcePlace;
 use crate::language::prompt::answers::PolicyEntry;
 use crate::language::yaml::Error;
 
-/// Where an entry stands, and what it names.
+/// The place of an entry, and the places of the names in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryPlace {
     /// The entry.
@@ -32,14 +32,14 @@ impl EntryPlace {
         }
     }
 
-    /// An entry of which only the place is known.
+    /// Returns an entry place of which only the entry itself is known.
     #[must_use]
     pub fn whole(entry: SourcePlace) -> Self {
         Self { entry, target: None, continuation: None, late: None }
     }
 }
 
-/// An entry of a policy: it says where to, and the words are the agent's own.
+/// Reads an entry of a policy: it gives the target, and the texts are the agent's own.
 pub(super) fn listed(written: Spanned<PolicyEntry>) -> Result<Transition, Error> {
     let question = written.value.attributes.get("question").map(|question| question.referenced);
     let transition = entry(written)?;
@@ -108,10 +108,10 @@ pub(in crate::language::prompt) fn entry(entry: Spanned<PolicyEntry>) -> Result<
     Transition::from_parts(tag, pairs, body).map_err(|error| Error::at(place, error.to_string()))
 }
 
-/// What stands for a text that is the agent's own.
+/// The placeholder for a text of the agent's own.
 pub(in crate::language::prompt) const ANY_TEXT: &str = "…";
 
-/// Whether a variable's name is a slip of the pen away from a key that has a meaning.
+/// Returns whether a variable's name is one typo away from a key that has a meaning.
 fn is_misspelt(key: &str) -> bool {
     ["return", "target"].into_iter().any(|known| strsim::damerau_levenshtein(key, known) == 1)
 }

@@ -1,4 +1,4 @@
-//! What frontmatter says, and where its mistakes are.
+//! Tests of reading frontmatter, and of the places of its mistakes.
 
 use super::*;
 

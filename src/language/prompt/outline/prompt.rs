@@ -16,11 +16,11 @@ use crate::language::{tag, template};
 /// A prompt as far as it can be read.
 #[derive(Debug)]
 pub struct FolderPrompt {
-    /// What its head says.
+    /// The frontmatter.
     pub frontmatter: Frontmatter,
-    /// Where.
+    /// The places of its values.
     pub places: FrontmatterPlaces,
-    /// What is wrong with it.
+    /// The mistakes.
     pub errors: YamlErrors,
     /// The ways on: the policy's, the evaluator's and the join's, and if there is no policy those of its text.
     pub ways: Vec<TransitionEdge>,
@@ -28,31 +28,31 @@ pub struct FolderPrompt {
     pub shown: Vec<ShownTag>,
     /// The files that its text speaks of.
     pub mentioned: Vec<StateName>,
-    /// Its placeholders, each where it stands first.
+    /// The placeholders, each with its first place.
     pub placeholders: Vec<(String, SourcePlace)>,
 }
 
 /// A way from a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransitionEdge {
-    /// What is asked for.
+    /// The transition.
     pub transition: Transition,
-    /// Who says so.
+    /// The origin.
     pub origin: TransitionOrigin,
-    /// Where that stands, and the names in it.
+    /// The place of the transition, and of the names in it.
     pub place: EntryPlace,
 }
 
-/// Who says that there is a way.
+/// The origin of a way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransitionOrigin {
     /// The state's policy.
     Policy,
     /// The pattern of its evaluator.
     Evaluator,
-    /// Its join, where too many of those that are waited for fail.
+    /// The join, if too many of its agents fail.
     Failure,
-    /// Its join, where they do not end in time.
+    /// The join, if its agents do not end in time.
     Timeout,
     /// A tag in its text.
     Text,
@@ -61,9 +61,9 @@ pub enum TransitionOrigin {
 /// A tag in a prompt's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownTag {
-    /// What it asks for, or what is wrong with it.
+    /// The requested transition, or its mistake.
     pub transition: Result<Transition, String>,
-    /// Where it stands.
+    /// The place of the tag.
     pub place: SourcePlace,
 }
 
@@ -103,19 +103,19 @@ impl FolderPrompt {
         prompt
     }
 
-    /// Whether it may go anywhere; so may one of which nobody knows what it allows.
+    /// Returns whether the state may lead anywhere. Mistakes count too: they leave the policy unknown.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.frontmatter.policy.is_open() || !self.errors.is_empty()
     }
 
-    /// Whether a result may be given here.
+    /// Returns whether the state may give a result.
     #[must_use]
     pub fn may_end(&self) -> bool {
         self.is_open() || self.ways.iter().any(|way| way.transition.tag() == TagName::Result)
     }
 
-    /// The prompt that takes a second look at what is asked for here.
+    /// Returns the prompt of the evaluator, if it is one.
     #[must_use]
     pub fn evaluator(&self) -> Option<&StateName> {
         match &self.frontmatter.evaluator {
@@ -146,7 +146,7 @@ impl FolderPrompt {
         ways
     }
 
-    /// The states that are entered instead of this one when its join is not met.
+    /// Returns the ways to the states that are entered if the join is not met.
     fn ways_of_join(&self, join: &Join) -> impl Iterator<Item = TransitionEdge> {
         let ways = [
             (&join.on_failure, TransitionOrigin::Failure, self.places.on_failure),
@@ -166,13 +166,13 @@ impl FolderPrompt {
 }
 
 impl TransitionEdge {
-    /// Whether it is more than a tag in a text.
+    /// Returns whether the way comes from more than a tag in a text.
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.origin != TransitionOrigin::Text
     }
 
-    /// Whether it is gone without the agent, because a join was not met.
+    /// Returns whether the way is taken without the agent, because a join was not met.
     #[must_use]
     pub fn is_of_join(&self) -> bool {
         matches!(self.origin, TransitionOrigin::Failure | TransitionOrigin::Timeout)
@@ -180,7 +180,7 @@ impl TransitionEdge {
 }
 
 impl ShownTag {
-    /// Whether a placeholder decides where it leads, so that nobody knows yet.
+    /// Returns whether a placeholder decides the target, which is therefore unknown.
     fn is_filled_in(&self) -> bool {
         let named =
             |transition: &Transition| transition.states().any(|name| name.as_str().contains("{{"));

@@ -1,4 +1,4 @@
-//! What is asked in a state, and which targets a reply may name.
+//! Tests of the prompt asked in a state, and of the targets that a reply may name.
 
 use std::collections::BTreeMap;
 

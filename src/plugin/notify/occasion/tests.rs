@@ -1,4 +1,4 @@
-//! What is worth a word, and the words.
+//! The choice of notifications, and their words.
 
 use super::*;
 use crate::actor::registry::AgentView;
@@ -16,7 +16,7 @@ fn state(name: &str) -> StateName {
     StateName::parse(name).expect("a state")
 }
 
-/// Of a run with its first agent, which has spent nothing.
+/// Returns the tracker of a run with its first agent, which has spent nothing.
 fn occasions() -> NotificationTracker {
     let run = Run {
         version: 1,

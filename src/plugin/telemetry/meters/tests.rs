@@ -18,7 +18,7 @@ use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::time::Timestamp;
 use crate::plugin::telemetry::tests::used;
 
-/// Keeps each number as a line: its name, what is known of it, its value; of a histogram the sum.
+/// Keeps each number as a line: its name, its attributes, its value; of a histogram the sum.
 #[derive(Debug, Clone, Default)]
 struct Kept(Arc<Mutex<Vec<String>>>);
 

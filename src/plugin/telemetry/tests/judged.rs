@@ -1,4 +1,4 @@
-//! Steps in which somebody has a say: an evaluator, a plug-in.
+//! Steps with a judge: an evaluator, a plug-in.
 
 use super::{Told, assert_attributes};
 use crate::domain::apply::tests::scene::{goto, result, session, state};

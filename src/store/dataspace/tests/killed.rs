@@ -1,21 +1,21 @@
-//! A writer that is killed wherever it can be, and the same step again.
+//! A writer that is killed at every possible point, and the same step again.
 
 use super::super::{Dataspace, DataspaceStep, FactStatement};
 use super::together::{child, tell, told};
 use super::{Place, step};
 use crate::fault::POINTS;
 
-/// What a step does; `a k` holds before.
+/// The operation of a step; `a k` holds before it.
 const DEEDS: [&str; 6] = ["assert", "replace", "retract", "claim", "signal", "unsignal"];
 
-/// What is left when a step has been carried out.
+/// The facts that are left when a step has run.
 const LEFT: [&[&str]; 6] = [&["a k=1", "b k=1"], &["a k=2"], &[], &[], &["a k=1", "c k=1"], &[]];
 
 fn own() -> DataspaceStep {
     step("r", 7)
 }
 
-/// Carries out a step; says what came of it.
+/// Runs a step; returns its outcome.
 fn carry_out(space: &Dataspace, deed: &str) -> String {
     let statement = |label, value| FactStatement {
         label,
@@ -48,7 +48,7 @@ fn one_that_may_be_killed() {
     }
 }
 
-/// Kills a process that carries out a step when it comes to a point so often; tells whether it came there.
+/// Kills a process that runs a step when it reaches a point for the `time`th time; returns whether it did.
 fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool {
     let mut command = child("killed::one_that_may_be_killed");
     command.env("RAYMOND_FAILPOINT", format!("{point}:{time}"));
@@ -58,7 +58,7 @@ fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool {
     killed
 }
 
-/// The points a step comes to, and how often.
+/// Returns the points that a step reaches, each with a count from 1.
 fn points(deed: &str) -> Vec<(&'static str, u32)> {
     let deadly =
         |&(point, time): &(&str, u32)| dies_at(&Place::with(&[("a", "k", "1")]), deed, point, time);
@@ -89,7 +89,7 @@ fn killed_anywhere_a_step_that_is_carried_out_again_comes_to_the_same() {
     }
 }
 
-/// Between the two somebody else takes what was asserted, or asserts what was retracted.
+/// Between the two runs another agent takes the asserted fact, or asserts the retracted one.
 #[test]
 fn killed_anywhere_a_step_does_nothing_to_what_came_since() {
     for (point, time) in points("assert") {

@@ -1,5 +1,5 @@
-//! The dataspace against a model of it: whatever is asserted, retracted and taken, in whatever order, by
-//! whatever step, and however often who watches looks.
+//! The dataspace against a model of it: facts are asserted, retracted and taken, in any order, by any step, and a
+//! watcher looks at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::domain::fact::{Fact, FactChange};
 const LABELS: [&str; 3] = ["a", "b/c", "d"];
 const KEYS: [&str; 3] = ["", "k", "l m"];
 
-/// Something that happens to a dataspace: which fact it is about, and with which value.
+/// An operation on a dataspace: its fact and its value.
 #[derive(Debug, Clone)]
 enum Deed {
     Assert { name: (usize, usize), value: u8, is_step: bool, again: bool },
@@ -41,7 +41,7 @@ fn names((label, key): (usize, usize)) -> (String, String) {
     (LABELS[label].to_owned(), KEYS[key].to_owned())
 }
 
-/// Carries out a deed on both, twice if it is to be.
+/// Runs an operation on both, twice if asked for.
 fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
     let own = step("r", number);
     match deed {
@@ -88,7 +88,7 @@ fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
     }
 }
 
-/// Looks, and makes known what is told; what is watched is then known as it is.
+/// Looks, and learns the changes; the watched facts are then known as they are.
 fn look(watch: &mut DataspaceWatcher, known: &mut Model, model: &Model, labels: [bool; 3]) {
     let chosen = LABELS.iter().zip(labels).filter(|(_, is_chosen)| *is_chosen);
     let labels: BTreeSet<String> = chosen.map(|(&label, _)| label.to_owned()).collect();

@@ -7,11 +7,11 @@ use super::super::Dataspace;
 use super::{Place, at, step};
 use crate::domain::fact::Fact;
 
-/// Tells the child which dataspace it works in, and what it does.
+/// The variables that tell the child its dataspace and its operation.
 const DIR: &str = "DATASPACE_DIR";
 const RUN: &str = "DATASPACE_RUN";
 
-/// This test program again, as a process that carries out one test of it.
+/// Returns this test program again, as a process that runs one of its tests.
 pub(super) fn child(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", &format!("store::dataspace::tests::{test}"), "--nocapture"]);
@@ -19,7 +19,7 @@ pub(super) fn child(test: &str) -> Command {
     command
 }
 
-/// The directory and the word that a parent has given to its child.
+/// Returns the dataspace and the word that a parent has given to its child.
 pub(super) fn told() -> Option<(Dataspace, String)> {
     let dir = std::env::var_os(DIR)?;
     Some((at(dir.as_ref()), std::env::var(RUN).ok()?))

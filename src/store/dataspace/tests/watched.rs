@@ -1,4 +1,4 @@
-//! Who watches: what is new, what is looked at again, and what costs nothing.
+//! The watcher: new facts, facts to look at again, and looks that cost nothing.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -8,7 +8,7 @@ use super::super::{DataspaceWatcher, FactChanges};
 use super::{Place, facts, step};
 use crate::domain::fact::{Fact, FactChange, KnownFacts};
 
-/// Someone who watches, and knows what was told.
+/// A watcher that knows all changes it was told.
 struct Watcher {
     watch: DataspaceWatcher,
     known: Vec<Fact>,
@@ -23,7 +23,7 @@ impl Watcher {
         facts(self.known.iter())
     }
 
-    /// What is new among the facts of these labels, as `+label key=value` and `-label key`.
+    /// Returns the changes among the facts of these labels, as `+label key=value` and `-label key`.
     #[track_caller]
     fn news(&mut self, labels: &[&str]) -> Vec<String> {
         let labels: BTreeSet<String> = labels.iter().map(|&label| label.to_owned()).collect();

@@ -37,7 +37,7 @@ pub(super) fn joins() -> impl Strategy<Value = Join> {
 }
 
 impl Journal {
-    /// Those who are born of a fork that is more than plain.
+    /// Returns the children of a fork that is more than plain.
     pub(super) fn births(&self, cents: u32) -> Vec<ForkGroup> {
         let newborn = |state: &str, number: u32| ChildSpec {
             session: SessionId::new(&format!("b{}-{state}-{number}", self.run.seq + 1)),
@@ -58,7 +58,7 @@ impl Journal {
         }
     }
 
-    /// Lets all go on that have waited long enough for those they have forked.
+    /// Resumes all agents whose join is decided.
     pub(super) fn join(&mut self, chance: f64) {
         let waiting = self.run.agents.values().filter(|agent| agent.join.is_some());
         let waiting: Vec<_> = waiting.map(|agent| agent.id.clone()).collect();

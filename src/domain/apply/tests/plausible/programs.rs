@@ -1,4 +1,4 @@
-//! Programs in a run that is driven by chance: instances that begin, ask, wait and end, and their roles.
+//! Programs in a run that is driven by chance: executions that begin, ask, wait and end, and their roles.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::domain::turn_options::TurnOptions;
 pub(super) const FILE: &str = "p.lisp";
 
 impl Journal {
-    /// An agent that carries out a program begins, or goes on as chance has it.
+    /// Starts an agent's program, or advances it as chance has it.
     pub(super) fn conduct(&mut self, agent: &Agent, dice: u32, chance: f64) {
         let events = match &agent.program {
             None => begun(&self.run, agent, beginning(dice)),
@@ -47,7 +47,7 @@ impl Journal {
         }
     }
 
-    /// A role that has no turn to take ends, passes on what was answered, or has an agent work.
+    /// Advances a role that has no turn to take: it ends, passes on an answer, or delegates to an agent.
     pub(super) fn serve(&mut self, role: &Agent) {
         let session = SessionId::new(&format!("s{}", self.run.seq + 1));
         let event = dismissed(role)
@@ -58,7 +58,7 @@ impl Journal {
         }
     }
 
-    /// Facts change.
+    /// Changes facts.
     pub(super) fn facts(&mut self, dice: u32) {
         let (label, key) = (["go", "stop"][dice as usize % 2].to_owned(), "k".to_owned());
         let change = if dice.is_multiple_of(3) {
@@ -78,7 +78,7 @@ impl Journal {
     }
 }
 
-/// Whether an agent is a role that has no turn to take.
+/// Returns whether an agent is a role that has no turn to take.
 pub(super) fn takes_no_turn(agent: &Agent) -> bool {
     agent.serves.as_ref().is_some_and(|service| {
         let work = service.current.as_deref().map(|asking| &asking.work);

@@ -1,4 +1,4 @@
-//! Consequences: what each changes, by a table, and what each asks of the world.
+//! Consequences: the changes of each, by a table, and the operations of each on the world.
 
 use serde_json::{Value, json};
 

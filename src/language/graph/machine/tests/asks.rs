@@ -1,4 +1,4 @@
-//! What others are asked, and what a graph makes of what they say: Claude Code, and further agents.
+//! Requests to Claude Code and to further agents, and the use of their answers.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What holds a graph in bounds: steps, slices, and how deep its values nest.
+//! The bounds of a graph: steps, slices, and the nesting depth of its values.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn looping(actions: Value) -> Stage {
     Stage::new(json!({"start": node(actions, "start")}))
 }
 
-/// A graph that counts to a number, a node a time, and ends.
+/// Returns a graph that counts to a number, one per node, and ends.
 fn counting(to: usize) -> Stage {
     let count = json!([{"type": "compute", "expression": "n + 1", "store_as": "n"}]);
     let more = json!({"type": "evaluate_expression", "expression": format!("n < {to}")});

@@ -1,11 +1,11 @@
-//! Preconditions: those that only look at the state by a table, those that ask the world by what they ask.
+//! Preconditions: those on the state by a table, those on the world by their operations.
 
 use serde_json::{Value, json};
 
 use super::stage::Stage;
 use crate::domain::operation::Operation;
 
-/// A graph that branches by a condition.
+/// Returns a graph that branches by a condition.
 fn branching(condition: Value) -> Stage {
     let branches = json!({"true": "done", "false": "done"});
     Stage::new(
@@ -32,7 +32,7 @@ fn all(kind: &str, holds: &[bool]) -> Value {
     json!({"type": kind, "conditions": holds.iter().map(one).collect::<Vec<_>>()})
 }
 
-/// Whether the condition holds.
+/// Returns whether the condition holds.
 fn holds(condition: &Value) -> bool {
     let played = branching(condition.clone()).play();
     match played.way()[0].as_str() {

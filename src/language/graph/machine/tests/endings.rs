@@ -1,4 +1,4 @@
-//! Endings, and the gate before the beginning: what people read, and what is given back.
+//! Endings and the entry gate: the messages for people, and the results.
 
 use serde_json::{Value, json};
 

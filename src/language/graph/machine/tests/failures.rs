@@ -1,4 +1,4 @@
-//! Consequences that cannot be: what each says.
+//! Consequences that fail, and their messages.
 
 use serde_json::{Value, json};
 

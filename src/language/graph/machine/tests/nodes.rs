@@ -1,4 +1,4 @@
-//! The kinds of nodes: where each leads to, and what it leaves behind.
+//! The kinds of nodes: the next node of each, and the changes it makes.
 
 use serde_json::{Value, json};
 

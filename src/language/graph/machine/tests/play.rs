@@ -1,4 +1,4 @@
-//! The play itself: an agent in the graph, from record to record.
+//! Plays an agent in a graph, from record to record.
 
 use std::collections::VecDeque;
 
@@ -153,7 +153,7 @@ fn through_the_journal(run: &Run) -> Run {
     read
 }
 
-/// A run whose first state is the graph.
+/// Returns a run whose first state is the graph.
 fn enter() -> Scene {
     let mut first = first();
     if let Event::RunStarted(started) = &mut first.event {

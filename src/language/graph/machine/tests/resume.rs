@@ -1,10 +1,10 @@
-//! A graph that dies anywhere comes to the same as one that lives: exhaustively, at each thing it needs.
+//! A graph that crashes ends with the same result as one that does not: tested at each thing it needs.
 
 use serde_json::{Value, json};
 
 use super::stage::{Stage, answered, converging, done, failed, node};
 
-/// A graph with everything in it that can be in the middle of something.
+/// Returns a graph with everything that a crash can interrupt.
 fn everything() -> Stage {
     let file =
         |path: &str, content: &str| json!({"type": "write_file", "path": path, "content": content});

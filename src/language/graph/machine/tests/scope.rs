@@ -1,4 +1,4 @@
-//! What a name means: loops, then roots, then where a bare name is found first.
+//! The meaning of a name: loops, then roots, then the first map with a bare name.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A graph, all that is around it, and what came of playing it.
+//! A graph for tests with its environment, and the outcome of playing it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use crate::language::graph::program::Graph;
 use crate::language::graph::read::{GraphProfile, read};
 use crate::language::graph::vocabulary::GraphVocabulary;
 
-/// Every walk is at this time, so that one that is repeated comes to the same.
+/// The time of every walk, so that a repeated one has the same result.
 pub(super) const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
-/// What the others say, one after another: Claude Code, a further agent, a person.
+/// Returns an answer of Claude Code or of a further agent.
 pub(super) fn done(value: Value) -> WaitResult {
     WaitResult::Done(value)
 }
@@ -45,32 +45,32 @@ pub(super) struct Stage {
     pub(super) world: Box<dyn Fn(&Operation) -> OperationResult>,
 }
 
-/// What came of it.
+/// The outcome of playing a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Played {
-    /// The nodes and how they came out.
+    /// The nodes and their outcomes.
     pub(super) visits: Vec<(String, String)>,
-    /// Why nodes failed.
+    /// The errors of nodes that failed.
     pub(super) errors: Vec<String>,
     pub(super) changes: Vec<GraphStateChange>,
     pub(super) shown: Vec<String>,
-    /// What the nodes saw in the end.
+    /// The state at the end.
     pub(super) state: GraphState,
     pub(super) ending: AgentEnding,
 }
 
-/// What happened on the way, which may differ from one time to the next.
+/// The events on the way, which may differ between two plays.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) operations: Vec<Operation>,
     pub(super) wanted: Vec<GraphNext>,
     pub(super) records: Vec<GraphWalked>,
-    /// How often the machine was asked what it needs.
+    /// The number of calls for the interpreter's next need.
     pub(super) calls: usize,
 }
 
 impl Stage {
-    /// A graph of these nodes that begins with `start`; it can end in `done` or in `failed`.
+    /// Creates a graph of these nodes that begins with `start`; it can end in `done` or in `failed`.
     pub(super) fn new(nodes: Value) -> Self {
         let graph = json!({
             "name": "flow",
@@ -94,12 +94,12 @@ impl Stage {
         }
     }
 
-    /// A graph that does this, and ends.
+    /// Creates a graph that carries out these actions and ends.
     pub(super) fn doing(actions: Value) -> Self {
         Self::new(json!({"start": node(actions, "done")}))
     }
 
-    /// Another part of the graph.
+    /// Adds a part to the graph.
     pub(super) fn with(mut self, key: &str, value: Value) -> Self {
         self.graph.insert(key.to_owned(), value);
         self
@@ -157,8 +157,8 @@ impl Stage {
         self.play_and_die(usize::MAX).1
     }
 
-    /// Plays it; before the machine says for the so-manieth time what it needs, all is lost that is not
-    /// recorded.
+    /// Plays it with a crash: everything that is not recorded is lost before call number `at` for the next
+    /// need.
     pub(super) fn play_and_die(&self, at: usize) -> (Played, Log) {
         let program = self.program();
         let around = self.around();
@@ -166,19 +166,19 @@ impl Stage {
     }
 }
 
-/// A node that does something and goes on; if that fails, to the ending `failed`.
+/// Returns a node with these actions and this next node; if one fails, it leads to the ending `failed`.
 pub(super) fn node(actions: Value, next: &str) -> Value {
     json!({"type": "action", "actions": actions, "on_success": next, "on_failure": "failed"})
 }
 
 impl Played {
-    /// The value at a path of the state; null if there is none.
+    /// Returns the value at a path of the state; null if there is none.
     pub(super) fn at(&self, path: &str) -> Value {
         let fields = Value::Object(self.state.fields.clone());
         fields.pointer(&format!("/{}", path.replace('.', "/"))).cloned().unwrap_or_default()
     }
 
-    /// What the graph gave back.
+    /// Returns the result of the graph.
     #[track_caller]
     pub(super) fn payload(&self) -> Value {
         match &self.ending {
@@ -187,7 +187,7 @@ impl Played {
         }
     }
 
-    /// Why it failed.
+    /// Returns its error.
     #[track_caller]
     pub(super) fn error(&self) -> &str {
         match &self.ending {
@@ -196,12 +196,12 @@ impl Played {
         }
     }
 
-    /// The nodes and how they came out, as `node outcome`.
+    /// Returns the nodes and their outcomes, as `node outcome`.
     pub(super) fn way(&self) -> Vec<String> {
         self.visits.iter().map(|(node, outcome)| format!("{node} {outcome}")).collect()
     }
 
-    /// Why its only node that failed did.
+    /// Returns the error of the only node that failed.
     #[track_caller]
     pub(super) fn failure(&self) -> &str {
         assert_eq!(self.errors.len(), 1, "{self:#?}");
@@ -209,7 +209,7 @@ impl Played {
     }
 }
 
-/// A world in which every operation that changes something comes to the same when it is done again.
+/// Returns a world in which repeating an operation that changes something has the same result.
 pub(super) fn converging() -> impl Fn(&Operation) -> OperationResult {
     let files: RefCell<BTreeMap<String, String>> = RefCell::default();
     move |operation| match operation {

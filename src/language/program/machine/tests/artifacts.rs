@@ -1,4 +1,4 @@
-//! What roles have worked.
+//! The artifacts of roles.
 
 use super::{AWAIT, Play, SEND, state};
 

@@ -1,4 +1,4 @@
-//! What is waited for, and which arm is chosen.
+//! The conditions of waits, and the choice of arms.
 
 use super::{AWAIT, Play, SEND, program, state};
 

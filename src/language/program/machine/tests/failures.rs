@@ -1,4 +1,4 @@
-//! What fails, and what is done then.
+//! Failures, and their consequences.
 
 use super::{AWAIT, Play, SEND, program, state};
 

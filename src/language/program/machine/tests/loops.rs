@@ -1,4 +1,4 @@
-//! Going round, on, and elsewhere.
+//! Loops, and moves to other states.
 
 use super::{AWAIT, Play, SEND, program, state};
 

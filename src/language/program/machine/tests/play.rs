@@ -1,4 +1,4 @@
-//! A program that a test plays: the run is a real one, the world and the roles are the test.
+//! Plays a program in a test: the run is a real one, the test is the world and the roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,15 +33,15 @@ pub(super) struct Play {
     now: u64,
     /// The directories that are repositories.
     repositories: BTreeSet<String>,
-    /// Whether other runs are faster at taking what this one wants.
+    /// True if other runs always take a fact before this one.
     pub(super) too_late: bool,
-    /// Why nothing can be done outside.
+    /// The error of every activity outside, if they fail.
     pub(super) fails_outside: Option<String>,
-    /// What was asked of whom.
+    /// The requests and their roles.
     pub(super) asked: Vec<String>,
-    /// What was said for people, and what they were warned of.
+    /// The messages and warnings for people.
     pub(super) said: Vec<String>,
-    /// What was done outside.
+    /// The activities outside.
     pub(super) done: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl Play {
         play
     }
 
-    /// A program that has not begun to go on; the run is `r`, the label `l`, the context has `k`.
+    /// Creates a program that is not advanced yet; the run is `r`, the label `l`, and the context has `k`.
     pub(super) fn before(text: &str) -> Self {
         let schema = r#"{"type":"object","properties":{"verdict":{"type":"string"},"at":{"type":"object","properties":{"line":{"type":"integer"}}}}}"#;
         let files = BTreeMap::from(
@@ -94,7 +94,7 @@ impl Play {
         }
     }
 
-    /// A directory is a repository.
+    /// Makes a directory a repository.
     pub(super) fn repository(mut self, directory: &str) -> Self {
         self.repositories.insert(directory.to_owned());
         self
@@ -104,25 +104,25 @@ impl Play {
         self.scene.agent("main").program.as_deref().expect("it has not ended")
     }
 
-    /// What it waits for.
+    /// Returns the description of its wait.
     #[track_caller]
     pub(super) fn awaiting(&self) -> &str {
         let Some(wait) = &self.instance().stand.wait else { panic!("{:?}", self.instance().stand) };
         &wait.awaiting
     }
 
-    /// When it goes on in any case, in milliseconds from now.
+    /// Returns the time until it continues in any case, in milliseconds from now.
     pub(super) fn due_in(&self) -> Option<u64> {
         let until = self.instance().stand.wait.as_ref()?.until?;
         Some(until.since(Timestamp(self.now)))
     }
 
-    /// Whether what it waits for may come from outside the run.
+    /// Returns whether its wait may end by something from outside the run.
     pub(super) fn waits_for_outside(&self) -> bool {
         self.instance().stand.wait.as_ref().is_some_and(|wait| wait.outside)
     }
 
-    /// What it gave back at its end; an error begins with the place.
+    /// Returns its result; an error begins with the place.
     #[track_caller]
     pub(super) fn ended(&self) -> &str {
         let ended = self.scene.run.finished.iter().find(|ended| ended.id == AgentId::main());
@@ -135,12 +135,12 @@ impl Play {
         }
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub(super) fn is_over(&self) -> bool {
         self.scene.run.finished.iter().any(|ended| ended.id == AgentId::main())
     }
 
-    /// The state in which it was completed.
+    /// Returns the state in which it was completed.
     #[track_caller]
     pub(super) fn completed_in(&self) -> String {
         let outcome: Value = serde_json::from_str(self.ended()).expect("an outcome");
@@ -148,25 +148,25 @@ impl Play {
         outcome["state"].as_str().expect("a state").to_owned()
     }
 
-    /// Time goes on while nobody looks.
+    /// Lets time pass without advancing the program.
     pub(super) fn sleeps(&mut self, millis: u64) -> &mut Self {
         self.now += millis;
         self
     }
 
-    /// Time goes on.
+    /// Lets time pass, and advances the program.
     pub(super) fn after(&mut self, millis: u64) -> &mut Self {
         self.now += millis;
         self.go()
     }
 
-    /// Someone asserts a fact.
+    /// Asserts a fact, and advances the program.
     pub(super) fn fact(&mut self, label: &str, key: &str, value: &str) -> &mut Self {
         self.assert(label, key, value);
         self.go()
     }
 
-    /// Someone asserts a fact while nothing goes on.
+    /// Asserts a fact without advancing the program.
     pub(super) fn assert(&mut self, label: &str, key: &str, value: &str) {
         let fact = Fact {
             label: label.to_owned(),
@@ -179,7 +179,7 @@ impl Play {
         self.see(FactChange::Asserted(fact));
     }
 
-    /// Someone retracts a fact.
+    /// Retracts a fact, and advances the program.
     pub(super) fn retract(&mut self, label: &str, key: &str) -> &mut Self {
         self.see(FactChange::Retracted { label: label.to_owned(), key: key.to_owned() });
         self.go()
@@ -189,12 +189,12 @@ impl Play {
         self.scene.happens(Event::FactsSeen { changes: vec![change] });
     }
 
-    /// A role answers what it is at.
+    /// Lets a role answer its current request.
     pub(super) fn answers(&mut self, role: &str, text: &str) -> &mut Self {
         self.reports(role, TurnJudgement::Accepted(AcceptedTransition::plain_result(text)))
     }
 
-    /// A role fails for good.
+    /// Lets a role fail for good.
     pub(super) fn fails(&mut self, role: &str, why: &str) -> &mut Self {
         self.reports(role, TurnJudgement::Failed(TurnFailure::new(FailureCause::Workflow, why)))
     }
@@ -237,7 +237,7 @@ impl Play {
         agent.program.as_ref()?.stand.errand.clone()
     }
 
-    /// Goes on once; tells whether anything came of it.
+    /// Advances once, and returns whether anything changed.
     fn stretch(&mut self, fetched: Option<Result<ActivityResult, String>>) -> bool {
         let (run, agent) = (&self.scene.run, self.scene.agent("main"));
         let conduct = advance(
@@ -284,7 +284,7 @@ impl Play {
         }
     }
 
-    /// Does in the world what is due.
+    /// Carries out an activity.
     fn fetch(&mut self, errand: Activity) -> Result<ActivityResult, String> {
         if let Some(why) = &self.fails_outside {
             return Err(why.clone());
@@ -323,7 +323,7 @@ impl Play {
         })
     }
 
-    /// What came of a request.
+    /// Returns the status of a request.
     pub(super) fn response(&self, name: &str) -> &RequestStatus {
         &self.instance().requests[name].status
     }

@@ -1,4 +1,4 @@
-//! What is due by the clock.
+//! Timeouts and points in time.
 
 use super::{Play, SEND, program, state};
 

@@ -1,4 +1,4 @@
-//! What arguments come to.
+//! The values of arguments.
 
 use super::{AWAIT, Play, SEND, program, state};
 use crate::domain::instance::RequestStatus;
@@ -104,7 +104,7 @@ fn a_folder_is_run_with_its_input() {
     assert_eq!(play.awaiting(), "(transcript-response :request-id r)");
 }
 
-/// A program whose role has a schema, with this at the end of its state.
+/// Returns a program whose role has a schema, with this at the end of its state.
 fn judged(end: &str) -> String {
     let body = format!("{SEND} {AWAIT} {end}");
     format!(

@@ -1,8 +1,8 @@
-//! Forks and joins: what they name, what bounds them, whether there is anybody to wait for.
+//! Tests of forks and joins: their names, their bounds, and the agents they wait for.
 
 use super::*;
 
-/// A folder of prompts, each with further keys, entries and a text; what is said of it with a manifest.
+/// Returns the problems of a folder of prompts, each with further keys, entries and a text, and a manifest.
 fn told(prompts: &[(&str, &str, &str, &str)], manifest: &str) -> Vec<String> {
     let texts: Vec<(&str, String)> = prompts
         .iter()

@@ -1,4 +1,4 @@
-//! Whether what is begun ends, and what is asked for is given.
+//! Tests of the checks that workflows can end and that needed values are given.
 
 use super::*;
 

@@ -4,7 +4,7 @@ use super::*;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"enum":["approve","revise"]},"score":{"type":"integer","minimum":0,"maximum":10},"why":{"type":"string"}},"required":["verdict","score","why"],"additionalProperties":false}"#;
 
-/// What is said of a state with an output and these entries, that leads to FIX.
+/// Returns the problems of a state with an output and these entries, which leads to FIX.
 fn said_of(schema: &str, output: &str, entries: &[&str], text: &str) -> Vec<String> {
     let entries: Vec<String> = entries.iter().map(|entry| format!("  - {{ {entry} }}\n")).collect();
     let entries = entries.concat();

@@ -1,0 +1,57 @@
+//! The state of an agent when its prompt is rendered, and the values of all placeholders.
+
+use std::sync::Arc;
+
+use crate::domain::id::{AgentId, RunId, StateName};
+use crate::domain::transition::Variables;
+
+/// The placeholders that the runtime fills itself; no variable can take their names.
+pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
+
+/// The placeholder for the results of the agents that a state has waited for.
+pub const RESULTS: &str = "results";
+
+/// The one that has the path of a file with the same.
+pub const RESULTS_FILE: &str = "results_file";
+
+/// The results of the agents that a state has waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinResults {
+    /// The list itself, for `{{results}}`.
+    pub list: Arc<str>,
+    /// The path of a file with the same, for `{{results_file}}`.
+    pub file: String,
+}
+
+/// The state of an agent when it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptContext {
+    /// The run, for `{{workflow_id}}`.
+    pub workflow: RunId,
+    /// The agent, for `{{agent_id}}`.
+    pub agent: AgentId,
+    /// The state, for `{{state}}`.
+    pub state: StateName,
+    /// The values of the state's own placeholders.
+    pub variables: Variables,
+    /// The results of the agents that it has waited for.
+    pub results: Option<JoinResults>,
+    /// The values the run was started with; the state's own come first.
+    pub run_variables: Variables,
+}
+
+impl PromptContext {
+    /// Returns all placeholders' values: the run's, then the state's own, then the runtime's. Later ones override.
+    #[must_use]
+    pub fn values(&self) -> Variables {
+        let mut values = self.run_variables.clone();
+        values.extend(self.variables.clone());
+        if let Some(JoinResults { list, file }) = &self.results {
+            values.insert(RESULTS.to_owned(), list.to_string());
+            values.insert(RESULTS_FILE.to_owned(), file.clone());
+        }
+        let own = [self.workflow.as_str(), self.agent.as_str(), self.state.as_str()];
+        values.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
+        values
+    }
+}

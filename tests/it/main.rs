@@ -45,6 +45,7 @@ mod programs;
 mod protocol;
 mod readme;
 mod recovery;
+mod released;
 mod refused_tools;
 mod samples;
 mod shares;

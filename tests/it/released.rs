@@ -1,0 +1,105 @@
+//! Runs that an earlier raymond wrote are resumed: journals and snapshots of every format that was released.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::support::Test;
+
+/// The runs of format 1.
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1").join(name)
+}
+
+/// Copies a folder and what is below it; `change` gets each text.
+fn copy(from: &Path, to: &Path, change: &impl Fn(&Path, String) -> String) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &target, change);
+        } else {
+            let text = fs::read_to_string(&path).expect("a text");
+            fs::write(&target, change(&path, text)).expect("written");
+        }
+    }
+}
+
+/// Computes the checksums of a journal or a snapshot anew, because the paths in it have changed.
+fn with_checksums(path: &Path, text: &str) -> String {
+    let crc = |body: &str| format!("{:08x}", crc32fast::hash(body.as_bytes()));
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some("journal.jsonl") => {
+            let line = |line: &str| {
+                let (body, _) = line.rsplit_once(",\"crc\":").expect("a checksum");
+                format!("{body},\"crc\":\"{}\"}}\n", crc(body))
+            };
+            text.lines().map(line).collect()
+        }
+        Some("state.json") => {
+            let (body, _) = text.rsplit_once(",\n  \"checksum\": ").expect("a checksum");
+            format!("{body},\n  \"checksum\": \"{}\"\n}}", crc(body))
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Puts a run and its workflow where a test is.
+fn restored(name: &str) -> Test {
+    let test = Test::new();
+    let runs = test.dir();
+    let change = |path: &Path, text: String| {
+        let text = text.replace("@RUNS@", &runs.display().to_string());
+        let text = text.replace("@ROOT@", &test.root().display().to_string());
+        with_checksums(path, &text)
+    };
+    copy(&fixture(name).join("flow"), &test.flow(), &change);
+    copy(&fixture(name).join("run"), &runs.join("runs").join(name), &change);
+    test
+}
+
+/// How many records of a kind the journal of a run has.
+fn count(test: &Test, name: &str, kind: &str) -> usize {
+    let journal = test.dir().join("runs").join(name).join("journal.jsonl");
+    let text = fs::read_to_string(journal).expect("a journal");
+    text.matches(&format!("\"event\":\"{kind}\"")).count()
+}
+
+#[test]
+fn run_of_format_1_is_resumed_only_when_the_person_confirms_it() {
+    let test = restored("prompts");
+    test.raymond(&["run", "prompts"]).code(77).stderr_has("there is no seal of it");
+    test.raymond(&["status", "prompts"]).ok().stdout_has("CHECK.md");
+}
+
+#[test]
+fn killed_run_of_format_1_with_forks_and_a_join_asks_nothing_twice() {
+    let test = restored("prompts");
+    assert_eq!(count(&test, "prompts", "step_finished"), 5);
+    let outcome = test.raymond(&["run", "prompts", "--trust"]);
+    outcome.ok().stdout_has("all counted");
+    assert_eq!(count(&test, "prompts", "step_finished"), 7, "the called state and the one it returns to");
+    assert_eq!(count(&test, "prompts", "joined"), 1);
+    let costs = test.raymond(&["costs", "prompts", "--json"]).ok().json();
+    assert_eq!(costs["total_cost_usd"], json!(0.06), "{costs}");
+}
+
+#[test]
+fn graph_of_format_1_still_waits_for_its_answer() {
+    let test = restored("graph");
+    test.raymond(&["status", "graph"]).ok().stdout_has("Is 3 right?");
+    let outcome = test.raymond(&["run", "graph", "--trust", "--answer", "ask=right"]);
+    outcome.ok().stdout_has("counted");
+    assert!(!test.flow().join("seen.txt").exists(), "it was written before, and not again");
+}
+
+#[test]
+fn killed_program_of_format_1_asks_the_second_role_once() {
+    let test = restored("program");
+    let outcome = test.raymond(&["run", "program", "--trust"]);
+    outcome.ok().stdout_has("read it");
+    assert_eq!(count(&test, "program", "agent-response"), 2);
+    assert_eq!(count(&test, "program", "agent-request"), 2);
+}

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use raymond::domain::graph::GraphState;
+use raymond::domain::graph_advance::GraphNext;
 use raymond::domain::id::StateName;
 use raymond::domain::time::Timestamp;
-use raymond::domain::walk::GraphNext;
 use raymond::language::graph::machine::{GraphEnvironment, GraphInterpreter, GraphYield};
 use raymond::language::graph::program::Graph;
 use raymond::language::graph::read::{GraphProfile, read};

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use raymond::process::owned::{WorkerProcess, WorkerSpec};
+use raymond::process::child::{WorkerProcess, WorkerSpec};
 use raymond::process::transcript::OpenProcessFiles;
 
 use crate::Fallible;

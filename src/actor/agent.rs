@@ -25,13 +25,13 @@ use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fan_out::ForkRules;
-use crate::domain::home::WorkingDir;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{
     FailureCause, STEP_VERSION, StepInput, StepOutcome, TurnFailure, TurnId,
 };
 use crate::domain::turn_options::OnDenied;
+use crate::domain::working_dir::WorkingDir;
 use crate::language::output::OutputContract;
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::step::{

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use actix::Recipient;
 use serde_json::{Map, Value};
 
-use super::adviser::PluginInterceptor;
 use super::definitions::ProgramCache;
+use super::interceptor::PluginInterceptor;
 use super::message::{ActivityDone, AgentDown, ApiThrottled, TurnReported};
 use super::performer::ActivityExecutor;
 use super::programs::GraphCache;

@@ -8,16 +8,16 @@ use actix::{Actor, AsyncContext};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
-use super::adviser::PluginInterceptor;
 use super::context::{RunContext, SupervisorHandle};
 use super::definitions::ProgramCache;
+use super::interceptor::PluginInterceptor;
+use super::keep_alive::KeepAlive;
 use super::message::{InterruptRun, JournalReported};
 use super::observer::Observer;
 use super::performer::ActivityExecutor;
 use super::programs::GraphCache;
 use super::registry::AgentRegistry;
 use super::runner::{StepRunner, StopLevel};
-use super::stay::KeepAlive;
 use super::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
 use crate::domain::agent::Agent;
 use crate::domain::run::Run;

@@ -15,7 +15,6 @@ use crate::domain::decide::TurnReport;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::event::Record;
 use crate::domain::graph::{GraphState, OutputFormat, PromptTask, WaitResult};
-use crate::domain::home::WorkingDir;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::instance::Activity;
 use crate::domain::money::Usd;
@@ -23,6 +22,7 @@ use crate::domain::session::Session;
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::transition::Variables;
 use crate::domain::turn::{StepOutcome, TurnId};
+use crate::domain::working_dir::WorkingDir;
 use crate::store::writer::WriteOutcome;
 
 /// To observers: a record has been committed.

@@ -4,12 +4,12 @@
 //! that alone owns the run's state, an actor for each live agent, an actor for each running turn's
 //! process. Facts and commands are sent without waiting; nothing here ever blocks.
 
-pub mod absent;
-pub mod adviser;
 pub mod agent;
 pub mod clock;
 pub mod context;
 pub mod definitions;
+pub mod interceptor;
+pub mod keep_alive;
 pub mod launch;
 pub mod message;
 pub mod observer;
@@ -19,8 +19,8 @@ pub mod programs;
 pub mod registry;
 pub mod runner;
 pub mod scripted;
-pub mod stay;
 pub mod supervisor;
+pub mod unavailable;
 
 #[cfg(test)]
 mod tests;

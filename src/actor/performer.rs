@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use super::runner::LocalFuture;
 use crate::domain::fact::{FactChange, KnownFacts};
-use crate::domain::home::WorkingDir;
 use crate::domain::id::AgentId;
 use crate::domain::instance::{Activity, ActivityResult};
 use crate::domain::operation::Operation;
 use crate::domain::turn::TurnId;
+use crate::domain::working_dir::WorkingDir;
 pub use crate::world::outcome::OperationOutcome;
 
 /// The outcome of an activity.

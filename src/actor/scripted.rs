@@ -13,8 +13,8 @@ use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure, Tur
 use crate::language::output::placeholder;
 use crate::language::replies::ScriptedReplies;
 use crate::language::template;
-use crate::process::machine;
-use crate::process::stops::CancellationTokens;
+use crate::process::cancellation::CancellationTokens;
+use crate::process::host;
 
 /// A script, as a run uses it.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl ScriptedRunner {
     #[must_use]
     pub fn new(path: String, replies: ScriptedReplies, max_procs: MaxProcs) -> Self {
         let capacity = match max_procs {
-            MaxProcs::Auto => capacity::processes(machine::cores(), None),
+            MaxProcs::Auto => capacity::processes(host::cores(), None),
             MaxProcs::Count(count) => count,
         };
         Self { path, replies, capacity, stops: CancellationTokens::default() }

@@ -12,14 +12,14 @@ use super::interrupts::signals;
 use super::on_event;
 use super::options::RunOptions;
 use super::{diagnostics, output, plugins, questions, summary, telemetry, worktrees};
+use crate::actor::keep_alive::KeepAlive;
 use crate::actor::registry::AgentRegistry;
-use crate::actor::stay::KeepAlive;
 use crate::domain::run::Run;
 use crate::plugin::console::ConsolePlugin;
 use crate::plugin::lines::JsonLinesPlugin;
 use crate::plugin::terminal::Terminal;
 use crate::process::environment::NamedVariables;
-use crate::process::orphan;
+use crate::process::subreaper;
 use crate::runtime::{self, InterruptReceiver, PlugIns, PreparedRun};
 use crate::store::layout::RunsRoot;
 
@@ -44,9 +44,9 @@ pub(super) fn supervise_here(
         tracing::warn!("{warning}");
     }
     let person = person_at(&terminal, options, &mut prepared);
-    orphan::take_orphans();
+    subreaper::take_orphans();
     let run = actix::System::new().block_on(async {
-        actix::spawn(orphan::reap_orphans());
+        actix::spawn(subreaper::reap_orphans());
         let mut interrupts = signals()?;
         let run =
             supervised(options, root, prepared, (&terminal, person.as_ref()), &mut interrupts)

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use super::agent_selector::must_exist;
 use super::args::readers::LogArgs;
 use super::exit::{CliExitCode, Error};
 use super::output;
-use super::whose::must_exist;
 use crate::domain::id::RunId;
 use crate::domain::printable::printable_json;
 use crate::plugin::sentence::sentence;

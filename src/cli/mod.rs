@@ -1,5 +1,7 @@
 //! The command line: one file a command. Only this module knows stdout, flags and the environment.
 
+pub mod agent_selector;
+mod agent_table;
 pub mod answer;
 pub mod answers;
 pub mod args;
@@ -15,8 +17,6 @@ pub mod facts;
 mod foreground;
 pub mod graph;
 mod interrupts;
-pub mod keeping;
-mod kin;
 pub mod list;
 pub mod log;
 mod log_line;
@@ -43,7 +43,7 @@ mod telemetry;
 pub mod top;
 pub mod tree;
 pub mod trust;
-pub mod whose;
+pub mod wait_reasons;
 pub mod workflow;
 pub mod worktrees;
 

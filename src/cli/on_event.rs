@@ -10,7 +10,7 @@ use std::str::FromStr;
 use super::exit::Error;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
-use crate::language::words::words;
+use crate::language::shell_words::words;
 use crate::plugin::notify::occasion::{Notification, NotificationTracker};
 use crate::plugin::notify::{NotificationPlugin, NotificationSink};
 use crate::process::command::locate;

@@ -13,7 +13,7 @@ use crate::domain::id::RunId;
 use crate::domain::run::RunStatus;
 use crate::process::cgroup::RunGroups;
 use crate::process::command::EnvironmentMarker;
-use crate::process::{companion, leftover};
+use crate::process::{orphans, plugin_process};
 use crate::runtime::graphs::GraphSetup;
 use crate::runtime::{self, PreparedRun, RunRequest, Workflow, place, seals};
 use crate::store::dataspace::Dataspace;
@@ -128,9 +128,9 @@ fn sweep(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
         error,
     })?;
     runtime.block_on(async {
-        leftover::sweep(&marker, |_| true).await;
+        orphans::sweep(&marker, |_| true).await;
         RunGroups::of(&marker, &root.run(id).steps()).end_all_but(&[]).await;
-        companion::sweep(&marker).await;
+        plugin_process::sweep(&marker).await;
     });
     Ok(())
 }

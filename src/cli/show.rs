@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::agent_selector::must_exist;
 use super::args::readers::ShowArgs;
 use super::exit::{CliExitCode, Error};
-use super::keeping::{self, WaitReasons};
 use super::output;
-use super::whose::must_exist;
+use super::wait_reasons::{self, WaitReasons};
 use crate::domain::event::Event;
 use crate::domain::history::{AgentHistory, HistoryStep, HistoryTurn};
 use crate::domain::id::AgentId;
@@ -167,7 +167,7 @@ impl AgentDetails<'_> {
         let Some(record) = &turn.end else {
             let live = self.view.run.agents.get(self.agent);
             let keeps = live.map(|agent| WaitReasons::of(self.view, &self.dir).keeps(agent));
-            let keeps = keeps.map(keeping::sentence).filter(|keeps| !keeps.is_empty());
+            let keeps = keeps.map(wait_reasons::sentence).filter(|keeps| !keeps.is_empty());
             let keeps = keeps.as_deref().unwrap_or("not ended yet");
             let _ = writeln!(out, "    {}", printable_line(keeps));
             return;

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
+use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
-use super::kin::AgentTable;
 use super::{output, questions, summary};
 use crate::actor::clock::now;
-use crate::domain::keeps::{RunObservation, WaitReason};
 use crate::domain::run::RunStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentTree, TreeMember};
+use crate::domain::wait_reason::{RunObservation, WaitReason};
 use crate::plugin::sentence::waiting;
 use crate::process::command::EnvironmentMarker;
-use crate::process::leftover;
+use crate::process::orphans;
 use crate::runtime::place;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, look};
@@ -130,7 +130,7 @@ pub fn left_running(root: &RunsRoot, view: &RunView) -> String {
     }
     let id = &view.run.workflow_id;
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
-    match leftover::find(&marker).iter().filter(|process| process.leads).count() {
+    match orphans::find(&marker).iter().filter(|process| process.leads).count() {
         0 => String::new(),
         count => format!(
             "processes of it that still run: {count}; `raymond run {id}` takes them over, and ends them if it is interrupted\n"

@@ -2,14 +2,14 @@
 
 use std::io::IsTerminal;
 
-use super::kin::AgentTable;
-use crate::domain::keeps::WaitReason;
+use super::agent_table::AgentTable;
 use crate::domain::printable::{printable_block, printable_line};
 use crate::domain::refusal::closing_line;
 use crate::domain::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
 use crate::domain::tree::fold::{MANY, RowSubject, TreeRow};
 use crate::domain::tree::{AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
+use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
 
 /// Returns a line for each agent that has ended. Results are unchanged, but printable on a terminal, and their

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::agent_table::AgentTable;
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
-use super::keeping::{self, WaitReasons};
-use super::kin::AgentTable;
+use super::wait_reasons::{self, WaitReasons};
 use super::{output, status};
-use crate::domain::keeps::WaitReason;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
+use crate::domain::wait_reason::WaitReason;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, look};
 
@@ -78,7 +78,7 @@ fn node_json((node, keeps): (&AgentNode<'_>, Option<WaitReason<'_>>)) -> Value {
         TreeMember::Live(agent) => {
             value["state"] = json!(agent.current_state);
             value["step"] = json!(agent.step);
-            value["keeps"] = keeps.map(keeping::as_json).unwrap_or_default();
+            value["keeps"] = keeps.map(wait_reasons::as_json).unwrap_or_default();
         }
         TreeMember::Ended(agent) => output::add_ending(&mut value, agent),
     }

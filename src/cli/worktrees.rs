@@ -13,7 +13,7 @@ use crate::domain::id::AgentId;
 use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
 use crate::domain::worktree::{KeepReason, WorktreeStatus, deserted};
-use crate::process::home::WorktreeRecord;
+use crate::process::working_dirs::WorktreeRecord;
 use crate::runtime::graphs::{homes, world_of};
 use crate::runtime::place;
 use crate::store::layout::RunsRoot;

@@ -22,6 +22,7 @@ use super::agent::{Agent, AgentTerms};
 use super::consult::PluginVerdict;
 use super::event::{Event, PermanentRestart, StepFinished, TransitionProposed, TurnRejected};
 use super::fan_out::ForkGroup;
+use super::graph_advance::GraphAdvance;
 use super::id::{MessageId, SessionId, StateName};
 use super::join::Join;
 use super::money::Usd;
@@ -35,7 +36,6 @@ use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{FailureCause, TurnFailure, TurnId};
 use super::usage::UsageByModel;
-use super::walk::GraphAdvance;
 
 /// The report of an agent to the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]

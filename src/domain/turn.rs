@@ -10,7 +10,6 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::home::WorkingDir;
 use super::id::{AgentId, Folder, MessageId, StateName};
 use super::model::ModelName;
 use super::money::Usd;
@@ -21,6 +20,7 @@ use super::time::Timestamp;
 use super::transition::Variables;
 use super::turn_options::{OnDenied, TurnOptions};
 use super::usage::UsageByModel;
+use super::working_dir::WorkingDir;
 
 /// The version of [`StepInput`] and [`StepOutcome`].
 pub const STEP_VERSION: u32 = 1;

@@ -12,7 +12,7 @@
 //!     backoff: { min: 1s, max: 5m }
 //! ```
 //!
-//! A command that is one text is split into [words](super::words).
+//! A command that is one text is split into [words](super::shell_words).
 
 use std::fmt;
 
@@ -21,8 +21,8 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_yaml::Spanned;
 
+use super::shell_words::{with_program, words};
 use super::supervision::{self, RawBackoff, some_time};
-use super::words::{with_program, words};
 use super::yaml::{Error, value};
 use crate::domain::plugin::{PlugIn, is_name};
 

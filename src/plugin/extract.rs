@@ -53,7 +53,7 @@ impl JsonArrayWriter {
 mod tests {
     use super::*;
     use crate::domain::id::MessageId;
-    use crate::domain::passage::TurnOffset;
+    use crate::domain::turn_offset::TurnOffset;
     use crate::domain::usage::ProcessSpending;
 
     fn extracted(steps: &Path, name: &str) -> Value {

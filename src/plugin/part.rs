@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::domain::id::MessageId;
-use crate::domain::passage::TurnOffset;
+use crate::domain::turn_offset::TurnOffset;
 use crate::plain_file;
 use crate::process::stream::background::TurnRemainder;
 use crate::process::stream::{LONGEST_LINE, StreamParser};

@@ -2,11 +2,11 @@
 
 use tokio::task::spawn_blocking;
 
-use super::begin::unwritable;
+use super::acquire::unwritable;
+use super::child::WorkerProcess;
 use super::claude::{ClaudeRunner, WorkerTurn};
 use super::compaction;
-use super::leftover;
-use super::owned::WorkerProcess;
+use super::orphans;
 use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, TurnFiles};
@@ -43,11 +43,11 @@ impl ClaudeRunner {
         let process_files = ProcessFiles::named(&self.steps, &name);
         let stream_file = process_files.stream.clone();
         let marker = self.marker.clone();
-        let found = spawn_blocking(move || leftover::find(&marker)).await.unwrap_or_default();
+        let found = spawn_blocking(move || orphans::find(&marker)).await.unwrap_or_default();
         let process = found
             .into_iter()
             .filter(|leftover| leftover.leads && leftover.process == name)
-            .filter(|leftover| leftover::writes_to(leftover, &stream_file))
+            .filter(|leftover| orphans::writes_to(leftover, &stream_file))
             .min_by_key(|leftover| leftover.started)
             .map_or(WorkerProcess::Gone, WorkerProcess::Adopted);
         let from = passage.as_ref().map_or(0, |passage| passage.from);

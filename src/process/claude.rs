@@ -16,23 +16,23 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
-use super::census::ProcessCounts;
+use super::cancellation::CancellationTokens;
 use super::cgroup::RunGroups;
 use super::command::EnvironmentMarker;
 use super::config_files::remove_all_configs_but;
 use super::copy_check::CopyCheck;
 use super::follow::{FollowEnd, FollowTimeouts, StopLevel, follow};
-use super::home::WorkingDirs;
-use super::leftover;
-use super::machine::{self, MemoryProbe};
+use super::host::{self, MemoryProbe};
 use super::notice::TurnNotice;
 use super::option_flags::WorkflowFolders;
-use super::orphan;
+use super::orphans;
 use super::pool::WorkerPool;
-use super::stops::CancellationTokens;
+use super::process_counts::ProcessCounts;
 use super::stream::StreamParser;
+use super::subreaper;
 use super::transcript::TurnFiles;
 use super::worker::{ShutdownMode, Worker};
+use super::working_dirs::WorkingDirs;
 use super::write_watch::WriteWatches;
 use crate::domain::capacity;
 use crate::domain::id::{AgentId, SessionId};
@@ -102,7 +102,7 @@ impl ClaudeRunner {
         let writes = WriteWatches::of(steps.clone());
         let has_served = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
         let capacity = match settings.max_procs {
-            MaxProcs::Auto => capacity::processes(machine::cores(), gauge.memory()),
+            MaxProcs::Auto => capacity::processes(host::cores(), gauge.memory()),
             MaxProcs::Count(count) => count.max(1),
         };
         Self {
@@ -182,10 +182,10 @@ impl ClaudeRunner {
         }
         let keep: Vec<String> = keep.iter().map(|turn| self.process_of(turn)).collect();
         let is_over = |process: &str| !keep.iter().any(|kept| kept == process);
-        let ended = leftover::sweep(&self.marker, is_over).await;
+        let ended = orphans::sweep(&self.marker, is_over).await;
         self.groups.end_all_but(&keep).await;
         if keep.is_empty() {
-            orphan::end_all(&self.marker).await;
+            subreaper::end_all(&self.marker).await;
         }
         remove_all_configs_but(&self.steps, &keep);
         ended

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::claude::{ClaudeRunner, WorkerTurn};
 use super::follow::{FollowEnd, StopLevel};
-use super::machine::is_disk_full;
+use super::host::is_disk_full;
 use super::message;
 use super::outcome::outcome;
 use super::stream::StreamParser;

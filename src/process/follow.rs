@@ -13,12 +13,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::child::WorkerProcess;
+use super::classify::ProcessExit;
 use super::group;
-use super::owned::WorkerProcess;
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
 use super::transcript::{Error, StreamFollower};
-use super::verdict::ProcessExit;
 use super::worker::ShutdownMode;
 use super::write_watch::WriteWatch;
 use crate::domain::supervision::TurnTimeouts;

@@ -8,22 +8,22 @@ use std::sync::Arc;
 use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
 
-use super::begin::unwritable;
+use super::acquire::unwritable;
+use super::child::{WorkerProcess, WorkerSpec};
 use super::claude::ClaudeRunner;
 use super::command::arguments;
 use super::config_files::{ConfigFiles, take_out_configs};
 use super::option_flags;
-use super::owned::{WorkerProcess, WorkerSpec};
 use super::pool::WorkerSlot;
 use super::startup::startup_flags;
 use super::transcript::ProcessFiles;
 use super::worker::Worker;
-use crate::domain::home::WorkingDir;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::money::Usd;
 use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::session::Session;
 use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::domain::working_dir::WorkingDir;
 use crate::fault::point;
 use crate::proof::StepProofs;
 

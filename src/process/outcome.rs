@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
+use super::classify::{LOG_IN, ProcessExit, ZonedTime, judge};
 use super::follow::FollowEnd;
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
 use super::transcript::ProcessFiles;
-use super::verdict::{LOG_IN, ProcessExit, ZonedTime, judge};
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::time::{Timestamp, span};
 use crate::domain::turn::{FailureCause, StepOutcome, TurnFailure};

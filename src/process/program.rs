@@ -14,11 +14,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
+use super::classify::ProcessExit;
 use super::command::EnvironmentMarker;
 use super::environment::without_keys;
 use super::group;
-use super::orphan::{ProcessPurpose, start_noted};
-use super::verdict::ProcessExit;
+use super::subreaper::{ProcessPurpose, start_noted};
 
 /// The time that a program has to end after it is asked to.
 const GRACE: Duration = Duration::from_secs(2);

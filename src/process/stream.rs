@@ -25,8 +25,8 @@ use self::refusals::RefusedTools;
 use self::background::{BackgroundTasks, TurnRemainder};
 use self::cut_off::{CostCompleteness, CutOff};
 use crate::domain::id::MessageId;
-use crate::domain::passage::TurnBoundary;
 use crate::domain::spending::SpendingMeter;
+use crate::domain::turn_offset::TurnBoundary;
 use crate::domain::turn_options::BackgroundWork;
 use crate::domain::usage::ProcessSpending;
 

@@ -10,8 +10,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::stream::{LineTooLong, StreamParser};
-use crate::domain::passage::TurnOffset;
 use crate::domain::turn::TurnId;
+use crate::domain::turn_offset::TurnOffset;
 use crate::fault::point;
 use crate::plain_file;
 use crate::proof::StepProofs;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::passage::TurnOffset;
+use crate::domain::turn_offset::TurnOffset;
 use crate::plain_file;
 use crate::proof::StepProofs;
 

@@ -10,18 +10,18 @@ use tokio::process::ChildStdin;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::census::ProcessLifetime;
 use super::cgroup::end_group;
+use super::child::WorkerProcess;
 use super::command::EnvironmentMarker;
 use super::compaction;
 use super::config_files::remove_configs;
 use super::follow::{StopLevel, put_to_rest, stopped};
 use super::group;
-use super::leftover;
-use super::orphan;
-use super::owned::WorkerProcess;
+use super::orphans;
 use super::pool::WorkerSlot;
+use super::process_counts::ProcessLifetime;
 use super::stream::background::BackgroundTasks;
+use super::subreaper;
 use super::transcript::{ProcessFiles, StreamFollower};
 use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::usage::ProcessSpending;
@@ -220,8 +220,8 @@ impl Worker {
             end_group(&group).await;
         }
         if self.may_leave_others || self.began.elapsed() > BRIEF {
-            leftover::sweep(marker, |process| process == self.files.name).await;
-            orphan::end_unclaimed(marker).await;
+            orphans::sweep(marker, |process| process == self.files.name).await;
+            subreaper::end_unclaimed(marker).await;
         }
         remove_configs(&self.configs);
         point("rest.after");

@@ -14,10 +14,10 @@ use crate::domain::settings::Settings;
 use crate::plugin::external::{
     ExternalPlugin, PluginExit, PluginHandle, PluginSpawner, RunPosition, SpawnedPlugin,
 };
+use crate::process::classify::ProcessExit;
 use crate::process::command::EnvironmentMarker;
-use crate::process::companion::{self, PluginProcess};
 use crate::process::environment::NamedVariables;
-use crate::process::verdict::ProcessExit;
+use crate::process::plugin_process::{self, PluginProcess};
 use crate::store::workflow::WorkflowDir;
 
 /// Returns the plug-ins that a workflow asks for; their programs are searched in its folder.
@@ -113,11 +113,11 @@ fn start_of(
     plugin: &PlugIn,
     settings: &Settings,
     marker: &EnvironmentMarker,
-) -> companion::PluginProcessSpec {
-    companion::PluginProcessSpec {
+) -> plugin_process::PluginProcessSpec {
+    plugin_process::PluginProcessSpec {
         command: plugin.command.clone(),
         cwd: PathBuf::from(&settings.cwd),
-        environment: companion::environment(
+        environment: plugin_process::environment(
             std::env::vars_os(),
             &NamedVariables::of(&settings.options),
             marker,
@@ -127,14 +127,14 @@ fn start_of(
 }
 
 struct PluginProcessSpawner {
-    start: companion::PluginProcessSpec,
+    start: plugin_process::PluginProcessSpec,
     /// The workflow's files, if it is the workflow that asks for the program.
     scope: Option<WorkflowDir>,
 }
 
 impl PluginProcessSpawner {
     /// Returns the command to start, with the workflow's files as they were when the run began.
-    fn pinned(&self) -> std::io::Result<companion::PluginProcessSpec> {
+    fn pinned(&self) -> std::io::Result<plugin_process::PluginProcessSpec> {
         let mut start = self.start.clone();
         let Some(scope) = &self.scope else { return Ok(start) };
         for word in &mut start.command {

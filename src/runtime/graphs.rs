@@ -6,16 +6,16 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use super::performer::LocalActivityExecutor;
+use crate::actor::keep_alive::KeepAlive;
 use crate::actor::performer::ActivityExecutor;
 use crate::actor::programs::GraphCache;
-use crate::actor::stay::KeepAlive;
 use crate::domain::id::RunId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::settings::Settings;
 use crate::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeNameTaken, TypeRole};
 use crate::process::command::EnvironmentMarker;
 use crate::process::environment::{NamedVariables, passed_on};
-use crate::process::home::WorkingDirs;
+use crate::process::working_dirs::WorkingDirs;
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;

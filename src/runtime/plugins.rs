@@ -12,7 +12,7 @@ use actix::{Actor, Addr, Arbiter, Context, Handler, Recipient};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::actor::adviser::{DEADLINE, PluginInterceptor};
+use crate::actor::interceptor::{DEADLINE, PluginInterceptor};
 use crate::actor::message::{Consult, FinishPublishing, Published};
 use crate::actor::observer::{Observer, ObserverKind};
 

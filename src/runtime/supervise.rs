@@ -12,11 +12,11 @@ use super::error::Error;
 use super::graphs::{GraphSetup, builtins, homes};
 use super::plugins::PlugIns;
 use super::seals;
-use crate::actor::absent::UnavailableRunner;
 use crate::actor::clock::now;
 use crate::actor::launch::{RunLaunch, supervise};
 use crate::actor::registry::AgentRegistry;
 use crate::actor::supervisor::SupervisorStart;
+use crate::actor::unavailable::UnavailableRunner;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
@@ -24,7 +24,7 @@ use crate::domain::workflow_pins::WorkflowPins;
 use crate::plugin::debug::DebugPlugin;
 use crate::plugin::external::RunPosition;
 use crate::process::command::EnvironmentMarker;
-use crate::process::companion;
+use crate::process::plugin_process;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::pinned::PinnedFiles;
@@ -158,7 +158,7 @@ pub async fn supervised(
     };
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {
-        companion::sweep(&marker).await;
+        plugin_process::sweep(&marker).await;
     }
     let place = RunPosition {
         run: id.clone(),
@@ -193,7 +193,7 @@ pub async fn supervised(
         Some(()) = interrupts.recv() => {}
     }
     if has_programs {
-        companion::sweep(&marker).await;
+        plugin_process::sweep(&marker).await;
     }
     if let Ok(run) = &outcome
         && let Err(error) = seals::let_go(&user_state, root, run)

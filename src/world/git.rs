@@ -16,8 +16,8 @@ use super::config::clone_of;
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use super::shared::{OperationContext, OperationProgram, complaint};
+use crate::process::classify::ProcessExit;
 use crate::process::program::ProcessOutput;
-use crate::process::verdict::ProcessExit;
 
 /// The longest time that git may take.
 const LONGEST: Duration = Duration::from_mins(10);

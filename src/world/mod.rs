@@ -12,6 +12,7 @@
 
 mod address;
 mod append;
+mod at_most_once;
 mod clone;
 mod config;
 mod edit;
@@ -22,14 +23,13 @@ mod git;
 mod glob;
 mod locks;
 mod note;
-mod once;
 pub mod outcome;
 mod paths;
 pub mod perform;
 pub mod place;
+mod protected_paths;
 pub mod registry;
 mod shared;
-mod sparing;
 mod tools;
 pub mod trees;
 mod web;

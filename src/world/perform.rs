@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::task::JoinError;
 
+use super::at_most_once::once;
 use super::clone::GitClone;
 use super::config::{self, CONFIG, INDEX};
 use super::fetch::fetch;
@@ -14,18 +15,17 @@ use super::files;
 use super::git::GitRunner;
 use super::glob::glob;
 use super::note::OperationNotes;
-use super::once::once;
 use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
 use super::place::Workspace;
+use super::protected_paths::spare;
 use super::shared::{OperationContext, blocking};
-use super::sparing::spare;
 use super::{append, tools, work};
-use crate::domain::home::WorkingDir;
 use crate::domain::instance::ActivityResult;
 use crate::domain::operation::{Operation, RecoveryClass};
-use crate::process::home::WorkingDirs;
-use crate::process::leftover;
+use crate::domain::working_dir::WorkingDir;
+use crate::process::orphans;
+use crate::process::working_dirs::WorkingDirs;
 
 /// The size in bytes up to which files are read on the current thread: another thread would cost more.
 const SMALL: u64 = 64 * 1024;
@@ -93,7 +93,7 @@ impl WorkspaceExecutor {
         }
         if again {
             // What still runs of it would be in the way, and nobody hears it any more.
-            leftover::sweep(&self.0.place.marker, |process| process == stem).await;
+            orphans::sweep(&self.0.place.marker, |process| process == stem).await;
         }
         self.long(stem, operation, again).await.into()
     }
@@ -143,7 +143,7 @@ impl WorkspaceExecutor {
             return InspectionOutcome::Interrupted;
         }
         if again {
-            leftover::sweep(&self.0.place.marker, |process| process == stem).await;
+            orphans::sweep(&self.0.place.marker, |process| process == stem).await;
         }
         look.await.into()
     }

@@ -7,7 +7,7 @@ use super::gate::NameLookup;
 use super::registry::OwnTypeRegistry;
 use crate::domain::allowed_address::AllowedAddress;
 use crate::process::command::EnvironmentMarker;
-use crate::process::home::WorkingDirs;
+use crate::process::working_dirs::WorkingDirs;
 use crate::proof::StepProofs;
 
 /// The parameters of a [`WorkspaceExecutor`](super::perform::WorkspaceExecutor).

@@ -13,12 +13,12 @@ use super::locks::PathLocks;
 use super::outcome::OperationError;
 use super::place::Workspace;
 use super::web::WebClient;
-use crate::domain::home::WorkingDir;
+use crate::domain::working_dir::WorkingDir;
 use crate::process::command::locate;
-use crate::process::home::REPOSITORY;
 use crate::process::program::{
     CapturedOutput, ProcessFailure, ProcessOutput, ProcessSpec, environment,
 };
+use crate::process::working_dirs::REPOSITORY;
 
 /// The number of programs and fetches that may run at the same time.
 const AT_A_TIME: usize = 16;

@@ -23,7 +23,7 @@ use super::registry::OwnTypeRegistry;
 use crate::domain::id::RunId;
 use crate::domain::operation::{Operation, OperationResult};
 use crate::process::command::EnvironmentMarker;
-use crate::process::home::WorkingDirs;
+use crate::process::working_dirs::WorkingDirs;
 use crate::proof::StepProofs;
 
 /// A workspace with its world.

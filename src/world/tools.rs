@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::once::once;
+use super::at_most_once::once;
 use super::outcome::OperationError;
 use super::shared::{OperationContext, OperationProgram, complaint};
+use crate::process::classify::ProcessExit;
 use crate::process::command::locate;
-use crate::process::verdict::ProcessExit;
 
 /// The longest time that a command may take.
 const LONGEST: Duration = Duration::from_mins(30);

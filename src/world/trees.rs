@@ -1,6 +1,6 @@
 //! The worktrees of agents: made before an agent's first turn, inspected, and removed without losing work.
 //!
-//! A [mark](crate::process::home::WorktreeRecord) is durable before git begins with a worktree. So another's
+//! A [mark](crate::process::working_dirs::WorktreeRecord) is durable before git begins with a worktree. So another's
 //! branch is never taken, and the half-made worktree of a killed git is known to be raymond's own and made again.
 //! The commands that change one repository run one after another, and none of its hooks runs.
 
@@ -25,10 +25,10 @@ use super::outcome::{InspectionOutcome, OperationError};
 use super::perform::WorkspaceExecutor;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::KeepReason;
-use crate::process::home::{WorktreeRecord, WorktreeStage};
-use crate::process::leftover;
+use crate::process::classify::ProcessExit;
+use crate::process::orphans;
 use crate::process::program::ProcessOutput;
-use crate::process::verdict::ProcessExit;
+use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 
 impl WorkspaceExecutor {
     /// Returns the commit that its directory is at. `stem` names the caller, and is valid as a file name.
@@ -116,7 +116,7 @@ impl WorkspaceExecutor {
             let Some(mark) = homes.mark(agent)? else { return Ok(Ok(RemovedWorktree::default())) };
             let stem = format!("{}.worktree", agent.file_name());
             if mark.stage != WorktreeStage::Ready {
-                leftover::sweep(&self.0.place.marker, |process| process == stem).await;
+                orphans::sweep(&self.0.place.marker, |process| process == stem).await;
             }
             let git = GitRunner { shared: &self.0, stem: &stem };
             let repository = GitRepository::of(git, homes.root()).await?;

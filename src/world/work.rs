@@ -20,9 +20,9 @@ use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use super::shared::{OperationContext, blocking};
 use crate::domain::instance::ActivityResult;
+use crate::process::classify::ProcessExit;
 use crate::process::command::locate;
 use crate::process::program::{CapturedOutput, ProcessOutput};
-use crate::process::verdict::ProcessExit;
 
 /// The longest diff, in bytes.
 const LONGEST: usize = 1024 * 1024;

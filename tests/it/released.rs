@@ -80,7 +80,11 @@ fn killed_run_of_format_1_with_forks_and_a_join_asks_nothing_twice() {
     assert_eq!(count(&test, "prompts", "step_finished"), 5);
     let outcome = test.raymond(&["run", "prompts", "--trust"]);
     outcome.ok().stdout_has("all counted");
-    assert_eq!(count(&test, "prompts", "step_finished"), 7, "the called state and the one it returns to");
+    assert_eq!(
+        count(&test, "prompts", "step_finished"),
+        7,
+        "the called state and the one it returns to"
+    );
     assert_eq!(count(&test, "prompts", "joined"), 1);
     let costs = test.raymond(&["costs", "prompts", "--json"]).ok().json();
     assert_eq!(costs["total_cost_usd"], json!(0.06), "{costs}");

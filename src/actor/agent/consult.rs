@@ -6,7 +6,7 @@
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use super::{AgentActor, AgentWork, TurnContext};
-use crate::actor::adviser::consult;
+use crate::actor::interceptor::consult;
 use crate::actor::message::CancelConsult;
 use crate::domain::consult::{
     ConsultVerdict, Consultation, PluginVerdict, TransitionQuery, TurnStartQuery, strictest,

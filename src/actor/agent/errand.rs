@@ -7,9 +7,9 @@ use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 use super::{AgentActor, AgentWork};
 use crate::actor::message::ActivityDone;
 use crate::actor::performer::ActivityOutcome;
-use crate::domain::home::WorkingDir;
 use crate::domain::instance::Activity;
 use crate::domain::turn::TurnId;
+use crate::domain::working_dir::WorkingDir;
 use crate::fault::point;
 
 impl AgentActor {

@@ -21,7 +21,7 @@ use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
 use crate::fault::point;
 use crate::language::output::placeholder;
 use crate::language::prompt::step;
-use crate::language::{listing, template};
+use crate::language::{fork_list, template};
 
 /// The reason why a fork is not possible.
 enum ForkError {
@@ -134,9 +134,9 @@ impl ForkPlanner {
         } else {
             let (home, file) = (self.terms.home.clone(), each.list.clone());
             let performer = Rc::clone(&self.context.performer);
-            found(performer.text(home, file, listing::LARGEST).await)?
+            found(performer.text(home, file, fork_list::LARGEST).await)?
         };
-        listing::entries(each, &text, &forked.variables).map_err(ForkError::Wrong)
+        fork_list::entries(each, &text, &forked.variables).map_err(ForkError::Wrong)
     }
 
     async fn newborn(

@@ -16,13 +16,13 @@ use crate::actor::clock::now;
 use crate::actor::message::ActivityDone;
 use crate::actor::performer::ActivityOutcome;
 use crate::domain::agent::Agent;
-use crate::domain::conduct::{ProgramAdvance, ProgramCommand};
 use crate::domain::decide::{
     ProgramStart, TurnReport, begun, conducted, delegated, dismissed, heard_out,
 };
 use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::instance::{ActivityResult, RequestBody};
+use crate::domain::program_advance::{ProgramAdvance, ProgramCommand};
 use crate::domain::run::PauseReason;
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::language::program::definition::Program;

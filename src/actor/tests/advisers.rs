@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix::{Actor, Context as Ctx, Handler};
 
 use super::stage::{Player, Stage, ended, files, settings};
-use crate::actor::adviser::PluginInterceptor;
+use crate::actor::interceptor::PluginInterceptor;
 use crate::actor::message::Consult;
 use crate::domain::consult::{ConsultVerdict, Consultation, StopScope};
 use crate::domain::event::{Event, RunCommand};

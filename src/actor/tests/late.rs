@@ -1,7 +1,4 @@
 //! Late, repeated or unknown messages change nothing: no record, no permit, no turn.
-//!
-//! The supervisor and its agents are put together by hand here, because only then can a test speak
-//! to each of them.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -24,7 +21,6 @@ use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::fan_out::ForkSettings;
-use crate::domain::home::WorkingDir;
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::run::Run;
@@ -36,8 +32,8 @@ use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, StepInput, TurnFailure, TurnId};
 use crate::domain::turn_options::{OnDenied, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
-use crate::store;
-use crate::store::writer::WriteOutcome;
+use crate::domain::working_dir::WorkingDir;
+use crate::store::{self, writer::WriteOutcome};
 
 /// `main` and a worker that is due while `main` is in `B.md`.
 const WORKFLOW: &[(&str, &str)] = &[
@@ -118,7 +114,7 @@ impl Still {
                 run,
                 store,
                 start,
-                stays: crate::actor::stay::KeepAlive::default(),
+                stays: crate::actor::keep_alive::KeepAlive::default(),
                 begun: Vec::new(),
                 throttle: TurnThrottle::new(1),
                 context,

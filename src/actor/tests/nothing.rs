@@ -6,11 +6,11 @@ use std::rc::Rc;
 use crate::actor::performer::{ActivityExecutor, ActivityOutcome, LookupOutcome, OperationOutcome};
 use crate::actor::runner::LocalFuture;
 use crate::domain::fact::{FactChange, KnownFacts};
-use crate::domain::home::WorkingDir;
 use crate::domain::id::AgentId;
 use crate::domain::instance::Activity;
 use crate::domain::operation::Operation;
 use crate::domain::turn::TurnId;
+use crate::domain::working_dir::WorkingDir;
 
 /// Performs nothing.
 pub(super) struct Nothing;

@@ -13,7 +13,7 @@ use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::mpsc;
 
 use super::nothing::Nothing;
-use crate::actor::adviser::PluginInterceptor;
+use crate::actor::interceptor::PluginInterceptor;
 use crate::actor::launch::{RunLaunch, supervise};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::actor::observer::{Observer, ObserverKind};
@@ -262,7 +262,7 @@ impl Stage {
                 performer: Rc::new(Nothing),
                 programs: GraphCache::default(),
                 builtins: serde_json::Map::new(),
-                stays: crate::actor::stay::KeepAlive::default(),
+                stays: crate::actor::keep_alive::KeepAlive::default(),
                 registry: Arc::clone(&self.registry),
                 observers: vec![Observer::new(
                     "audience",

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{DirArgs, OneRunArgs};
-use crate::cli::whose::AgentSelector;
+use crate::cli::agent_selector::AgentSelector;
 use crate::domain::id::{AgentId, RunId};
 
 pub(super) const TREE_HELP: &str = "Examples:

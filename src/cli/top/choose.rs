@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::cli::exit::Error;
 use crate::domain::id::RunId;
-use crate::process::onlooker::changed;
+use crate::process::turn_tail::changed;
 use crate::store::layout::RunsRoot;
 use crate::store::lock;
 use crate::store::view::{ids, no_such_run};

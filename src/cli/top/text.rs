@@ -4,8 +4,8 @@ mod many;
 
 use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus, TopWaitReason};
 use super::rows::AgentFilter;
-use crate::cli::keeping;
 use crate::cli::status::standing;
+use crate::cli::wait_reasons;
 use crate::domain::agent::Agent;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};
@@ -224,7 +224,7 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
 /// Returns the sentence on how many more forked agents are waited for; `None` without a join.
 fn forked(agent: &Agent) -> Option<String> {
     let tally = agent.forks.tally(agent.stack.len());
-    agent.join.as_ref().map(|joining| keeping::join(joining.more(tally), tally.count))
+    agent.join.as_ref().map(|joining| wait_reasons::join(joining.more(tally), tally.count))
 }
 
 fn wait(why: TopWaitReason, now: Timestamp) -> String {

@@ -13,8 +13,8 @@ use crate::domain::id::AgentId;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
-use crate::process::onlooker::{self, TurnTail};
 use crate::process::stream::glimpse::ConversationItem;
+use crate::process::turn_tail::{self, TurnTail};
 use crate::store::follow::RunFollower;
 use crate::store::layout::RunDir;
 use crate::store::{Error, lock};
@@ -110,7 +110,7 @@ impl RunWatcher {
     /// Finds the due turns that have been begun; returns whether there are new ones.
     fn look_for_turns(&mut self) -> std::io::Result<bool> {
         let steps = self.dir.steps();
-        let changed = onlooker::changed(&steps);
+        let changed = turn_tail::changed(&steps);
         if changed.is_some() && changed == self.steps {
             return Ok(false);
         }
@@ -124,7 +124,7 @@ impl RunWatcher {
             .collect();
         let turns = &mut self.turns;
         let before = turns.len();
-        onlooker::begun(&steps, |stem| {
+        turn_tail::begun(&steps, |stem| {
             if let Some(turn) = due.get(stem) {
                 let look_on = || (turn.clone(), TurnTail::of(&steps, turn, 0));
                 turns.entry(turn.agent.clone()).or_insert_with(look_on);
@@ -157,7 +157,7 @@ impl RunWatcher {
             return;
         }
         self.reading = agent.map(|agent| {
-            let turn = onlooker::last(&self.dir.steps(), agent).ok().flatten();
+            let turn = turn_tail::last(&self.dir.steps(), agent).ok().flatten();
             self.reading_of(agent, turn)
         });
         while self.read() {}

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::graph::PromptTask;
-use crate::domain::home::WorkingDir;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::transition::Variables;
+use crate::domain::working_dir::WorkingDir;
 
 /// The spec of an agent, to which a permanent agent returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,6 @@ use crate::domain::event::{
     WorkflowDefined,
 };
 use crate::domain::fact::FactChange;
-use crate::domain::home::WorkingDir;
 use crate::domain::id::AgentId;
 use crate::domain::instance::{
     ProgramExecution, ProgramPosition, RequestBody, RequestEntry, RequestStatus, RoleMailbox,
@@ -19,6 +18,7 @@ use crate::domain::instance::{
 };
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
+use crate::domain::working_dir::WorkingDir;
 
 pub(super) fn workflow_defined(run: &mut Run, event: &WorkflowDefined) -> Vec<Effect> {
     run.definitions.insert(event.program.clone(), event.clone());

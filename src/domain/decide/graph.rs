@@ -10,6 +10,7 @@ use crate::domain::agent::Agent;
 use crate::domain::event::{
     Event, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut, TurnCost,
 };
+use crate::domain::graph_advance::{GraphAdvance, GraphNext};
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::policy::AcceptedTransition;
@@ -20,7 +21,6 @@ use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};
 use crate::domain::usage::UsageByModel;
-use crate::domain::walk::{GraphAdvance, GraphNext};
 
 /// Returns the events of an advance of a graph: the advance itself, and its immediate consequences.
 pub(super) fn walked(

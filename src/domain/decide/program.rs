@@ -6,7 +6,6 @@
 use super::failure::FailedTurn;
 use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
 use crate::domain::agent::{Agent, AgentSpec, AgentTerms};
-use crate::domain::conduct::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::event::{
     AgentRequested, AgentResponded, Event, InstanceBegun, ProgramStatus, RoleDelegated,
     StepFinished, WorkflowAdvanced, WorkflowLogged,
@@ -18,6 +17,7 @@ use crate::domain::instance::{
 };
 use crate::domain::money::Usd;
 use crate::domain::policy::AcceptedTransition;
+use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};

@@ -27,11 +27,11 @@ use self::scope::ROOTS;
 use super::program::{Graph, GraphAction, GraphNode, GraphNodeName};
 use crate::domain::event::GraphEntry;
 use crate::domain::graph::{GraphState, GraphStateChange, NodeCursor, NodeExecution, WaitResult};
+use crate::domain::graph_advance::{GraphAdvance, GraphNext};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::operation::{Operation, OperationResult};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
-use crate::domain::walk::{GraphAdvance, GraphNext};
 use crate::language::expression::{Error, Fuel, ValueTemplate};
 
 /// The number of nodes after which a walk is cut.

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use super::await_before_send;
 use super::definition::{
     Instruction, InstructionKind, Program, ProgramCondition, TextExpression, TextTemplate,
 };
-use super::early;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of suspicious parts of a sound program.
@@ -16,7 +16,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     for state in &program.states {
         body(&state.body, report);
     }
-    early::check(program, report);
+    await_before_send::check(program, report);
 }
 
 /// Visits the instructions of a body, and those in their blocks.

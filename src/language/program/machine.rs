@@ -17,13 +17,13 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::definition::{Instruction, Program};
-use crate::domain::conduct::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::{RunId, StateName};
 use crate::domain::instance::{
     Activity, ActivityResult, ProgramExecution, ProgramPosition, ProgramWait, RequestEntry,
     RequestStatus,
 };
+use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::time::Timestamp;
 use crate::language::place::SourcePlace;
 

@@ -2,11 +2,11 @@
 //! file's text, or says everything that is wrong with it.
 
 mod answers;
+mod await_before_send;
 mod brackets;
 pub mod codes;
 mod conditions;
 pub mod definition;
-mod early;
 mod fields;
 mod flow;
 mod form;
@@ -17,8 +17,8 @@ mod options;
 mod parse;
 pub mod read;
 mod reader;
+mod recovery;
 mod requests;
-mod surface;
 #[cfg(test)]
 mod tests;
 mod values;

@@ -4,7 +4,7 @@ use super::definition::Program;
 use super::lines::LineIndex;
 use super::reader::ProgramReader;
 use super::workflow::ProgramParts;
-use super::{answers, flow, parse, requests, surface};
+use super::{answers, flow, parse, recovery, requests};
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::report::FileDiagnostics;
@@ -25,7 +25,7 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = LineIndex::new(text);
     let mut report = FileDiagnostics::new(path);
-    let Some(surface) = surface::surface(text, &lines, &mut report) else {
+    let Some(surface) = recovery::surface(text, &lines, &mut report) else {
         return ParsedProgram { program: None, diagnostics: report.sorted() };
     };
     let forms = parse::forms(&surface, &lines, &mut report);

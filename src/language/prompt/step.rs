@@ -1,7 +1,5 @@
 //! The two questions a prompt folder answers: the prompt to ask in a state, and the meaning of a reply there.
 
-use std::sync::Arc;
-
 pub use super::context::{JoinResults, PromptContext, RESERVED, RESULTS, RESULTS_FILE};
 use super::document::{self, PromptDocument};
 use super::evaluator::{self, Evaluator};
@@ -11,7 +9,7 @@ use crate::domain::agent::AgentTerms;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fan_out::ForkRules;
 use crate::domain::graph::PromptTask;
-use crate::domain::id::{AgentId, RunId, StateName};
+use crate::domain::id::StateName;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};

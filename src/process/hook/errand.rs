@@ -9,9 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::time::timeout;
 
+use crate::process::classify::ProcessExit;
 use crate::process::group;
-use crate::process::orphan::{ProcessPurpose, start_noted};
-use crate::process::verdict::ProcessExit;
+use crate::process::subreaper::{ProcessPurpose, start_noted};
 
 /// The number of bytes that are kept of a command's stderr.
 const COMPLAINT: usize = 400;

@@ -1,7 +1,7 @@
 //! Tests of the pool: the process that is taken, kept or retired, with processes that have ended already.
 
 use super::*;
-use crate::process::owned::WorkerProcess;
+use crate::process::child::WorkerProcess;
 use crate::process::transcript::ProcessFiles;
 
 /// A process that has ended already, in the place of one that waits.

@@ -2,7 +2,7 @@
 
 use super::trees::agent;
 use super::*;
-use crate::process::home::{WorktreeRecord, WorktreeStage};
+use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 
 /// A mark as it is before git begins.
 fn begun(ground: &Ground, id: &str) -> WorktreeRecord {

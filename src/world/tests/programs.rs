@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::operation::RecoveryClass;
-use crate::process::{leftover, program};
+use crate::process::{orphans, program};
 use crate::proof::StepProofs;
 use crate::world::note::OperationNotes;
 
@@ -77,7 +77,7 @@ async fn a_stop_ends_a_command_and_all_it_has_started() {
     let marker =
         EnvironmentMarker { run: RunId::parse("world").expect("an id"), dir: ground.base() };
     let left = async {
-        while !leftover::find(&marker).is_empty() {
+        while !orphans::find(&marker).is_empty() {
             tokio::task::yield_now().await;
         }
     };
@@ -178,7 +178,7 @@ async fn what_still_runs_of_a_try_before_is_ended_first() {
         .spawn()
         .expect("sleep starts");
     let seen = async {
-        while leftover::find(&marker).is_empty() {
+        while orphans::find(&marker).is_empty() {
             tokio::task::yield_now().await;
         }
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::trees::agent;
 use super::*;
 use crate::domain::worktree::{KeepReason, WorktreeStatus};
-use crate::process::home::{WorktreeRecord, WorktreeStage};
+use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 use crate::world::outcome::InspectionOutcome;
 use crate::world::trees::{RemovedWorktree, WorktreeInspection};
 

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use super::*;
-use crate::domain::home::WorkingDir;
 use crate::domain::id::{AgentId, Folder};
-use crate::process::home::WorkingDirs;
+use crate::domain::working_dir::WorkingDir;
+use crate::process::working_dirs::WorkingDirs;
 use crate::world::outcome::InspectionOutcome;
 
 pub(super) fn agent(id: &str) -> AgentId {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::well;
 use crate::domain::worktree::keeping;
-use crate::process::home::WorktreeRecord;
-use crate::process::verdict::ProcessExit;
+use crate::process::classify::ProcessExit;
+use crate::process::working_dirs::WorktreeRecord;
 use crate::world::git::{GitRunner, link};
 use crate::world::outcome::OperationError;
 use crate::world::shared::blocking;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::repository::GitRepository;
 use crate::domain::worktree::WorktreeStatus;
-use crate::process::home::{WorkingDirs, WorktreeRecord, WorktreeStage};
+use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::git::{GitRunner, link};
 use crate::world::outcome::OperationError;
 

@@ -11,8 +11,8 @@ use super::repository::GitRepository;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::branch;
 use crate::fault::point;
-use crate::process::home::{WorkingDirs, WorktreeRecord, WorktreeStage};
-use crate::process::leftover;
+use crate::process::orphans;
+use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::git::{GitRunner, is_object};
 use crate::world::outcome::OperationError;
 use crate::world::shared::blocking;
@@ -85,7 +85,7 @@ impl WorktreeCreator<'_> {
     /// Makes a worktree again that was begun before; nobody has worked in it.
     async fn take_up(&self, mark: WorktreeRecord) -> Result<(), OperationError> {
         let git = self.git;
-        leftover::sweep(&git.shared.place.marker, |process| process == git.stem).await;
+        orphans::sweep(&git.shared.place.marker, |process| process == git.stem).await;
         let repository = GitRepository::of(git, self.homes().root()).await?;
         let _turn = git.shared.turn(&repository.common).await?;
         let branch = format!("refs/heads/{}", mark.branch);

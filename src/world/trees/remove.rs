@@ -13,7 +13,7 @@ use super::reason;
 use super::repository::GitRepository;
 use crate::domain::worktree::{KeepReason, may_go};
 use crate::fault::point;
-use crate::process::home::{WorkingDirs, WorktreeRecord, WorktreeStage};
+use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::git::GitRunner;
 use crate::world::outcome::OperationError;
 use crate::world::shared::blocking;

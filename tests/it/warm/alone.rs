@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use raymond::domain::home::WorkingDir;
 use raymond::domain::id::{AgentId, RunId, SessionId, StateName};
 use raymond::domain::session::Session;
 use raymond::domain::settings::{MaxProcs, Settings};
@@ -13,9 +12,10 @@ use raymond::domain::supervision::SupervisionPolicy;
 use raymond::domain::transition::Variables;
 use raymond::domain::turn::{STEP_VERSION, StepInput, StepOutcome, TurnId, TurnReply};
 use raymond::domain::turn_options::TurnOptions;
+use raymond::domain::working_dir::WorkingDir;
 use raymond::process::claude::ClaudeRunner;
 use raymond::process::command::EnvironmentMarker;
-use raymond::process::home::WorkingDirs;
+use raymond::process::working_dirs::WorkingDirs;
 
 use super::three;
 use crate::support::{Test, when};

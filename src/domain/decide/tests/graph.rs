@@ -7,10 +7,10 @@ use serde_json::Map;
 use super::*;
 use crate::domain::event::{GraphEntry, NextAction};
 use crate::domain::graph::NodeCursor;
+use crate::domain::graph_advance::{GraphAdvance, GraphNext};
 use crate::domain::id::AgentId;
 use crate::domain::question::{Answer, AnswerCommand, QuestionOption};
 use crate::domain::transition::AskTimeout;
-use crate::domain::walk::{GraphAdvance, GraphNext};
 
 fn ask(next: &str, late: Option<(u64, &str)>) -> Transition {
     Transition::Ask {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::domain::conduct::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentResponded;
 use crate::domain::fact::{Fact, FactChange};
@@ -13,6 +12,7 @@ use crate::domain::id::AgentId;
 use crate::domain::instance::{
     ProgramPosition, ProgramSource, ProgramWait, RequestBody, RequestStatus,
 };
+use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::session::SessionOrigin;
 use crate::domain::transition::Variables;

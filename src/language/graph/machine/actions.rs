@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use super::super::table::table;
 use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
 use crate::domain::graph::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
+use crate::domain::graph_advance::GraphNext;
 use crate::domain::operation::Operation;
-use crate::domain::walk::GraphNext;
 use crate::language::expression::{ValueTemplate, truth};
 use crate::language::graph::program::{ActionKind, OperationTemplate, StorePath};
 

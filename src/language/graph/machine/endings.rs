@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{GraphInterpreter, GraphYield};
-use crate::domain::walk::GraphNext;
+use crate::domain::graph_advance::GraphNext;
 use crate::language::graph::program::{GraphEnding, GraphNodeName};
 
 impl GraphInterpreter<'_> {

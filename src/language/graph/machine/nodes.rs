@@ -5,8 +5,8 @@ use serde_json::json;
 use super::conditions::ConditionOutcome;
 use super::{ActionProgress, GraphInterpreter, GraphYield};
 use crate::domain::graph::{GraphStateChange, WaitResult};
+use crate::domain::graph_advance::GraphNext;
 use crate::domain::question::OTHER;
-use crate::domain::walk::GraphNext;
 use crate::language::graph::program::{
     GraphCondition, GraphNode, GraphNodeName, ReferenceNode, UserPrompt, UserPromptResponse,
 };

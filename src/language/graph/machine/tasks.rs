@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{GraphInterpreter, GraphYield};
 use crate::domain::agent::AgentSpec;
 use crate::domain::graph::{OutputFormat, PromptTask};
+use crate::domain::graph_advance::GraphNext;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::question::{OTHER, Question, QuestionOption};
 use crate::domain::transition::Variables;
-use crate::domain::walk::GraphNext;
 use crate::language::expression::ValueTemplate;
 use crate::language::graph::contract;
 use crate::language::graph::program::{

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::conditions::ArmCheck;
 use super::{MOST_DEEDS, ProgramInterpreter, ProgramSuspension};
-use crate::domain::conduct::ProgramCommand;
 use crate::domain::graph::{OutputFormat, PromptTask};
 use crate::domain::id::StateName;
 use crate::domain::instance::{Activity, BlockFrame, RequestBody, RequestEntry, RequestStatus};
+use crate::domain::program_advance::ProgramCommand;
 use crate::language::place::SourcePlace;
 use crate::language::program::definition::{
     BranchArm, Instruction, InstructionKind, RunFolder, SendPrompt, TextExpression, TextTemplate,

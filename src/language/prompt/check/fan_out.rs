@@ -6,7 +6,7 @@ use super::FolderDiagnostics;
 use crate::domain::fan_out::ForkSettings;
 use crate::domain::id::StateName;
 use crate::domain::transition::{ForkList, TagName, Transition, Variables};
-use crate::language::listing;
+use crate::language::fork_list;
 use crate::language::prompt::outline::{FolderPrompt, TransitionOrigin, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
@@ -48,7 +48,7 @@ impl FolderDiagnostics<'_> {
 /// Returns why the list of a fork cannot be used, if the list is known and unusable.
 fn unusable(transition: &Transition, most: u32) -> Option<String> {
     let each = known_list(transition)?;
-    let count = match listing::entries(each, &each.list, &Variables::new()) {
+    let count = match fork_list::entries(each, &each.list, &Variables::new()) {
         Ok(entries) => entries.len(),
         Err(why) => return Some(why),
     };
@@ -71,12 +71,12 @@ pub(super) fn born_of(transition: &Transition) -> Option<usize> {
         return Some(1);
     }
     let each = known_list(transition)?;
-    Some(listing::entries(each, &each.list, &Variables::new()).ok()?.len())
+    Some(fork_list::entries(each, &each.list, &Variables::new()).ok()?.len())
 }
 
 /// Returns the variables that the entries of a fork's list fill, if they are known.
 pub(super) fn filled_by(transition: &Transition) -> Option<Vec<String>> {
     let each = known_list(transition)?;
-    let entries = listing::entries(each, &each.list, &Variables::new()).ok()?;
+    let entries = fork_list::entries(each, &each.list, &Variables::new()).ok()?;
     Some(entries.into_iter().flat_map(Variables::into_keys).collect())
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::{Journal, scene};
 use crate::domain::agent::{Agent, AgentTerms};
-use crate::domain::conduct::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::decide::{
     NondeterministicInputs, ProgramStart, begun, conducted, delegated, dismissed, heard_out,
 };
@@ -16,6 +15,7 @@ use crate::domain::instance::{
     Activity, BlockFrame, ProgramExecution, ProgramPosition, ProgramSource, ProgramWait,
     RequestBody,
 };
+use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::domain::turn_options::TurnOptions;

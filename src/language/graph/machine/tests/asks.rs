@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, done, failed, node};
 use crate::domain::graph::{OutputFormat, PromptTask};
+use crate::domain::graph_advance::GraphNext;
 use crate::domain::turn_options::{EffortLevel, OnDenied, TurnOptions};
-use crate::domain::walk::GraphNext;
 
 const DOC: &str = "# Git\n\nIntro.\n\n## Clone\n\nClone it.\n\n```sh\n# not a heading\n```\n\n### Deep\n\nMore.\n\n## Other\n\nNo.\n";
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, node};
-use crate::domain::walk::GraphNext;
+use crate::domain::graph_advance::GraphNext;
 use crate::language::graph::machine::SLICE;
 
 fn looping(actions: Value) -> Stage {

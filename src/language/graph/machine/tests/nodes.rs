@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, answered, node};
-use crate::domain::walk::GraphNext;
+use crate::domain::graph_advance::GraphNext;
 
 fn gate(validations: Value) -> Stage {
     Stage::new(json!({

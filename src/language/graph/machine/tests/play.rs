@@ -9,11 +9,11 @@ use crate::domain::apply::tests::scene::{Scene, first, result, session, state};
 use crate::domain::decide::{NondeterministicInputs, TurnJudgement, TurnReport, answer, decide};
 use crate::domain::event::{Event, GraphWalked};
 use crate::domain::graph::{GraphState, WaitResult};
+use crate::domain::graph_advance::GraphNext;
 use crate::domain::id::AgentId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::question::AnswerCommand;
 use crate::domain::run::Run;
-use crate::domain::walk::GraphNext;
 use crate::language::graph::machine::{GraphEnvironment, GraphInterpreter, GraphYield};
 use crate::language::graph::program::Graph;
 

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::super::{ProgramEnvironment, advance};
 use crate::domain::apply::tests::scene::{self, goto};
-use crate::domain::conduct::ProgramCommand;
 use crate::domain::decide::{
     NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, begun, conducted, decide,
 };
@@ -18,6 +17,7 @@ use crate::domain::instance::{
     Activity, ActivityResult, ProgramExecution, ProgramSource as Kept, RequestBody, RequestStatus,
 };
 use crate::domain::policy::AcceptedTransition;
+use crate::domain::program_advance::ProgramCommand;
 use crate::domain::run::AgentEnding;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;

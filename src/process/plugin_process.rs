@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::spawn_blocking;
 
+use super::classify::ProcessExit;
 use super::command::{EnvironmentMarker, locate};
 use super::environment::{NamedVariables, passed_on};
-use super::orphan::{ProcessPurpose, start_noted};
-use super::verdict::ProcessExit;
-use super::{group, leftover};
+use super::subreaper::{ProcessPurpose, start_noted};
+use super::{group, orphans};
 
 /// The time that an orphaned plug-in has to end after it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -154,9 +154,9 @@ pub async fn sweep(marker: &EnvironmentMarker) {
     let mut asked = Vec::new();
     loop {
         let marker = marker.clone();
-        let look = spawn_blocking(move || leftover::find_plugins(&marker));
+        let look = spawn_blocking(move || orphans::find_plugins(&marker));
         let mut found = look.await.unwrap_or_default();
-        found.retain(leftover::is_alive);
+        found.retain(orphans::is_alive);
         if found.is_empty() || start.elapsed() > 2 * GRACE {
             return;
         }

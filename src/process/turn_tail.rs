@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
     use crate::domain::id::MessageId;
-    use crate::domain::passage::TurnOffset;
+    use crate::domain::turn_offset::TurnOffset;
     use crate::domain::usage::ProcessSpending;
     use crate::proof::StepProofs;
 

@@ -9,8 +9,8 @@ use std::process::ExitStatus;
 
 use jiff::tz::TimeZone;
 
-use super::limit::{self, UsageLimit};
 use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt, is_throttle};
+use super::usage_limit::{self, UsageLimit};
 use crate::domain::time::Timestamp;
 use crate::domain::turn::{FailureCause, StepOutcome, TurnFailure, TurnReply};
 
@@ -159,10 +159,10 @@ fn usage_limit(
     if !matches!(status, None | Some(400 | 429)) {
         return None;
     }
-    let read = limit::usage_limit(said, moment.now, &moment.zone);
+    let read = usage_limit::usage_limit(said, moment.now, &moment.zone);
     match stream.limit {
         Some(RateLimitRejection { resets_at }) if status == Some(429) || read.is_some() => {
-            let told = resets_at.and_then(|number| limit::normalise(number, moment.now));
+            let told = resets_at.and_then(|number| usage_limit::normalise(number, moment.now));
             Some(UsageLimit { resets: told.or(read.and_then(|limit| limit.resets)) })
         }
         _ => read,

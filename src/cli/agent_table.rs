@@ -3,16 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::keeping;
+use super::wait_reasons;
 use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, RunId, StateName};
-use crate::domain::keeps::WaitReason;
 use crate::domain::money::Usd;
 use crate::domain::printable::one_line;
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::tree::fold::{FoldSource, MANY, RowSubject, TreeRow};
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
+use crate::domain::wait_reason::WaitReason;
 
 /// The hint that names the command for all agents.
 const EACH: &str = "raymond tree --all shows them";
@@ -125,7 +125,7 @@ impl<'run> AgentTable<'run> {
                         one_line(text)
                     }
                     (TreeMember::Live(_), keeps) => {
-                        keeps.map(keeping::sentence).unwrap_or_default()
+                        keeps.map(wait_reasons::sentence).unwrap_or_default()
                     }
                 }
             }
@@ -208,7 +208,7 @@ fn in_many(keeps: WaitReason<'_>) -> (u8, String) {
         WaitReason::AtWork => 1,
         _ => 2,
     };
-    (rank, keeping::of_many(keeps))
+    (rank, wait_reasons::of_many(keeps))
 }
 
 #[cfg(test)]
@@ -216,9 +216,9 @@ mod tests {
     use super::*;
     use crate::domain::apply::tests::scene::{Scene, goto, result, tag};
     use crate::domain::event::{AgentParked, Event};
-    use crate::domain::keeps::RunObservation;
     use crate::domain::time::Timestamp;
     use crate::domain::transition::TagName;
+    use crate::domain::wait_reason::RunObservation;
 
     /// Returns the cells of each row: the name, the place and the activity.
     fn said(scene: &Scene) -> Vec<String> {

@@ -11,8 +11,8 @@ mod mark;
 use std::path::{Path, PathBuf};
 
 pub use self::mark::{WorktreeRecord, WorktreeStage};
-use crate::domain::home::WorkingDir;
 use crate::domain::id::AgentId;
+use crate::domain::working_dir::WorkingDir;
 
 /// The variables that name a repository to git. They are set when raymond was started by a git hook, and in a
 /// worktree they would lead to the wrong one.

@@ -20,7 +20,7 @@ use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use super::command::EnvironmentMarker;
-use super::{group, leftover};
+use super::{group, orphans};
 
 /// The pause before orphans that have ended are waited for.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
@@ -85,7 +85,7 @@ pub(super) fn start_noted<T>(
     let _started = STARTS.read().unwrap_or_else(PoisonError::into_inner);
     let child = start()?;
     if let Some(pid) = id(&child)
-        && let Some(stat) = leftover::stat(pid)
+        && let Some(stat) = orphans::stat(pid)
     {
         let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
         children.insert(pid, NotedChild { started: stat.started, purpose });
@@ -130,7 +130,7 @@ async fn end(
                 !orphan.has_ended && environment.is_ok_and(|bytes| !marker.is_of_others(&bytes))
             });
             for orphan in &chosen {
-                if leftover::stat(orphan.pid).is_some_and(|now| now.started == orphan.started) {
+                if orphans::stat(orphan.pid).is_some_and(|now| now.started == orphan.started) {
                     group::kill_one(orphan.pid);
                 }
             }
@@ -155,7 +155,7 @@ fn look() -> (Vec<ReparentedProcess>, Vec<u64>) {
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
     let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut orphans, mut turns, mut still) = (Vec::new(), Vec::new(), HashMap::new());
-    for (pid, stat) in leftover::children() {
+    for (pid, stat) in orphans::children() {
         match children.get(&pid) {
             Some(child) if child.started == stat.started => {
                 still.insert(pid, *child);

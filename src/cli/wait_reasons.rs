@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::actor::clock::now;
 use crate::domain::agent::Agent;
-use crate::domain::keeps::{RunObservation, WaitReason};
 use crate::domain::printable::one_line;
 use crate::domain::settings::AnswererKind;
+use crate::domain::wait_reason::{RunObservation, WaitReason};
 use crate::plugin::sentence::date;
 use crate::process::transcript::TurnFiles;
 use crate::store::layout::RunDir;

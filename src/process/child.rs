@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::process::{Child, ChildStdin, Command};
 
-use super::home::REPOSITORY;
-use super::leftover::{self, OrphanProcess};
-use super::orphan::{ProcessPurpose, start_noted};
+use super::classify::ProcessExit;
+use super::orphans::{self, OrphanProcess};
+use super::subreaper::{ProcessPurpose, start_noted};
 use super::transcript::OpenProcessFiles;
-use super::verdict::ProcessExit;
+use super::working_dirs::REPOSITORY;
 
 /// Poll interval of an adopted process: the system reports an end only to the parent.
 const LOOK: Duration = Duration::from_millis(50);
@@ -85,7 +85,7 @@ impl WorkerProcess {
     pub fn has_ended(&mut self) -> bool {
         match self {
             Self::Own { child, .. } => !matches!(child.try_wait(), Ok(None)),
-            Self::Adopted(leftover) => !leftover::is_alive(leftover),
+            Self::Adopted(leftover) => !orphans::is_alive(leftover),
             Self::Gone => true,
         }
     }
@@ -107,7 +107,7 @@ impl WorkerProcess {
                 child.wait().await.map_or(ProcessExit::Unseen, ProcessExit::from)
             }
             Self::Adopted(leftover) => {
-                while leftover::is_alive(leftover) {
+                while orphans::is_alive(leftover) {
                     tokio::time::sleep(LOOK).await;
                 }
                 ProcessExit::Unseen

@@ -163,7 +163,7 @@ impl AdmissionQueue {
                 BudgetCheck::Reserved(BudgetScope::Share(owner)) => self.set_aside(owner),
                 BudgetCheck::Spent(whose @ BudgetScope::Share(_)) => self.turn_away(whose),
                 BudgetCheck::Spent(BudgetScope::Run) if self.turns_away => {
-                    self.turn_away(BudgetScope::Run)
+                    self.turn_away(BudgetScope::Run);
                 }
                 BudgetCheck::Reserved(BudgetScope::Run) | BudgetCheck::Spent(BudgetScope::Run) => {
                     break;

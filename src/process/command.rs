@@ -58,7 +58,7 @@ pub fn arguments(
     match &settings.permission {
         _ if own_mode.is_some() => {}
         RunPermission::Mode(mode) => {
-            arguments.extend(["--permission-mode".to_owned(), mode.clone()])
+            arguments.extend(["--permission-mode".to_owned(), mode.clone()]);
         }
         RunPermission::SkipAll => arguments.push(SKIP_ALL.to_owned()),
     }

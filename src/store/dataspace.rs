@@ -141,7 +141,7 @@ impl Dataspace {
                         listing.facts.push(fact);
                     }
                     FactLookup::Fact(_) => {
-                        listing.warnings.push(damaged(&path, "it lies elsewhere"))
+                        listing.warnings.push(damaged(&path, "it lies elsewhere"));
                     }
                     FactLookup::Damaged(why) => listing.warnings.push(why),
                     FactLookup::Nothing => {}

@@ -21,8 +21,8 @@ fn copy(from: &Path, to: &Path, change: &impl Fn(&Path, String) -> String) {
         if path.is_dir() {
             copy(&path, &target, change);
         } else {
-            let text = fs::read_to_string(&path).expect("a text");
-            fs::write(&target, change(&path, text)).expect("written");
+            let stored = fs::read_to_string(&path).expect("a text");
+            fs::write(&target, change(&path, stored)).expect("written");
         }
     }
 }
@@ -50,10 +50,10 @@ fn with_checksums(path: &Path, text: &str) -> String {
 fn restored(name: &str) -> Test {
     let test = Test::new();
     let runs = test.dir();
-    let change = |path: &Path, text: String| {
-        let text = text.replace("@RUNS@", &runs.display().to_string());
-        let text = text.replace("@ROOT@", &test.root().display().to_string());
-        with_checksums(path, &text)
+    let change = |path: &Path, stored: String| {
+        let placed = stored.replace("@RUNS@", &runs.display().to_string());
+        let placed = placed.replace("@ROOT@", &test.root().display().to_string());
+        with_checksums(path, &placed)
     };
     copy(&fixture(name).join("flow"), &test.flow(), &change);
     copy(&fixture(name).join("run"), &runs.join("runs").join(name), &change);
@@ -63,8 +63,8 @@ fn restored(name: &str) -> Test {
 /// How many records of a kind the journal of a run has.
 fn count(test: &Test, name: &str, kind: &str) -> usize {
     let journal = test.dir().join("runs").join(name).join("journal.jsonl");
-    let text = fs::read_to_string(journal).expect("a journal");
-    text.matches(&format!("\"event\":\"{kind}\"")).count()
+    let content = fs::read_to_string(journal).expect("a journal");
+    content.matches(&format!("\"event\":\"{kind}\"")).count()
 }
 
 #[test]

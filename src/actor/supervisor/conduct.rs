@@ -214,10 +214,10 @@ impl Handler<ActivityDone> for Supervisor {
         let due = self.run.agents.get(&id).filter(|agent| agent.turn_id() == done.turn);
         match done.outcome {
             ActivityOutcome::Done(outcome) if due.is_some() => {
-                self.conduct(&id, Some(outcome), ctx)
+                self.conduct(&id, Some(outcome), ctx);
             }
             ActivityOutcome::Stuck(message) => {
-                self.hold(Some(PauseReason::Storage { message }), ctx)
+                self.hold(Some(PauseReason::Storage { message }), ctx);
             }
             ActivityOutcome::Done(_) | ActivityOutcome::Ended => {}
         }

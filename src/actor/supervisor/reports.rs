@@ -41,7 +41,7 @@ impl Supervisor {
         }
         match &report.judgement {
             TurnJudgement::Failed(failure) if failure.cause == FailureCause::Throttle => {
-                self.slow_down()
+                self.slow_down();
             }
             TurnJudgement::Failed(_)
             | TurnJudgement::NotStarted

@@ -55,7 +55,7 @@ impl LineEditor {
         match (self.escape, byte) {
             (EscapeState::Begun, b'[' | b'O') => self.escape = EscapeState::Sequence,
             (EscapeState::Sequence, 0x40..=0x7e) | (EscapeState::Begun, _) => {
-                self.escape = EscapeState::No
+                self.escape = EscapeState::No;
             }
             (EscapeState::No, ESCAPE) => self.escape = EscapeState::Begun,
             (EscapeState::No, b'\r' | b'\n') => {

@@ -60,7 +60,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &ScreenContent<'_>, screen: &
         }
         ScreenView::Help => place.help(),
         ScreenView::Agents | ScreenView::Typing | ScreenView::Asking => {
-            place.table(picture, screen)
+            place.table(picture, screen);
         }
     }
     place.foot(screen, known);

@@ -66,7 +66,7 @@ pub(super) fn press(
                 KeyCode::PageDown => *back = back.saturating_sub(page),
                 KeyCode::End | KeyCode::Char('G') => *back = 0,
                 KeyCode::Char('q') | KeyCode::Esc | KeyCode::Enter => {
-                    screen.view = ScreenView::Agents
+                    screen.view = ScreenView::Agents;
                 }
                 _ => {}
             }

@@ -254,7 +254,7 @@ impl<'value> MethodCall<'value> {
         for argument in self.arguments {
             match argument {
                 ArgumentNode::Value(node) => {
-                    given.push(EvaluatedArgument::Value(value(node, environment, fuel)?))
+                    given.push(EvaluatedArgument::Value(value(node, environment, fuel)?));
                 }
                 ArgumentNode::Pattern(pattern) => given.push(EvaluatedArgument::Pattern(pattern)),
                 ArgumentNode::Lambda(lambda) => function = Some(lambda),

@@ -63,7 +63,7 @@ impl GraphInterpreter<'_> {
                 Ok(false) => failures.push(self.message(condition)),
                 Err(ConditionError::Needs(operation)) => return Err(operation),
                 Err(ConditionError::Wrong(why)) => {
-                    failures.push(format!("{}: {why}", condition.kind))
+                    failures.push(format!("{}: {why}", condition.kind));
                 }
             }
         }

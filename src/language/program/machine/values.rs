@@ -208,10 +208,10 @@ fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
                 artifacts(otherwise.as_deref().unwrap_or_default(), found);
             }
             InstructionKind::Send(send) => {
-                found.extend(send.template.arguments.iter().filter_map(of))
+                found.extend(send.template.arguments.iter().filter_map(of));
             }
             InstructionKind::Log(template) => {
-                found.extend(template.arguments.iter().filter_map(of))
+                found.extend(template.arguments.iter().filter_map(of));
             }
             InstructionKind::RunFolder(run) => found.extend(run.input.as_ref().and_then(of)),
             InstructionKind::Assert { key, value, .. } => {

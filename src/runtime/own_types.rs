@@ -31,7 +31,7 @@ impl Builder {
     /// while it waits if the run is stopped, or after half an hour.
     ///
     /// ```no_run
-    /// use raymond::{Class, Runtime};
+    /// use raymond::{RecoveryClass, Runtime};
     /// use serde_json::json;
     ///
     /// # fn main() -> Result<(), raymond::runtime::Error> {
@@ -40,7 +40,7 @@ impl Builder {
     ///     .precondition("is_known", &["person"], &[], |parameters| async move {
     ///         Ok(json!(parameters["person"] == "Ada"))
     ///     })
-    ///     .consequence("greet", &["person"], &["loudly"], Class::Uncertain, |parameters| async move {
+    ///     .consequence("greet", &["person"], &["loudly"], RecoveryClass::Uncertain, |parameters| async move {
     ///         let person = parameters["person"].as_str().ok_or("`person` is not a text")?;
     ///         Ok(json!({ "said": format!("Hello, {person}!") }))
     ///     })

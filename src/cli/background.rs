@@ -2,15 +2,18 @@
 //!
 //! That process is in a session of its own, without a terminal: closing the terminal sends it no SIGHUP, and none
 //! of its children can ask for a password there. It leaves the session itself, first of all, and its starter waits
-//! for that.
+//! for that: it reads from a pipe that is the child's standard input until the child has detached or ended. The
+//! session itself tells nothing: in a container it can be one whose leader has no process id there.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
-use rustix::process::{Pid, getsid, setsid};
+use rustix::process::setsid;
+use rustix::stdio::dup2_stdin;
 
 use super::exit::Error;
 use super::output;
@@ -52,36 +55,34 @@ pub fn take_up(root: &RunsRoot, id: &RunId, further: &[OsString]) -> Result<Deta
         command.env_remove(name);
     }
     command.env(DETACHED, "1");
-    command.stdin(Stdio::null()).stdout(stdout).stderr(output);
-    let mut child = command.spawn().map_err(failed)?;
-    wait_until_detached(&mut child).map_err(failed)?;
+    let (mut detached, attached) = std::io::pipe().map_err(failed)?;
+    command.stdin(attached).stdout(stdout).stderr(output);
+    let child = command.spawn().map_err(failed)?;
+    // The child has the only other end then.
+    drop(command);
+    detached.read_to_end(&mut Vec::new()).map_err(failed)?;
     Ok(DetachedRun(child))
 }
 
-/// Waits until a process has left this one's session, or has ended.
-fn wait_until_detached(child: &mut Child) -> std::io::Result<()> {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    while getsid(pid).ok() != pid && child.try_wait()?.is_none() {
-        std::thread::sleep(POLL_INTERVAL);
-    }
-    Ok(())
-}
-
-/// Leaves the session of the terminal that this process was started from, and the turn if it was started in one.
+/// Leaves the session of the terminal that this process was started from, and the turn if it was started in one;
+/// then lets go of its standard input, for which its starter waits.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub(super) fn detach() -> Result<(), Error> {
+    let failed = |error| Error::Io {
+        doing: "leave the terminal's session in",
+        path: "this process".into(),
+        error,
+    };
     leave_turn();
     // Only the leader of a group cannot leave: whoever started it as one has taken it off the terminal's.
     match setsid() {
-        Ok(_) | Err(rustix::io::Errno::PERM) => Ok(()),
-        Err(error) => Err(Error::Io {
-            doing: "leave the terminal's session in",
-            path: "this process".into(),
-            error: error.into(),
-        }),
+        Ok(_) | Err(rustix::io::Errno::PERM) => {}
+        Err(error) => return Err(failed(error.into())),
     }
+    let nothing = File::open("/dev/null").map_err(failed)?;
+    dup2_stdin(nothing).map_err(|error| failed(error.into()))
 }
 
 /// A run that another process takes up.

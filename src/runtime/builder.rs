@@ -15,6 +15,7 @@ use super::place;
 use super::plugins::{PlugIns, PluginTerms};
 use super::request::RunRequest;
 use super::resume::take_up;
+use super::seals;
 use super::settings::settings_of;
 use super::supervise::{InterruptReceiver, PreparedRun, supervised};
 use super::trust::RunStarter;
@@ -265,6 +266,9 @@ impl Builder {
             BuilderTarget::Run(id) => {
                 let (store, recovered) = RunStore::open(root, &RunId::parse(&id)?)?;
                 if matches!(recovered.run.status, RunStatus::Completed | RunStatus::Failed) {
+                    if !trusts {
+                        seals::check_ended(&starter.state, root, &recovered.run)?;
+                    }
                     Dataspace::of(root).ended(&recovered.run.workflow_id)?;
                     return Ok(RunReadiness::Over(Box::new(RunOutcome { run: recovered.run })));
                 }

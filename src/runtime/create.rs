@@ -110,7 +110,7 @@ pub fn create(
         user_state: starter.state.clone(),
         pins,
         notes: Vec::new(),
-        believes_unproven_turns: false,
+        believes_unproven_steps: false,
     })
 }
 

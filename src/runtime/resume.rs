@@ -93,7 +93,7 @@ pub fn take_up(
         user_state: starter.state.clone(),
         pins,
         notes,
-        believes_unproven_turns: confirmed.is_new,
+        believes_unproven_steps: confirmed.is_new,
     })
 }
 

@@ -56,7 +56,7 @@ pub struct PreparedRun {
     /// The workflow's files as they were when the run began.
     pub pins: WorkflowPins,
     /// The belief in turns that seem to have begun and bear no proof: the person vouches for them.
-    pub believes_unproven_turns: bool,
+    pub believes_unproven_steps: bool,
 }
 
 impl PreparedRun {
@@ -122,12 +122,12 @@ pub async fn supervised(
     interrupts: &mut InterruptReceiver,
 ) -> Result<Run, Error> {
     let PreparedRun {
-        store, run, start, graphs, user_state, pins, believes_unproven_turns, ..
+        store, run, start, graphs, user_state, pins, believes_unproven_steps, ..
     } = prepared;
     let settings = start.settings(&run).clone();
     let scope = pinned_scope(&run, &settings, store.dir(), pins)?;
     let steps = store.dir().steps();
-    let proofs = store.step_proofs(believes_unproven_turns);
+    let proofs = store.step_proofs(believes_unproven_steps);
     let homes = homes(root, &run.workflow_id, &settings);
     let runner = match runner_for(
         &settings,

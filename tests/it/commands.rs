@@ -187,6 +187,19 @@ fn start_runs_in_the_background() {
 }
 
 #[test]
+fn start_works_in_a_container_that_its_session_does_not_begin_in() {
+    let test = held();
+    test.release("go");
+    let inside = r#""$0" start START.md --id t && "$0" log t --follow"#;
+    // Where no process namespace can be made, it still has to start.
+    let script = format!(
+        r#"if unshare -pf --mount-proc true; then unshare -pf --mount-proc /bin/sh -c '{inside}' "$0"; else {inside}; fi"#
+    );
+    test.apart(&script).ok().stdout_has("t\n").stdout_has("ok (result)");
+    assert_eq!(test.status()["finished"][0]["result"], "ok");
+}
+
+#[test]
 fn start_says_at_once_what_cannot_work() {
     let test = held();
     test.raymond(&["start", "NOWHERE.md"]).code_in(&[64, 65]).stderr_has("NOWHERE.md");

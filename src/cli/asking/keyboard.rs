@@ -110,7 +110,8 @@ fn has_come(stdin: &Stdin) -> bool {
 impl KeyboardState {
     /// Makes the terminal pass on each key at once; returns whether it does.
     fn prepare(&mut self, stdin: &Stdin) -> bool {
-        if tcgetpgrp(stdin).ok() != Some(getpgrp()) {
+        // In a container, the own group can be one without an id there; then the terminal's has none either.
+        if !tcgetpgrp(stdin).is_ok_and(|foreground| foreground == getpgrp()) {
             return false;
         }
         let Ok(mut modes) = tcgetattr(stdin) else { return false };

@@ -1,6 +1,6 @@
 //! The outline of a folder: its states from the first one on, and the ways from each to the next.
 //!
-//! Nothing is run for it. A state with a policy takes the ways listed there. A state without one may go anywhere;
+//! Builds it without running anything. A state with a policy takes the ways listed there. A state without one may go anywhere;
 //! only its text gives hints: the tags in it, and the names of other states.
 
 mod prompt;

@@ -4,14 +4,19 @@ use std::fmt::Write as _;
 
 use crate::support::{Test, always, when};
 
-/// A run that was interrupted in its first turn.
-fn interrupted() -> Test {
-    let test = Test::new()
+/// START is held in its turn until `go`, and leads to NEXT. Nothing is trusted by the environment.
+fn held() -> Test {
+    Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
         .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
         .rule(always().reply("<result>ok</result>"))
-        .env("RAYMOND_TRUST", "false");
+        .env("RAYMOND_TRUST", "false")
+}
+
+/// A run that was interrupted in its first turn.
+fn interrupted() -> Test {
+    let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
     live.interrupt();
@@ -145,12 +150,7 @@ fn course_of_a_run_that_someone_changed_after_it_stopped_is_not_believed() {
 
 /// A run whose raymond was killed in its first turn.
 fn killed() -> Test {
-    let test = Test::new()
-        .prompt("START.md", "start")
-        .prompt("NEXT.md", "next")
-        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
-        .rule(always().reply("<result>ok</result>"))
-        .env("RAYMOND_TRUST", "false");
+    let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
     live.kill9();

@@ -142,7 +142,7 @@ impl AgentActor {
             return self.report(TurnReport { judgement, ..TurnReport::empty(assignment.turn) });
         }
         for UnfilledPlaceholder { name, place } in self.context.news_of(ask.unfilled) {
-            tracing::warn!(agent = %self.id, "{place}: nothing fills {{{{{name}}}}}, it stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
+            tracing::warn!(agent = %self.id, "{place}: {{{{{name}}}}} has no value and stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
         }
         let file = ask.values.get(RESULTS_FILE).filter(|_| assignment.results.is_some());
         let reads_results = file.is_some_and(|file| ask.prompt.contains(file.as_str()));

@@ -134,7 +134,7 @@ pub async fn supervise(
         Ok(Err(error)) => error,
         Err(_) => store::Error::Stopped {
             path: journal,
-            why: "the supervisor itself failed; run it again to go on".to_owned(),
+            why: "the supervisor itself failed; resume the run".to_owned(),
         },
     };
     runner.stop_all(StopLevel::Now);

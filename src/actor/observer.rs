@@ -64,7 +64,7 @@ impl Observer {
             Err(SendError::Full(_)) => {
                 if self.missed == 0 {
                     tracing::warn!(
-                        "the plug-in {} does not keep up, and misses records until it does",
+                        "the plug-in {} is too slow, and misses records until it catches up",
                         self.name
                     );
                 }
@@ -75,7 +75,7 @@ impl Observer {
                 self.gone = true;
                 if !required {
                     tracing::warn!(
-                        "the plug-in {} has failed: the run goes on without it",
+                        "the plug-in {} has failed: the run continues without it",
                         self.name
                     );
                 }

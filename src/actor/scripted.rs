@@ -52,7 +52,7 @@ impl ScriptedRunner {
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(scripted.delay_ms)), if scripted.delay_ms > 0 => {}
             () = told_to_stop(&mut stop, input.limits.shutdown_ms), if scripted.delay_ms > 0 => {
-                let message = "the turn was ended because the run was told to stop";
+                let message = "the turn was ended because the run was stopped";
                 return StepOutcome::Failed(TurnFailure::new(FailureCause::Interrupted, message));
             }
             () = std::future::ready(()), if scripted.delay_ms == 0 => {}

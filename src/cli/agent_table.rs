@@ -21,7 +21,7 @@ const EACH: &str = "raymond tree --all shows them";
 const STATES: usize = 2;
 
 /// The kinds that must not be overlooked, and the words for those that are not shown one by one.
-const OUTSTANDING: [(u8, &str); 2] = [(0, "wait for someone"), (1, "failed")];
+const OUTSTANDING: [(u8, &str); 2] = [(0, "wait for a person"), (1, "failed")];
 
 /// The agents of a run, with the wait reasons of the live ones.
 pub(super) struct AgentTable<'run> {
@@ -150,9 +150,8 @@ impl<'run> AgentTable<'run> {
         counts.sort_by_key(|((rank, _), count)| (*rank, Reverse(*count)));
         let told = counts.iter().map(|((_, what), count)| format!("{count} {what}"));
         let many = OUTSTANDING.iter().zip(kinds).filter(|(_, count)| *count > MANY);
-        let many = many.map(|((_, what), count)| {
-            format!("; below are the first {MANY} of {count} that {what}")
-        });
+        let many = many
+            .map(|((_, what), count)| format!("; the first {MANY} of {count} that {what} follow"));
         told.collect::<Vec<_>>().join(" · ") + &many.collect::<String>()
     }
 }
@@ -254,9 +253,9 @@ mod tests {
         let rows = said(&scene);
         assert_eq!(
             rows[1],
-            "20 agents, main.1 … main.20 | WORK.md, B.md | 1 wait for someone · 13 wait for a free process · 1 failed (unusable output) · 5 ended"
+            "20 agents, main.1 … main.20 | WORK.md, B.md | 1 wait for a person · 13 wait for a free process · 1 failed (unusable output) · 5 ended"
         );
-        assert_eq!(rows[2], "main.7 | WORK.md | waits for someone: it crashed");
+        assert_eq!(rows[2], "main.7 | WORK.md | waits for a person: it crashed");
         assert_eq!(rows[3], "main.8 | failed (unusable output) | unusable");
     }
 
@@ -268,6 +267,6 @@ mod tests {
         });
         let rows = said(&scene);
         assert_eq!(rows.len(), 2 + MANY);
-        assert!(rows[1].ends_with("; below are the first 12 of 20 that failed"), "{}", rows[1]);
+        assert!(rows[1].ends_with("; the first 12 of 20 that failed follow"), "{}", rows[1]);
     }
 }

@@ -135,7 +135,7 @@ fn examine(
         run.agents.get(&event.turn.agent).and_then(|agent| agent.asked.as_ref()?.late.clone());
     if let Some(late) = late.filter(|late| late.at <= now()) {
         return Err(Error::Usage(format!(
-            "the time for {} has passed: {} goes on at {} when the run does: raymond run {id}",
+            "the time for {} has passed: {} continues at {} once the run is resumed: raymond run {id}",
             given.node, event.turn.agent, late.state
         )));
     }
@@ -154,7 +154,7 @@ fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &AnswerCommand) -
     let before = waiting.iter().find(|one| one.node == *node && whose(&one.turn.agent));
     if let Some(QuestionAnswered { turn, answer, .. }) = before {
         return format!(
-            "{}/{node} has been answered already: {}; the first answer counts, and is taken when the run goes on: raymond run {id}",
+            "{}/{node} has been answered already: {}; the first answer counts, and is used once the run is resumed: raymond run {id}",
             turn.agent,
             chosen(answer)
         );
@@ -162,15 +162,15 @@ fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &AnswerCommand) -
     let open = questions::open(run);
     if open.is_empty() {
         return format!(
-            "no question of {id} waits for an answer; `raymond status {id}` shows where it stands"
+            "no question of {id} waits for an answer; `raymond status {id}` shows its state"
         );
     }
     let names: Vec<&str> = open.iter().map(|one| one.question.node.as_str()).collect();
     let meant = closest(node, names.iter().copied()).map(|name| format!("; did you mean {name}?"));
     let all: Vec<String> =
         open.iter().map(|one| format!("{}/{}", one.agent, one.question.node)).collect();
-    let shown = format!("; those that wait are {}", all.join(", "));
-    format!("no question of {id} waits under the name {node}{}", meant.unwrap_or(shown))
+    let shown = format!("; open questions: {}", all.join(", "));
+    format!("{id} has no open question {node}{}", meant.unwrap_or(shown))
 }
 
 /// Returns an answer in short.
@@ -219,6 +219,6 @@ fn as_text(
         1 => "one more question waits\n".to_owned(),
         more => format!("{more} more questions wait\n"),
     };
-    let next = if held { String::new() } else { format!("go on: raymond run {id}\n") };
+    let next = if held { String::new() } else { format!("resume: raymond run {id}\n") };
     text + &others + &next
 }

@@ -18,7 +18,7 @@ pub fn add(given: &QuestionArgs, settings: &mut Settings) -> Result<(), Error> {
     for (node, text) in &given.answer {
         if let Some((agent, name)) = agent_and_node(node) {
             return Err(Error::Usage(format!(
-                "--answer {node}={text}: answers ahead of time go by the name of the question alone, whoever asks: --answer {name}={text}; once {agent} asks, `raymond answer RUN {node}={text}` is for it alone"
+                "--answer {node}={text}: answers ahead of time name only the question, not the agent: --answer {name}={text}; once {agent} asks, `raymond answer RUN {node}={text}` answers only that agent"
             )));
         }
         settings.answers.entry(node.clone()).or_default().push(text.clone());

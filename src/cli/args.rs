@@ -37,10 +37,11 @@ use crate::language::prompt::step::RESERVED;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "A path alone means `run`: raymond workflows/tour\n\n\
-        Exit codes: 0 all agents ended well, 1 an agent failed (or a tool was refused, with --strict), 2 a question, a signal or an agent is waited for,\n\
-        64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a plug-in that is required) cannot be\n\
-        started, or is not logged in, 73 held by another raymond, 74 input/output error, 75 paused (budget,\n\
-        usage limit, a plug-in), 77 not trusted, 130 interrupted. After 2, 69, 75 and 130: `raymond run RUN` goes on."
+        Exit codes: 0 all agents finished, 1 an agent failed (or a tool was refused, with --strict), 2 the run waits for\n\
+        an answer, a signal or a person, 64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a required\n\
+        plug-in) cannot be started or is not logged in, 73 locked by another raymond, 74 input/output error,\n\
+        75 paused (budget, usage limit, a plug-in), 77 not trusted, 130 interrupted. After 2, 69, 75 and 130,\n\
+        `raymond run RUN` resumes the run."
 )]
 pub struct Cli {
     /// The command.
@@ -51,56 +52,56 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
-    /// Run a workflow, or go on with a run
+    /// Run a workflow, or resume a run
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
-    /// Go on with a run that was paused, interrupted or killed
+    /// Resume a run that was paused, interrupted or killed
     Resume(ResumeArgs),
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
     Start(RunArgs),
-    /// Answer the questions of a run, or show those that wait
+    /// Answer the questions of a run, or show the open ones
     #[command(after_help = ANSWER_HELP)]
     Answer(AnswerArgs),
     /// Assert a fact that programs wait for, or retract it
     #[command(after_help = SIGNAL_HELP)]
     Signal(SignalArgs),
-    /// Show the facts that hold, or those a run has seen
+    /// Show the current facts, or those that a run has seen
     #[command(after_help = FACTS_HELP)]
     Facts(FactsArgs),
-    /// Show where a run stands
+    /// Show the state of a run and its agents
     Status(OneRunArgs),
     /// Show all runs
     List(AllRunsArgs),
     /// Show what happened in a run
     #[command(after_help = LOG_HELP)]
     Log(LogArgs),
-    /// Show the agents of a run: who forked whom, where each is, what keeps it
+    /// Show the agents of a run as a tree: parents and forks, states, what each waits for
     #[command(after_help = TREE_HELP)]
     Tree(TreeArgs),
-    /// Show what an agent was asked, answered and cost, step by step
+    /// Show the prompts, answers and costs of an agent, step by step
     #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
-    /// Show what a run's money went into: by state, model and agent
+    /// Show the costs of a run by state, model and agent
     #[command(after_help = COSTS_HELP)]
     Costs(CostsArgs),
-    /// Watch what every agent does, on the whole screen
+    /// Watch all agents of a run, full screen
     #[command(after_help = TOP_HELP)]
     Top(TopArgs),
-    /// Show the git worktrees of a run's agents, or remove those that nobody needs
+    /// Show the git worktrees of a run's agents, or remove unneeded ones
     #[command(after_help = WORKTREES_HELP)]
     Worktrees(WorktreesArgs),
-    /// Ask a run to stop; it can go on later
+    /// Stop a run; it can be resumed later
     Stop(StopArgs),
-    /// Show the runs that can go on, or let them all go on
+    /// Show the runs that can be resumed, or resume all of them
     Recover(RecoverArgs),
-    /// Trust a workflow's folder to do more than prompt, or show what is trusted
+    /// Trust a workflow's folder to do more than prompt, or show the trusted folders
     #[command(after_help = TRUST_HELP)]
     Trust(TrustArgs),
-    /// Say all that is wrong with a workflow, without running it
+    /// Report all errors of a workflow without running it
     #[command(after_help = CHECK_HELP, after_long_help = workflows::check_help())]
     Check(CheckArgs),
-    /// Draw a workflow: Mermaid, DOT or SVG
+    /// Draw a workflow as Mermaid, DOT or SVG
     #[command(after_help = GRAPH_HELP)]
     Graph(GraphArgs),
     /// Define, start, watch and list programs: conversations of several agents
@@ -137,23 +138,23 @@ const RUN_HELP: &str = "Examples:
   raymond run workflows/tour --agent scripted      try a workflow without calling a model
   raymond run workflows/classify --input \"I like it\" --model haiku
   raymond run workflows/review-folder --budget 2 --max-procs 4
-  raymond run dispatch-20260115-143022-1a2b         go on with a run
-  raymond run workflows/tour -- --effort low        what follows -- goes to Claude Code
+  raymond run dispatch-20260115-143022-1a2b         resume a run
+  raymond run workflows/tour -- --effort low        pass arguments to Claude Code
   raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"
 
-A question that waits ends the run with exit 2, unless it is asked on the terminal or --on-wait stay says otherwise:
-the last line on stdout is then { run, questions }, as `raymond answer RUN --json` has them.
+A run that only waits for answers ends with exit 2, unless a terminal is there to ask on, or with --on-wait stay.
+Its last line on stdout is then { run, questions }, as printed by `raymond answer RUN --json`.
 
-Events: paused, question (waits for an answer), agent_parked (waits for someone), agent_failed,
-limit_reached, ended, and broken (the run could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
-RAYMOND_MESSAGE in its environment and all of it, with the record, as a line of JSON on stdin. It has 10s;
-then it and all it has started are ended. Of the environment it
-is given what programs need (PATH, HOME, LANG and the like) and what `env` in raymond.yaml names, no other keys.";
+Events of --on-event: paused, question (a question waits for an answer), agent_parked (an agent waits for a
+person), agent_failed, limit_reached, ended, and broken (the run could not be recorded any longer). The command
+gets RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and RAYMOND_MESSAGE in its environment, and the whole event with
+its record as a line of JSON on stdin. After 10s it is ended with everything it has started. Its environment
+holds what programs need (PATH, HOME, LANG and the like) and the variables that `env` in raymond.yaml names.";
 
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// A folder with START.md, workflow.yaml or workflow.lisp, such a file, or the id of a run to go on with
+    /// A folder with START.md, workflow.yaml or workflow.lisp, such a file, or the id of a run to resume
     pub target: String,
 
     /// The directory of the runs.
@@ -200,23 +201,23 @@ pub struct NewRunArgs {
     #[arg(long, value_name = "TEXT")]
     pub input: Option<String>,
 
-    /// Text for {{KEY}} in every state; may be given several times
+    /// Text for {{KEY}} in every state; repeatable
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]
     pub variables: Vec<(String, String)>,
 
-    /// Name the run, as --id does: what its programs call @label, and what every command calls the run
+    /// Name the run, as --id does; programs read it as @label
     #[arg(long, value_name = "LABEL", value_parser = RunId::parse, conflicts_with = "id")]
     pub label: Option<RunId>,
 
-    /// The branch that (artifact …) compares work with: @branch in programs
+    /// The branch that (artifact …) compares with; programs read it as @branch
     #[arg(long, value_name = "BRANCH")]
     pub branch: Option<String>,
 
-    /// Text for @context/KEY in programs; may be given several times
+    /// Text for @context/KEY in programs; repeatable
     #[arg(long = "context", value_name = "KEY=VALUE", value_parser = context)]
     pub context: Vec<(String, String)>,
 
-    /// Who answers the prompts [default: claude]
+    /// The source of the answers [default: claude]
     #[arg(long, value_enum)]
     pub agent: Option<AnswererArg>,
 
@@ -273,7 +274,7 @@ pub struct StopArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
-    /// Wait until it holds still
+    /// Wait until it has stopped
     #[arg(long)]
     pub wait: bool,
 }
@@ -284,11 +285,11 @@ pub struct RecoverArgs {
     /// The directory of the runs, and the output format.
     #[command(flatten)]
     pub all_runs: AllRunsArgs,
-    /// Let all of them go on, each in a process of its own, and wait for them
+    /// Resume all of them, each in a process of its own, and wait for them
     #[arg(long)]
     pub all: bool,
 
-    /// Run this command when one of them needs someone or ends; see `raymond run --help`
+    /// Run this command when one of them needs a person or ends; see `raymond run --help`
     #[arg(long, value_name = "CMD", requires = "all")]
     pub on_event: Option<OnEventCommand>,
 

@@ -103,7 +103,7 @@ impl DetachedRun {
                 if !status.success() {
                     let output = root.run(id).output();
                     output::tell(&format!(
-                        "{id} has stopped already ({status}); why, stands in {}",
+                        "{id} has stopped already ({status}); see {}",
                         output.display()
                     ));
                 }

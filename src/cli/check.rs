@@ -99,7 +99,7 @@ fn closing(title: &str, findings: &CheckFindings, errors: usize) -> String {
         [count(errors, "error"), count(warnings, "warning")].into_iter().flatten().collect();
     match (found.join(", "), files) {
         (found, None) => format!("{title}: {found}"),
-        (found, Some(files)) if found.is_empty() => format!("{title}: {files}, nothing wrong"),
+        (found, Some(files)) if found.is_empty() => format!("{title}: {files}, no problems"),
         (found, Some(files)) => format!("{found} in {files}"),
     }
 }

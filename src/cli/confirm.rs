@@ -47,7 +47,7 @@ struct TrustQuestion {
 fn question(error: &Error) -> Option<TrustQuestion> {
     let (text, checksum) = match error {
         Error::NotTrusted { checksum, .. } => (
-            "Type yes to trust it as it is and run it; the trust is remembered, `raymond trust --remove` takes it back: ",
+            "Type yes to trust it as it is and run it; the trust is stored, `raymond trust --remove` undoes it: ",
             checksum,
         ),
         Error::NotConfirmed { checksum, .. } => {

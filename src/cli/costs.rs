@@ -94,24 +94,24 @@ impl CostReport<'_> {
         let mut text = String::new();
         let (untold, owing) = (self.ledger.total.untold, self.owing());
         if self.view.held && !self.view.run.agents.is_empty() {
-            text.push_str("\na turn that still runs is counted when it has ended\n");
+            text.push_str("\nrunning turns are counted when they have ended\n");
         }
         if self.is_scripted() {
-            text.push_str("\nanswered by a script: no model was called, the costs are made up\n");
+            text.push_str("\nanswered by a script: no model was called, the costs are simulated\n");
         } else if untold > 0 {
             let estimated = match self.ledger.total.estimated {
-                Usd::ZERO => "what they cost is not in the sums".to_owned(),
-                some => format!("for them {some} is in the sums, by what such turns have cost"),
+                Usd::ZERO => "their cost is not included".to_owned(),
+                some => format!("{some} is included for them, an estimate from similar turns"),
             };
             let _ = writeln!(
                 text,
-                "\nended before they told a cost: {untold} of the turns that failed; {estimated}"
+                "\n{untold} failed turns ended before they reported a cost; {estimated}"
             );
         }
         if owing > 0 {
             let _ = writeln!(
                 text,
-                "\nended with the run, perhaps in a turn whose cost is not known: {owing} agents"
+                "\n{owing} agents ended with the run, perhaps in a turn of unknown cost"
             );
         }
         text

@@ -18,7 +18,7 @@ pub enum CliExitCode {
     Success = 0,
     /// The run ended, at least one agent failed; or a tool was refused, and it was started with --strict.
     AgentFailed = 1,
-    /// The run waits for someone; it can be resumed.
+    /// The run waits for a person; it can be resumed.
     Waiting = 2,
     /// Wrong usage.
     Usage = 64,
@@ -26,7 +26,7 @@ pub enum CliExitCode {
     Invalid = 65,
     /// Claude Code, or a plug-in that is required, cannot be started, or Claude Code is not logged in.
     Unavailable = 69,
-    /// The run is held by another raymond.
+    /// The run is locked by another raymond.
     Held = 73,
     /// An input/output error.
     Io = 74,
@@ -109,7 +109,7 @@ pub enum Error {
     Usage(String),
     /// An agent tried what only a person may do.
     #[error(
-        "the agent {agent} may not {what}: that is for the person who started it; if you are that person, do it outside of the agent's turn"
+        "the agent {agent} may not {what}: only the person who started it may; if you are that person, do it outside of the agent's turn"
     )]
     NotAPerson {
         /// The agent in whose turn the command was given.
@@ -121,7 +121,7 @@ pub enum Error {
     #[error(transparent)]
     Name(#[from] InvalidName),
     /// The run has no such agent.
-    #[error("the run {run} has no agent {agent}; {}`raymond tree {run}` shows those it has", .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
+    #[error("the run {run} has no agent {agent}; {}`raymond tree {run}` shows its agents", .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
     NoSuchAgent {
         /// The run.
         run: RunId,

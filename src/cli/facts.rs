@@ -53,8 +53,8 @@ fn nothing(args: &FactsArgs) -> String {
     let of_label = of_label.unwrap_or_default();
     match &args.run {
         Some(run) => format!(
-            "{run} sees no facts{of_label} that hold; a run sees those its program looks at, and only while it is up; `raymond workflow watch {run}` shows those that were taken or retracted, too"
+            "{run} has seen no current facts{of_label}; a live run sees the facts that its program reads; `raymond workflow watch {run}` also shows those that were taken or retracted"
         ),
-        None => format!("no facts{of_label} hold; assert one: raymond signal LABEL --key KEY"),
+        None => format!("there are no facts{of_label}; assert one: raymond signal LABEL --key KEY"),
     }
 }

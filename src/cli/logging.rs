@@ -9,16 +9,16 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Logging")]
 pub struct LoggingArgs {
-    /// How what raymond logs looks; with json and no --log-file, all that stderr gets is JSON, a line
-    /// each, also what is meant for people [default: text]
+    /// The format of log messages; with json and no --log-file, all of stderr is JSON lines, also
+    /// messages for people [default: text]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 
-    /// Append what raymond logs to this file, instead of showing it on stderr
+    /// Append log messages to this file instead of printing them on stderr
     #[arg(long, value_name = "PATH")]
     pub log_file: Option<PathBuf>,
 
-    /// What is logged: this, and what is worse [default: `RAYMOND_LOG`, or warn]
+    /// The least severe level to log [default: `RAYMOND_LOG`, or warn]
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<LogLevel>,
 }
@@ -36,13 +36,13 @@ pub enum LogFormat {
 /// The severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
-    /// What keeps something from being done
+    /// Failures
     Error,
-    /// What someone should know
+    /// Problems that raymond works around
     Warn,
-    /// What happens
+    /// Events
     Info,
-    /// What may explain a failure
+    /// Details for finding the cause of a failure
     Debug,
     /// Everything
     Trace,

@@ -52,7 +52,7 @@ impl OnEventCommand {
         let path = locate(&self.program, search.as_deref()).ok_or_else(|| {
             let place = if self.program.contains('/') { "" } else { " on the PATH" };
             Error::Usage(format!(
-                "--on-event: there is no program `{}`{place} that can be executed; a shell's own words need a shell: --on-event \"sh -c '…'\"",
+                "--on-event: there is no executable program `{}`{place}; shell syntax needs a shell: --on-event \"sh -c '…'\"",
                 self.program
             ))
         })?;
@@ -136,7 +136,7 @@ mod tests {
         let error =
             command.program(&NamedVariables::default()).expect_err("it is not there").to_string();
         assert!(
-            error.starts_with("--on-event: there is no program `/nowhere/hook` that can be"),
+            error.starts_with("--on-event: there is no executable program `/nowhere/hook`"),
             "{error}"
         );
     }

@@ -1,4 +1,4 @@
-//! The options that a run can take when it starts and each time it goes on, and their values.
+//! The options of a run that can be given at its start and at each resume, and their values.
 
 use std::ffi::OsString;
 
@@ -22,35 +22,34 @@ use crate::language::turn_options::tool_rule;
 use crate::plugin::telemetry::config::url as collector;
 
 const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; \
-    the usual OTEL_ variables ask for it too. Not kept with the run: give it each time";
+    the usual OTEL_ variables ask for it too. Not stored with the run: give it each time";
 
 /// Options that each resume of a run may change.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct RunOptions {
-    /// Model of the states that name none: any name or alias that Claude Code takes, such as opus,
+    /// Model of the states that name none: a name or alias that Claude Code accepts, such as opus,
     /// sonnet or haiku
     #[arg(long, value_parser = model)]
     pub model: Option<ModelName>,
 
-    /// What the run may spend in US dollars, in all; `budget` in a prompt's frontmatter gives the agents
-    /// that are born there, and what they fork, a share of it
+    /// Budget of the whole run in US dollars; `budget` in a prompt's frontmatter gives the agents that
+    /// begin there, and their forks, a share of it
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub budget: Option<Usd>,
 
-    /// When the budget is used up: pause (exit 75), or end the agents [default: pause]
+    /// What to do when the budget is used up [default: pause]
     #[arg(long, value_name = "WHAT")]
     pub on_budget: Option<NamedValue<OnBudget>>,
-    /// At the account's usage limit: wait until it resets and go on, pause (exit 75), or fail the
-    /// agent that met it [default: wait]
+    /// What to do at the account's usage limit [default: wait]
     #[arg(long, value_name = "WHAT")]
     pub on_limit: Option<NamedValue<OnLimit>>,
 
-    /// The program that is Claude Code [default: claude, on the PATH]
+    /// The Claude Code program [default: claude, on the PATH]
     #[arg(long, env = "RAYMOND_CLAUDE", value_name = "PATH", hide_env_values = true)]
     pub claude: Option<String>,
 
-    /// What Claude Code may do without asking, one of its permission modes [default: acceptEdits]
+    /// Permission mode of Claude Code [default: acceptEdits]
     #[arg(long, value_name = "MODE", conflicts_with = "dangerously_skip_permissions")]
     pub permission_mode: Option<String>,
 
@@ -58,26 +57,25 @@ pub struct RunOptions {
     #[command(flatten)]
     pub consent: ConsentArgs,
 
-    /// Read prompts afresh at each turn, while you write a workflow. Graphs, programs and keys that widen
-    /// permissions stay as they were when the run began; kept with the run
+    /// Read prompts anew at each turn, for writing a workflow. Graphs, programs and keys that widen
+    /// permissions stay as they were when the run started; stored with the run
     #[arg(long)]
     pub live: bool,
 
-    /// Exit 1 at the end if any tool was refused in the run, also before it was taken up again; kept
-    /// with the run
+    /// Exit 1 at the end if any tool was refused in the run, also before a resume; stored with the run
     #[arg(long)]
     pub strict: bool,
 
-    /// Keep every output of Claude Code and a log of the transitions under DIR/debug
+    /// Write all output of Claude Code and a log of the transitions to DIR/debug
     #[arg(long)]
     pub debug: bool,
 
-    /// Print each record as a line of JSON, and last of all the questions that wait, if any do
+    /// Print each record as a line of JSON, and last the open questions, if there are any
     #[arg(long)]
     pub json: bool,
 
-    /// Run this command when the run needs someone or ends; it is split into words as a shell does,
-    /// but no shell runs it. Not kept with the run, nor read from raymond.yaml: give it each time
+    /// Run this command when the run needs a person or ends. It is split into words as in a shell, but
+    /// runs without one. Neither stored with the run nor read from raymond.yaml: give it each time
     #[arg(long, value_name = "CMD")]
     pub on_event: Option<OnEventCommand>,
 
@@ -89,7 +87,7 @@ pub struct RunOptions {
     #[command(flatten)]
     pub plugins: PluginArgs,
 
-    /// Further arguments for Claude Code, kept with the run: no secrets here
+    /// Further arguments for Claude Code; stored with the run, so pass no secrets
     #[arg(last = true, value_name = "CLAUDE ARGS")]
     pub claude_args: Vec<String>,
 
@@ -135,18 +133,18 @@ impl RunOptions {
 /// The permissions of a workflow's states beyond the permission mode.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConsentArgs {
-    /// Let states have a tool run unasked, if they list it among their `allowed_tools`: a rule such as
-    /// `WebFetch` or `Bash(cargo test:*)`, which also covers longer commands; repeat it for more
+    /// Allow a tool without asking in states that list it in `allowed_tools`: a rule such as `WebFetch` or
+    /// `Bash(cargo test:*)`, which also covers longer commands; repeatable
     #[arg(long, value_name = "RULE", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
 
-    /// Let graphs fetch from this address, network or host, though it is not of the public internet: such as
-    /// `127.0.0.1`, `10.0.0.0/8`, `[::1]:8080` or `localhost:3000`; kept with the run. Repeat it for more
+    /// Allow graphs to fetch from this non-public address, network or host, such as `127.0.0.1`,
+    /// `10.0.0.0/8`, `[::1]:8080` or `localhost:3000`; stored with the run; repeatable
     #[arg(long, value_name = "ADDR", value_parser = str::parse::<AllowedAddress>)]
     pub allow_address: Vec<AllowedAddress>,
 
-    /// Trust the workflow's folder as it is now, or the run as its directory tells it: commands, plug-ins,
-    /// rules, settings, servers and an environment of its own. Remembered: see `raymond trust`
+    /// Trust the workflow's folder as it is now, or the run as its directory describes it: commands,
+    /// plug-ins, rules, settings, servers, environment. Remembered: see `raymond trust`
     #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,
 
@@ -154,7 +152,7 @@ pub struct ConsentArgs {
     #[arg(long, hide = true, env = "RAYMOND_TRUST", value_parser = parse_switch)]
     pub trust_by_environment: bool,
 
-    /// Let Claude Code do everything without asking; only for places where nothing can be harmed
+    /// Let Claude Code do everything without asking; only for disposable machines
     #[arg(long)]
     pub dangerously_skip_permissions: bool,
 }
@@ -172,30 +170,29 @@ fn parse_switch(text: &str) -> Result<bool, String> {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Processes")]
 pub struct ProcessArgs {
-    /// How many Claude Code processes may live at the same time: a number, or auto for what the
-    /// machine's cores and free memory carry [default: auto]
+    /// Maximum number of Claude Code processes at a time: a number, or auto by cores and free memory
+    /// [default: auto]
     #[arg(long, value_name = "N", value_parser = max_procs, allow_negative_numbers = true)]
     pub max_procs: Option<MaxProcs>,
 
-    /// How many agents may live at the same time; a fork that would make more of them is refused
-    /// [default: 10000]
+    /// Maximum number of live agents; a fork that would exceed it is refused [default: 10000]
     #[arg(long, value_name = "N", value_parser = how_many_agents)]
     pub max_agents: Option<u32>,
 
-    /// How long the first of several agents that one reply forks starts ahead of the others, so that
-    /// the model's cache has the beginning of their prompts; 0s for none [default: 3s]
+    /// Head start of the first of several agents that one reply forks, which fills the model's prompt cache
+    /// for the others; 0s for none [default: 3s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     pub stagger: Option<u64>,
 
-    /// One process for each turn, instead of one that serves the further turns of its session
+    /// Start a process for each turn instead of reusing one for the turns of a session
     #[arg(long)]
     pub no_warm: bool,
 
-    /// How long a process without a turn is kept for the next one [default: 5m]
+    /// How long an idle process is kept for its next turn [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = millis, conflicts_with = "no_warm")]
     pub warm_for: Option<u64>,
 
-    /// Start so many processes ahead of the turns that begin fresh (fork, reset, function)
+    /// Number of processes to start ahead of turns with a fresh session (fork, reset, function)
     #[arg(long, value_name = "N", conflicts_with = "no_warm", allow_negative_numbers = true)]
     pub prestart: Option<u16>,
 }
@@ -204,32 +201,32 @@ pub struct ProcessArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Supervision")]
 pub struct SupervisionArgs {
-    /// Which ends of an agent are followed by a restart [default: transient]
+    /// When an agent is restarted [default: transient]
     #[arg(long, value_name = "POLICY")]
     pub restart: Option<NamedValue<RestartPolicy>>,
 
-    /// How often an agent is restarted, and within what time: 3, or 3/10m [default: 3/10m]
+    /// Maximum number of restarts, and the period they are counted in: 3, or 3/10m [default: 3/10m]
     #[arg(long, value_name = "N[/TIME]", value_parser = restarts, allow_negative_numbers = true)]
     pub max_restarts: Option<(u32, Option<u64>)>,
 
-    /// The wait before a restart, from the first to the longest [default: 1s..5m]
+    /// Delay before a restart: the first and the longest [default: 1s..5m]
     #[arg(long, value_name = "MIN..MAX", value_parser = backoff)]
     pub backoff: Option<(u64, u64)>,
 
-    /// How long a turn may take, such as 90s or 45m; a bare number is seconds [default: 30m]
+    /// Time limit of a turn, such as 90s or 45m; a bare number is seconds [default: 30m]
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub timeout: Option<u64>,
 
-    /// How long a turn may go without any progress; tools at work and announced waits for the API
-    /// are progress [default: 10m]
+    /// Time limit of a turn without progress; running tools and announced waits for the API are progress
+    /// [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub idle_timeout: Option<u64>,
 
-    /// How long running turns may go on after the first interrupt [default: 20s]
+    /// Grace period of running turns after the first interrupt [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     pub shutdown: Option<u64>,
 
-    /// What follows when an agent has used up its restarts [default: fail-agent]
+    /// What to do when an agent has used up its restarts [default: fail-agent]
     #[arg(long, value_name = "WHAT")]
     pub on_exhausted: Option<NamedValue<OnExhausted>>,
 }
@@ -257,9 +254,9 @@ impl ValueEnum for NamedValue<RestartPolicy> {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = [
-            "each: after a result it begins again where it was born",
-            "failures, but not results",
-            "none",
+            "after results and failures; it begins again in its first state",
+            "after failures only",
+            "never",
         ];
         possible(&choices(&RestartPolicy::ALL, help), &self.0)
     }
@@ -272,9 +269,9 @@ impl ValueEnum for NamedValue<OnExhausted> {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = [
-            "the agent fails, the others go on",
+            "the agent fails, the others continue",
             "the whole run fails",
-            "the agent waits for a person, who lets the run go on",
+            "the agent waits until a person resumes the run",
         ];
         possible(&choices(&OnExhausted::ALL, help), &self.0)
     }
@@ -287,9 +284,9 @@ impl ValueEnum for NamedValue<OnLimit> {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = [
-            "the whole run waits until the limit resets",
-            "the run pauses",
-            "the agent that met it fails",
+            "the run waits until the limit resets, and continues",
+            "the run pauses (exit 75)",
+            "the agent that reached it fails",
         ];
         possible(&choices(&ON_LIMIT, help), &self.0)
     }
@@ -302,8 +299,8 @@ impl ValueEnum for NamedValue<OnBudget> {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = [
-            "the run pauses, and can go on with more",
-            "each agent ends with an error when its next turn is due",
+            "the run pauses (exit 75), and can be resumed with more",
+            "each agent fails when its next turn is due",
         ];
         possible(&choices(&ON_BUDGET, help), &self.0)
     }
@@ -319,7 +316,11 @@ fn choices<T: Copy, const N: usize>(
 fn backoff(text: &str) -> Result<(u64, u64), String> {
     let (min, max) = text.split_once("..").ok_or("write MIN..MAX, such as 1s..5m")?;
     let (min, max) = (millis(min)?, millis(max)?);
-    if min <= max { Ok((min, max)) } else { Err("the first time is the shorter one".to_owned()) }
+    if min <= max {
+        Ok((min, max))
+    } else {
+        Err("the first time must be the shorter one".to_owned())
+    }
 }
 
 #[cfg(test)]

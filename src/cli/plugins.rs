@@ -11,12 +11,12 @@ use crate::runtime::PreparedRun;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Plug-ins")]
 pub struct PluginArgs {
-    /// A program that is told what happens, and may have a say; kept with the run: no secrets here.
-    /// May be given several times; when a run goes on, in the place of those given before
+    /// A plug-in: a program that gets all events and may decide on some; stored with the run, so pass no
+    /// secrets. Repeatable; on resume it replaces those given before
     #[arg(long, value_name = "CMD", value_parser = command)]
     pub plugin: Vec<PlugIn>,
 
-    /// Start none of the programs that raymond.yaml asks for, or that the run had before
+    /// Start no plug-ins, neither those of raymond.yaml nor those the run had before
     #[arg(long)]
     pub no_plugins: bool,
 }

@@ -152,7 +152,7 @@ pub fn as_text(run: &Run, open: &[OpenQuestion]) -> String {
         if let Some(until) = one.until {
             let _ = writeln!(
                 text,
-                "  until {}: then it goes on without, if the run is up; one that is down is not woken",
+                "  until {}: then the run continues without an answer, if it is live",
                 date(until)
             );
         }

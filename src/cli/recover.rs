@@ -25,7 +25,7 @@ pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
     if args.all && !runs.is_empty() {
         return go_on(args, &root, &runs);
     }
-    list::show(&args.all_runs, &runs, "no run is waiting to go on")
+    list::show(&args.all_runs, &runs, "no run can be resumed")
 }
 
 /// Resumes runs, and shows how they ended; the exit code is the worst of theirs. A run whose budget is used up
@@ -42,10 +42,10 @@ fn go_on(args: &RecoverArgs, root: &RunsRoot, runs: &[ListedRun]) -> Result<CliE
             continue;
         }
         going.push((id, background::take_up(root, id, &further)?));
-        output::tell(&format!("{id} goes on; `raymond log {id} --follow` shows it"));
+        output::tell(&format!("{id} is resumed; `raymond log {id} --follow` shows it"));
     }
     if !going.is_empty() {
-        output::tell("waiting for them; they go on also when this command is interrupted");
+        output::tell("waiting for them; they continue if this command is interrupted");
     }
     let mut worst = CliExitCode::Success;
     for (id, process) in going {
@@ -53,7 +53,7 @@ fn go_on(args: &RecoverArgs, root: &RunsRoot, runs: &[ListedRun]) -> Result<CliE
         let exit = CliExitCode::ALL.into_iter().find(|exit| code == Some(exit.code().into()));
         if exit == Some(CliExitCode::NotTrusted) {
             output::tell(&format!(
-                "{id} does not go on before you have confirmed what it would execute: raymond run {id}"
+                "{id} is not resumed before you confirm what it would execute: raymond run {id}"
             ));
         }
         worst = worst.max(exit.unwrap_or(CliExitCode::Io));

@@ -46,7 +46,7 @@ pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.dir.dir)?;
     let id = RunId::parse(&args.run).map_err(|_| {
         Error::Usage(format!(
-            "{} is not a run; resume goes on with one, `raymond run PATH` starts one",
+            "{} is not a run; `raymond resume` takes the id of a run, `raymond run PATH` starts a workflow",
             args.run
         ))
     })?;
@@ -84,7 +84,7 @@ fn go_on(
     root: &RunsRoot,
     id: &RunId,
 ) -> Result<CliExitCode, Error> {
-    person::must_act("go on with a run")?;
+    person::must_act("resume a run")?;
     let (store, mut recovered) = RunStore::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if matches!(recovered.run.status, RunStatus::Completed | RunStatus::Failed) {

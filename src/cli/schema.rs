@@ -9,7 +9,7 @@ use crate::plugin::schema::{self, schema};
 /// Options of `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArgs {
-    /// Which part [default: all of it]
+    /// The part to print [default: all]
     #[arg(value_enum)]
     pub part: Option<ProtocolPartArg>,
 }
@@ -17,15 +17,15 @@ pub struct SchemaArgs {
 /// A part of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProtocolPartArg {
-    /// Each line that a plug-in is told
+    /// Messages to a plug-in
     Told,
-    /// Each line that it may say
+    /// Messages from a plug-in
     Said,
-    /// A record: so it is told, and so it stands in the journal
+    /// A record of an event
     Record,
-    /// What a plug-in is asked
+    /// Queries to a plug-in
     Consult,
-    /// What it answers
+    /// Answers of a plug-in
     Verdict,
 }
 

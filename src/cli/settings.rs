@@ -56,7 +56,7 @@ pub fn again(
     ];
     if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {
         return Err(Error::Usage(format!(
-            "{option} is fixed when a run starts, and this one goes on; leave it out, or start a new run from its folder"
+            "{option} is fixed when a run starts, and cannot change on resume; leave it out, or start a new run"
         )));
     }
     overlay(options, &mut settings);
@@ -87,7 +87,7 @@ fn refuse_own(options: &RunOptions) -> Result<(), Error> {
     match options.claude_args.iter().map(name).find(|name| OWN.contains(&name.as_str())) {
         None => Ok(()),
         Some(own) => Err(Error::Usage(format!(
-            "{own} is set by raymond itself for each turn; leave it out of what follows --"
+            "{own} is set by raymond for each turn; leave it out after --"
         ))),
     }
 }

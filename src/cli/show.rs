@@ -52,7 +52,7 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
         steps.retain(|step| step.number == number);
         if steps.is_empty() {
             let agent = &args.agent;
-            let why = format!("{agent} has no step {number}: its last one is step {last}");
+            let why = format!("{agent} has no step {number}: its last step is {last}");
             return Err(Error::Usage(why));
         }
     }
@@ -107,7 +107,7 @@ impl AgentDetails<'_> {
         }
         if self.is_scripted() {
             text.push_str(
-                "answered by a script: of its turns neither prompts nor answers are kept\n",
+                "answered by a script: prompts and answers of its turns are not stored\n",
             );
         }
         text
@@ -177,7 +177,8 @@ impl AgentDetails<'_> {
         let _ = writeln!(out, "    {}  {said}", date(record.at));
         let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else { return };
         if !matches!(record.event, Event::StepFinished(_)) && charge.cost > Usd::ZERO {
-            let known = if charge.estimated { "it told no cost, and counts as" } else { "it cost" };
+            let known =
+                if charge.estimated { "it reported no cost, estimated at" } else { "it cost" };
             let _ = writeln!(out, "    {known} {}", charge.cost);
         }
         for refusal in &charge.refused_tools.calls {

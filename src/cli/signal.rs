@@ -43,9 +43,9 @@ fn tell(args: &SignalArgs, changed: bool, fact: Option<&Fact>) -> Result<CliExit
     let name = one_line(&format!("{label} {key}"));
     let text = match (fact, changed) {
         (Some(fact), true) => format!("{name} is asserted ({})\n", fact.seq),
-        (Some(fact), false) => format!("{name} holds already ({})\n", fact.seq),
+        (Some(fact), false) => format!("{name} is asserted already ({})\n", fact.seq),
         (None, true) => format!("{name} is retracted\n"),
-        (None, false) => format!("{name} does not hold; nothing is retracted\n"),
+        (None, false) => format!("{name} is not asserted; nothing to retract\n"),
     };
     output::print(&text)
 }

@@ -62,13 +62,13 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
         );
     }
     let said = match (state, after.held) {
-        (StopRequestState::NotHeld, _) => format!("{id} stands still already: no raymond holds it"),
+        (StopRequestState::NotHeld, _) => format!("{id} is not live, so there is nothing to stop"),
         (StopRequestState::Made, true) => {
-            format!("{id} is asked to stop: its running turns may finish")
+            format!("{id} stops once its running turns have finished")
         }
         (StopRequestState::Made, false) => format!("{id} has stopped"),
         (StopRequestState::Void, _) => {
-            format!("{id} had ended before it could be asked to stop: it is {}", word(&after))
+            format!("{id} ended before it could be stopped: it is {}", word(&after))
         }
     };
     let running = left_running(&place::root(&args.one.dir.dir)?, &after);

@@ -51,7 +51,7 @@ fn ending(agent: &FinishedAgent) -> String {
 pub fn refused_tools(run: &Run) -> Option<String> {
     let line = closing_line(&run.refused_tools)?;
     let strict = if run.settings.strict && run.status == RunStatus::Completed {
-        "; that fails the run, which was started with --strict"
+        "; that fails the run (--strict)"
     } else {
         ""
     };
@@ -69,7 +69,7 @@ fn closing_sentence(run: &Run) -> String {
     let id = &run.workflow_id;
     match (run.status, &run.pause) {
         (RunStatus::Completed, _) => {
-            format!("run {id} ended well, {spent} spent; `raymond log {id}` tells how")
+            format!("run {id} finished, {spent} spent; `raymond log {id}` shows how")
         }
         (RunStatus::Failed, _) => {
             let failed = run
@@ -84,27 +84,27 @@ fn closing_sentence(run: &Run) -> String {
             )
         }
         (_, Some(pause @ PauseReason::Budget { .. })) => {
-            format!("paused: {pause}; go on with more: raymond run {id} --budget USD")
+            format!("paused: {pause}; resume with more: raymond run {id} --budget USD")
         }
         (_, Some(pause @ PauseReason::Agents { .. })) => format!(
-            "paused: {pause}; {spent} spent; if that many are meant, go on with more: raymond run {id} --max-agents N"
+            "paused: {pause}; {spent} spent; if so many are intended, resume with more: raymond run {id} --max-agents N"
         ),
         (_, Some(pause @ PauseReason::UsageLimit { resets: Some(resets), .. })) => {
             let resets = date(*resets);
-            format!("paused: {pause}; it resets {resets}; {spent} spent; go on: raymond run {id}")
+            format!("paused: {pause}; it resets {resets}; {spent} spent; resume: raymond run {id}")
         }
         (_, Some(pause @ PauseReason::Plugin { .. })) => format!(
-            "paused: {pause}; {spent} spent; when that is mended, go on: raymond run {id}, or without what raymond.yaml and --plugin asked for: raymond run {id} --no-plugins"
+            "paused: {pause}; {spent} spent; fix that and resume: raymond run {id}, or without plug-ins: raymond run {id} --no-plugins"
         ),
         (_, Some(pause @ PauseReason::Asking { .. })) => format!(
-            "paused: {pause}; {spent} spent; answer with `raymond answer {id} NODE=TEXT`, then go on: raymond run {id}"
+            "paused: {pause}; {spent} spent; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond run {id}"
         ),
         (_, Some(pause @ PauseReason::Waiting { first, .. })) if first.contains("(signal ") => {
             format!(
-                "paused: {pause}; {spent} spent; assert it with `raymond signal`, then go on: raymond run {id}"
+                "paused: {pause}; {spent} spent; assert it with `raymond signal`, then resume: raymond run {id}"
             )
         }
-        (_, Some(pause)) => format!("paused: {pause}; {spent} spent; go on: raymond run {id}"),
-        (_, None) => format!("run {id} holds still, {spent} spent; go on: raymond run {id}"),
+        (_, Some(pause)) => format!("paused: {pause}; {spent} spent; resume: raymond run {id}"),
+        (_, None) => format!("run {id} has stopped, {spent} spent; resume: raymond run {id}"),
     }
 }

@@ -29,7 +29,7 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
         && path.symlink_metadata().is_ok()
     {
         return Err(Error::Usage(format!(
-            "{id} is both a run and a path: `raymond resume {id}` goes on with the run, `raymond run ./{id}` runs what is at the path"
+            "{id} is both a run and a path: `raymond resume {id}` resumes the run, `raymond run ./{id}` runs the workflow at that path"
         )));
     }
     if path.is_dir() || path.symlink_metadata().is_ok() {

@@ -17,7 +17,7 @@ pub(super) fn exporter(option: Option<&str>, prepared: &PreparedRun) -> Option<T
         Ok(None) => {
             if option.is_some() {
                 tracing::warn!(
-                    "telemetry is not exported: OTEL_SDK_DISABLED or OTEL_…_EXPORTER turns it off in spite of --otlp"
+                    "telemetry is not exported: OTEL_SDK_DISABLED or OTEL_…_EXPORTER overrides --otlp"
                 );
             }
             return None;

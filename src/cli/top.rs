@@ -50,7 +50,7 @@ const REDRAW: Duration = Duration::from_secs(1);
 pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
     if !stdin().is_terminal() || !stdout().is_terminal() {
         return Err(Error::Usage(
-            "raymond top draws on a terminal, and here is none; `raymond tree RUN` and `raymond status RUN` print"
+            "raymond top needs a terminal; `raymond tree RUN` and `raymond status RUN` do not"
                 .to_owned(),
         ));
     }
@@ -62,7 +62,7 @@ pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
         signal_hook::flag::register(signal, Arc::clone(&told)).map_err(failed)?;
     }
     let notice = (others > 0).then(|| {
-        format!("this is the newest of {} runs that go on; `raymond list` names them", others + 1)
+        format!("this is the newest of {} live runs; `raymond list` shows all", others + 1)
     });
     let top = TopApp {
         watch,
@@ -164,11 +164,11 @@ impl TopApp {
     /// Asks the run to stop, as `raymond stop` does.
     fn stop(&self) -> Result<String, Error> {
         if !self.watch.known().held {
-            return Ok("it stands still already: no raymond holds it".to_owned());
+            return Ok("it is not live, so there is nothing to stop".to_owned());
         }
         let said = match stop::ask(self.watch.dir(), &place::user_state()?.key()?)? {
-            Some(_) => "it is asked to stop: its running turns may finish",
-            None => "it had ended before it could be asked to stop",
+            Some(_) => "it stops once its running turns have finished",
+            None => "it ended before it could be stopped",
         };
         Ok(said.to_owned())
     }

@@ -39,9 +39,9 @@ pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
     }
     let (folder, trust) = (&examined.folder, examined.trust(&state)?);
     output::tell(&match &trust {
-        _ if !asks => format!("{folder} asks for nothing but prompts, so it needs no trust"),
+        _ if !asks => format!("{folder} only asks for prompts, so it needs no trust"),
         FolderTrust::Trusted if !args.show => {
-            format!("{folder} is trusted as it is; take that back: raymond trust --remove {folder}")
+            format!("{folder} is trusted; to undo: raymond trust --remove {folder}")
         }
         trust => standing(folder, trust),
     });
@@ -54,7 +54,7 @@ pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
 /// Returns the trust of a folder as text for people.
 fn standing(folder: &str, trust: &FolderTrust) -> String {
     match trust {
-        FolderTrust::Trusted => format!("{folder} is trusted as it is"),
+        FolderTrust::Trusted => format!("{folder} is trusted"),
         FolderTrust::Never => format!("{folder} is not trusted"),
         FolderTrust::OtherKey => format!("{folder} was trusted with another key"),
         FolderTrust::Lost(changes) if changes.is_empty() => {
@@ -88,7 +88,7 @@ fn remove(state: &UserState, path: &Path) -> Result<CliExitCode, Error> {
     let folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let folder = folder_name(folder);
     output::tell(&if trust::forget(state, &folder)? {
-        format!("{folder} is trusted no longer; runs that were started with its trust keep it")
+        format!("{folder} is no longer trusted; runs that were started with that trust keep it")
     } else {
         format!("{folder} was not trusted; `raymond trust --list` shows the folders that are")
     });

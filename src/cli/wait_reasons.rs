@@ -50,7 +50,7 @@ pub fn sentence(keeps: WaitReason<'_>) -> String {
         WaitReason::Plugin(held, until) => {
             format!("held until {} by the plug-in {}", date(until), one_line(held))
         }
-        WaitReason::Person(because) => format!("waits for someone: {}", one_line(because)),
+        WaitReason::Person(because) => format!("waits for a person: {}", one_line(because)),
         WaitReason::Answer { node, question } => {
             format!("waits for an answer to {node}: {}", one_line(question))
         }
@@ -86,7 +86,7 @@ pub fn of_many(keeps: WaitReason<'_>) -> String {
         WaitReason::Backoff(_) => "run again after a pause",
         WaitReason::Stagger(_) => "start in a moment",
         WaitReason::Plugin(..) => "held by a plug-in",
-        WaitReason::Person(_) => "wait for someone",
+        WaitReason::Person(_) => "wait for a person",
         WaitReason::Answer { .. } => "wait for an answer",
         WaitReason::Agent(_) => "wait for another agent",
         WaitReason::Join { .. } => "wait for agents they have forked",

@@ -74,7 +74,7 @@ fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
     let defined = space.defined(&args.target)?;
     match (path.symlink_metadata().is_ok(), defined) {
         (true, Some(defined)) => Err(Error::Usage(format!(
-            "{0} is both a path and a program that was defined: `raymond workflow start ./{0}` starts what is at the path; remove or rename that to start the other, of {1}",
+            "{0} is both a path and a defined program: `raymond workflow start ./{0}` starts the file at that path; remove or rename it to start the defined one, of {1}",
             args.target,
             defined.file.display()
         ))),
@@ -98,7 +98,7 @@ fn program_at(path: &Path) -> Result<Workflow, Error> {
         return Ok(workflow);
     }
     Err(Error::Usage(format!(
-        "{} is no program: name a file whose name ends in .lisp, or run other workflows with `raymond run` and `raymond start`",
+        "{} is not a program: name a .lisp file; `raymond run` and `raymond start` run other workflows",
         path.display()
     )))
 }

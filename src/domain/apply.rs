@@ -226,7 +226,7 @@ fn step_finished(
         TransitionEffect::Asked => vec![Effect::Ask(id)],
         TransitionEffect::Dropped(frames) => {
             let text = format!(
-                "<reset> in {} dropped {frames} pending return{}: whoever called is never answered",
+                "<reset> in {} dropped {frames} pending return{}: the callers get no answer",
                 event.state,
                 if frames == 1 { "" } else { "s" },
             );

@@ -19,7 +19,7 @@ pub fn reminder(policy: &TransitionPolicy, violation: &ProtocolViolation) -> Opt
     let several =
         if policy.many_forks { ", or several <fork> tags with the same next" } else { "" };
     let first = match violation {
-        ProtocolViolation::Fork { .. } => "Mend that first, or fork otherwise. Then reply again",
+        ProtocolViolation::Fork { .. } => "Fix that first, or fork otherwise. Then reply again",
         _ => "Do not repeat your work. Reply again",
     };
     Some(format!(

@@ -132,7 +132,7 @@ pub enum PauseReason {
         /// The message of Claude Code.
         message: String,
     },
-    /// All live agents wait for someone, at least one of them for an answer.
+    /// All live agents wait for a person, at least one of them for an answer.
     #[error("{} for an answer: {first}", if *.questions == 1 { "a question waits".to_owned() } else { format!("{} questions wait", .questions) })]
     Asking {
         /// The number of questions.
@@ -149,7 +149,7 @@ pub enum PauseReason {
         first: String,
     },
     /// All live agents wait for a person.
-    #[error("{agents} wait{} for someone: {because}", if *.agents == 1 { "s" } else { "" }, agents = if *.agents == 1 { "an agent".to_owned() } else { format!("{} agents", .agents) })]
+    #[error("{agents} wait{} for a person: {because}", if *.agents == 1 { "s" } else { "" }, agents = if *.agents == 1 { "an agent".to_owned() } else { format!("{} agents", .agents) })]
     Parked {
         /// The number of agents.
         agents: usize,
@@ -157,7 +157,7 @@ pub enum PauseReason {
         because: String,
     },
     /// The files of its turns cannot be written.
-    #[error("nothing can be written: {message}")]
+    #[error("writing failed: {message}")]
     Storage {
         /// The error.
         message: String,

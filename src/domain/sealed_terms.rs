@@ -41,12 +41,9 @@ impl std::fmt::Display for JournalFlaw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::ChangedSealedPart => f.write_str("its journal was changed after it had stopped"),
-            Self::OtherRun => f.write_str("its journal is that of another run of this name"),
+            Self::OtherRun => f.write_str("its journal belongs to another run of this name"),
             Self::UnprovenRecord(record) => {
-                write!(
-                    f,
-                    "record {record} of its journal bears no proof that your raymond wrote it"
-                )
+                write!(f, "record {record} of its journal has no proof that your raymond wrote it")
             }
         }
     }
@@ -87,7 +84,7 @@ impl RunSeal {
             return differences;
         };
         if sealed.pins != found.pins {
-            differences.push("the list of its workflow's files is another".to_owned());
+            differences.push("the list of its workflow's files differs".to_owned());
         }
         differences.extend(changed_settings(&sealed.settings, &found.settings));
         differences
@@ -170,9 +167,6 @@ mod tests {
         let other = terms(|settings| settings.debug = true);
         assert_eq!(seal.differences("/w", &other), ["its settings changed"]);
         let files = SealedTerms { pins: "q".to_owned(), ..terms(|_| ()) };
-        assert_eq!(
-            seal.differences("/w", &files)[0],
-            "the list of its workflow's files is another"
-        );
+        assert_eq!(seal.differences("/w", &files)[0], "the list of its workflow's files differs");
     }
 }

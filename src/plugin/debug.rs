@@ -274,7 +274,7 @@ impl Handler<Published> for DebugPlugin {
             Event::AgentParked(event) => {
                 let because = ("because", event.because.clone());
                 let agent = event.turn.agent.as_str();
-                self.log(published.record.at, agent, "(waits for someone)", &[because]);
+                self.log(published.record.at, agent, "(waits for a person)", &[because]);
             }
             Event::LimitReached { message, .. } => {
                 let total = ("total_cost", published.total_cost.to_string());

@@ -132,7 +132,7 @@ impl ExternalPlugin {
             tracing::warn!("the plug-in {} {why}; the run needs it", self.plugin.name);
             ctx.stop();
         } else {
-            tracing::warn!("the plug-in {} {why}: the run goes on without it", self.plugin.name);
+            tracing::warn!("the plug-in {} {why}: the run continues without it", self.plugin.name);
         }
     }
 }
@@ -163,7 +163,7 @@ impl Handler<Published> for ExternalPlugin {
         if !up.outbox.has_room() {
             if up.missed == published.missed {
                 tracing::warn!(
-                    "the plug-in {} does not read what it is told, and misses records until it does",
+                    "the plug-in {} does not read its input, and misses records until it does",
                     self.plugin.name
                 );
             }

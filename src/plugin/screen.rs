@@ -75,7 +75,7 @@ fn head(headline: &RunHeadline, views: &[AgentView], now: Timestamp) -> String {
     let limited = headline.limited_until.filter(|&until| until > now);
     let state = match (headline.status, limited) {
         (RunStatus::Paused, _) => " · pausing".to_owned(),
-        (_, Some(until)) => format!(" · usage limit, goes on {}", date(until)),
+        (_, Some(until)) => format!(" · usage limit, continues {}", date(until)),
         _ => String::new(),
     };
     format!(
@@ -89,7 +89,7 @@ fn head(headline: &RunHeadline, views: &[AgentView], now: Timestamp) -> String {
 fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &str) -> String {
     let (doing, time) = match &view.phase {
         AgentStatus::Waiting => (waits.to_owned(), String::new()),
-        AgentStatus::Parked => ("waiting for someone".to_owned(), String::new()),
+        AgentStatus::Parked => ("waiting for a person".to_owned(), String::new()),
         AgentStatus::Asking { node } => (format!("waiting for an answer to {node}"), String::new()),
         AgentStatus::Awaiting(other) => (format!("waiting for {other}"), String::new()),
         AgentStatus::Joining { needs, of } if needs == of => {

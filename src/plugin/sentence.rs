@@ -64,7 +64,7 @@ fn event_sentence(record: &Record) -> String {
             if event.ahead.is_some() { ", as given ahead of time" } else { "" },
         ),
         Event::QuestionTimedOut(event) => format!(
-            "{}  nobody answered in time, so it goes on at {} instead of {}",
+            "{}  no answer in time, so it continues at {} instead of {}",
             event.turn.agent, event.late, event.state
         ),
         Event::JoinBegun(_) | Event::Joined(_) => fork::joins(&record.event),
@@ -85,16 +85,16 @@ fn event_sentence(record: &Record) -> String {
             format!("{}  failed ({}): {}{others}", event.turn.agent, event.cause, event.error)
         }
         Event::CostCounted { turn, cost_usd, .. } => {
-            format!("{}  the turn that was ended with the run had cost {cost_usd}", turn.agent)
+            format!("{}  the turn that was ended with the run cost {cost_usd}", turn.agent)
         }
         Event::AgentParked(event) => {
-            format!("{}  waits for someone: {}", event.turn.agent, event.because)
+            format!("{}  waits for a person: {}", event.turn.agent, event.because)
         }
         Event::LimitReached { until, message } => {
             format!("usage limit: {message}; no turn starts before {}", date(*until))
         }
         Event::RunPaused { pause } => format!("run paused: {pause}"),
-        Event::RunResumed { settings } => format!("run goes on{}", answered(settings)),
+        Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),
         Event::CommandReceived { command: RunCommand::Stop, .. } => "asked to stop".to_owned(),
         Event::CommandReceived { command: RunCommand::Answer(given), .. } => {
             format!("someone answers {}: {}", given.node, one_line(&given.text))
@@ -146,7 +146,7 @@ pub fn local(at: Timestamp) -> Zoned {
 #[must_use]
 pub fn waiting(until: Timestamp) -> String {
     format!(
-        "the usage limit is reached: no turn starts before {}; to try earlier, stop it and let it go on",
+        "the usage limit is reached: no turn starts before {}; to try earlier, stop the run and resume it",
         date(until)
     )
 }
@@ -202,7 +202,7 @@ fn step(event: &StepFinished) -> String {
     });
     let unseen = event.evaluator.as_ref().filter(|_| event.unasked && event.overruled.is_none());
     let unseen = unseen.map_or(String::new(), |evaluator| {
-        format!("; {evaluator} did not look at it, because no money is left")
+        format!("; {evaluator} did not check it, because no budget is left")
     });
     let cost = event.cost_usd;
     format!("{agent}  {from} → {to} ({way})  {cost}  {seconds}.{tenths}s{overruled}{unseen}")

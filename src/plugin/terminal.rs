@@ -65,7 +65,7 @@ impl Terminal {
         let (says, said) = sync_channel(WAITING);
         let dropped = Arc::new(AtomicU64::new(0));
         let (live, unheard) = (bar.is_some(), Arc::clone(&dropped));
-        // Without a thread nothing can be shown, and the run goes on all the same.
+        // Without a thread nothing can be shown, and the run continues.
         let _ = std::thread::Builder::new()
             .name("terminal".to_owned())
             .spawn(move || write_all(&said, stream, bar, &unheard, note));

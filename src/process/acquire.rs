@@ -185,7 +185,7 @@ impl ClaudeRunner {
         if self.stops.told() == StopLevel::No {
             return Ok(());
         }
-        let message = "the turn was not started because the run was told to stop";
+        let message = "the turn was not started because the run was stopped";
         Err(TurnFailure::new(FailureCause::Interrupted, message))
     }
 }

@@ -25,7 +25,7 @@ impl ClaudeRunner {
         }
         let stem = input.turn.stem();
         let message = format!(
-            "there is a stream of the turn {stem}, and no proof that raymond began it: nothing of it is believed"
+            "there is a stream of the turn {stem}, and no proof that raymond began it: it is ignored"
         );
         Err(TurnFailure::new(FailureCause::Lost, message))
     }

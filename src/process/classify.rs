@@ -23,7 +23,7 @@ pub(super) const LOG_IN: &str =
     "; log in by running `claude` once, or set a valid ANTHROPIC_API_KEY";
 
 /// Advice for an account without credit.
-const PAY: &str = "; see to the billing of the account";
+const PAY: &str = "; check the billing of the account";
 
 /// Beginnings of the lines with which the program refuses its arguments, on stderr.
 const ARGUMENT_ERRORS: [&str; 12] = [
@@ -69,7 +69,7 @@ impl fmt::Display for ProcessExit {
             Self::Signal(signal) => {
                 write!(f, "was killed by signal {signal}{}", signal_name(*signal))
             }
-            Self::Unseen => f.write_str("ended, or never began, while no raymond watched it"),
+            Self::Unseen => f.write_str("ended, or never began, while raymond was not running"),
         }
     }
 }
@@ -194,14 +194,14 @@ fn classify(
     if says("No conversation found with session ID") {
         return (
             FailureCause::Rejected,
-            "; sessions belong to their working directory and home: go on in the same ones as before",
+            "; sessions belong to a working directory and home: resume in the same ones as before",
         );
     }
     match result.subtype.as_str() {
         "error_max_turns" => {
             return (
                 FailureCause::Rejected,
-                "; raise `max_turns` of the state, or have it do less",
+                "; raise `max_turns` of the state, or give it less to do",
             );
         }
         "error_max_budget_usd" => return (FailureCause::Budget, ""),
@@ -233,16 +233,16 @@ fn rejection(stream: &StreamParser, result: &TurnResult, said: &str) -> Option<&
     }
     let about_history = ["tool_use", "tool_result", "thinking"].into_iter().any(says);
     let invalid = status == Some(400) || reported("invalid_request");
-    (invalid && !about_history).then_some("; repeating the request would not change that")
+    (invalid && !about_history).then_some("; a repeated request would fail too")
 }
 
 /// Returns the failure for a program that ended without an answer.
 fn no_result(stream: &StreamParser, exit: ProcessExit, stderr: &str) -> TurnFailure {
     let printed = match &stream.garbage {
         Some(garbage) if stream.events == 0 => {
-            format!("gave no result: it printed `{garbage}`, which is not stream-json")
+            format!("printed no result, but `{garbage}`, which is not stream-json")
         }
-        _ if stream.events == 0 => "gave no result: it printed nothing".to_owned(),
+        _ if stream.events == 0 => "printed nothing, so it has no result".to_owned(),
         _ => "gave no result".to_owned(),
     };
     let said = match excerpt(stderr) {

@@ -194,7 +194,7 @@ impl ClaudeRunner {
             TurnFailure::new(
                 FailureCause::Unavailable,
                 format!(
-                    "{program} cannot be run in {cwd}: {error}; if it is a script, see that its interpreter is there; else {hint}"
+                    "{program} cannot be run in {cwd}: {error}; if it is a script, check that its interpreter exists; else {hint}"
                 ),
             )
         } else {

@@ -52,12 +52,12 @@ fn judged(
         }
         FollowEnd::Stopped if !answered => failed(
             FailureCause::Interrupted,
-            "the turn was ended because the run was told to stop".to_owned(),
+            "the turn was ended because the run was stopped".to_owned(),
         ),
         FollowEnd::TimedOut if !answered => {
             let longest = span(limits.timeout_ms);
             let message =
-                format!("Claude Code had no result after {longest}; allow more with --timeout");
+                format!("Claude Code gave no result within {longest}; allow more with --timeout");
             failed(FailureCause::Timeout, message)
         }
         FollowEnd::Stalled if !answered => {
@@ -67,10 +67,9 @@ fn judged(
             );
             failed(FailureCause::Stall, message)
         }
-        FollowEnd::Deaf if !answered => failed(
-            FailureCause::Stall,
-            "Claude Code gave no sign of having heard what it was asked".to_owned(),
-        ),
+        FollowEnd::Deaf if !answered => {
+            failed(FailureCause::Stall, "Claude Code did not acknowledge its prompt".to_owned())
+        }
         FollowEnd::Exited(exit) if has_answer && !answered => {
             let cause =
                 if exit == ProcessExit::Unseen { FailureCause::Lost } else { FailureCause::Crash };

@@ -96,7 +96,7 @@ pub(super) async fn start(
             Ok(Ok(())) => {}
             Ok(Err(why)) if plugin.required => return Err(no_plug_in(plugin, why)),
             Ok(Err(why)) => {
-                tracing::warn!("{}; the run goes on without it", no_plug_in(plugin, why));
+                tracing::warn!("{}; the run continues without it", no_plug_in(plugin, why));
             }
             Err(_) => tracing::warn!("the plug-in {} has failed", plugin.name),
         }

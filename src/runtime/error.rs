@@ -15,7 +15,7 @@ use crate::store::trust::FolderTrust;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no target to run.
-    #[error("there is nothing to run; give the builder a workflow, or a run to go on with")]
+    #[error("there is nothing to run; give the builder a workflow, or a run to resume")]
     Nothing,
     /// There is no such file or folder.
     #[error("{path}: there is no such file or folder")]
@@ -29,7 +29,7 @@ pub enum Error {
     )]
     NoSystem,
     /// A path cannot be stored in a journal.
-    #[error("{path}: {what} has to be UTF-8 text")]
+    #[error("{path}: {what} must be UTF-8 text")]
     NotText {
         /// The path.
         path: PathBuf,
@@ -37,9 +37,7 @@ pub enum Error {
         what: &'static str,
     },
     /// There is no directory for the user's own state.
-    #[error(
-        "there is no home directory to keep your key and your trust in; set HOME, or XDG_STATE_HOME"
-    )]
+    #[error("there is no home directory for your key and trust; set HOME or XDG_STATE_HOME")]
     NoHome,
     /// A name that cannot be one.
     #[error(transparent)]
@@ -57,7 +55,7 @@ pub enum Error {
     },
     /// A graph has been edited since an agent entered it.
     #[error(
-        "{path}: WF503 the graph has been edited since the agent {agent} entered it (it stands at {node}); give the old text back, or go on with the new one: raymond run {run} --migrate"
+        "{path}: WF503 the graph has been edited since the agent {agent} entered it (it stands at {node}); restore the old text, or resume with the new one: raymond run {run} --migrate"
     )]
     Edited {
         /// The graph's file.
@@ -71,7 +69,7 @@ pub enum Error {
     },
     /// The node that an agent is at is no longer in the graph.
     #[error(
-        "{path}: WF503 the agent {agent} stands at the node {node}, which the edited graph does not have; give a node of that name back, then: raymond run {run} --migrate"
+        "{path}: WF503 the agent {agent} is at the node {node}, which the edited graph lacks; restore a node of that name, then: raymond run {run} --migrate"
     )]
     NodeGone {
         /// The graph's file.
@@ -85,7 +83,7 @@ pub enum Error {
     },
     /// The workflow asks for more than prompts, and its folder is not trusted.
     #[error(
-        "{folder}: this workflow asks for more than prompts, and {}:\n{}\nread these files; then trust the folder as it is: raymond trust {folder}, or start it with --trust", doubt(.trust), .requests.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
+        "{folder}: this workflow asks for more than prompts, and {}:\n{}\nread these files; then trust the folder: raymond trust {folder}, or start it with --trust", doubt(.trust), .requests.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
     )]
     NotTrusted {
         /// The workflow's folder.
@@ -115,7 +113,7 @@ pub enum Error {
         checksum: String,
     },
     /// The run's copy of its workflow is gone.
-    #[error("{}: the run's copy of its workflow is not there; take up the workflow's files as they are now with --migrate", .path.display())]
+    #[error("{}: the run's copy of its workflow is missing; use the workflow's current files with --migrate", .path.display())]
     NoCopy {
         /// The path where it should be.
         path: PathBuf,
@@ -175,7 +173,7 @@ pub enum Error {
         path: String,
     },
     /// There is no Claude Code.
-    #[error("Claude Code is not found: there is no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without it: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
+    #[error("Claude Code was not found: there is no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without Claude Code: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
     NoClaude {
         /// The program that was looked for.
         program: String,
@@ -202,7 +200,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The run's directory could not be written any more while the run was on.
-    #[error("{error}; when that is mended, go on: raymond run {id}")]
+    #[error("{error}; fix that and resume: raymond run {id}")]
     Broken {
         /// The run.
         id: RunId,
@@ -225,13 +223,13 @@ pub enum Error {
 fn doubt(trust: &FolderTrust) -> String {
     match trust {
         FolderTrust::Lost(changes) if !changes.is_empty() => {
-            format!("it has changed since you said that you trust it ({})", changes.join(", "))
+            format!("it has changed since you trusted it ({})", changes.join(", "))
         }
         FolderTrust::Lost(_) | FolderTrust::Trusted => {
-            "it has changed since you said that you trust it".to_owned()
+            "it has changed since you trusted it".to_owned()
         }
         FolderTrust::OtherKey => "you trusted it with another key".to_owned(),
-        FolderTrust::Never => "you have not said that you trust it".to_owned(),
+        FolderTrust::Never => "you have not trusted it".to_owned(),
     }
 }
 

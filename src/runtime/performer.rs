@@ -59,7 +59,7 @@ impl LocalActivityExecutor {
         match scope.changed_file_in(command) {
             None => Ok(()),
             Some(file) => Err(format!(
-                "the command names {file}, a file of the workflow that was changed since the run began; give its old content back, or take it up with --migrate"
+                "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
             )),
         }
     }
@@ -115,7 +115,7 @@ fn changed(
 /// those that were not found then.
 fn not_trusted(privilege: Privilege) -> String {
     format!(
-        "this {}, and the run was started without trust in the workflow's folder; go on with --trust",
+        "this {}, and the run was started without trust in the workflow's folder; resume with --trust",
         privilege.meaning()
     )
 }

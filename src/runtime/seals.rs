@@ -69,7 +69,7 @@ pub(super) fn check(
             differences.extend(flaw.map(|flaw| flaw.to_string()));
             differences
         }
-        None => vec!["there is no seal of it: it was copied or moved here, another account or an older raymond started it, or your key is new".to_owned()],
+        None => vec!["it has no seal: it was copied or moved here, another account or an older raymond started it, or your key is new".to_owned()],
     };
     if differences.is_empty() {
         return Ok(SealConfirmation {
@@ -106,7 +106,7 @@ pub fn check_ended(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), 
         Some(flaw) => Err(Error::NotConfirmed {
             run: run.workflow_id.clone(),
             differences: vec![flaw.to_string()],
-            would: vec!["nothing: it is over, and what it came to may be forged".to_owned()],
+            would: vec!["nothing: it has ended, and its result may be forged".to_owned()],
             checksum: String::new(),
         }),
     }

@@ -144,7 +144,7 @@ pub async fn supervised(
         match DebugPlugin::create(&root.debug(), &run.workflow_id, now(), steps) {
             Ok(debug) => plugins.add_own("debug", debug),
             Err((path, error)) => {
-                tracing::warn!("no debug directory is kept: {}: {error}", path.display());
+                tracing::warn!("debug output is not written: {}: {error}", path.display());
             }
         }
     }

@@ -75,7 +75,7 @@ impl Workflow {
         let entry = StateName::parse(&file)?;
         match scope.check(&entry) {
             Err(source::Error::Missing { .. }) if manifest.entry.as_deref() == Some(&*file) => {
-                let error = format!("its `entry` is {file}, and there is no such file");
+                let error = format!("its `entry` is {file}, which does not exist");
                 let path = scope.root().join(manifest::FILE).display().to_string();
                 Err(step::Error::from(source::Error::Unreadable { path, error }).into())
             }
@@ -85,7 +85,7 @@ impl Workflow {
                 }
                 let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
                 let error = format!(
-                    "there is no {FIRST} in this folder{hint}, no {} and no {}; a workflow begins with one of them: make it, or name its first file",
+                    "there is no {FIRST} in this folder{hint}, no {} and no {}; a workflow begins with one of them: create it, or name its first file",
                     manifest::GRAPH,
                     manifest::PROGRAM,
                 );

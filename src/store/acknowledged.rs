@@ -113,6 +113,6 @@ mod tests {
         let journal = Path::new("/r/journal.jsonl");
         assert!(check(journal, 10, 10).is_ok() && check(journal, 10, 12).is_ok());
         let error = check(journal, 10, 9).expect_err("cut").to_string();
-        assert!(error.contains("whole up to byte 9, and 10 bytes were acknowledged"), "{error}");
+        assert!(error.contains("complete up to byte 9, but 10 bytes were acknowledged"), "{error}");
     }
 }

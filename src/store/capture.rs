@@ -111,7 +111,7 @@ impl WorkflowCapture {
         let count = self.left_out;
         (count > 0).then(|| {
             format!(
-                "{count} files of the workflow's folder are not part of the run: more than {MAX_FILES} files, {} MiB, or {} MiB of one",
+                "{count} files of the workflow's folder are not pinned with the run: more than {MAX_FILES} files, {} MiB, or {} MiB of one",
                 MAX_TOTAL >> 20,
                 MAX_FILE >> 20,
             )

@@ -205,7 +205,7 @@ fn is_unusable(error: &std::io::Error) -> bool {
 
 fn damaged(path: &Path, why: &str) -> String {
     format!(
-        "{}: this is no fact ({why}), so it does not hold; remove the file, or assert or retract it with `raymond signal`",
+        "{}: this is not a fact ({why}), so it is ignored; remove the file, or assert or retract the fact with `raymond signal`",
         path.display()
     )
 }

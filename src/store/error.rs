@@ -21,7 +21,7 @@ pub enum Error {
         error: io::Error,
     },
     /// There is no such run.
-    #[error("there is no run {id} in {}; {}`raymond list` shows the runs there are", .dir.display(), .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
+    #[error("there is no run {id} in {}; {}`raymond list` shows all runs", .dir.display(), .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
     NoSuchRun {
         /// The id that was asked for.
         id: RunId,
@@ -32,14 +32,14 @@ pub enum Error {
     },
     /// The id is taken.
     #[error(
-        "there is a run {id} already; go on with it by `raymond run {id}`, or choose another --id"
+        "there is a run {id} already; resume it with `raymond run {id}`, or choose another --id"
     )]
     Exists {
         /// The id.
         id: RunId,
     },
     /// The run is locked by another raymond.
-    #[error("the run {id} is held by another raymond{}; `raymond stop {id}` ends it", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    #[error("the run {id} is locked by another raymond{}; `raymond stop {id}` stops that", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     Held {
         /// The run.
         id: RunId,
@@ -47,7 +47,7 @@ pub enum Error {
         pid: Option<u32>,
     },
     /// A record in the middle of the journal differs from the one that was written.
-    #[error("{}:{line}: record {record} is damaged: {why}; nothing after it can be trusted, so restore the file from a copy; or lose what follows: cut the file off before this line, remove `state.json` and `acknowledged` beside it, and resume the run with --trust", .path.display())]
+    #[error("{}:{line}: record {record} is damaged: {why}; nothing after it can be trusted; restore the file from a copy, or drop the rest: cut the file off before this line, remove `state.json` and `acknowledged` beside it, and resume the run with --trust", .path.display())]
     Damaged {
         /// The journal.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum Error {
         why: String,
     },
     /// The journal has lost acknowledged records.
-    #[error("{}: the journal is whole up to byte {whole}, and {acknowledged} bytes were acknowledged: it was cut; restore it from a copy, or lose what followed by removing {}", .path.display(), .note.display())]
+    #[error("{}: the journal is complete up to byte {whole}, but {acknowledged} bytes were acknowledged: it was cut; restore it from a copy, or drop the rest by removing {}", .path.display(), .note.display())]
     Cut {
         /// The journal.
         path: PathBuf,
@@ -71,9 +71,7 @@ pub enum Error {
         note: PathBuf,
     },
     /// The directory of a run was copied.
-    #[error(
-        "{id} is a copy of the run {of}; go on with {of}, or give its directory that name again"
-    )]
+    #[error("{id} is a copy of the run {of}; resume {of}, or rename this directory back")]
     Copied {
         /// The name of the directory.
         id: RunId,
@@ -87,7 +85,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A newer raymond wrote it.
-    #[error("{}: version {found} is newer than this program's {STATE_VERSION}; use the raymond that wrote it, or a newer one", .path.display())]
+    #[error("{}: version {found} is newer than {STATE_VERSION}, the newest that this raymond reads; use the raymond that wrote it, or a newer one", .path.display())]
     Newer {
         /// The file.
         path: PathBuf,
@@ -106,13 +104,13 @@ pub enum Error {
         why: &'static str,
     },
     /// A document outside of the workspaces was not written by raymond.
-    #[error("{}: its proof does not hold, so raymond did not write it with the key beside it; remove the file, and confirm again what it was for", .path.display())]
+    #[error("{}: its proof is not valid for the key beside it; remove the file, and confirm again what it was for", .path.display())]
     Unproven {
         /// The file.
         path: PathBuf,
     },
     /// The journal's thread is gone.
-    #[error("{}: the journal cannot be written any more: {why}; the run has stopped with all acknowledged records kept", .path.display())]
+    #[error("{}: the journal cannot be written: {why}; the run has stopped, and all acknowledged records are kept", .path.display())]
     Stopped {
         /// The journal.
         path: PathBuf,
@@ -128,7 +126,7 @@ fn io_hint(error: &io::Error) -> &'static str {
             "; choose another directory for the runs with --dir"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space and run it again: what was acknowledged is kept"
+            "; free some space and resume: all acknowledged records are kept"
         }
         io::ErrorKind::ReadOnlyFilesystem => "; choose a directory on a writable disk with --dir",
         _ => "",

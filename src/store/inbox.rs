@@ -93,7 +93,7 @@ pub fn list(inbox: &Path, key: Option<&ProofKey>) -> Result<Vec<InboxCommand>, E
         let content = proven_content(inbox, name, found);
         if !key.is_some_and(|key| key.holds(PURPOSE, &content, proof)) {
             *command = None;
-            *unread = Some("it bears no proof that you wrote it".to_owned());
+            *unread = Some("it has no proof that you wrote it".to_owned());
         }
     }
     Ok(waiting)
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(read(&other, Some(&key())), 0, "nor of another run");
         std::fs::write(other.join("a.json"), "{\"command\":\"stop\"}").expect("written");
         let waiting = list(&other, Some(&key())).expect("listed");
-        assert_eq!(waiting[0].unread.as_deref(), Some("it bears no proof that you wrote it"));
+        assert_eq!(waiting[0].unread.as_deref(), Some("it has no proof that you wrote it"));
         assert_eq!(stops(&other).expect("listed"), ["a"]);
     }
 

@@ -80,7 +80,7 @@ impl PinnedFiles {
             _ => Err(source::Error::Unreadable {
                 path: shown.to_owned(),
                 error: format!(
-                    "the run's copy of this file was changed ({}), so nothing of it is used; take up the file as it is now with --migrate",
+                    "the run's copy of this file was changed ({}), so nothing of it is used; use the current file with --migrate",
                     real.display()
                 ),
             }),
@@ -137,7 +137,7 @@ impl PinnedFiles {
         if self.is_copy_whole() {
             return Ok(());
         }
-        let error = "the run's copy of the workflow was changed, so nothing of it is executed or given to Claude Code; take up the files as they are now with --migrate";
+        let error = "the run's copy of the workflow was changed, so nothing of it is executed or given to Claude Code; use the current files with --migrate";
         Err(source::Error::Unreadable {
             path: self.copy.display().to_string(),
             error: error.to_owned(),
@@ -168,7 +168,7 @@ impl PinnedFiles {
                 ""
             };
             tracing::warn!(
-                "{}: changed since the run began, which goes on with the file as it was; take the change up with --migrate{advice}",
+                "{}: changed since the run began; the run uses the old content; use the new one with --migrate{advice}",
                 live.display()
             );
         }

@@ -29,7 +29,7 @@ pub enum RecordError {
     #[error("it does not end with its checksum")]
     NoChecksum,
     /// Its bytes differ from those that were written.
-    #[error("its checksum does not fit")]
+    #[error("its checksum is wrong")]
     Checksum,
     /// It is another record than the one that should stand there.
     #[error("it has the number {found}")]

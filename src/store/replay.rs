@@ -48,7 +48,7 @@ fn load_snapshot(dir: &RunDir, warnings: &mut Vec<String>) -> Result<Option<Run>
         SnapshotLookup::Nothing => None,
         SnapshotLookup::Unreadable(why) => {
             warnings.push(format!(
-                "{}: not readable ({why}), made again from the journal",
+                "{}: not readable ({why}), rebuilt from the journal",
                 dir.state().display()
             ));
             None
@@ -92,7 +92,7 @@ fn replay_after(
     }
     if !is_same {
         warnings.push(format!(
-            "{}: it tells another state than the journal, and is made again from it",
+            "{}: it contradicts the journal, and is rebuilt from it",
             dir.state().display()
         ));
     }

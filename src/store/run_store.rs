@@ -185,7 +185,7 @@ impl RunStore {
         if replayed.torn > 0 {
             cut(&dir.journal(), replayed.end)?;
             warnings.push(format!(
-                "{}: the last record was torn ({} bytes) and is cut off; nobody had been told of it",
+                "{}: the last record was torn ({} bytes) and is cut off; it had never been acknowledged",
                 dir.journal().display(),
                 replayed.torn,
             ));

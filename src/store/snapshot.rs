@@ -68,7 +68,7 @@ const CHECKSUM: &[u8] = b",\n  \"checksum\": \"";
 const END: &[u8] = b"\"\n}";
 
 /// The error of a snapshot that differs from the one that was written.
-const MISFIT: &str = "its checksum does not fit";
+const MISFIT: &str = "its checksum is wrong";
 
 /// The error of a snapshot of an older raymond, or one that was changed.
 const MISSING: &str = "it has no checksum";

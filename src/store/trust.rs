@@ -82,7 +82,7 @@ pub fn trust_checksum(files: &WorkflowPins) -> String {
     checksum(files.files.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// Remembers that a folder is trusted as it is.
+/// Remembers that a folder is trusted.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Key`].

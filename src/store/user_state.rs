@@ -74,7 +74,7 @@ impl UserState {
         if metadata.mode() & 0o022 == 0 {
             return Ok(());
         }
-        let why = "others can write into it; make it yours alone with chmod 700";
+        let why = "others can write to it; restrict it with chmod 700";
         Err(Error::Key { path: self.0.clone(), why })
     }
 
@@ -173,18 +173,20 @@ fn read_key(path: &Path) -> Result<ProofKey, Error> {
     let refused = |why: &'static str| Error::Key { path: path.to_owned(), why };
     let file = match plain_file::open(path) {
         Err(error) if is_unfit(&error) => {
-            return Err(refused("it is not a plain file; remove it, and raymond makes a new one"));
+            return Err(refused(
+                "it is not a plain file; remove it, and raymond creates a new one",
+            ));
         }
         opened => opened.map_err(Error::io("read", path))?,
     };
     let metadata = file.metadata().map_err(Error::io("read", path))?;
     if metadata.mode() & 0o077 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refused("others can read or write it; make it yours alone with chmod 600"));
+        return Err(refused("others can read or write it; restrict it with chmod 600"));
     }
     let mut text = String::new();
     file.take(1024).read_to_string(&mut text).map_err(Error::io("read", path))?;
     if text.trim().len() < KEY_LENGTH {
-        return Err(refused("it is too short; remove it, and raymond makes a new one"));
+        return Err(refused("it is too short; remove it, and raymond creates a new one"));
     }
     Ok(ProofKey::new(text.trim()))
 }
@@ -223,12 +225,12 @@ mod tests {
         assert_eq!(file.metadata().expect("there").permissions().mode() & 0o777, 0o600);
         std::fs::set_permissions(place.path(), permissions(0o777)).expect("changed");
         let error = state.key().expect_err("refused").to_string();
-        assert!(error.contains("others can write into it"), "{error}");
+        assert!(error.contains("others can write to it"), "{error}");
         std::fs::set_permissions(place.path(), permissions(0o700)).expect("changed");
         std::fs::set_permissions(&file, permissions(0o644)).expect("changed");
         let error = state.key().expect_err("refused").to_string();
         assert!(
-            error.contains("others can read or write it; make it yours alone with chmod 600"),
+            error.contains("others can read or write it; restrict it with chmod 600"),
             "{error}"
         );
     }

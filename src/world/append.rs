@@ -99,7 +99,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     let parent = path.parent().unwrap_or(path);
     std::fs::create_dir_all(parent)?;
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(std::io::Error::other("what is there is no file"));
+        return Err(std::io::Error::other("it is not a file"));
     }
     let file = OpenOptions::new().append(true).create(true).mode(0o644).open(path)?;
     sync_directory(parent)?;

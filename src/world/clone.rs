@@ -46,7 +46,7 @@ impl GitClone<'_> {
         match blocking(shared, move |_| look(&looked_at)).await? {
             CloneDestination::Repository => return self.is_same(git, &path).await,
             CloneDestination::Other => {
-                return Err(self.refused("there is something else of that name"));
+                return Err(self.refused("there is something else with that name"));
             }
             CloneDestination::Nothing => {}
         }
@@ -91,7 +91,7 @@ impl GitClone<'_> {
             return Ok(Value::Null);
         }
         let of = if origin.is_empty() { "nothing".to_owned() } else { masked(&origin) };
-        Err(self.refused(&format!("what is there is a clone of {of}")))
+        Err(self.refused(&format!("it is a clone of {of}")))
     }
 
     fn refused(&self, why: &str) -> OperationError {

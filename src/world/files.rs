@@ -105,7 +105,7 @@ fn mode(path: &Path) -> std::io::Result<Option<Permissions>> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
         Ok(found) if found.is_dir() => Err(refused("there is a directory of that name")),
-        Ok(found) if !found.is_file() => Err(refused("what is there is no file")),
+        Ok(found) if !found.is_file() => Err(refused("it is not a file")),
         Ok(found) if found.permissions().readonly() => {
             Err(refused("it is read-only: allow writing with chmod u+w"))
         }

@@ -74,7 +74,7 @@ impl fmt::Display for RefusedAddress {
         }
         write!(
             f,
-            ", and only public ones are fetched from; if it is meant, let the run do it: --allow-address {allow}"
+            ", and only public addresses may be fetched; to allow it: --allow-address {allow}"
         )
     }
 }

@@ -137,7 +137,7 @@ fn may_change(below: &Path, given: &str) -> Result<(), String> {
     let is_executed = |name: &OsStr| EXECUTED.iter().any(|known| name.eq_ignore_ascii_case(known));
     if let Some(name) = below.iter().find(|name| is_executed(name)) {
         return Err(format!(
-            "the path `{given}` is in {}, from which other programs take their orders: write elsewhere, or have a command do it (bash_exec)",
+            "the path `{given}` is in {}, which other programs take commands from: write elsewhere, or use a command (bash_exec)",
             name.display()
         ));
     }

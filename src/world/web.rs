@@ -92,10 +92,10 @@ fn next(response: &Response) -> Option<Result<Url, String>> {
     let joined = location.to_str().ok().and_then(|location| response.url().join(location).ok());
     let from = masked(response.url().as_str());
     Some(match joined {
-        None => Err(format!("{from} leads to what is no url")),
+        None => Err(format!("{from} leads to something that is not a url")),
         Some(next) if matches!(next.scheme(), "http" | "https") => Ok(next),
         Some(next) => {
-            Err(format!("{from} leads to `{}`, which is no page of the web", masked(next.as_str())))
+            Err(format!("{from} leads to `{}`, which is not a web page", masked(next.as_str())))
         }
     })
 }

@@ -25,7 +25,7 @@ fn a_burst_of_forks_does_not_exceed_the_number() {
     test.assert_no_survivors();
 }
 
-/// Everyone waits for someone, then all ask at once for the only permit.
+/// Everyone waits for a person, then all ask at once for the only permit.
 #[test]
 fn the_forks_of_two_parents_take_turns() {
     let test = Test::new()

@@ -81,7 +81,7 @@ fn a_question_waits_with_all_that_can_be_said_about_it() {
         .stderr_has("main/ask_type asks (Type): Which kind of source?")
         .stderr_has("  1  git  Git repository: one that is cloned")
         .stderr_has("raymond answer t ask_type=git")
-        .stderr_has("then go on: raymond run t");
+        .stderr_has("then resume: raymond run t");
     assert_eq!(test.status()["questions"], asked);
     test.raymond(&["status", "t"]).ok().stdout_has("raymond answer t ask_type=git");
     assert_eq!(test.raymond(&["answer", "t", "--json"]).ok().json()["questions"], asked);
@@ -100,8 +100,8 @@ fn the_first_valid_answer_to_a_run_that_nobody_holds_is_taken_when_it_goes_on() 
     test.run(&["."]).code(2);
     let answer = |given: &str| test.raymond(&["answer", "t", given]);
     answer("ask_typ=git").code(64).stderr_has("did you mean ask_type?");
-    answer("nobody=x").code(64).stderr_has("those that wait are main/ask_type");
-    answer("main.1/ask_type=git").code(64).stderr_has("no question of t waits under");
+    answer("nobody=x").code(64).stderr_has("open questions: main/ask_type");
+    answer("main.1/ask_type=git").code(64).stderr_has("t has no open question");
     answer("ask_type=svn")
         .code(64)
         .stderr_has("WF504 `svn` is not an answer to ask_type: use one of git, web");
@@ -109,7 +109,7 @@ fn the_first_valid_answer_to_a_run_that_nobody_holds_is_taken_when_it_goes_on() 
     answer("main/ask_type=WEB site")
         .ok()
         .stdout_has("main/ask_type is answered: web")
-        .stdout_has("go on: raymond run t");
+        .stdout_has("resume: raymond run t");
     answer("ask_type=git").code(64).stderr_has("main/ask_type has been answered already: web");
     test.raymond(&["answer", "t"]).ok().stdout_has("main/ask_type is answered: web");
     let asked = questions(&test.again(&[]));
@@ -176,7 +176,7 @@ fn what_will_not_be_asked_is_refused_before_anything_starts() {
         (&["--answer", "ask_typ=git"], 64, "did you mean ask_type?"),
         (&["--answer", "zzz=git"], 64, "has no question zzz; it asks ask_name, ask_type"),
         (&["--answer", "ask_type=svn"], 64, "--answer ask_type=svn: WF504"),
-        (&["--answer", "main/ask_type=git"], 64, "go by the name of the question alone"),
+        (&["--answer", "main/ask_type=git"], 64, "name only the question, not the agent"),
         (&["--answers", "wrong.yaml"], 64, "wrong.yaml:2:10: the graph flow has no question"),
         (&["--answers", "bad.yaml"], 65, "bad.yaml:1:11: WF102"),
         (&["--answers", "none.yaml"], 74, "cannot read the answers in"),
@@ -197,14 +197,14 @@ fn a_graph_that_was_edited_is_gone_on_with_only_on_purpose() {
     };
     write(&GRAPH.replace("called ${", "named ${"));
     let answers = ["--answer", "ask_type=git", "--answer", "ask_name=main"];
-    test.again(&answers[..2]).code(2).stderr_has(
-        "workflow.yaml: changed since the run began, which goes on with the file as it was",
-    );
+    test.again(&answers[..2])
+        .code(2)
+        .stderr_has("workflow.yaml: changed since the run began; the run uses the old content");
     let before = test.journal().len();
     write(&GRAPH.replace("ask_name", "ask_kind"));
     test.again(&["--migrate"])
         .code(65)
-        .stderr_has("WF503 the agent main stands at the node ask_name");
+        .stderr_has("WF503 the agent main is at the node ask_name");
     assert_eq!(test.journal().len(), before, "nothing has begun");
     write(&GRAPH.replace("called ${", "named ${"));
     test.again(&[&answers[2..], &["--migrate"]].concat())

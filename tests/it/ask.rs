@@ -103,14 +103,14 @@ fn who_is_not_answered_in_time_goes_on_elsewhere() {
     test.run(&["START.md", "--on-wait=stay"])
         .ok()
         .ended("main", "unheard")
-        .stderr_has("nobody answered");
+        .stderr_has("no answer in time");
 }
 
 #[test]
 fn a_time_that_has_passed_while_the_run_was_down_counts() {
     let test = late("2s");
     let outcome = test.run(&["START.md"]);
-    outcome.code(2).stderr_has("one that is down is not woken");
+    outcome.code(2).stderr_has("without an answer, if it is live");
     let document: Value = outcome.json_items().pop().expect("a document");
     let until = document["questions"][0]["until"].as_str().expect("a time").to_owned();
     let until: Timestamp = until.parse().expect("a time");

@@ -49,7 +49,7 @@ fn the_samples_are_clean() {
         if folder.join("START.md").exists() || folder.join("raymond.yaml").exists() {
             let allowed = ["--allow-tools", "Bash(cargo test:*)"];
             let outcome = test.raymond(&[&["check", path], &allowed[..]].concat());
-            outcome.ok().stderr_has(&format!("{path}: ")).stderr_has(" files, nothing wrong");
+            outcome.ok().stderr_has(&format!("{path}: ")).stderr_has(" files, no problems");
             outcome.assert(outcome.stdout.is_empty(), "nothing on stdout");
         }
         for file in std::fs::read_dir(&folder).expect("a folder") {
@@ -65,7 +65,7 @@ fn the_samples_are_clean() {
     }
     let tour = sample("tour");
     let tour = tour.to_str().expect("a path");
-    test.raymond(&["check", tour]).stderr_has(&format!("{tour}: 12 files, nothing wrong"));
+    test.raymond(&["check", tour]).stderr_has(&format!("{tour}: 12 files, no problems"));
 }
 
 #[test]
@@ -103,14 +103,14 @@ fn warnings_alone_are_no_failure() {
     let outcome = test.raymond(&["check", "."]);
     outcome.ok().stdout_has("START.md:1:1: warning: RF401 nothing fills {{who}}");
     assert_eq!(outcome.stderr, "1 warning in 1 file\n");
-    test.raymond(&["check", ".", "--var", "who"]).ok().stderr_has(".: 1 file, nothing wrong");
+    test.raymond(&["check", ".", "--var", "who"]).ok().stderr_has(".: 1 file, no problems");
 }
 
 #[test]
 fn a_prompt_is_checked_with_what_it_leads_to() {
     let test = broken().prompt("ALONE.md", &goto("END.md")).prompt("END.md", "<result>x</result>");
     let test = test.file("raymond.yaml", b"").file("replies.yaml", b"");
-    test.raymond(&["check", "ALONE.md"]).ok().stderr_has("ALONE.md: 4 files, nothing wrong");
+    test.raymond(&["check", "ALONE.md"]).ok().stderr_has("ALONE.md: 4 files, no problems");
 }
 
 /// A graph with only what the rules of the schema ask for besides, or with a mistake.

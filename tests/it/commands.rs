@@ -60,7 +60,10 @@ fn what_still_runs_of_a_killed_run_is_told() {
     live.wait_calls(1);
     live.kill9();
     for command in ["status", "stop"] {
-        test.raymond(&[command, "t"]).ok().says("still run: 1").says("raymond run t");
+        test.raymond(&[command, "t"])
+            .ok()
+            .says("1 of its processes still run")
+            .says("raymond run t");
     }
     test.release("go");
     test.again(&[]).ok();
@@ -75,7 +78,7 @@ fn arguments_that_raymond_sets_itself_are_refused() {
         outcome
             .code(64)
             .stderr_has(own.split('=').next().unwrap_or(own))
-            .stderr_has("raymond itself");
+            .stderr_has("is set by raymond for each turn");
     }
     assert!(test.calls().is_empty());
 }

@@ -33,7 +33,7 @@ fn the_ledger_is_by_state_and_by_agent_and_its_sum_is_the_runs() {
         .stdout_has("START.md")
         .stdout_has("main.1")
         .stdout_has("75%")
-        .stdout_lacks("not in the sums");
+        .stdout_lacks("not included");
 }
 
 #[test]
@@ -50,8 +50,8 @@ fn a_turn_that_never_told_its_cost_is_counted_and_said() {
     );
     test.raymond(&["costs", "t"])
         .ok()
-        .stdout_has("ended before they told a cost: 1 of the turns that failed")
-        .stdout_has("not in the sums");
+        .stdout_has("1 failed turns ended before they reported a cost")
+        .stdout_has("not included");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn the_costs_of_a_script_are_made_up() {
         .file("replies.yaml", b"START.md: [{ reply: '<result>ok</result>', cost: 0.5 }]\n");
     test.run(&["START.md", "--agent", "scripted"]).ok();
     assert_eq!(costs(&test)["scripted"], true);
-    test.raymond(&["costs", "t"]).ok().stdout_has("made up").stdout_has("$0.50");
+    test.raymond(&["costs", "t"]).ok().stdout_has("simulated").stdout_has("$0.50");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn an_answer_without_a_tag_keeps_and_one_beyond_the_policy_too() {
             .rule(when("start").reply("<result>fine</result>"));
         let outcome = test.run(&["START.md", "--input", "x"]);
         outcome.ok().ended("main", "fine");
-        assert_eq!(outcome.stderr.contains("what was asked for stands"), warned);
+        assert_eq!(outcome.stderr.contains("the requested one is taken"), warned);
         assert_eq!(test.calls()[1].flag("--model"), Some("sonnet"));
     }
 }

@@ -23,13 +23,13 @@ fn holds(test: &Test) -> Vec<String> {
 fn a_fact_holds_from_when_it_is_asserted_until_it_is_retracted() {
     let test = Test::new();
     let signal = |arguments: &[&str]| test.raymond(&[&["signal"], arguments].concat());
-    test.raymond(&["facts"]).ok().stderr_has("no facts hold; assert one: raymond signal");
+    test.raymond(&["facts"]).ok().stderr_has("there are no facts; assert one: raymond signal");
     assert_eq!(test.raymond(&["facts", "--json"]).ok().json(), json!([]));
-    signal(&["plan/ready", "--retract"]).ok().stdout_has("plan/ready does not hold");
+    signal(&["plan/ready", "--retract"]).ok().stdout_has("plan/ready is not asserted");
     assert!(!test.dir().exists(), "who only looks makes nothing");
     let feature = ["plan/ready", "--key", "feature-42"];
     signal(&feature).ok().stdout_has("plan/ready feature-42 is asserted (1)\n");
-    signal(&feature).ok().stdout_has("plan/ready feature-42 holds already (1)\n");
+    signal(&feature).ok().stdout_has("plan/ready feature-42 is asserted already (1)\n");
     assert!(file(&test, "facts/plan%2Fready/feature-42.json").is_file());
     signal(&[&feature[..], &["--value", "- two\nlines"]].concat()).ok().stdout_has("asserted (2)");
     signal(&["other"]).ok().stdout_has("other is asserted (3)\n");
@@ -69,7 +69,7 @@ fn a_value_is_read_from_stdin() {
     assert_eq!(holds(&test), ["a =a\nb"]);
     test.apart("head -c 1048577 /dev/zero | \"$0\" signal a --value -")
         .code(64)
-        .stderr_has("the value of a has 1048577 bytes, where 1048576 are allowed");
+        .stderr_has("the value of a has 1048577 bytes, the maximum is 1048576");
     test.apart("printf '\\377' | \"$0\" signal a --value -")
         .code(74)
         .stderr_has("stdin: cannot read the value from");
@@ -95,7 +95,7 @@ fn what_cannot_be_a_fact_is_refused() {
         (&[""], "`` is not a label: write a word without white space, such as plan/ready"),
         (&["a b"], "`a b` is not a label"),
         (&["a\n"], "is not a label"),
-        (&["a", "--key", &long], "its file would have a name of 201 bytes, where 200 are allowed"),
+        (&["a", "--key", &long], "its file would have a name of 201 bytes, the maximum is 200"),
         (&["a", "--value", "1", "--retract"], "cannot be used with"),
         (&[], "LABEL"),
     ];
@@ -115,7 +115,7 @@ fn a_run_without_a_program_has_seen_none() {
     test.raymond(&["signal", "a"]).ok();
     test.raymond(&["facts", "t"])
         .ok()
-        .stderr_has("t sees no facts that hold; a run sees those its program");
+        .stderr_has("t has seen no current facts; a live run sees the facts that its program");
     assert_eq!(test.raymond(&["facts", "t", "--json"]).ok().json(), json!([]));
 }
 
@@ -126,7 +126,7 @@ fn a_damaged_file_is_told_and_mended() {
     test.raymond(&["signal", "b"]).ok();
     std::fs::write(file(&test, "facts/a/%.json"), "{").expect("damaged");
     let shown = test.raymond(&["facts"]);
-    shown.ok().stdout_has("b ").stderr_has("facts/a/%.json: this is no fact (EOF");
+    shown.ok().stdout_has("b ").stderr_has("facts/a/%.json: this is not a fact (EOF");
     test.raymond(&["signal", "a"]).ok().stdout_has("a is asserted (3)");
     test.raymond(&["facts"]).ok().stderr_lacks("no fact");
 }

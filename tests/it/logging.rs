@@ -43,7 +43,7 @@ fn stderr_is_json_lines_and_nothing_else() {
     let warning =
         records.iter().find(|record| record["agent"] == "main").expect("the warning of the agent");
     assert_eq!(warning["level"], "warn");
-    assert!(message(warning).contains("nothing fills {{nothing}}"), "{warning}");
+    assert!(message(warning).contains("{{nothing}} has no value"), "{warning}");
     let time = warning["timestamp"].as_str().unwrap_or_default();
     assert!(time.parse::<jiff::Timestamp>().is_ok(), "{time}");
 
@@ -52,7 +52,7 @@ fn stderr_is_json_lines_and_nothing_else() {
     assert!(people.iter().all(|record| record["level"] == "info"), "{people:?}");
     assert!(message(people[0]).starts_with("run t starts at START.md"), "{people:?}");
     let last = people.last().expect("there is a last");
-    assert!(message(last).starts_with("run t ended well"), "{last}");
+    assert!(message(last).starts_with("run t finished"), "{last}");
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn a_file_takes_the_log_and_leaves_stderr_to_people() {
     test.run(&["START.md", "--log-file", path])
         .ok()
         .stderr_has("run t starts at START.md")
-        .stderr_has("run t ended well")
-        .stderr_lacks("nothing fills");
+        .stderr_has("run t finished")
+        .stderr_lacks("has no value");
     let log = read(&file);
-    let line = log.lines().find(|line| line.contains("nothing fills")).expect("the warning");
+    let line = log.lines().find(|line| line.contains("has no value")).expect("the warning");
     let (time, rest) = line.split_once(' ').expect("words");
     assert!(time.parse::<jiff::Timestamp>().is_ok(), "{line}");
     assert!(rest.starts_with("warning: ") && rest.ends_with("(agent main)"), "{line}");
@@ -106,12 +106,12 @@ fn the_level_is_given_or_that_of_the_environment() {
         let test = warned().env("RAYMOND_LOG", variable);
         test.run(&[&["START.md"], arguments].concat()).ok().stderr.clone()
     };
-    assert!(stderr("", &[]).contains("nothing fills"));
-    assert!(!stderr("error", &[]).contains("nothing fills"));
-    assert!(stderr("error", &["--log-level", "warn"]).contains("nothing fills"));
-    assert!(!stderr("", &["--log-level", "error"]).contains("nothing fills"));
+    assert!(stderr("", &[]).contains("has no value"));
+    assert!(!stderr("error", &[]).contains("has no value"));
+    assert!(stderr("error", &["--log-level", "warn"]).contains("has no value"));
+    assert!(!stderr("", &["--log-level", "error"]).contains("has no value"));
     let json = stderr("", &["--log-level", "error", "--log-format", "json"]);
-    assert!(json.contains("run t ended well") && !json.contains("nothing fills"), "{json}");
+    assert!(json.contains("run t finished") && !json.contains("has no value"), "{json}");
 
     let test = warned().env("RAYMOND_LOG", "raymond=loud");
     test.run(&["START.md"]).code(64).stderr_has("RAYMOND_LOG=raymond=loud: ");
@@ -140,7 +140,7 @@ fn a_run_in_the_background_logs_there_too() {
     test.raymond(&[&["start", "START.md"], &options[..]].concat()).ok();
     test.raymond(&["log", "t", "--follow"]).ok();
     crate::support::patiently("the warning is logged", || {
-        fs::read_to_string(&file).is_ok_and(|log| log.contains("nothing fills"))
+        fs::read_to_string(&file).is_ok_and(|log| log.contains("has no value"))
     });
     records(&read(&file));
 }

@@ -50,7 +50,7 @@ fn the_end_is_told_with_all_that_there_is_to_know() {
     assert_eq!(all[0]["status"], "completed");
     assert_eq!(all[0]["total_cost_usd"], test.status()["total_cost_usd"]);
     let message = all[0]["message"].as_str().expect("a sentence");
-    assert!(message.starts_with("run t ended well, $"), "{message}");
+    assert!(message.starts_with("run t finished, $"), "{message}");
 
     let environment = fs::read_to_string(test.root().join("env.ended")).expect("it was told");
     let has = |line: &str| environment.lines().any(|one| one == line);
@@ -80,7 +80,7 @@ fn a_pause_is_told_with_its_record_and_each_time_anew() {
     assert_eq!(all[0]["record"], test.events("run_paused")[0], "the journal's own words");
     assert_eq!(
         all[0]["message"],
-        "run t paused: the budget of $0.05 is used up: $0.06 spent; go on with more: raymond run t --budget USD"
+        "run t paused: the budget of $0.05 is used up: $0.06 spent; resume with more: raymond run t --budget USD"
     );
 
     test.again(&["--budget", "1"]).ok();
@@ -106,10 +106,10 @@ fn an_agent_that_waits_and_one_that_failed_are_told() {
         one["message"].as_str().expect("a sentence").to_owned()
     };
     let parked = message("agent_parked");
-    assert!(parked.starts_with("main.1 of run t waits for someone at W.md: "), "{parked}");
+    assert!(parked.starts_with("main.1 of run t waits for a person at W.md: "), "{parked}");
     let failed = message("agent_failed");
     assert!(failed.starts_with("main of run t failed at START.md (protocol): "), "{failed}");
-    assert!(message("paused").ends_with("go on: raymond run t"));
+    assert!(message("paused").ends_with("resume: raymond run t"));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_command_that_cannot_be_one_is_refused_before_anything_begins() {
     for verb in ["run", "start"] {
         test.raymond(&[verb, "START.md", "--on-event", "no-such-program x"])
             .code(64)
-            .stderr_has("--on-event: there is no program `no-such-program` on the PATH");
+            .stderr_has("--on-event: there is no executable program `no-such-program` on the PATH");
     }
     assert!(test.calls().is_empty() && !test.dir().join("runs").exists());
 }

@@ -127,10 +127,10 @@ fn run_sees_facts_beside_what_is_none() {
     plant(&label);
     symlink("/", space.join("facts/other")).expect("linked");
     let mut live = test.spawn(&["p.lisp", "--on-wait=stay"]);
-    live.wait_stderr("0-zero.json: this is no fact (it is a symbolic link, not a plain file)");
+    live.wait_stderr("0-zero.json: this is not a fact (it is a symbolic link, not a plain file)");
     let listed = test.raymond(&["facts"]);
-    listed.ok().stdout_has("first").stderr_has("0-fifo.json: this is no fact (it is a FIFO");
-    listed.stderr_has("facts/other: this is no fact (it is no directory of facts)");
+    listed.ok().stdout_has("first").stderr_has("0-fifo.json: this is not a fact (it is a FIFO");
+    listed.stderr_has("facts/other: this is not a fact (it is no directory of facts)");
     std::fs::remove_file(space.join("changes")).expect("removed");
     make_fifo(&space.join("changes"));
     test.raymond(&["signal", "go", "--key", "k", "--value", "yes"]).ok();
@@ -141,7 +141,7 @@ fn run_sees_facts_beside_what_is_none() {
     test.raymond(&["workflow", "list"])
         .ok()
         .stdout_has("defined:")
-        .stderr_has("0-fifo.json: this is no definition");
+        .stderr_has("0-fifo.json: this is not a definition");
     std::fs::remove_file(space.join("lock")).expect("removed");
     make_fifo(&space.join("lock"));
     test.raymond(&["signal", "go", "--key", "x"])

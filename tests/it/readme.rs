@@ -1,4 +1,5 @@
-//! The README is part of the product: its commands run, and its tables are those of the code.
+//! The README and the pages it leads to first are part of the product: their commands run, and their tables are those
+//! of the code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,21 +8,22 @@ use std::process::Command;
 
 use clap::CommandFactory;
 use raymond::cli::args::Cli;
-use raymond::cli::exit::CliExitCode;
 use raymond::domain::transition::TagName;
 use raymond::language::tag;
 
 use crate::support::Test;
 
+fn page(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("there is a page")
+}
+
 fn readme() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    fs::read_to_string(path).expect("there is a README")
+    page("README.md")
 }
 
 /// The cells of the table whose first heading is `heading`, without the head.
-fn table(heading: &str) -> Vec<Vec<String>> {
+fn table(text: &str, heading: &str) -> Vec<Vec<String>> {
     let head = format!("| {heading} |");
-    let text = readme();
     let rows = text.lines().skip_while(|line| !line.starts_with(&head)).skip(2);
     rows.take_while(|line| line.starts_with('|'))
         .map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
@@ -29,15 +31,8 @@ fn table(heading: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_exit_codes_are_those_of_the_code() {
-    let listed: Vec<u8> =
-        table("exit code").iter().map(|row| row[0].parse().expect("a code is a number")).collect();
-    assert_eq!(listed, CliExitCode::ALL.map(CliExitCode::code));
-}
-
-#[test]
 fn the_tags_are_those_of_the_code_and_can_be_read() {
-    let rows = table("tag");
+    let rows = table(&readme(), "tag");
     let listed: Vec<TagName> = rows
         .iter()
         .map(|row| {
@@ -51,7 +46,8 @@ fn the_tags_are_those_of_the_code_and_can_be_read() {
 
 #[test]
 fn every_command_is_listed() {
-    let listed = table("command").iter().map(|row| row[0].clone()).collect::<Vec<_>>().join(" ");
+    let listed =
+        table(&readme(), "command").iter().map(|row| row[0].clone()).collect::<Vec<_>>().join(" ");
     let named: BTreeSet<&str> = listed
         .split('`')
         .filter_map(|code| code.strip_prefix("raymond "))
@@ -91,6 +87,26 @@ fn the_command_that_runs_the_tour_runs_it() {
 }
 
 #[test]
+fn the_picture_is_what_the_program_prints() {
+    let drawn = Command::new("python3")
+        .args(["docs/pictures/tour.py", env!("CARGO_BIN_EXE_raymond")])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("python3 runs");
+    assert!(drawn.status.success(), "{}", String::from_utf8_lossy(&drawn.stderr));
+    assert_eq!(
+        String::from_utf8_lossy(&drawn.stdout),
+        page("docs/pictures/tour.svg"),
+        "draw it again: python3 docs/pictures/tour.py target/debug/raymond > docs/pictures/tour.svg"
+    );
+}
+
+#[test]
+fn it_fits_on_some_screens() {
+    assert!(readme().lines().count() < 150);
+}
+
+#[test]
 fn the_prompt_it_shows_is_one() {
     let text = readme();
     let prompt = text.split("```markdown\n").nth(1).and_then(|rest| rest.split("```").next());
@@ -101,33 +117,32 @@ fn the_prompt_it_shows_is_one() {
 
 #[test]
 fn the_fan_out_it_shows_runs() {
-    let page = readme();
-    let (_, section) = page.split_once("## Fan out, join\n").expect("it has the section");
-    let (section, _) = section.split_once("\n## ").expect("another follows");
+    let page = page("docs/how-to/fan-out-and-join.md");
     let mut blocks =
-        section.split("```markdown\n").skip(1).filter_map(|rest| rest.split("```").next());
+        page.split("```markdown\n").skip(1).filter_map(|rest| rest.split("```").next());
     let mut prompt = || blocks.next().expect("three prompts");
-    let replies = "START.md: ['<fork next=\"REPORT.md\" each=\"links.txt\" as=\"link\">CHECK.md</fork>']\nCHECK.md: ['<result>{{link}} is well</result>']\nREPORT.md: ['<result>{{results}}</result>']\n";
+    let replies = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let replies = replies.expect("it shows replies");
     let test = Test::new()
         .prompt("START.md", prompt())
         .prompt("CHECK.md", prompt())
         .prompt("REPORT.md", prompt())
         .prompt("replies.yaml", replies)
         .file("links.txt", b"a.html\nb.html\n");
-    test.raymond(&["check", "."]).ok().stderr_has(".: 4 files, nothing wrong");
+    test.raymond(&["check", "."]).ok().stderr_has(".: 4 files, no problems");
     test.raymond(&["run", ".", "--agent", "scripted", "--stagger", "0s"])
         .ok()
         .stdout_has("Agent main.2 terminated with result: b.html is well\n")
         .stdout_has("{\"id\":\"main.1\",\"state\":\"CHECK.md\",\"status\":\"result\",\"result\":\"a.html is well\",\"variables\":{\"link\":\"a.html\"}}");
     for key in ["join", "timeout", "on_timeout", "on_failure", "rest"] {
         let named = format!("`{key}`");
-        assert!(table("frontmatter").iter().any(|row| row[0] == named), "{key}");
+        assert!(table(&page, "frontmatter").iter().any(|row| row[0] == named), "{key}");
     }
 }
 
 #[test]
 fn the_graph_it_shows_runs() {
-    let page = readme();
+    let page = page("docs/how-to/write-a-graph.md");
     let mut blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let graph = blocks.find(|block| block.starts_with("name: ")).expect("it shows a graph");
     let test = Test::new().file("workflow.yaml", graph.as_bytes());
@@ -142,7 +157,7 @@ fn the_graph_it_shows_runs() {
 
 #[test]
 fn the_program_it_shows_runs() {
-    let page = readme();
+    let page = page("docs/how-to/write-a-program.md");
     let mut blocks = page.split("```lisp\n").skip(1).filter_map(|rest| rest.split("```").next());
     let program = blocks.find(|block| block.starts_with("(workflow ")).expect("it shows a program");
     let replies =

@@ -115,9 +115,7 @@ fn the_nearest_word_on_them_wins() {
 fn a_strict_run_fails_at_its_end_also_if_it_was_taken_up_again() {
     let test = two_steps("");
     let said = test.run(&["START.md", "--strict"]);
-    said.code(1)
-        .ended("main", "ok")
-        .stderr_has("that fails the run, which was started with --strict");
+    said.code(1).ended("main", "ok").stderr_has("that fails the run (--strict)");
 
     let test = Test::new()
         .prompt("START.md", "start")

@@ -70,7 +70,7 @@ fn count(test: &Test, name: &str, kind: &str) -> usize {
 #[test]
 fn run_of_format_1_is_resumed_only_when_the_person_confirms_it() {
     let test = restored("prompts");
-    test.raymond(&["run", "prompts"]).code(77).stderr_has("there is no seal of it");
+    test.raymond(&["run", "prompts"]).code(77).stderr_has("it has no seal");
     test.raymond(&["status", "prompts"]).ok().stdout_has("CHECK.md");
 }
 

@@ -68,7 +68,7 @@ fn a_long_text_is_cut_with_a_hint_and_whole_where_its_step_is_asked_for() {
     assert_eq!(one["steps"].as_array().map(Vec::len), Some(1));
     test.raymond(&["show", "t", "main", "--step", "9"])
         .code(64)
-        .stderr_has("main has no step 9: its last one is step 2");
+        .stderr_has("main has no step 9: its last step is 2");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_script_keeps_no_texts_and_that_is_said() {
     test.run(&["START.md", "--agent", "scripted"]).ok();
     test.raymond(&["show", "t", "main"])
         .ok()
-        .stdout_has("answered by a script: of its turns neither prompts nor answers are kept")
+        .stdout_has("answered by a script: prompts and answers of its turns are not stored")
         .stdout_has("$0.50");
     let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
     assert_eq!((&shown["scripted"], &turns(&shown)[0]["prompt"]), (&json!(true), &Value::Null));

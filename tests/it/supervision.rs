@@ -27,7 +27,7 @@ fn a_childs_policy_is_that_of_its_birth_wherever_it_goes() {
     outcome.code(1).ended("main", "led");
     let message = outcome.failed("main.1");
     outcome.assert(message.starts_with("in X.md"), "the state in the message");
-    outcome.says("no result after 1s").says("restarted once");
+    outcome.says("gave no result within 1s").says("restarted once");
     assert_eq!(test.calls_with("toil").len(), 2);
 }
 
@@ -43,7 +43,7 @@ fn an_agent_that_waits_for_someone_lets_the_others_end_and_goes_on_later() {
         .rule(when("next").hold_before("go").reply("<result>led</result>"));
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("agent_parked", 1);
-    live.wait_stderr("main.1  waits for someone");
+    live.wait_stderr("main.1  waits for a person");
     test.release("go");
     let outcome = live.wait();
     outcome.code(2).ended("main", "led").stderr_has("no disk").stderr_has("raymond run t");

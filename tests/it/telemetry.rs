@@ -167,7 +167,7 @@ fn nothing_is_sent_unless_somebody_asks() {
     test.run(&["START.md"]).ok();
     let outcome = test.run(&["START.md", "--id", "u", "--otlp", &collector.url]);
     outcome.ok();
-    assert!(outcome.stderr.contains("in spite of --otlp"), "{outcome:#?}");
+    assert!(outcome.stderr.contains("overrides --otlp"), "{outcome:#?}");
     assert!(collector.received().headers.is_empty());
 }
 

@@ -31,7 +31,7 @@ fn a_terminal_shows_who_is_where_and_ends_with_the_results() {
     assert!(text.contains("t · 1 running, 0 waiting · "), "the headline: {text}");
     assert!(text.contains("main.1  POSTCARD.md"), "a worker's row: {text}");
     let (_, end) = text.rsplit_once("Agent main terminated with result: ").expect("the last agent");
-    assert!(end.contains("run t ended well"), "{end}");
+    assert!(end.contains("run t finished"), "{end}");
     assert!(!end.contains("running"), "the live view is taken away: {end}");
 }
 

@@ -96,12 +96,12 @@ fn the_run_is_stopped_by_a_key_after_a_question() {
     screen.wait_for(&["1 running"]).keys("s").wait_for(&["stop the run?"]);
     screen.keys("n").wait_for(&["q leave"]);
     assert!(test.events("command_received").is_empty());
-    screen.keys("s").wait_for(&["stop the run?"]).keys("y").wait_for(&["it is asked to stop"]);
+    screen.keys("s").wait_for(&["stop the run?"]).keys("y").wait_for(&["it stops once"]);
     live.wait_event("command_received", 1);
     test.release("go");
     live.wait().code(130);
     screen.wait_for(&["t  paused", "paused: stopped on request", "waits: the run is paused"]);
-    screen.keys("sy").wait_for(&["no raymond holds it"]).keys("q");
+    screen.keys("sy").wait_for(&["it is not live"]).keys("q");
     assert_eq!(screen.left(), Some(0));
 }
 
@@ -112,7 +112,7 @@ fn a_run_whose_raymond_was_killed_is_shown_and_what_takes_it_up_too() {
     live.wait_calls(1);
     live.kill9();
     let mut screen = test.on_screen(&["top"], SIZE);
-    screen.wait_for(&["t  interrupted", "was at work when", "`raymond run t` goes on"]);
+    screen.wait_for(&["t  interrupted", "was at work when", "`raymond run t` resumes it"]);
     screen.keys(ENTER).wait_for(&["nothing has been seen of it yet"]).keys(ESCAPE);
     test.release("go");
     test.again(&[]).ok();
@@ -152,7 +152,7 @@ fn of_several_runs_the_newest_that_goes_on_is_shown() {
     let mut second = test.spawn(&["START.md", "--id", "second"]);
     second.wait_calls(3);
     let mut screen = test.on_screen(&["top"], SIZE);
-    screen.wait_for(&["second  running", "the newest of 2 runs that go on"]).keys("q");
+    screen.wait_for(&["second  running", "the newest of 2 live runs"]).keys("q");
     assert_eq!(screen.left(), Some(0));
     test.release("go");
     first.wait().ok();

@@ -158,10 +158,10 @@ fn of_many_siblings_one_line_tells_who_does_what_and_nobody_is_overlooked() {
     let whole = lines[3];
     assert!(whole.starts_with("  14 agents, main.1 … main.14  WORKER.md  "), "{whole}");
     assert!(whole.contains("$0.11"), "what they have cost in sum: {whole}");
-    let counts = "1 wait for someone · 1 at work · 1 failed (protocol) · 11 ended";
+    let counts = "1 wait for a person · 1 at work · 1 failed (protocol) · 11 ended";
     assert!(whole.ends_with(counts), "{whole}");
     assert!(lines[4].starts_with("    main.3  "), "{lines:#?}");
-    assert!(lines[4].contains("waits for someone: "), "{lines:#?}");
+    assert!(lines[4].contains("waits for a person: "), "{lines:#?}");
     assert!(lines[5].starts_with("    main.5  ") && lines[5].contains("failed (protocol)"));
     assert!(lines[6].ends_with("raymond tree t --all"), "{lines:#?}");
 
@@ -173,7 +173,7 @@ fn of_many_siblings_one_line_tells_who_does_what_and_nobody_is_overlooked() {
     live.wait().code(2);
     test.raymond(&["status", "t"])
         .ok()
-        .stdout_has("waits for someone: ")
+        .stdout_has("waits for a person: ")
         .stdout_has("13 agents, main.1 … main.14: 1 failed (protocol) · 12 ended")
         .stdout_has("Agent main.5 failed: ")
         .stdout_has("Agent main terminated with result: led")

@@ -89,7 +89,7 @@ impl AgentActor {
         let ConsultVerdict::Override { transition, .. } = &opinion.verdict else { return true };
         let checked = step::check(transition, &*self.context.source);
         if let Err(violation) = &checked {
-            tracing::warn!(agent = %self.id, "what the plug-in {} wants is not possible, so it is left out: {violation}", opinion.by);
+            tracing::warn!(agent = %self.id, "the plug-in {} asked for something impossible, which is ignored: {violation}", opinion.by);
         }
         checked.is_ok()
     }

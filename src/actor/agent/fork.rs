@@ -121,7 +121,7 @@ impl ForkPlanner {
 
     fn too_many(&self, many: usize) -> String {
         format!(
-            "{many} agents would be born, and one reply may fork {} at the most (max_fan_out, in the frontmatter of {} or in raymond.yaml)",
+            "{many} agents would be forked, but one reply may fork at most {} (max_fan_out, in the frontmatter of {} or in raymond.yaml)",
             self.most, self.terms.state
         )
     }

@@ -70,7 +70,7 @@ impl AgentActor {
         if let Some(proposal) = &terms.proposal {
             let (accepted, wrong) = evaluator::judged_by_prompt(proposal, answer);
             if let Some(violation) = wrong {
-                tracing::warn!(agent = %self.id, "{} did not say what is taken instead, so what was asked for stands: {violation}", proposal.evaluator);
+                tracing::warn!(agent = %self.id, "{} named no valid transition, so the requested one is taken: {violation}", proposal.evaluator);
             }
             return TurnJudgement::Accepted(accepted);
         }

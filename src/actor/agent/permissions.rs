@@ -43,7 +43,7 @@ impl AgentActor {
         let Some(widening) = ceiling.widenings(own).into_iter().next() else { return Ok(()) };
         let (path, key) = (source.path(file), widening.key);
         Err(format!(
-            "{path}: {key}: this widens permissions in a file that was changed since the run began; take it up with --migrate, or leave the key out"
+            "{path}: {key}: this widens permissions in a file that was changed since the run began; use the new file with --migrate, or leave the key out"
         ))
     }
 }

@@ -70,7 +70,7 @@ async fn walked(
     let edited = assignment.graph.as_ref().is_some_and(|state| *state.program != *program.hash);
     if edited && !context.programs.migrate {
         return workflow(format!(
-            "{}: WF503 the graph has been edited since this run entered it; give the old text back, or go on with the new one by --migrate",
+            "{}: WF503 the graph has been edited since this run entered it; restore the old text, or resume with the new one by --migrate",
             source.path(file)
         ));
     }
@@ -145,7 +145,7 @@ async fn perform(
             } else {
                 FailureCause::Interrupted
             };
-            let message = format!("{kind} was ended because the run was told to stop");
+            let message = format!("{kind} was ended because the run was stopped");
             Err(TurnFailure::new(cause, message))
         }
     }

@@ -77,7 +77,7 @@ impl Supervisor {
         let owed: Vec<_> =
             ended.filter_map(|ended| Some(ended.owes.as_ref()?.turn.clone())).collect();
         for turn in owed {
-            let why = "its runtime died before the turn had told its cost";
+            let why = "its runtime ended before the turn reported its cost";
             let failure =
                 TurnFailure { unsettled: true, ..TurnFailure::new(FailureCause::Lost, why) };
             self.settle(&TurnReport::failed(turn, failure), ctx);

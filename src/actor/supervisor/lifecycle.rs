@@ -69,10 +69,10 @@ impl Supervisor {
                 (Some(command), _) => self.obey(name, command, ctx),
                 (None, Some(why)) => {
                     let path = inbox.join(format!("{name}.json"));
-                    tracing::warn!("{}: {why}; it is no command, remove it", path.display());
+                    tracing::warn!("{}: {why}; it is not a command, remove it", path.display());
                 }
                 (None, None) => {
-                    tracing::warn!("the command {name} in the inbox is not one this program knows");
+                    tracing::warn!("the command {name} in the inbox is unknown to this version");
                     self.command_is_safe(&name);
                 }
             }
@@ -186,7 +186,7 @@ impl Supervisor {
         let turns = if running == 1 { "the running turn" } else { "the running turns" };
         if running > 0 {
             tracing::warn!(
-                "interrupted: {turns} ({running}) may finish within {grace}; interrupt again to end them now"
+                "interrupted: {turns} ({running}) may finish within {grace}; interrupt again to end them at once"
             );
         }
         self.stop_patiently(ctx);

@@ -56,7 +56,7 @@ impl Supervisor {
             RunCommand::Answer(given) => match answer(&self.run, given) {
                 Ok(event) => Some(event),
                 Err(why) => {
-                    tracing::warn!("an answer is not taken: {why}");
+                    tracing::warn!("an answer is not accepted: {why}");
                     None
                 }
             },

@@ -62,7 +62,7 @@ impl Supervisor {
         if self.throttle.throttled(self.admission.running(), now()) {
             let allowed = self.throttle.allowed();
             tracing::warn!(
-                "the API asks for fewer requests: {allowed} at a time from now on, more when it goes well"
+                "the API asks for fewer requests: {allowed} at a time from now on, more after successes"
             );
         }
     }

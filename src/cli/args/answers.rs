@@ -7,25 +7,24 @@ use clap::{Args, ValueEnum};
 use super::OneRunArgs;
 
 pub(super) const ANSWER_HELP: &str = "Examples:
-  raymond answer RUN                     what waits for an answer, and what can be chosen
-  raymond answer RUN ask_type=git        by the id of an option, its label or its number
-  raymond answer RUN main.2/ask_type=git where several agents ask under the same name
+  raymond answer RUN                     show the open questions and their options
+  raymond answer RUN ask_type=git        answer with an option's id, label or number
+  raymond answer RUN main.2/ask_type=git if several agents ask under the same name
   raymond answer RUN REVIEWED.md=- < notes.txt
-                                         a text from stdin; a prompt's <ask> goes by its `next`
+                                         a text from stdin; an <ask> is named by its `next`
 
-The first valid answer to a question wins. It is kept when this command returns, whether the run is on
-or not; a run that nobody holds goes on with `raymond run RUN`.
+The first valid answer to a question wins. It is stored when this command returns, whether the run is live or
+not; resume a run that is not live with `raymond run RUN`.
 
---json prints { run, held, answered, questions }: what was taken, each with agent, node and id, and what
-waits, each with agent, node, question, header, options (id, label, description), free, asked_at, until.";
+--json prints { run, held, answered, questions }: accepted answers with agent, node and id, and open questions
+with agent, node, question, header, options (id, label, description), free, asked_at, until.";
 
 /// Answers ahead of time, and what else a run does about questions and graphs.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Questions and graphs")]
 pub struct QuestionArgs {
-    /// Answer a question before it is asked: the node of a graph, or the `next` of a prompt's `<ask>`, and
-    /// the id of an option, its label or its number, or a text. May be given several times; to a
-    /// question that is asked again, one by one
+    /// Answer a question ahead of time: the node of a graph, or the `next` of a prompt's `<ask>`, and the id,
+    /// label or number of an option, or a text. Repeatable; a question that is asked again takes the next
     #[arg(long = "answer", value_name = "NODE=TEXT", value_parser = answer)]
     pub answer: Vec<(String, String)>,
 
@@ -33,24 +32,23 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "FILE")]
     pub answers: Option<PathBuf>,
 
-    /// Whether to stay up when nothing goes on before someone does something, or to end with exit 2
-    /// [default: end for questions, unless there is a terminal to ask them on; stay for what programs wait
-    /// for, signals and times]
+    /// What to do when everything waits for a person, a signal or a time [default: exit for questions without
+    /// a terminal to ask on, else stay]
     #[arg(long, value_name = "HOW", value_enum)]
     pub on_wait: Option<OnWait>,
 
-    /// Take up the workflow's files as they are now, and go on in graphs that have been edited; what is different
-    /// is shown, and what the files ask for has to be trusted again
+    /// Resume with the workflow's files as they are now, also in edited graphs. Shows the differences; what the
+    /// files ask for has to be trusted again
     #[arg(long)]
     pub migrate: bool,
 }
 
-/// The behaviour of a run that waits for someone.
+/// The behaviour of a run that waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnWait {
-    /// Stay up
+    /// Keep running
     Stay,
-    /// End with exit 2; `raymond run RUN` goes on
+    /// End with exit 2; `raymond run RUN` resumes the run
     Exit,
 }
 
@@ -60,7 +58,7 @@ pub struct AnswerArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
-    /// What is answered: NODE=TEXT or AGENT/NODE=TEXT; NODE=- reads the text from stdin
+    /// Answers: NODE=TEXT or AGENT/NODE=TEXT; NODE=- reads the text from stdin
     #[arg(value_name = "NODE=TEXT", value_parser = answer)]
     pub answers: Vec<(String, String)>,
 }

@@ -7,13 +7,13 @@ use crate::cli::agent_selector::AgentSelector;
 use crate::domain::id::{AgentId, RunId};
 
 pub(super) const TREE_HELP: &str = "Examples:
-  raymond tree RUN                       who forked whom, where each is, what it cost and waits for
-  raymond tree RUN --all                 each agent in a line of its own
+  raymond tree RUN                       parents and forks, states, costs, what each waits for
+  raymond tree RUN --all                 one line for each agent
   raymond tree RUN --json | jq '.agents[] | select(.keeps.by == \"person\") | .id'
 
-More than twelve agents that were forked by the same one, or by those of one line, and began in the same
-state are one line, which tells how many of them do what. Those of them that wait for a person or have
-failed have lines of their own below it, the first twelve of each.
+More than twelve agents with the same parent, or with parents folded into one line, that began in the same
+state are folded into one line of counts. Below it, up to twelve that wait for a person and up to twelve that
+failed have lines of their own.
 
 --json prints { workflow_id, status, total_cost_usd, agents }: all agents, each after its parent, with
 id, parent, live, cost_usd, cost_with_descendants_usd, descendants; those that live with state, step
@@ -21,37 +21,36 @@ and keeps (by: at_work, permit, due, backoff, stagger, plug_in, usage_limit, per
 program, nothing or run; a join with more, of, done and failed), the others with result, or error and cause.";
 
 pub(super) const SHOW_HELP: &str = "Examples:
-  raymond show RUN main                  each step of an agent: what it was asked, answered, cost
-  raymond show RUN main.2 --step 3       one step, with its texts whole
+  raymond show RUN main                  each step of an agent: prompt, answer, cost
+  raymond show RUN main.2 --step 3       one step in full
   raymond show RUN main --json | jq -r '.steps[].turns[].answer'
 
 --json prints { workflow_id, agent, parent, live, cost_usd, scripted, steps }, and result, or error and
-cause; a step has step, state, since, cost_usd and turns. A turn is its record as `raymond log --json`
-has it, with session_id, prompt and answer, and evaluator, if its evaluator was asked; the turn that is
-due has the event `due`.";
+cause; a step has step, state, since, cost_usd and turns. A turn is its record as printed by
+`raymond log --json`, with session_id, prompt and answer, and evaluator if its evaluator was asked; the next
+turn has the event `due`.";
 
 pub(super) const COSTS_HELP: &str = "Examples:
-  raymond costs RUN                      by state, by model, and by agent, the dearest first
-  raymond costs RUN --all                every agent, not only the dearest
+  raymond costs RUN                      by state, by model and by agent, most expensive first
+  raymond costs RUN --all                all agents, not only the most expensive
   raymond costs RUN --json | jq '.states[] | {state, cost_usd, share}'
 
 --json prints { workflow_id, status, total_cost_usd, budget_usd, scripted, owing, total, states, models,
 agents }. A line has turns, failed, reminders, untold, the tokens, cost_usd, estimated_usd and share (of
-the whole, 0 to 1). `untold` are turns that ended before they told a cost, `estimated_usd` is what is
-counted for them; `owing` are agents that ended with the run and may have been at a turn. Under the
-states are the prompts of evaluators, too. A turn that used two models counts for both; what no model
-is known for has the model null.";
+the total, 0 to 1). `untold` counts turns that ended before they reported a cost, `estimated_usd` is their
+estimate; `owing` names agents that ended with the run, perhaps during a turn. The states include the prompts
+of evaluators. A turn that used two models counts for both; costs of an unknown model have the model null.";
 
 pub(super) const LOG_HELP: &str = "Examples:
-  raymond log RUN --follow               what happened, and what happens
-  raymond log RUN --agent main.2         only an agent's own records
-  raymond log RUN --agent 'main.2.*'     the same, and those of all its descendants
-  raymond log RUN --json                 the records as the journal has them, a line each";
+  raymond log RUN --follow               past and new events
+  raymond log RUN --agent main.2         only the records of one agent
+  raymond log RUN --agent 'main.2.*'     of this agent and all its descendants
+  raymond log RUN --json                 each record as a line of JSON";
 
-pub(super) const TOP_HELP: &str = "The stuck come first, then those that run. More than twelve agents that were forked by the same one and
-began in the same state are one row: Enter opens it, and o opens all such rows. Keys: arrows choose, Enter
-shows an agent's last messages, / filters, s stops the run after a question, ? tells all of them, q leaves.
-It only reads, so it works on a run that nobody holds, too.";
+pub(super) const TOP_HELP: &str = "Stuck agents come first, then running ones. More than twelve agents with the same parent that began in the same
+state are one row: Enter opens it, and o opens all such rows. Keys: arrows select, Enter shows an agent's last
+messages, / filters, s stops the run after a confirmation, ? lists all keys, q quits. It only reads, so it also
+works on a run that is not live.";
 
 /// Options of `log`.
 #[derive(Debug, Clone, Args)]
@@ -59,10 +58,10 @@ pub struct LogArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
-    /// Stay, and show what happens until the run ends or holds still
+    /// Show new events until the run ends or stops
     #[arg(long, short)]
     pub follow: bool,
-    /// Only the records of this agent; with `.*` at the end, of its descendants too
+    /// Only the records of this agent; a trailing `.*` adds its descendants
     #[arg(long, value_parser = AgentSelector::parse)]
     pub agent: Option<AgentSelector>,
 }
@@ -70,7 +69,7 @@ pub struct LogArgs {
 /// Options of `top`.
 #[derive(Debug, Clone, Args)]
 pub struct TopArgs {
-    /// The run's id [default: the run that goes on, or the newest]
+    /// The run's id [default: the live run, or the newest]
     #[arg(value_name = "RUN", value_parser = RunId::parse)]
     pub run: Option<RunId>,
     /// The directory of the runs.
@@ -84,7 +83,7 @@ pub struct TreeArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
-    /// Show each agent in a line of its own
+    /// Show one line for each agent
     #[arg(long)]
     pub all: bool,
 }
@@ -98,7 +97,7 @@ pub struct ShowArgs {
     /// The agent's id, as in `main.2`
     #[arg(value_parser = AgentId::parse)]
     pub agent: AgentId,
-    /// Only this step, with its texts whole
+    /// Only this step, with its texts in full
     #[arg(long, value_name = "N")]
     pub step: Option<u64>,
 }
@@ -109,7 +108,7 @@ pub struct CostsArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
-    /// Show each agent, not only the dearest
+    /// Show all agents, not only the most expensive
     #[arg(long)]
     pub all: bool,
 }

@@ -10,32 +10,29 @@ use crate::language::prompt::check;
 use crate::language::turn_options::tool_rule;
 
 pub(super) const CHECK_HELP: &str = "Examples:
-  raymond check workflows/tour           all states of a folder, its manifest, its script, its graphs
-  raymond check workflows/tour/SEND.md   this prompt, and what it leads to
+  raymond check workflows/tour           a folder: its prompts, manifest, replies and graphs
+  raymond check workflows/tour/SEND.md   a prompt and the states it leads to
   raymond check flow/workflow.yaml --profile seed
-  raymond check review.lisp              this program, and the folders it runs
+  raymond check review.lisp              a program and the folders it runs
   raymond check . --json | jq -r '.diagnostics[] | select(.severity == \"error\") | .path' | sort -u
 
-All that is wrong is said at once, a line each: PATH:LINE:COLUMN: CODE what is wrong and what to do.
-Below a line about a program is the line of its file, with a caret under the place.
-`warning:` before the code means that it can run, but perhaps not as it is meant. --json prints
-{ valid, diagnostics }; each has path, line, column, code, severity (error or warning) and message.
-Exit code 0 if there is no error, 65 if there is. `raymond check --help` lists the codes.";
+Prints a line for each problem: PATH:LINE:COLUMN: CODE what is wrong and how to fix it. For programs, the line of
+the file follows with a caret under the place. `warning:` before the code means that the workflow can run, but
+perhaps not as intended. --json prints { valid, diagnostics }; each has path, line, column, code, severity (error
+or warning) and message. Exit code 0 without errors, 65 with errors. `raymond check --help` lists the codes.";
 
 pub(super) const GRAPH_HELP: &str = "Examples:
   raymond graph workflows/tour                     Mermaid: GitHub draws it in a ```mermaid block
-  raymond graph workflows/tour -o tour.svg         a picture that every browser shows
+  raymond graph workflows/tour -o tour.svg         a picture for browsers
   raymond graph flow/workflow.yaml --format dot | dot -Tpdf -o flow.pdf
   raymond graph review.lisp -o review.svg
 
-A folder is drawn from its first state: solid lines are what policies allow, dashed ones what the text of
-a state without policy shows. Thick is a reset; a call, and the result that comes back from it, are
-violet; a fork is blue, and thick where it has a list or several stand in one reply. A state that waits for
-the agents it has forked narrows to its foot; their results lead to it, blue, and red lines lead on where it
-is not met. A graph is drawn with all its nodes and endings; where it goes on because
-something failed the line is red. A program is drawn with its states, its roles, and the signals it waits
-for or asserts: dashed violet lines are requests and answers, red ones timeouts and failures. The picture has all that is there, also what nothing is wrong with:
-`raymond check` tells what is.";
+A folder is drawn from its first state. Solid lines are transitions that policies allow, dashed lines those that
+the text of a state without policy mentions. Resets are thick, calls and their results violet, forks blue (thick
+with a list or several forks in one reply). A state that joins its forks is a trapezium: blue lines lead to it
+from their results, red lines from it if the join is missed. Graphs show all nodes and endings; red lines follow
+a failure. Programs show states, roles, and the signals they wait for or assert; dashed violet lines are requests
+and answers, red lines timeouts and failures. `raymond check` reports errors; the drawing does not.";
 
 /// Returns the help of `check` with the table of its codes.
 pub(super) fn check_help() -> String {
@@ -60,16 +57,16 @@ pub struct CheckArgs {
     /// How strictly graphs are read
     #[arg(long, value_enum, default_value = "lenient")]
     pub profile: GraphProfileArg,
-    /// A variable that the run will be started with; may be given several times
+    /// A variable that the run will get; repeatable
     #[arg(long = "var", value_name = "KEY")]
     pub variables: Vec<String>,
-    /// A rule that the run will be started with; may be given several times
+    /// A tool rule that the run will get; repeatable
     #[arg(long, value_name = "RULE", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
-    /// The permission mode that the run will be started with [default: acceptEdits]
+    /// The permission mode that the run will get [default: acceptEdits]
     #[arg(long, value_name = "MODE")]
     pub permission_mode: Option<String>,
-    /// The run will be started with it
+    /// The run will get --trust
     #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,
     /// Print JSON
@@ -80,9 +77,9 @@ pub struct CheckArgs {
 /// The rules that a graph is checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GraphProfileArg {
-    /// What graphs in use do besides the rules is a warning
+    /// Common deviations from the schema are warnings
     Lenient,
-    /// All rules of the schema hold
+    /// All rules of the schema apply
     Seed,
 }
 
@@ -101,10 +98,10 @@ pub struct GraphArgs {
     /// A folder with START.md, a prompt file, a graph (.yaml), or a program (.lisp, .duet)
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
-    /// How it is written [default: as the name after -o ends, else mermaid]
+    /// The format of the drawing [default: by the extension of the output file, else mermaid]
     #[arg(long, value_enum)]
     pub format: Option<DrawingFormat>,
-    /// Write it into this file instead of printing it
+    /// Write to this file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -135,7 +132,7 @@ impl GraphArgs {
             Some("dot" | "gv") => Ok(DrawingFormat::Dot),
             None | Some("mmd" | "mermaid" | "md" | "txt") => Ok(DrawingFormat::Mermaid),
             Some(ending) => Err(format!(
-                "{}: there are no pictures as .{ending}; end the name in .svg, in .dot or .gv (Graphviz), or in .mmd or .md (Mermaid), or say what it is with --format",
+                "{}: unknown drawing format .{ending}; use .svg, .dot or .gv (Graphviz), .mmd or .md (Mermaid), or give --format",
                 file.display()
             )),
         }
@@ -157,7 +154,7 @@ mod tests {
         assert_eq!(format("x.mmd", None), Ok(DrawingFormat::Mermaid));
         assert_eq!(format("x", None), Ok(DrawingFormat::Mermaid));
         assert_eq!(format("x.png", Some(DrawingFormat::Svg)), Ok(DrawingFormat::Svg));
-        let why = "x.png: there are no pictures as .png; end the name in .svg, in .dot or .gv (Graphviz), or in .mmd or .md (Mermaid), or say what it is with --format";
+        let why = "x.png: unknown drawing format .png; use .svg, .dot or .gv (Graphviz), .mmd or .md (Mermaid), or give --format";
         assert_eq!(format("x.png", None), Err(why.to_owned()));
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct MonitoredRun<'run> {
 pub(super) enum TopAgentStatus {
     /// The turn runs, but has been silent for so long that it may be ended.
     Silent,
-    /// It waits for someone who has to resume the run.
+    /// It waits for a person who has to resume the run.
     Someone,
     /// Its turn runs.
     Running,

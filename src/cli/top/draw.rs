@@ -153,7 +153,7 @@ impl DrawArea<'_, '_> {
             ScreenView::Asking if known.held => {
                 "stop the run? what runs may finish, and it can go on later: y or n".to_owned()
             }
-            ScreenView::Asking => "no raymond holds the run: it stands still already".to_owned(),
+            ScreenView::Asking => "the run is not live, so there is nothing to stop".to_owned(),
             ScreenView::Messages { .. } => "↑ ↓ scroll   q Esc back".to_owned(),
             ScreenView::Help => "any key: back".to_owned(),
             ScreenView::Agents => {

@@ -29,7 +29,7 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("?", "this help"),
     ("q  Ctrl-C", "leave; the run goes on"),
     ("", ""),
-    ("!", "stuck: it waits for someone, or has been silent for half of the time it may be"),
+    ("!", "stuck: it waits for a person, or has been silent for half of the time it may be"),
     ("▶ ·", "its turn runs; it waits"),
     ("✗ ✓ –", "it has failed; it has ended well; it was stopped, as it was no longer needed"),
     (

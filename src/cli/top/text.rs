@@ -95,7 +95,7 @@ pub(super) fn situation(known: MonitoredRun<'_>, filter: &AgentFilter, shown: us
         (Some(pause), _) => parts.push(one_line(&format!("paused: {pause}"))),
         (None, Some(until)) if run.status == RunStatus::Running => parts.push(waiting(until)),
         _ if run.status == RunStatus::Running && !known.held => {
-            parts.push(format!("no raymond holds it: `raymond run {}` goes on", run.workflow_id));
+            parts.push(format!("not live: `raymond run {}` resumes it", run.workflow_id));
         }
         _ => {}
     }
@@ -193,7 +193,7 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
                 return format!("asks {}: {}", question.node, one_line(&question.text));
             }
             let because = agent.and_then(|agent| agent.parked.as_deref()).unwrap_or_default();
-            format!("waits for someone: {}", one_line(because))
+            format!("waits for a person: {}", one_line(because))
         }
         TopAgentStatus::Left => "was at work when its raymond ended".to_owned(),
         TopAgentStatus::Waiting(TopWaitReason::PlugIn(until)) => {

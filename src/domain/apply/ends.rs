@@ -33,7 +33,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
     run.shares.clear();
     run.finished.extend(others.into_iter().map(|agent| FinishedAgent {
         ending: AgentEnding::Error(format!(
-            "ended in {} because {culprit} failed, whose failure ends the run (on_exhausted: fail-run)",
+            "ended in {} because {culprit} failed, which ends the run (on_exhausted: fail-run)",
             agent.current_state
         )),
         owes: Some(UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),

@@ -161,7 +161,7 @@ fn stop(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> Vec<Effect
         let state = &agent.current_state;
         run.finished.push(FinishedAgent {
             ending: AgentEnding::Error(format!(
-                "stopped in {state}: {parent} goes on without it (rest: stop)"
+                "stopped in {state}: {parent} continues without it (rest: stop)"
             )),
             cause: Some(FailureCause::Unneeded),
             cost_usd: agent.cost_usd,

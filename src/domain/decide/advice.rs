@@ -60,8 +60,7 @@ pub(super) fn advised(
 }
 
 fn pause(plugin: String, reason: &str) -> PauseReason {
-    let because =
-        if reason.is_empty() { "it stopped the run, and does not say why" } else { reason };
+    let because = if reason.is_empty() { "it stopped the run without a reason" } else { reason };
     PauseReason::Plugin { plugin, because: because.to_owned() }
 }
 
@@ -194,7 +193,7 @@ fn stopped(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event 
         usage: report.usage.clone(),
         refused_tools: report.refused_tools.clone(),
         why: if reason.is_empty() {
-            format!("{} {what}, and does not say why", plug_in(by))
+            format!("{} {what}, without a reason", plug_in(by))
         } else {
             format!("{} {what}: {reason}", plug_in(by))
         },

@@ -43,8 +43,7 @@ pub(super) fn refused(
     let transition = &accepted.transition;
     let Transition::Fork { .. } = transition else { return None };
     if report.births.is_empty() && !transition.is_plain_fork() {
-        let why =
-            "several agents at once, or in a directory of their own, are born only of a reply";
+        let why = "only a reply can fork several agents at once, or into a directory of their own";
         let (asked, why) = (transition.to_string(), why.to_owned());
         let violation = ProtocolViolation::Fork { asked, why };
         return Some(give_up(agent, report, FailureCause::Protocol, violation.to_string()));
@@ -170,17 +169,17 @@ fn why(run: &Run, agent: &Agent, join: &Join, verdict: JoinOutcome, tally: JoinT
     if verdict == JoinOutcome::Late {
         let time = span(join.timeout_ms.unwrap_or_default());
         return format!(
-            "{done} of the {count} agents it waited for had ended well after {time} (join: {wanted}); on_timeout: keep goes on with those"
+            "{done} of the {count} agents it waited for had finished after {time} (join: {wanted}); on_timeout: keep continues with those"
         );
     }
     if count < join.needs(count) {
         return format!(
-            "it waits for {wanted} of the agents it forked, and has forked {}; fork them before, or join: all",
+            "it waits for {wanted} of its forked agents, but has forked {}; fork them first, or use join: all",
             if count == 0 { "none".to_owned() } else { format!("only {count}") }
         );
     }
     format!(
-        "{failed} of the {count} agents it waited for failed (join: {wanted}); on_failure: keep goes on without them. {}",
+        "{failed} of the {count} agents it waited for failed (join: {wanted}); on_failure: keep continues without them. {}",
         first_failures(run, agent, &agent.forks)
     )
 }

@@ -151,7 +151,7 @@ pub(super) fn answered_ahead(
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     /// No question waits for it.
-    #[error("no question waits under the name {node}{}", waiting(.open))]
+    #[error("there is no open question {node}{}", waiting(.open))]
     NoQuestion {
         /// The name.
         node: String,
@@ -181,9 +181,9 @@ pub enum AnswerError {
 
 fn waiting(open: &[String]) -> String {
     if open.is_empty() {
-        return "; none does at all".to_owned();
+        return "; there are none at all".to_owned();
     }
-    format!("; those that wait are {}", open.join(", "))
+    format!("; open questions: {}", open.join(", "))
 }
 
 /// Returns the event of an answer to a question.

@@ -117,7 +117,7 @@ fn unused(program: &Program, report: &mut FileDiagnostics) {
 fn body(instructions: &[Instruction], report: &mut FileDiagnostics) {
     let end = instructions.iter().position(ends);
     if let Some(dead) = end.and_then(|end| instructions.get(end + 1)) {
-        let why = "this is never come to: what stands before it does not go on here; remove it";
+        let why = "this is unreachable: control never continues here; remove it";
         report.warning(dead.at, "SX402", why);
     }
     for instruction in instructions {

@@ -92,7 +92,7 @@ impl WarnOnce {
     pub(super) fn about(&mut self, plugin: &str, flaw: &PluginLineError) {
         if self.0.insert(flaw.kind) {
             tracing::warn!(
-                "the plug-in {plugin} {} (`raymond schema` says what it may write; further lines like this are left out without a word)",
+                "the plug-in {plugin} {} (see `raymond schema`; further lines like this are ignored silently)",
                 flaw.text
             );
         }

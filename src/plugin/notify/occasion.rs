@@ -31,7 +31,7 @@ pub enum NotificationKind {
     Paused,
     /// An agent waits for an answer; the others continue.
     Question,
-    /// An agent waits for someone; the others continue.
+    /// An agent waits for a person; the others continue.
     AgentParked,
     /// An agent has failed.
     AgentFailed,
@@ -158,7 +158,7 @@ impl NotificationTracker {
             Event::AgentParked(event) => (
                 NotificationKind::AgentParked,
                 format!(
-                    "{} of run {run} waits for someone at {}: {}",
+                    "{} of run {run} waits for a person at {}: {}",
                     event.turn.agent, event.state, event.because
                 ),
             ),
@@ -198,7 +198,7 @@ impl NotificationTracker {
             _ => (
                 NotificationKind::Broken,
                 format!(
-                    "run {run} has stopped, because it could not be kept any longer; its output tells why; when that is mended, go on: raymond run {run}"
+                    "run {run} has stopped, because it could not be kept any longer; its output tells why; fix that and resume: raymond run {run}"
                 ),
             ),
         };
@@ -275,26 +275,26 @@ fn asked(event: &Event) -> Option<Question> {
     }
 }
 
-/// Returns the message that a run holds still, and the way to resume it.
+/// Returns the message that a run has stopped, and the way to resume it.
 fn paused(run: &RunId, pause: &PauseReason) -> String {
     match pause {
         PauseReason::Budget { .. } => {
-            format!("run {run} paused: {pause}; go on with more: raymond run {run} --budget USD")
+            format!("run {run} paused: {pause}; resume with more: raymond run {run} --budget USD")
         }
         PauseReason::Agents { .. } => format!(
-            "run {run} paused: {pause}; if that many are meant, go on with more: raymond run {run} --max-agents N"
+            "run {run} paused: {pause}; if so many are intended, resume with more: raymond run {run} --max-agents N"
         ),
         PauseReason::UsageLimit { resets: Some(resets), .. } => format!(
-            "run {run} paused: {pause}; it resets {}; go on: raymond run {run}",
+            "run {run} paused: {pause}; it resets {}; resume: raymond run {run}",
             date(*resets)
         ),
         PauseReason::Asking { .. } => format!(
-            "run {run} paused: {pause}; answer it: raymond answer {run}, then go on: raymond run {run}"
+            "run {run} paused: {pause}; answer it: raymond answer {run}, then resume: raymond run {run}"
         ),
         PauseReason::Waiting { .. } => {
-            format!("run {run} paused: {pause}; go on when it is there: raymond run {run}")
+            format!("run {run} paused: {pause}; resume when it is there: raymond run {run}")
         }
-        _ => format!("run {run} paused: {pause}; go on: raymond run {run}"),
+        _ => format!("run {run} paused: {pause}; resume: raymond run {run}"),
     }
 }
 

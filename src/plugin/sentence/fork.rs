@@ -48,7 +48,7 @@ fn over(joined: &JoinFinished) -> String {
         JoinOutcome::Late => "waited too long",
     };
     let failures = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
-    let to = enters.as_ref().map_or(String::new(), |state| format!("; goes on at {state}"));
+    let to = enters.as_ref().map_or(String::new(), |state| format!("; continues at {state}"));
     let stopped = match stopped.len() {
         0 => String::new(),
         1 => "; one agent is stopped".to_owned(),

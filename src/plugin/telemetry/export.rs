@@ -107,7 +107,7 @@ impl TelemetryExporter {
         let lost = given.saturating_sub(arrived.load(Ordering::Acquire));
         if lost > 0 {
             tracing::warn!(
-                "telemetry: {lost} of {given} spans did not arrive at {shown}; the journal has all of what they tell"
+                "telemetry: {lost} of {given} spans did not arrive at {shown}; the journal has the same information"
             );
         }
     }

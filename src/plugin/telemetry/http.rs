@@ -57,10 +57,7 @@ impl CollectorClient {
     /// Warns, unless there was a warning already.
     fn complain(&self, why: &str) {
         if !self.told.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                "telemetry does not arrive at {}: {why}; the run goes on all the same",
-                self.shown
-            );
+            tracing::warn!("telemetry does not arrive at {}: {why}; the run continues", self.shown);
         }
     }
 }

@@ -63,7 +63,7 @@ fn errors_are_told_apart() {
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 bad"}"#,
             FailureCause::Rejected,
-            "repeating the request would not change that",
+            "a repeated request would fail too",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 messages.3: `tool_use` ids were found without `tool_result` blocks"}"#,
@@ -212,11 +212,11 @@ fn an_end_without_an_answer_says_what_was_there() {
     let message = |lines, exit, stderr| failure(lines, exit, stderr).message;
     assert_eq!(
         message("", ProcessExit::Code(0), ""),
-        "Claude Code exited with code 0 and gave no result: it printed nothing"
+        "Claude Code exited with code 0 and printed nothing, so it has no result"
     );
     assert_eq!(
         message("core dumped\n", ProcessExit::Code(3), "oh\n"),
-        "Claude Code exited with code 3 and gave no result: it printed `core dumped`, which is not stream-json; on stderr it said: oh"
+        "Claude Code exited with code 3 and printed no result, but `core dumped`, which is not stream-json; on stderr it said: oh"
     );
     let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
     assert!(message(init, ProcessExit::Signal(9), "").contains("killed by signal 9 (SIGKILL"));

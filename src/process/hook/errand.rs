@@ -84,7 +84,7 @@ pub enum HookFailure {
         complaint: String,
     },
     /// It was not run for some calls.
-    #[error("was not run for {0} events: it takes longer than they take to come")]
+    #[error("was not run for {0} events: it takes longer than the events take to arrive")]
     LeftOut(u64),
 }
 

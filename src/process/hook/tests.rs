@@ -90,7 +90,7 @@ async fn of_too_many_the_oldest_are_left_out() {
     let said = said(&out);
     assert!(said.starts_with("x\nfirst\n") && said.ends_with("last\n"), "{said}");
     assert!(!said.contains("old"), "{said}");
-    let left_out = "- was not run for 256 events: it takes longer than they take to come";
+    let left_out = "- was not run for 256 events: it takes longer than the events take to arrive";
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [left_out]);
 }
 

@@ -86,7 +86,7 @@ impl Dataspace {
                 match defined {
                     Ok(defined) => all.defined.push(defined),
                     Err(error) => all.warnings.push(format!(
-                        "{}: this is no definition ({error}); remove the file",
+                        "{}: this is not a definition ({error}); remove the file",
                         path.display()
                     )),
                 }

@@ -19,7 +19,7 @@ pub enum InvalidFact {
     Label(String),
     /// Its label or key is too long.
     #[error(
-        "the {what} `{}…` is too long: its file would have a name of {bytes} bytes, where {LONGEST} are allowed, and what is not a letter or a digit of ASCII may count three or more; use a shorter one, and put the rest into the value", .text.chars().take(40).collect::<String>()
+        "the {what} `{}…` is too long: its file would have a name of {bytes} bytes, the maximum is {LONGEST}, and other characters than ASCII letters and digits count three or more; use a shorter one, and put the rest into the value", .text.chars().take(40).collect::<String>()
     )]
     Long {
         /// The part that is too long: a label or a key.
@@ -31,7 +31,7 @@ pub enum InvalidFact {
     },
     /// Its value is too large.
     #[error(
-        "the value of {} has {bytes} bytes, where {LARGEST} are allowed; write it to a file, and assert the file's path", format!("{label} {key}").trim_end()
+        "the value of {} has {bytes} bytes, the maximum is {LARGEST}; write it to a file, and assert the file's path", format!("{label} {key}").trim_end()
     )]
     Large {
         /// The fact's label.

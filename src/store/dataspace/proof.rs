@@ -39,7 +39,7 @@ pub(super) fn open<T: Serialize + DeserializeOwned>(
     if key.holds(purpose, &content, &proof) {
         return Ok(value);
     }
-    Err("it bears no proof that you or your runs wrote it".to_owned())
+    Err("it has no proof that you or your runs wrote it".to_owned())
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
         let plain = serde_json::to_vec(&value).expect("written");
         assert_eq!(read(&plain, None), Ok(value));
         let why = read(&plain, Some(&key)).expect_err("not proven");
-        assert_eq!(why, "it bears no proof that you or your runs wrote it");
+        assert_eq!(why, "it has no proof that you or your runs wrote it");
         let forged = String::from_utf8(written).expect("text").replace("\"b\"", "\"c\"");
         assert!(read(forged.as_bytes(), Some(&key)).is_err());
     }

@@ -240,9 +240,11 @@ fn a_damaged_file_is_no_fact_and_can_be_mended() {
     let listing = place.space.facts().expect("listed");
     assert_eq!(listing.facts.len(), 1);
     let warned = listing.warnings.join("\n");
-    for part in
-        ["facts/a/k.json: this is no fact", "facts/a/l.json: this is no fact", "raymond signal"]
-    {
+    for part in [
+        "facts/a/k.json: this is not a fact",
+        "facts/a/l.json: this is not a fact",
+        "raymond signal",
+    ] {
         assert!(warned.contains(part), "{warned}");
     }
     assert!(place.assert("a", "k", "1", None).is_new);

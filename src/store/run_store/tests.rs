@@ -116,7 +116,7 @@ fn an_id_is_taken_once_and_a_run_is_held_once() {
     assert!(taken.contains("there is a run r already"), "{taken}");
     let _held = opened(&root);
     let held = RunStore::open(&root, &id()).expect_err("held").to_string();
-    let holder = format!("held by another raymond (process {})", std::process::id());
+    let holder = format!("locked by another raymond (process {})", std::process::id());
     assert!(held.contains(&holder), "{held}");
 }
 
@@ -146,7 +146,7 @@ fn damage_in_the_middle_names_its_record() {
     std::fs::write(&journal, text.replace("record 3", "record 8")).expect("written");
     let message = message(&root);
     assert!(
-        message.contains("journal.jsonl:3: record 3 is damaged: its checksum does not fit"),
+        message.contains("journal.jsonl:3: record 3 is damaged: its checksum is wrong"),
         "{message}"
     );
 }
@@ -262,7 +262,7 @@ fn single_bit_that_flips_in_a_snapshot_is_noticed_and_the_journal_tells_the_stat
         std::fs::write(&path, &flipped).expect("written");
         let (run, warnings) = read(&root).expect("the journal is whole");
         assert_eq!(run, recovered.run, "bit {bit}");
-        assert!(warnings[0].contains("made again from the journal"), "bit {bit}: {warnings:?}");
+        assert!(warnings[0].contains("rebuilt from the journal"), "bit {bit}: {warnings:?}");
     }
 }
 

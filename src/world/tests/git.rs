@@ -85,11 +85,11 @@ async fn a_clone_is_whole_or_not_there_and_found_again() {
     }
     let other = format!("{url}/.");
     let why = ground.why(clone(&other)).await;
-    assert!(why.contains("what is there is a clone of file:///"), "{why}");
+    assert!(why.contains("it is a clone of file:///"), "{why}");
     ground.put("full/file", "");
     let to = |dest: &str, url: &str| json!({"type": "clone_repo", "url": url, "dest": dest});
     let why = ground.why(to("full", &url)).await;
-    assert!(why.ends_with("to `full`: there is something else of that name"), "{why}");
+    assert!(why.ends_with("to `full`: there is something else with that name"), "{why}");
     let missing = format!("{url}-not");
     let why = ground.why(to("new", &missing)).await;
     assert!(why.starts_with("`git clone` exited with code 128: "), "{why}");

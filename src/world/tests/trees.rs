@@ -203,7 +203,7 @@ async fn what_cannot_be_made_is_named_with_what_to_do() {
     std::fs::create_dir_all(ground.tree("main")).expect("made");
     std::fs::write(ground.tree("main").join("x"), "").expect("written");
     let why = ground.refused("main").await;
-    assert!(why.contains("something else of that name: move it away"), "{why}");
+    assert!(why.contains("something else with that name: move it away"), "{why}");
     std::fs::remove_file(ground.tree("main").join("x")).expect("removed");
     assert_eq!(ground.homes().mark(&agent("main")), Ok(None), "nothing is left of a refusal");
     ground.assert_sound(&[]);

@@ -154,9 +154,7 @@ async fn the_proxy_of_the_environment_is_asked() {
 
 /// Returns the end of a refusal's message.
 fn advice(allow: &str) -> String {
-    format!(
-        ", and only public ones are fetched from; if it is meant, let the run do it: --allow-address {allow}"
-    )
+    format!(", and only public addresses may be fetched; to allow it: --allow-address {allow}")
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ impl WorktreeInspector<'_> {
         if link(&tree).is_some_and(|known| !known.is_dir()) {
             let tree = tree.display();
             return Err(format!(
-                "git has forgotten the worktree {tree}: see what is in it, and remove it"
+                "git no longer knows the worktree {tree}: check its contents, and remove it"
             )
             .into());
         }

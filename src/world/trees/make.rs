@@ -67,7 +67,7 @@ impl WorktreeCreator<'_> {
         }
         let tree = homes.tree(self.agent);
         if !is_free(&tree).map_err(|error| error.to_string())? {
-            return Err("there is something else of that name: move it away".to_owned().into());
+            return Err("there is something else with that name: move it away".to_owned().into());
         }
         let prefix = repository.prefix.clone();
         let mark = WorktreeRecord {
@@ -182,7 +182,7 @@ impl WorktreeCreator<'_> {
         let (common, tree) = (repository.common.clone(), self.homes().tree(self.agent));
         let reason = reason(&tree);
         let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
-        let failed = |error| format!("cannot remove what is half made of it: {error}");
+        let failed = |error| format!("cannot remove its incomplete directory: {error}");
         Ok(cleared.map_err(failed)?)
     }
 }

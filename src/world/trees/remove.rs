@@ -81,7 +81,7 @@ impl WorktreeRemover<'_> {
         let (common, tree) = (self.repository.common.clone(), self.homes().tree(&mark.agent));
         let reason = reason(&tree);
         let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
-        cleared.map_err(|error| format!("cannot remove what is half made of it: {error}"))?;
+        cleared.map_err(|error| format!("cannot remove its incomplete directory: {error}"))?;
         Ok(None)
     }
 
@@ -166,7 +166,7 @@ impl WorktreeRemover<'_> {
         let Some(known) = known.filter(|_| left > 0) else {
             if left > 0 {
                 let tree = tree.display();
-                return Err(format!("git does not know {tree} any more, and it is not empty: see what is in it, and remove it").into());
+                return Err(format!("git no longer knows {tree}, and it is not empty: check its contents, and remove it").into());
             }
             self.unmake(mark).await?;
             return Ok(true);

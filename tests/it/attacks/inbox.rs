@@ -25,7 +25,7 @@ fn entry_that_an_agent_writes_into_the_inbox_answers_no_question() {
     let forged = json!({"command": "answer", "node": node, "text": "yes"});
     let inbox = test.run_dir().join("inbox");
     std::fs::write(inbox.join("0000000000001-forged.json"), forged.to_string()).expect("written");
-    test.again(&[]).code(2).stderr_has("it bears no proof that you wrote it");
+    test.again(&[]).code(2).stderr_has("it has no proof that you wrote it");
     assert!(test.events("question_answered").is_empty());
     test.raymond(&["answer", "t", &format!("{node}=no")]).ok();
     test.again(&[]).ok();
@@ -70,7 +70,7 @@ fn fact_that_an_agent_writes_into_the_dataspace_does_not_hold() {
     let content = std::fs::read_to_string(&file).expect("read");
     std::fs::write(&file, content.replace("good", "evil")).expect("written");
     let facts = test.raymond(&["facts", "--json"]);
-    facts.ok().stderr_has("it bears no proof that you or your runs wrote it");
+    facts.ok().stderr_has("it has no proof that you or your runs wrote it");
     assert_eq!(facts.json(), json!([]));
 }
 

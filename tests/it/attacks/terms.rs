@@ -80,7 +80,7 @@ fn list_of_pinned_files_that_was_changed_is_not_believed() {
     let list = test.run_dir().join("workflow.json");
     let content = std::fs::read_to_string(&list).expect("a list");
     std::fs::write(&list, content.replacen("sha256:", "sha256:0", 1)).expect("written");
-    test.again(&[]).code(77).stderr_has("the list of its workflow's files is another");
+    test.again(&[]).code(77).stderr_has("the list of its workflow's files differs");
     std::fs::remove_file(&list).expect("removed");
     test.again(&[]).code(77);
 }
@@ -91,7 +91,7 @@ fn run_that_came_with_a_repository_is_not_executed_until_it_is_confirmed() {
     let state = test.root().join("home/.local/state/raymond/runs");
     std::fs::remove_dir_all(state).expect("removed: another account has none");
     let outcome = test.again(&[]);
-    outcome.code(77).stderr_has("there is no seal of it");
+    outcome.code(77).stderr_has("it has no seal");
     test.raymond(&["recover", "--all"]).code(77);
     test.again(&["--trust"]).ok().ended("main", "ok");
 }
@@ -144,7 +144,7 @@ fn course_of_a_run_that_someone_changed_after_it_stopped_is_not_believed() {
     let crc = crc32fast::hash(body.as_bytes());
     std::fs::write(&path, format!("{body},\n  \"checksum\": \"{crc:08x}\"\n}}")).expect("written");
     let outcome = test.again(&[]);
-    outcome.ok().ended("main", "ok").stderr_has("it tells another state than the journal");
+    outcome.ok().ended("main", "ok").stderr_has("it contradicts the journal");
     assert_eq!(test.calls().len(), calls + 1, "NEXT is asked");
 }
 
@@ -169,9 +169,7 @@ fn course_of_a_run_whose_raymond_was_killed_is_proven_record_by_record() {
     let calls = test.calls().len();
     forge(&test, "START.md", "NEXT.md");
     let outcome = test.again(&[]);
-    outcome
-        .code(77)
-        .stderr_has("record 1 of its journal bears no proof that your raymond wrote it");
+    outcome.code(77).stderr_has("record 1 of its journal has no proof that your raymond wrote it");
     assert_eq!(test.calls().len(), calls);
     test.again(&["--trust"]).ok();
 }
@@ -194,7 +192,7 @@ fn end_that_was_forged_is_not_told() {
     test.again(&[]).ok().stdout_has("ok");
     forge(&test, "\"ok\"", "\"approved\"");
     let outcome = test.again(&[]);
-    outcome.code(77).stderr_has("bears no proof").stdout_lacks("approved");
+    outcome.code(77).stderr_has("has no proof").stdout_lacks("approved");
     test.again(&["--trust"]).ok().stdout_has("approved");
 }
 

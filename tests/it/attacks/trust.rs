@@ -67,11 +67,11 @@ fn trust_is_lost_when_a_file_changes_that_can_do_more_and_not_when_a_prompt_does
     std::fs::write(test.flow().join("run.sh"), "touch pwned\n").expect("written");
     test.run(&["START.md", "--id", "c"])
         .code(77)
-        .stderr_has("it has changed since you said that you trust it (run.sh changed)");
+        .stderr_has("it has changed since you trusted it (run.sh changed)");
     test.raymond(&["trust", ".", "--show"]).ok().stderr_has("has changed since: run.sh changed");
     assert_eq!(test.raymond(&["trust", ".", "--show", "--json"]).ok().json()["trusted"], false);
     test.run(&["START.md", "--id", "d", "--trust"]).ok();
-    test.raymond(&["trust", ".", "--show"]).ok().stderr_has("is trusted as it is");
+    test.raymond(&["trust", ".", "--show"]).ok().stderr_has("is trusted");
     test.run(&["flow.yaml", "--id", "e"]).ok();
     assert!(test.flow().join("ran").exists());
     let listed = test.raymond(&["trust", "--list", "--json"]);
@@ -149,7 +149,7 @@ fn untrusted_graph_writes_nothing_that_other_programs_execute() {
         test.run(&["flow.yaml"]);
         assert!(!test.flow().join(path).exists(), "{path}");
         let records = test.journal().iter().map(ToString::to_string).collect::<String>();
-        assert!(records.contains("from which other programs take their orders"), "{records}");
+        assert!(records.contains("which other programs take commands from"), "{records}");
     }
 }
 
@@ -174,7 +174,7 @@ fn text_that_a_trusted_command_names_is_trusted_with_it() {
 #[test]
 fn folder_that_asks_for_nothing_is_not_remembered() {
     let test = folder(&[]);
-    test.raymond(&["trust", "."]).ok().stderr_has("asks for nothing but prompts");
+    test.raymond(&["trust", "."]).ok().stderr_has("only asks for prompts");
     assert_eq!(test.raymond(&["trust", "--list", "--json"]).ok().json(), json!([]));
 }
 

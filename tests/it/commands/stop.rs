@@ -41,8 +41,8 @@ fn stop_as_the_run_ends_takes_effect_or_says_that_it_had_ended() {
         let told_of = |stop: Live<'_>| {
             let outcome = stop.wait();
             let said = outcome.ok().stdout.as_str();
-            let takes_effect = said.contains("is asked to stop") || said.contains("has stopped");
-            let is_void = said.contains("had ended before") || said.contains("stands still");
+            let takes_effect = said.contains("stops once") || said.contains("has stopped");
+            let is_void = said.contains("ended before") || said.contains("is not live");
             outcome.assert(takes_effect != is_void, "one of the two");
             takes_effect
         };
@@ -68,7 +68,7 @@ fn stop_of_a_run_that_is_being_let_go_says_that_it_had_ended() {
     run.wait_calls(1);
     fs::write(test.run_dir().join("inbox/closed"), "").expect("the mark");
     let said = test.raymond(&["stop", "t"]);
-    said.ok().stdout_has("had ended before it could be asked to stop");
+    said.ok().stdout_has("ended before it could be stopped");
     assert_eq!(inbox(&test, "t"), Vec::<String>::new());
     let said = test.raymond(&["stop", "t", "--json"]).ok().json();
     assert_eq!(said["asked"], false);

@@ -59,7 +59,7 @@ fn a_join_that_cannot_be_met_fails_its_agent_and_says_who_failed() {
     play(&test, &[]).code(1);
     let why = error(&test, "main");
     assert!(why.starts_with("in JOIN.md: "), "{why}");
-    assert!(why.contains("of the 3 agents it waited for failed (join: all); on_failure: keep goes on without them. main."), "{why}");
+    assert!(why.contains("of the 3 agents it waited for failed (join: all); on_failure: keep continues without them. main."), "{why}");
     assert!(why.contains(": in BAD.md: the reply has no transition tag"), "{why}");
     assert!(
         test.events("agent_failed")

@@ -30,7 +30,7 @@ fn an_agent_fails_that_has_waited_too_long() {
     test.release("go");
     live.wait().code(1).ended("main.2", "slow");
     let why = error(&test, "main");
-    assert!(why.contains("of the 2 agents it waited for had ended well after 1s (join: all); on_timeout: keep goes on with those"), "{why}");
+    assert!(why.contains("of the 2 agents it waited for had finished after 1s (join: all); on_timeout: keep continues with those"), "{why}");
     assert!(test.calls_with("merge").is_empty());
 }
 

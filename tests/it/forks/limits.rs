@@ -30,7 +30,7 @@ fn a_reply_forks_no_more_than_the_nearest_word_allows() {
         play(&test, &[]).code(1);
         let why = error(&test, "main");
         let expected = format!(
-            "{asked} agents would be born, and one reply may fork {most} at the most (max_fan_out, in the frontmatter of START.md or in raymond.yaml)"
+            "{asked} agents would be forked, but one reply may fork at most {most} (max_fan_out, in the frontmatter of START.md or in raymond.yaml)"
         );
         assert!(why.contains(&expected), "{why}");
         assert!(births(&test).is_empty());
@@ -48,7 +48,9 @@ fn all_forks_of_a_reply_count_together() {
         .prompt("START.md", "---\nforks: many\nmax_fan_out: 5\n---\nstart")
         .file("items.txt", &lines(3));
     play(&test, &[]).code(1);
-    assert!(error(&test, "main").contains("6 agents would be born, and one reply may fork 5"));
+    assert!(
+        error(&test, "main").contains("6 agents would be forked, but one reply may fork at most 5")
+    );
 }
 
 /// The most agents that ever lived at the same time, by the journal.
@@ -78,7 +80,7 @@ fn a_fork_bomb_ends_with_an_error_that_names_the_limit() {
         ended.code(75);
         assert!(most_alive(&test) <= 12, "{}", most_alive(&test));
         ended.stderr_has("2 would be born, and no more than 12 may live at the same time");
-        ended.stderr_has("if that many are meant, go on with more: raymond run t --max-agents N");
+        ended.stderr_has("if so many are intended, resume with more: raymond run t --max-agents N");
         test.assert_no_survivors();
     }
 }

@@ -59,7 +59,7 @@ fn turns_that_run_are_ended_and_so_are_their_descendants() {
             ])
         );
         assert_eq!(joins(&test), ["main met 3 1 0"]);
-        let why = "stopped in WORKER.md: main goes on without it (rest: stop)";
+        let why = "stopped in WORKER.md: main continues without it (rest: stop)";
         assert_eq!(
             (&ended(&test, "main.2")["error"], &ended(&test, "main.2")["cause"]),
             (&json!(why), &json!("unneeded"))

@@ -88,7 +88,7 @@ fn results_are_for_the_state_that_waited_and_for_no_other() {
         json!({"JOIN.md": ["<goto>NEXT.md</goto>"], "NEXT.md": ["<result>{{results}}</result>"]});
     let test =
         answering(place("join: all"), &each("[1]"), &others).prompt("NEXT.md", "next {{results}}");
-    play(&test, &[]).ok().ended("main", "{{results}}").stderr_has("nothing fills {{results}}");
+    play(&test, &[]).ok().ended("main", "{{results}}").stderr_has("{{results}} has no value");
 }
 
 #[test]
@@ -113,12 +113,12 @@ fn without_any_fork_there_is_nothing_to_wait_for() {
             assert_eq!(payload(ended.ok(), "main"), json!([]));
         } else {
             let why = format!(
-                "it waits for {join} of the agents it forked, and has forked none; fork them before, or join: all"
+                "it waits for {join} of its forked agents, but has forked none; fork them first, or use join: all"
             );
             assert!(ended.code(1).failed("main").contains(&why));
         }
     }
     let test = scripted("join: 5", &each("[1, 2]"));
-    let why = "it waits for 5 of the agents it forked, and has forked only 2; fork them before, or join: all";
+    let why = "it waits for 5 of its forked agents, but has forked only 2; fork them first, or use join: all";
     assert!(play(&test, &[]).code(1).failed("main").contains(why));
 }

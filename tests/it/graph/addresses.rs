@@ -12,7 +12,7 @@ fn page_of_this_machine_is_refused_unless_it_is_allowed() {
     let place = test(&graph(json!({"start": node(fetch, "done")})));
     let outcome = place.run(&["workflow.yaml"]);
     outcome.code(1).stdout_has(&format!(
-        "web_fetch: cannot fetch {url}: 127.0.0.1 is a loopback address, and only public ones are fetched from"
+        "web_fetch: cannot fetch {url}: 127.0.0.1 is a loopback address, and only public addresses may be fetched"
     ));
     outcome.stdout_has("--allow-address 127.0.0.1");
     let place = test(&graph(json!({"start": node(json!([]), "done")})));

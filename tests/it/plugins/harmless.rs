@@ -114,7 +114,7 @@ fn one_that_reads_nothing_misses_records_and_the_run_goes_on() {
         always().reply(&long),
     ]);
     let mut live = test.spawn(&["START.md"]);
-    live.wait_stderr("the plug-in p does not read what it is told").wait_event("step_finished", 80);
+    live.wait_stderr("the plug-in p does not read its input").wait_event("step_finished", 80);
     std::fs::write(test.flow().join("awake"), "").expect("it is woken");
     live.wait_for("it reads", |test| told(test, "record").len() > 10);
     test.release("go");

@@ -64,15 +64,16 @@ fn when_its_restarts_are_used_up_the_run_goes_on_without_it() {
     let test = with("sys.exit(3)", "max_restarts: 2");
     let outcome = test.run(&["START.md"]);
     outcome.ok().ended("main", "well");
-    outcome
-        .stderr_has("exited with code 3, restarted 2 times within 10m: the run goes on without it");
+    outcome.stderr_has(
+        "exited with code 3, restarted 2 times within 10m: the run continues without it",
+    );
 }
 
 #[test]
 fn one_that_has_done_its_work_is_left_alone() {
     let test = held("hello()\nsys.exit(0)", "");
     let mut live = test.spawn(&["START.md"]);
-    live.wait_stderr("exited with code 0: the run goes on without it").wait_calls(1);
+    live.wait_stderr("exited with code 0: the run continues without it").wait_calls(1);
     test.release("go");
     live.wait().ok().stderr_lacks("started again");
 }
@@ -96,7 +97,7 @@ fn one_that_cannot_be_started_is_named() {
     let test = with(LOOKS_ON, "").file("raymond.yaml", b"plugins: [no-such-program --now]\n");
     let outcome = test.run(&["START.md"]);
     outcome.ok().ended("main", "well");
-    outcome.stderr_has("the plug-in no-such-program cannot be started: no-such-program --now: there is no program `no-such-program` that can be executed; the run goes on without it");
+    outcome.stderr_has("the plug-in no-such-program cannot be started: no-such-program --now: there is no executable program `no-such-program`; the run continues without it");
     let manifest = b"plugins:\n  - { command: ./gone, required: true }\n";
     let test = with(LOOKS_ON, "").file("raymond.yaml", manifest);
     let outcome = test.run(&["START.md"]);

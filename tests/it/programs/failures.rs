@@ -12,7 +12,7 @@ fn a_failed_request_fails_the_instance_where_it_is_awaited() {
     ended
         .stdout_has("p.lisp:4:")
         .stdout_has("the request r failed: ")
-        .stdout_has("say where to go on then: :on-error STATE");
+        .stdout_has("say where to continue: :on-error STATE");
     ended.failed("main.1");
 }
 

@@ -19,7 +19,7 @@ fn who_waits_too_long_goes_on_elsewhere() {
 fn a_timeout_without_a_way_on_fails() {
     let test = program("(state s (wait (signal never :key k) :timeout \"100ms\"))");
     test.run(&["p.lisp"]).code(1).stdout_has(
-        "p.lisp:2:10: (signal never :key k) did not come in time; say where to go on then: :on-timeout STATE",
+        "p.lisp:2:10: (signal never :key k) did not come in time; say where to continue: :on-timeout STATE",
     );
 }
 

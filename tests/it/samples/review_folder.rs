@@ -84,7 +84,7 @@ fn too_many_files_are_said_and_repaired() {
     let out = run(&place, &replies, &list);
     assert_eq!(code(&out), 0, "{}", told(&out));
     assert_eq!(count(&records(&out), "turn_rejected"), 1);
-    assert!(told(&out).contains("one reply may fork 50 at the most"), "{}", told(&out));
+    assert!(told(&out).contains("one reply may fork at most 50"), "{}", told(&out));
     assert!(result(&out, "main").contains("nothing to review"));
 }
 

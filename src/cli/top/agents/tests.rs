@@ -78,7 +78,7 @@ fn why_an_agent_waits_is_told() {
     scene.happens(Event::AgentParked(AgentParked { turn, state, because }));
     assert_eq!(
         why(&scene.run, true),
-        (TopAgentStatus::Someone, "waits for someone: it crashed".into())
+        (TopAgentStatus::Someone, "waits for a person: it crashed".into())
     );
 
     (scene.run.status, scene.run.pause) = (RunStatus::Paused, Some(PauseReason::Stopped));

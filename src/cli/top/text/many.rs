@@ -53,7 +53,7 @@ fn what_many(members: &[&AgentEntry]) -> String {
 fn all_of(doing: TopAgentStatus) -> &'static str {
     match doing {
         TopAgentStatus::Silent | TopAgentStatus::Running => "run",
-        TopAgentStatus::Someone => "wait for someone",
+        TopAgentStatus::Someone => "wait for a person",
         TopAgentStatus::Left => "were at work when their raymond ended",
         TopAgentStatus::Waiting(TopWaitReason::Permit) => "wait for a permit",
         TopAgentStatus::Waiting(TopWaitReason::Agents) => "wait for other agents",

@@ -147,7 +147,7 @@ fn a_join_is_missed_as_soon_as_it_cannot_be_met() {
     assert_eq!(
         error.as_deref(),
         Some(
-            "in N.md: 2 of the 3 agents it waited for failed (join: 2); on_failure: keep goes on without them. main.1: unusable; main.3: unusable"
+            "in N.md: 2 of the 3 agents it waited for failed (join: 2); on_failure: keep continues without them. main.1: unusable; main.3: unusable"
         )
     );
 }
@@ -217,7 +217,7 @@ fn it_is_not_waited_longer_than_the_state_says() {
     assert_eq!(joined.verdict, JoinOutcome::Late);
     assert_eq!(
         failed.error,
-        "in N.md: 1 of the 2 agents it waited for had ended well after 5s (join: all); on_timeout: keep goes on with those"
+        "in N.md: 1 of the 2 agents it waited for had finished after 5s (join: all); on_timeout: keep continues with those"
     );
 }
 

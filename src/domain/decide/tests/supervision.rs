@@ -210,7 +210,7 @@ fn a_run_that_goes_on_lets_the_parked_begin_anew() {
     happen(&mut scene, "main", failed_by(FailureCause::Crash));
     happen(&mut scene, "main", failed_by(FailureCause::Crash));
     let pause = scene.run.waiting().expect("all wait");
-    assert!(pause.to_string().starts_with("2 agents wait for someone: in N.md"), "{pause}");
+    assert!(pause.to_string().starts_with("2 agents wait for a person: in N.md"), "{pause}");
 
     scene.happens(Event::RunPaused { pause });
     let settings = Box::new(scene.run.settings.clone());

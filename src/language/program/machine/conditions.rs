@@ -84,7 +84,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         if is_late {
             let Some(state) = wait.on_timeout else {
                 let why = format!(
-                    "{awaiting} did not come in time; say where to go on then: :on-timeout STATE"
+                    "{awaiting} did not come in time; say where to continue: :on-timeout STATE"
                 );
                 return Err(ProgramSuspension::Fail { at, why });
             };
@@ -172,7 +172,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             Some(RequestStatus::Failed(why)) => Err(match on_error {
                 Some(state) => UndecidedCondition::GoTo(state),
                 None => UndecidedCondition::Fail(format!(
-                    "the request {name} failed: {why}; say where to go on then: :on-error STATE"
+                    "the request {name} failed: {why}; say where to continue: :on-error STATE"
                 )),
             }),
         }

@@ -42,9 +42,7 @@ fn states_that_no_way_leads_to() {
 #[test]
 fn instructions_that_are_never_come_to() {
     let expected = |column| {
-        format!(
-            "2:{column}: SX402 this is never come to: what stands before it does not go on here; remove it"
-        )
+        format!("2:{column}: SX402 this is unreachable: control never continues here; remove it")
     };
     assert_eq!(remarks("(state a (goto z) (goto a))"), [expected(19)]);
     assert_eq!(remarks("(state a (loop (wait (signal l)) (goto z)) (goto a))"), [expected(44)]);

@@ -114,7 +114,7 @@ fn steps_are_none_and_the_end_of_the_last_agent_is_the_end() {
     assert_eq!(occasions.of(&published(step(TagName::Result, &[], "x"), None)), None);
     let ended = occasions.at_the_end().expect("none lives");
     assert_eq!((ended.occasion, ended.status), (NotificationKind::Ended, RunStatus::Completed));
-    assert_eq!(ended.message, "run t ended well, $0.05 spent");
+    assert_eq!(ended.message, "run t finished, $0.05 spent");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_pause_says_how_to_go_on_and_is_the_last_word() {
     assert_eq!((told.occasion, told.status), (NotificationKind::Paused, RunStatus::Paused));
     assert_eq!(
         told.message,
-        "run t paused: the budget of $0.04 is used up: $0.05 spent; go on with more: raymond run t --budget USD"
+        "run t paused: the budget of $0.04 is used up: $0.05 spent; resume with more: raymond run t --budget USD"
     );
     assert_eq!(occasions.at_the_end(), None);
 }
@@ -190,6 +190,6 @@ fn the_end_tells_of_refused_tools() {
     let told = occasions.at_the_end().expect("it has ended");
     assert_eq!(
         told.message,
-        "run t ended well, $0.05 spent; 1 tool was refused: WebFetch `https://example.org/a`; allow it with: -- --allowedTools 'WebFetch(domain:example.org)'"
+        "run t finished, $0.05 spent; 1 tool was refused: WebFetch `https://example.org/a`; allow it with: -- --allowedTools 'WebFetch(domain:example.org)'"
     );
 }

@@ -76,7 +76,7 @@ fn what_changes_is_told_once() {
     let news = watcher.watch.news(&BTreeSet::from(["c".to_owned()]), &facts([].iter()));
     let warnings = news.expect("no error").warnings;
     assert!(
-        warnings[0].contains("c: this is no fact (it is no directory of facts)"),
+        warnings[0].contains("c: this is not a fact (it is no directory of facts)"),
         "{warnings:?}"
     );
     place.retract("a", "k", None);

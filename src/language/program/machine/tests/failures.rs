@@ -13,7 +13,7 @@ fn a_request_that_failed_fails_who_awaits_it() {
     play.fails("a", "no disk");
     fails_with(
         &play,
-        "the request r failed: in p.lisp#a: no disk; say where to go on then: :on-error STATE",
+        "the request r failed: in p.lisp#a: no disk; say where to continue: :on-error STATE",
     );
     let mut value = Play::of(&state(&format!("{SEND} (action (log \"~a\" (response r)))")));
     value.fails("a", "no disk");

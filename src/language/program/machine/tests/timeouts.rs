@@ -47,7 +47,7 @@ fn without_a_way_on_a_late_wait_fails() {
     assert!(error.starts_with("p.lisp:2:"), "{error}");
     assert!(
         error.ends_with(
-            "(transcript-response :request-id r) did not come in time; say where to go on then: :on-timeout STATE"
+            "(transcript-response :request-id r) did not come in time; say where to continue: :on-timeout STATE"
         ),
         "{error}"
     );

@@ -40,8 +40,8 @@ use crate::language::prompt::step::RESERVED;
         Exit codes: 0 all agents finished, 1 an agent failed (or a tool was refused, with --strict), 2 the run waits for\n\
         an answer, a signal or a person, 64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a required\n\
         plug-in) cannot be started or is not logged in, 73 locked by another raymond, 74 input/output error,\n\
-        75 paused (budget, usage limit, a plug-in), 77 not trusted, 130 interrupted. After 2, 69, 75 and 130,\n\
-        `raymond run RUN` resumes the run."
+        75 paused (budget, usage limit, --max-agents, a plug-in), 77 not trusted, 130 interrupted. After 2, 69, 74,\n\
+        75 and 130, `raymond run RUN` resumes the run."
 )]
 pub struct Cli {
     /// The command.

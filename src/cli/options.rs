@@ -144,7 +144,8 @@ pub struct ConsentArgs {
     pub allow_address: Vec<AllowedAddress>,
 
     /// Trust the workflow's folder as it is now, or the run as its directory describes it: commands,
-    /// plug-ins, rules, settings, servers, environment. Remembered: see `raymond trust`
+    /// plug-ins, rules, settings, servers, environment. Remembered: see `raymond trust`.
+    /// RAYMOND_TRUST=true trusts the folder too
     #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,
 
@@ -162,7 +163,7 @@ fn parse_switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "y" | "on" => Ok(true),
         "" | "false" | "0" | "no" | "n" | "off" => Ok(false),
-        _ => Err("write true or false".to_owned()),
+        _ => Err("write true or false in RAYMOND_TRUST".to_owned()),
     }
 }
 

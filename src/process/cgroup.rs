@@ -2,7 +2,7 @@
 //!
 //! A process leaves its control group only by being moved, not by a session of its own or by clearing its
 //! environment. So the group holds exactly the processes of the turn's tools, also after raymond was killed. It
-//! takes cgroup v2, and the right to make groups below this process's own; else [`orphan`](super::subreaper) is used.
+//! takes cgroup v2, and the right to make groups below this process's own; else [`subreaper`](super::subreaper) is used.
 //!
 //! The groups of a run are in one whose name holds the identity of the directory of runs, not its path. Its path
 //! is noted beside the streams, because the next raymond may itself be in another group.

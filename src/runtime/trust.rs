@@ -98,9 +98,17 @@ pub fn examine(
     let survey = |ceiling: &PermissionCeiling, plugins: &[_]| {
         PrivilegeSurvey { files: &files, ceiling, vocabulary, plugins }.requests()
     };
-    // What trust is about does not depend on how this run is started.
+    // What trust is about does not depend on how this run is started, unless its options leave less than usual.
     let usual = PermissionCeiling::of(&Settings::default());
-    let requests = survey(&usual, &settings_of(workflow).plugins);
+    let mut requests = survey(&usual, &settings_of(workflow).plugins);
+    let mut untrusted = settings.clone();
+    untrusted.consent.trusts_workflow = false;
+    let needed = survey(&PermissionCeiling::of(&untrusted), &plugins);
+    let is_listed = |one: &PrivilegeRequest, listed: &[PrivilegeRequest]| {
+        listed.iter().any(|other| (&other.file, other.place) == (&one.file, one.place))
+    };
+    let further: Vec<_> = needed.iter().filter(|one| !is_listed(one, &requests)).cloned().collect();
+    requests.extend(further);
     let asking: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
     let mut pins = capture.pins();
     if let Some(program) = program {

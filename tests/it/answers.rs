@@ -202,9 +202,7 @@ fn a_graph_that_was_edited_is_gone_on_with_only_on_purpose() {
         .stderr_has("workflow.yaml: changed since the run began; the run uses the old content");
     let before = test.journal().len();
     write(&GRAPH.replace("ask_name", "ask_kind"));
-    test.again(&["--migrate"])
-        .code(65)
-        .stderr_has("WF503 the agent main is at the node ask_name");
+    test.again(&["--migrate"]).code(65).stderr_has("WF503 the agent main is at the node ask_name");
     assert_eq!(test.journal().len(), before, "nothing has begun");
     write(&GRAPH.replace("called ${", "named ${"));
     test.again(&[&answers[2..], &["--migrate"]].concat())

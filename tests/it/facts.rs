@@ -38,7 +38,9 @@ fn a_fact_holds_from_when_it_is_asserted_until_it_is_retracted() {
     shown.ok().stdout_has("label       key         value        source  seq\n");
     shown.stdout_has("plan/ready  feature-42  - two lines  signal  2\n");
     test.raymond(&["facts", "--label", "other"]).ok().stdout_lacks("plan/ready");
-    test.raymond(&["facts", "--label", "none"]).ok().stderr_has("there are no facts of the label none");
+    test.raymond(&["facts", "--label", "none"])
+        .ok()
+        .stderr_has("there are no facts of the label none");
     signal(&[&feature[..], &["--retract"]].concat()).ok().stdout_has("feature-42 is retracted\n");
     assert_eq!(holds(&test), ["other ="]);
 }

@@ -27,7 +27,7 @@ pub(super) const FACTS_HELP: &str = "Examples:
   raymond facts --label plan/ready       only those of a label
   raymond facts --json | jq -r '.[] | select(.label == \"plan/summary\") | .value'
 
---json prints an array of { label, key, value, seq, source }; a later assertion has a higher seq.";
+--json prints an array of { label, key, value, seq, at, source }; a later assertion has a higher seq.";
 
 /// Options of `signal`.
 #[derive(Debug, Clone, Args)]

@@ -38,7 +38,7 @@ pub(super) const COSTS_HELP: &str = "Examples:
 --json prints { workflow_id, status, total_cost_usd, budget_usd, scripted, owing, total, states, models,
 agents }. A line has turns, failed, reminders, untold, the tokens, cost_usd, estimated_usd and share (of
 the total, 0 to 1). `untold` counts turns that ended before they reported a cost, `estimated_usd` is their
-estimate; `owing` names agents that ended with the run, perhaps during a turn. The states include the prompts
+estimate; `owing` counts agents that ended with the run, perhaps during a turn. The states include the prompts
 of evaluators. A turn that used two models counts for both; costs of an unknown model have the model null.";
 
 pub(super) const LOG_HELP: &str = "Examples:

@@ -52,6 +52,19 @@ fn folder_that_asks_for_more_than_prompts_starts_nothing_and_is_told_what() {
 }
 
 #[test]
+fn folder_that_asks_for_more_than_the_options_of_this_run_is_told_what() {
+    let test = folder(&[("START.md", "---\ntools: [Read]\n---\nstart")]);
+    let restricted = ["START.md", "--id", "a", "--", "--tools", "Bash"];
+    test.run(&restricted).code(77).stderr_has("START.md:2:").stderr_has("--tools");
+    assert!(test.calls().is_empty() && !test.run_dir().exists());
+    // The stand-in does not know the option: that it is asked at all shows that the run was let begin.
+    test.run(&["START.md", "--id", "b", "--trust", "--", "--tools", "Bash"])
+        .code(1)
+        .stderr_has("unknown option");
+    test.run(&restricted).code(1).stderr_has("unknown option");
+}
+
+#[test]
 fn folder_that_only_prompts_needs_no_trust() {
     folder(&[("NEXT.md", "next"), ("notes.txt", "bash_exec")]).run(&["START.md"]).ok();
 }

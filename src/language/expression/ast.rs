@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use regex::Regex;
 use serde_json::Value;
 
 use super::call::BuiltinFunction;
 use super::method::BuiltinMethod;
+use super::token::RegexPattern;
 
 /// A parsed expression.
 #[derive(Debug, Clone)]
@@ -135,12 +135,4 @@ pub(super) enum ArgumentNode {
 pub(super) struct Lambda {
     pub(super) parameters: Vec<String>,
     pub(super) body: ExpressionNode,
-}
-
-/// A regular expression.
-#[derive(Debug)]
-pub(super) struct RegexPattern {
-    pub(super) regex: Regex,
-    /// The flag `g`: all matches, not only the first.
-    pub(super) all: bool,
 }

@@ -3,47 +3,24 @@
 //! Values that are only read are borrowed from the scope, so that a condition on a large state does not
 //! copy it.
 
+mod lambda;
+
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use self::lambda::LambdaIteration;
 use super::ast::{
     ArgumentNode, Expression, ExpressionNode, LogicOperator, PathAccess, PathStep, PrefixOperator,
     TextSpan,
 };
+use super::environment::{ExpressionEnvironment, Scope};
 use super::flaw::Error;
 use super::fuel::Fuel;
-use super::lambda::{LambdaIteration, own};
 use super::method::{BuiltinMethod, EvaluatedArgument};
 use super::operator::negate;
 use super::path::{index, member};
 use super::value::truth;
-
-/// The longest part of an expression that an error quotes, in bytes.
-const QUOTED: usize = 60;
-
-/// The values of the names in an expression.
-pub trait Scope {
-    /// Returns the value of a name: the part of a path before its first dot or bracket. `None` if there
-    /// is no such name; null is a value.
-    fn root(&self, name: &str) -> Option<&Value>;
-}
-
-/// The names that a part can use: those of the functions around it, then those of the scope.
-#[derive(Clone, Copy)]
-pub(super) struct ExpressionEnvironment<'frame, 'value> {
-    pub(super) scope: &'value dyn Scope,
-    pub(super) text: &'value str,
-    pub(super) frame: Option<&'frame CallFrame<'frame, 'value>>,
-}
-
-/// The parameters of a function that is being called.
-#[derive(Clone, Copy)]
-pub(super) struct CallFrame<'frame, 'value> {
-    pub(super) names: &'value [String],
-    pub(super) values: &'frame [&'value Value],
-    pub(super) outer: Option<&'frame CallFrame<'frame, 'value>>,
-}
 
 impl Expression {
     /// Returns its value.
@@ -52,7 +29,7 @@ impl Expression {
     /// [`Error::Evaluation`] if it has none.
     pub fn evaluate(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
         let found = self.look(scope, fuel)?;
-        own(found, fuel)
+        fuel.own(found)
     }
 
     /// Returns whether its value counts as [true](truth).
@@ -73,32 +50,10 @@ impl Expression {
     }
 }
 
-impl<'value> ExpressionEnvironment<'_, 'value> {
-    fn name(self, name: &str) -> Option<&'value Value> {
-        let mut frame = self.frame;
-        while let Some(CallFrame { names, values, outer }) = frame {
-            if let Some(place) = names.iter().position(|known| known == name) {
-                return values.get(place).copied();
-            }
-            frame = *outer;
-        }
-        self.scope.root(name)
-    }
-
-    /// Adds a quote of the failed part to an error.
-    pub(super) fn quote(self, span: TextSpan, error: Error) -> Error {
-        let Error::Evaluation(message) = error else { return error };
-        let text = &self.text[span.start..span.end];
-        let end = text.floor_char_boundary(QUOTED);
-        let more = if end < text.len() { "…" } else { "" };
-        Error::Evaluation(format!("in `{}{more}`: {message}", &text[..end]))
-    }
-}
-
 type EvaluationResult<'value> = Result<Cow<'value, Value>, Error>;
 
 /// Evaluates a part.
-pub(super) fn value<'value>(
+fn value<'value>(
     node: &'value ExpressionNode,
     environment: ExpressionEnvironment<'_, 'value>,
     fuel: &mut Fuel,
@@ -168,7 +123,7 @@ fn list<'value>(
     let mut made = Vec::with_capacity(elements.len());
     for element in elements {
         let element = value(element, environment, fuel)?;
-        made.push(own(element, fuel)?);
+        made.push(fuel.own(element)?);
     }
     fuel.made(Value::Array(made)).map(Cow::Owned)
 }
@@ -181,7 +136,7 @@ fn map<'value>(
     let mut made = Map::new();
     for (key, entry) in entries {
         let entry = value(entry, environment, fuel)?;
-        made.insert(key.clone(), own(entry, fuel)?);
+        made.insert(key.clone(), fuel.own(entry)?);
     }
     fuel.made(Value::Object(made)).map(Cow::Owned)
 }
@@ -264,7 +219,7 @@ impl<'value> MethodCall<'value> {
             return self.method.apply(of, &given, fuel).map_err(quote);
         };
         let initial = match given.pop() {
-            Some(EvaluatedArgument::Value(value)) => Some(own(value, fuel)?),
+            Some(EvaluatedArgument::Value(value)) => Some(fuel.own(value)?),
             _ => None,
         };
         LambdaIteration { list, lambda, environment, span: self.span }.apply(

@@ -4,6 +4,8 @@
 //! doubles in a `reduce` therefore ends after a few rounds, and a value that goes into the journal can be
 //! read back from it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::flaw::Error;
@@ -85,6 +87,14 @@ impl Fuel {
     pub(super) fn copy(&mut self, value: &Value) -> Result<Value, Error> {
         self.spend(weigh(value).cost)?;
         Ok(value.clone())
+    }
+
+    /// Returns an owned value; a borrowed one is copied.
+    pub(super) fn own(&mut self, value: Cow<'_, Value>) -> Result<Value, Error> {
+        match value {
+            Cow::Borrowed(value) => self.copy(value),
+            Cow::Owned(value) => Ok(value),
+        }
     }
 
     /// Spends the cost of a new list or map, and checks its depth.

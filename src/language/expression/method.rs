@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::ast::{ArgumentNode, Lambda, RegexPattern};
 use super::flaw::Error;
 use super::fuel::Fuel;
+use super::token::RegexPattern;
 use super::value::{self, kind, whole};
 
 mod list;
@@ -55,7 +55,7 @@ enum MethodReceiver {
 
 /// The first parameter of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FirstParameter {
+pub(super) enum FirstParameter {
     Value,
     /// A text, or a regular expression.
     TextOrPattern,
@@ -161,41 +161,9 @@ impl BuiltinMethod {
         self.row().map_or((0, 0), |row| row.3)
     }
 
-    /// Returns why an argument is wrong for any receiver, or `None` if it may be right.
-    pub(super) fn refuse(self, place: usize, argument: &ArgumentNode) -> Option<String> {
-        let name = self.name();
-        let first = self.row().filter(|_| place == 0).map_or(FirstParameter::Value, |row| row.4);
-        match (first, argument) {
-            (
-                FirstParameter::Lambda { least, most },
-                ArgumentNode::Lambda(Lambda { parameters, .. }),
-            ) => {
-                let given = parameters.len();
-                let shape = if least == 2 { "(sum, x) => sum + x" } else { "x => x.id" };
-                (!(least..=most).contains(&given)).then(|| {
-                    format!(
-                        "the function of {name} has {least} or {most} parameters, as in `{shape}`"
-                    )
-                })
-            }
-            (FirstParameter::Lambda { least: 2, .. }, _) => {
-                Some(format!("{name} takes a function, as in `{name}((sum, x) => sum + x, 0)`"))
-            }
-            (FirstParameter::Lambda { .. }, _) => {
-                Some(format!("{name} takes a function, as in `{name}(x => x.id)`"))
-            }
-            (_, ArgumentNode::Lambda(_)) => Some(format!("{name} takes no function here")),
-            (FirstParameter::Value, ArgumentNode::Pattern(_)) => {
-                Some(format!("{name} takes no regular expression here"))
-            }
-            (FirstParameter::Pattern, ArgumentNode::Value(_)) => {
-                Some(format!("{name} takes a regular expression, as in `{name}(/[0-9]+/)`"))
-            }
-            (FirstParameter::Value | FirstParameter::TextOrPattern, ArgumentNode::Value(_))
-            | (FirstParameter::Pattern | FirstParameter::TextOrPattern, ArgumentNode::Pattern(_)) => {
-                None
-            }
-        }
+    /// Returns the kind of its first argument.
+    pub(super) fn first_parameter(self) -> FirstParameter {
+        self.row().map_or(FirstParameter::Value, |row| row.4)
     }
 
     /// Checks that it can be applied to this value.
@@ -225,7 +193,7 @@ impl BuiltinMethod {
     }
 
     /// Applies it to a value that it [is of](Self::is_of), with as many arguments as it takes. Methods that
-    /// take a function are in [`lambda`](super::lambda).
+    /// take a function are in [`evaluate`](super::evaluate).
     pub(super) fn apply(
         self,
         of: &Value,

@@ -8,27 +8,26 @@
 //!
 //! A text of a graph is filled by a [`ValueTemplate`]. `$${` in it stands for `${`.
 
+mod argument;
 mod ast;
 mod call;
 mod diagnosis;
+mod environment;
 mod evaluate;
 mod flaw;
 mod fuel;
-mod lambda;
 mod method;
 mod operator;
 mod parse;
 mod path;
 mod reads;
-mod row;
 mod scan;
-mod steps;
 mod template;
 mod token;
 mod value;
 
 pub use ast::Expression;
-pub use evaluate::Scope;
+pub use environment::Scope;
 pub use flaw::{Error, SyntaxError};
 pub use fuel::Fuel;
 pub use reads::PathRead;

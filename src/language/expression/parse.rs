@@ -1,5 +1,8 @@
 //! Reads the text of an expression: pest parses it, and the functions below build the tree.
 
+mod row;
+mod steps;
+
 use std::sync::Arc;
 
 use pest::Parser;
@@ -9,10 +12,10 @@ use serde_json::Value;
 use super::ast::{Expression, ExpressionNode, PrefixOperator, TextSpan};
 use super::diagnosis::diagnose;
 use super::flaw::SyntaxError;
-use super::{row, scan, steps, token};
+use super::{scan, token};
 
-/// The code that pest generates. Only this file and the two that build parts of the tree use it.
-pub(super) mod grammar {
+/// The code that pest generates. Only this file and the two below it use it.
+mod grammar {
     #[derive(pest_derive::Parser)]
     #[grammar = "grammar/expression.pest"]
     pub(super) struct Grammar;
@@ -20,7 +23,7 @@ pub(super) mod grammar {
 use grammar::{Grammar, Rule};
 
 /// A piece of the text.
-pub(super) type RulePair<'text> = Pair<'text, Rule>;
+type RulePair<'text> = Pair<'text, Rule>;
 
 impl Expression {
     /// Parses an expression.
@@ -49,13 +52,13 @@ fn inner(pieces: Pairs<'_, Rule>) -> impl Iterator<Item = RulePair<'_>> {
 }
 
 /// Returns the span of a piece, without the white space that follows it.
-pub(super) fn span(piece: &RulePair<'_>) -> TextSpan {
+fn span(piece: &RulePair<'_>) -> TextSpan {
     let start = piece.as_span().start();
     TextSpan { start, end: start + piece.as_str().trim_end().len() }
 }
 
 /// Reads rows with `?` and `:` between them.
-pub(super) fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
+fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let whole = span(&piece);
     let mut parts = Vec::new();
     for part in piece.into_inner() {
@@ -80,7 +83,7 @@ pub(super) fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxEr
 }
 
 /// Reads a value with the signs before it and the steps after it.
-pub(super) fn operand(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
+fn operand(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let whole = span(&piece);
     let mut prefixes = Vec::new();
     let mut rest = piece.into_inner().peekable();
@@ -100,7 +103,7 @@ pub(super) fn operand(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError
 }
 
 /// Reads a value by itself.
-pub(super) fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
+fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let start = piece.as_span().start();
     let text = piece.as_str();
     match piece.as_rule() {
@@ -127,7 +130,7 @@ pub(super) fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError
 }
 
 /// Returns the expressions in a piece.
-pub(super) fn expressions(piece: RulePair<'_>) -> impl Iterator<Item = RulePair<'_>> {
+fn expressions(piece: RulePair<'_>) -> impl Iterator<Item = RulePair<'_>> {
     piece.into_inner().filter(|part| part.as_rule() == Rule::expression)
 }
 

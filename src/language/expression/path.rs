@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::ast::{Expression, ExpressionNode, PathAccess, PathStep};
-use super::evaluate::Scope;
+use super::environment::Scope;
 use super::flaw::Error;
 use super::fuel::Fuel;
 use super::value::{self, kind, place};

@@ -9,10 +9,9 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use super::ast::Expression;
-use super::evaluate::Scope;
+use super::environment::Scope;
 use super::flaw::{Error, SyntaxError};
 use super::fuel::Fuel;
-use super::lambda::own;
 use super::path::PlainPath;
 use super::reads::PathRead;
 use super::scan::end_of_reference;
@@ -140,7 +139,7 @@ impl TemplateNode {
             Self::Constant(value) => Ok(value.clone()),
             Self::One(reference) => {
                 let found = reference.look(scope, fuel)?;
-                own(found, fuel)
+                fuel.own(found)
             }
             Self::Text(pieces) => fill_text(pieces, scope, fuel),
             Self::List(list) => {

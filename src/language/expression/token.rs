@@ -1,13 +1,20 @@
 //! Reads the smallest parts: numbers, texts in quotes, regular expressions.
 
-use regex::RegexBuilder;
+use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use super::ast::RegexPattern;
 use super::value;
 
 /// The largest size of a compiled regular expression, in bytes.
 const PATTERN_SIZE: usize = 1024 * 1024;
+
+/// A regular expression.
+#[derive(Debug)]
+pub(super) struct RegexPattern {
+    pub(super) regex: Regex,
+    /// The flag `g`: all matches, not only the first.
+    pub(super) all: bool,
+}
 
 /// Reads a number; `None` if it is too large.
 pub(super) fn number(text: &str) -> Option<Value> {

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::replacement::replace;
 use super::{BuiltinMethod, MethodArguments};
-use crate::language::expression::ast::RegexPattern;
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
+use crate::language::expression::token::RegexPattern;
 use crate::language::expression::value;
 
 pub(super) fn apply(

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::ast::{Lambda, TextSpan};
-use super::evaluate::{CallFrame, ExpressionEnvironment, value};
-use super::flaw::Error;
-use super::fuel::Fuel;
-use super::method::BuiltinMethod;
-use super::value::{count, truth};
+use super::value;
+use crate::language::expression::ast::{Lambda, TextSpan};
+use crate::language::expression::environment::{CallFrame, ExpressionEnvironment};
+use crate::language::expression::flaw::Error;
+use crate::language::expression::fuel::Fuel;
+use crate::language::expression::method::BuiltinMethod;
+use crate::language::expression::value::{count, truth};
 
 impl Lambda {
     fn call<'value>(
@@ -110,7 +111,7 @@ impl LambdaIteration<'_, '_> {
         for (place, element) in self.list.iter().enumerate() {
             let number = count(place);
             let result = self.lambda.call(&[element, &number], self.environment, fuel)?;
-            take(own(result, fuel)?, fuel)?;
+            take(fuel.own(result)?, fuel)?;
         }
         Ok(())
     }
@@ -128,16 +129,8 @@ impl LambdaIteration<'_, '_> {
         for (place, element) in self.list.iter().enumerate().skip(skip) {
             let number = count(place);
             let result = self.lambda.call(&[&sum, element, &number], self.environment, fuel)?;
-            sum = own(result, fuel)?;
+            sum = fuel.own(result)?;
         }
         Ok(sum)
-    }
-}
-
-/// Returns an owned value; a borrowed one is copied.
-pub(super) fn own(value: Cow<'_, Value>, fuel: &mut Fuel) -> Result<Value, Error> {
-    match value {
-        Cow::Borrowed(value) => fuel.copy(value),
-        Cow::Owned(value) => Ok(value),
     }
 }

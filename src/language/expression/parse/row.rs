@@ -1,9 +1,11 @@
 //! Reads a row of values with operators between them, by precedence.
 
-use super::ast::{ArithmeticOperator, ComparisonOperator, ExpressionNode, LogicOperator, TextSpan};
-use super::flaw::SyntaxError;
-use super::parse::grammar::Rule;
-use super::parse::{RulePair, operand, span};
+use super::grammar::Rule;
+use super::{RulePair, operand, span};
+use crate::language::expression::ast::{
+    ArithmeticOperator, ComparisonOperator, ExpressionNode, LogicOperator, TextSpan,
+};
+use crate::language::expression::flaw::SyntaxError;
 
 /// An operator by its kind.
 #[derive(Debug, Clone, Copy)]

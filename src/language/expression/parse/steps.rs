@@ -4,15 +4,16 @@ use std::iter::Peekable;
 
 use pest::iterators::Pairs;
 
-use super::ast::{
+use super::grammar::Rule;
+use super::{RulePair, expression, expressions, primary, span};
+use crate::language::expression::argument::refusal;
+use crate::language::expression::ast::{
     ArgumentNode, ExpressionNode, Lambda, PathAccess, PathStep, PrefixOperator, TextSpan,
 };
-use super::call::BuiltinFunction;
-use super::flaw::SyntaxError;
-use super::method::BuiltinMethod;
-use super::parse::grammar::Rule;
-use super::parse::{RulePair, expression, expressions, primary, span};
-use super::token;
+use crate::language::expression::call::BuiltinFunction;
+use crate::language::expression::flaw::SyntaxError;
+use crate::language::expression::method::BuiltinMethod;
+use crate::language::expression::token;
 use crate::language::hint::closest;
 
 type RemainingPairs<'text> = Peekable<Pairs<'text, Rule>>;
@@ -171,7 +172,7 @@ fn method(
         return Err(SyntaxError::syntax(at, wrong_number(name, least, most, arguments.len())));
     }
     let mut given = arguments.iter().enumerate();
-    match given.find_map(|(place, argument)| method.refuse(place, argument)) {
+    match given.find_map(|(place, argument)| refusal(method, place, argument)) {
         Some(why) => Err(SyntaxError::syntax(at, why)),
         None => Ok(PathAccess::Method { method, arguments, span }),
     }

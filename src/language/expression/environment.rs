@@ -1,0 +1,55 @@
+//! The values of the names in an expression, for all of it and for the functions in it.
+
+use serde_json::Value;
+
+use super::ast::TextSpan;
+use super::flaw::Error;
+
+/// The longest part of an expression that an error quotes, in bytes.
+const QUOTED: usize = 60;
+
+/// The values of the names in an expression.
+pub trait Scope {
+    /// Returns the value of a name: the part of a path before its first dot or bracket. `None` if there
+    /// is no such name; null is a value.
+    fn root(&self, name: &str) -> Option<&Value>;
+}
+
+/// The names that a part can use: those of the functions around it, then those of the scope.
+#[derive(Clone, Copy)]
+pub(super) struct ExpressionEnvironment<'frame, 'value> {
+    pub(super) scope: &'value dyn Scope,
+    pub(super) text: &'value str,
+    pub(super) frame: Option<&'frame CallFrame<'frame, 'value>>,
+}
+
+/// The parameters of a function that is being called.
+#[derive(Clone, Copy)]
+pub(super) struct CallFrame<'frame, 'value> {
+    pub(super) names: &'value [String],
+    pub(super) values: &'frame [&'value Value],
+    pub(super) outer: Option<&'frame CallFrame<'frame, 'value>>,
+}
+
+impl<'value> ExpressionEnvironment<'_, 'value> {
+    /// Returns the value of a name.
+    pub(super) fn name(self, name: &str) -> Option<&'value Value> {
+        let mut frame = self.frame;
+        while let Some(CallFrame { names, values, outer }) = frame {
+            if let Some(place) = names.iter().position(|known| known == name) {
+                return values.get(place).copied();
+            }
+            frame = *outer;
+        }
+        self.scope.root(name)
+    }
+
+    /// Adds a quote of the failed part to an error.
+    pub(super) fn quote(self, span: TextSpan, error: Error) -> Error {
+        let Error::Evaluation(message) = error else { return error };
+        let text = &self.text[span.start..span.end];
+        let end = text.floor_char_boundary(QUOTED);
+        let more = if end < text.len() { "…" } else { "" };
+        Error::Evaluation(format!("in `{}{more}`: {message}", &text[..end]))
+    }
+}

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::definition::{Instruction, InstructionKind, Program, ProgramCondition, ProgramSymbol};
-use super::flow::on_errors;
+use super::walk::error_states;
 use crate::language::place::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
@@ -164,9 +164,7 @@ impl SendFlowAnalysis {
     }
 
     fn errors(&mut self, condition: &ProgramCondition, sent: &SentRequests) {
-        let mut states = Vec::new();
-        on_errors(condition, &mut states);
-        for state in states {
+        for state in error_states(condition) {
             self.join(state, sent);
         }
     }

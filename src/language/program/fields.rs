@@ -132,4 +132,14 @@ impl ProgramReader<'_> {
         }
         fields.values.get(..N)?.try_into().ok()
     }
+
+    /// Reads the state of an optional keyword; the outer option is `None` if it is wrong.
+    #[expect(clippy::option_option, reason = "no state and a wrong one are different")]
+    pub(super) fn optional_state(
+        &mut self,
+        fields: &FormFields<'_>,
+        key: &str,
+    ) -> Option<Option<usize>> {
+        fields.get(key).map_or(Some(None), |form| self.state(form).map(Some))
+    }
 }

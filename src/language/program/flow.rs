@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::await_before_send;
-use super::definition::{
-    Instruction, InstructionKind, Program, ProgramCondition, TextExpression, TextTemplate,
-};
+use super::definition::{Instruction, InstructionKind, Program, TextExpression, TextTemplate};
+use super::walk::error_states;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of suspicious parts of a sound program.
@@ -47,30 +46,16 @@ fn targets(kind: &InstructionKind) -> Vec<usize> {
         InstructionKind::Goto(state) => found.push(*state),
         InstructionKind::Wait(wait) => {
             found.extend(wait.on_timeout);
-            on_errors(&wait.condition, &mut found);
+            found.extend(error_states(&wait.condition));
         }
         InstructionKind::Branch { arms, .. } => {
             for arm in arms {
-                on_errors(&arm.condition, &mut found);
+                found.extend(error_states(&arm.condition));
             }
         }
         _ => {}
     }
     found
-}
-
-/// Collects the states that a condition leads to.
-pub(super) fn on_errors(condition: &ProgramCondition, found: &mut Vec<usize>) {
-    match condition {
-        ProgramCondition::Response { on_error, .. } => found.extend(*on_error),
-        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
-            for inner in all {
-                on_errors(inner, found);
-            }
-        }
-        ProgramCondition::Not(inner) => on_errors(inner, found),
-        _ => {}
-    }
 }
 
 fn unreachable(program: &Program, report: &mut FileDiagnostics) {

@@ -17,6 +17,7 @@ mod options;
 mod parse;
 pub mod read;
 mod reader;
+mod recovered_text;
 mod recovery;
 mod requests;
 #[cfg(test)]

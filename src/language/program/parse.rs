@@ -5,7 +5,7 @@ use pest::iterators::Pair;
 
 use super::form::{Form, FormContent};
 use super::lines::LineIndex;
-use super::recovery::RecoveredText;
+use super::recovered_text::RecoveredText;
 use crate::language::report::FileDiagnostics;
 
 /// The code that pest generates. It is used only in this file.

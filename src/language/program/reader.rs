@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::AnswerField;
 use super::definition::ProgramSymbol;
-use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::lines::LineIndex;
 use super::requests::RequestNames;
@@ -193,15 +192,5 @@ impl<'a> ProgramReader<'a> {
             self.report.error(form.at, "SX305", why);
         }
         found
-    }
-
-    /// Reads the state of an optional keyword; the outer option is `None` if it is wrong.
-    #[expect(clippy::option_option, reason = "no state and a wrong one are different")]
-    pub(super) fn optional_state(
-        &mut self,
-        fields: &FormFields<'_>,
-        key: &str,
-    ) -> Option<Option<usize>> {
-        fields.get(key).map_or(Some(None), |form| self.state(form).map(Some))
     }
 }

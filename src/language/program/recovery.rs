@@ -9,26 +9,11 @@ use std::collections::BTreeSet;
 use super::brackets::{BracketBalance, BracketKind, BracketToken, DEEPEST, balance};
 use super::lines::LineIndex;
 use super::parse;
+use super::recovered_text::RecoveredText;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// The longest text of a program, in bytes: it is kept in the state of each run.
 const LONGEST: usize = 256 * 1024;
-
-/// A text that the parser can read.
-pub(super) struct RecoveredText {
-    pub(super) mended: String,
-    /// The byte offsets of the added brackets.
-    added: Vec<usize>,
-    /// The byte offsets of invalid words in the text.
-    pub(super) wrong: BTreeSet<usize>,
-}
-
-impl RecoveredText {
-    /// Converts a byte offset in the fixed text to one in the original text.
-    pub(super) fn original(&self, at: usize) -> usize {
-        at - self.added.partition_point(|added| *added < at)
-    }
-}
 
 /// Fixes a text for the parser; `None` if its lists cannot be determined.
 pub(super) fn surface(

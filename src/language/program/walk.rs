@@ -1,6 +1,6 @@
 //! Visits all instructions of a program, including those in its blocks.
 
-use super::definition::{Instruction, InstructionKind, Program, RunFolder};
+use super::definition::{Instruction, InstructionKind, Program, ProgramCondition, RunFolder};
 use crate::domain::id::StateName;
 
 /// Returns the instructions of a body and of all blocks in it, in the order of the file.
@@ -53,4 +53,16 @@ pub fn falls_through(body: &[Instruction]) -> bool {
         }
         _ => true,
     })
+}
+
+/// Returns the states that a condition leads to when a response is an error.
+pub(super) fn error_states(condition: &ProgramCondition) -> Vec<usize> {
+    match condition {
+        ProgramCondition::Response { on_error, .. } => on_error.iter().copied().collect(),
+        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
+            all.iter().flat_map(error_states).collect()
+        }
+        ProgramCondition::Not(inner) => error_states(inner),
+        _ => Vec::new(),
+    }
 }

@@ -16,8 +16,9 @@ use raymond::domain::graph_advance::GraphNext;
 use raymond::domain::id::StateName;
 use raymond::domain::time::Timestamp;
 use raymond::language::graph::machine::{GraphEnvironment, GraphInterpreter, GraphYield};
+use raymond::language::graph::profile::GraphProfile;
 use raymond::language::graph::program::Graph;
-use raymond::language::graph::read::{GraphProfile, read};
+use raymond::language::graph::read::read;
 use raymond::language::graph::vocabulary::GraphVocabulary;
 
 use crate::Fallible;

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::domain::id::{Folder, StateName};
+use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::program::Graph;
-use crate::language::graph::read::{GraphProfile, read};
+use crate::language::graph::read::read;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::source::WorkflowSource;
 

@@ -8,7 +8,7 @@ use crate::language::diagnostic::Diagnostic;
 use crate::language::drawing::picture::WorkflowDrawing;
 use crate::language::drawing::{dot, folder, graph, mermaid, program, svg};
 use crate::language::excerpt::shown;
-use crate::language::graph::read::GraphProfile;
+use crate::language::graph::profile::GraphProfile;
 use crate::language::prompt::check::beginning;
 use crate::language::prompt::outline::{
     FolderGraph, FolderProgram, FolderState, WorkflowMap, WorkflowMapOptions,

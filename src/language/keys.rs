@@ -1,33 +1,53 @@
 //! The keys of a YAML mapping that can also have the options of turns: listed, so that unknown ones are found
 //! without hiding other mistakes.
 
-use super::graph::tree::{self, YamlContent, YamlEntry};
+use serde_json::Value;
+
 use super::hint::closest;
 use super::turn_options::{KEYS, OptionFault};
+use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
 
-/// Defines the keys of a mapping, and lists them. Keys that are not among them are passed over when it is read,
-/// so that one mistake does not hide the others; [`unknown_keys`] finds them.
+/// A key of a mapping, as an editor is told of it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::language) struct KeySpec {
+    pub(in crate::language) name: &'static str,
+    /// The sentences about it.
+    pub(in crate::language) doc: &'static str,
+    /// Its values, as JSON Schema.
+    pub(in crate::language) shape: fn() -> Value,
+}
+
+/// Defines a mapping by its keys: the type that it is read into, and the list of them for messages and editors.
+/// Where the type does not deny unknown keys, they are passed over when it is read, so that one mistake does
+/// not hide the others; [`unknown_keys`] finds them.
 macro_rules! listed_keys {
-    ($(#[$meta:meta])* struct $name:ident { $($(#[$of_key:meta])* $key:ident: $kind:ty,)* }) => {
-        $(#[$meta])*
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[doc = $doc:literal])+ $of_key:vis $key:ident: $kind:ty => $shape:expr,)*
+    }) => {
         #[derive(serde::Deserialize)]
-        struct $name { $($(#[$of_key])* $key: $kind,)* }
+        $(#[$meta])*
+        $vis struct $name { $($(#[doc = $doc])+ $of_key $key: $kind,)* }
 
         impl $name {
-            const KEYS: &[&str] = &[$(stringify!($key)),*];
+            /// Its keys.
+            pub(in crate::language) const KEYS: &[crate::language::keys::KeySpec] = &[
+                $(crate::language::keys::KeySpec {
+                    name: stringify!($key),
+                    doc: concat!($($doc),+),
+                    shape: $shape,
+                }),*
+            ];
         }
     };
 }
 
 /// Returns the mistakes in the keys of a YAML mapping that has keys of its own beside those of turn options:
 /// the unknown ones, each with its place.
-#[must_use]
-pub fn unknown_keys(yaml: &str, own: &[&str]) -> Vec<OptionFault> {
-    let Some(YamlContent::Map(entries)) = tree::parse(yaml).0.map(|root| root.value) else {
-        return Vec::new();
-    };
-    let options = || KEYS.into_iter().filter(|key| !own.contains(key));
-    let known = || own.iter().copied().chain(options());
+pub(in crate::language) fn unknown_keys(root: &YamlValue, own: &[KeySpec]) -> Vec<OptionFault> {
+    let YamlContent::Map(entries) = &root.value else { return Vec::new() };
+    let own = || own.iter().map(|key| key.name);
+    let options = || KEYS.into_iter().filter(|key| !own().any(|known| known == *key));
+    let known = || own().chain(options());
     let unknown = entries.iter().filter(|entry| !known().any(|key| key == &*entry.key));
     let fault = |entry: &YamlEntry| {
         let meant = closest(&entry.key, known()).map(|key| format!("did you mean `{key}`?"));

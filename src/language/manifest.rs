@@ -4,14 +4,14 @@
 //! line leaves out. A workflow cannot give its agents more of the machine than usual: that takes the command line.
 //! The programs it asks for as plug-ins are named before they are started, and can be refused.
 
-use serde_yaml::Spanned;
-
 use super::output::OrderedJson;
 use super::place::SourcePlace;
 use super::plugins;
 use super::prompt::forking;
+use super::schema::shape;
 use super::supervision;
-use super::yaml::{self, Error, YamlErrors, value};
+use super::yaml::tree::YamlFileKind;
+use super::yaml::{self, Error, Placed, YamlErrors, value};
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
@@ -87,22 +87,37 @@ pub struct Manifest {
 
 listed_keys! {
     /// The keys as they are written.
-    struct Raw {
-        name: Option<String>,
-        description: Option<String>,
-        entry: Option<Spanned<String>>,
-        model: Option<Spanned<String>>,
-        budget: Option<Spanned<String>>,
-        on_budget: Option<Spanned<String>>,
-        max_procs: Option<Spanned<String>>,
-        max_fan_out: Option<Spanned<String>>,
-        stagger: Option<Spanned<String>>,
-        on_limit: Option<Spanned<String>>,
-        output: Option<Spanned<OrderedJson>>,
-        supervision: Option<supervision::RawSupervision>,
-        permission_mode: Option<Spanned<String>>,
-        claude_args: Option<Vec<Spanned<String>>>,
-        plugins: Option<Vec<Spanned<plugins::RawPlugIn>>>,
+    pub(in crate::language) struct RawManifest {
+        /// The name of the workflow.
+        name: Option<String> => shape::text,
+        /// The purpose of the workflow.
+        description: Option<String> => shape::text,
+        /// The file it begins with.
+        entry: Option<Placed<String>> => shape::text,
+        /// The model of states that name none: opus, sonnet, haiku, or a full name.
+        model: Option<Placed<String>> => shape::model,
+        /// The spending limit of a run, in US dollars.
+        budget: Option<Placed<String>> => shape::dollars,
+        /// The reaction to a used-up budget.
+        on_budget: Option<Placed<String>> => || shape::one_of(ON_BUDGET.map(|(name, _)| name)),
+        /// The maximum number of turns that run at the same time, or auto.
+        max_procs: Option<Placed<String>> => shape::max_procs,
+        /// The maximum number of agents that one reply may fork.
+        max_fan_out: Option<Placed<String>> => shape::count,
+        /// The head start of the first forked agent.
+        stagger: Option<Placed<String>> => shape::duration,
+        /// The reaction to the account's usage limit.
+        on_limit: Option<Placed<String>> => || shape::one_of(ON_LIMIT.map(|(name, _)| name)),
+        /// The form of an answer, which belongs into the frontmatter of a state and is refused here.
+        output: Option<Placed<OrderedJson>> => shape::refused,
+        /// The supervision of the workflow's agents.
+        supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
+        /// The actions that Claude Code may take without asking.
+        permission_mode: Option<Placed<String>> => || shape::one_of(MODES),
+        /// Further arguments for Claude Code.
+        claude_args: Option<Vec<Placed<String>>> => || shape::list(shape::text()),
+        /// The programs that look on and have a say.
+        plugins: Option<Vec<Placed<plugins::RawPlugIn>>> => plugins::list_shape,
     }
 }
 
@@ -134,33 +149,31 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
 #[must_use]
 pub fn examine(text: &str) -> ExaminedManifest {
     let mut errors = YamlErrors::default();
-    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return ExaminedManifest::default();
-    }
-    let Some(raw) = errors.keep(yaml::read::<Raw>(text)) else {
+    let root = yaml::parse(YamlFileKind::MANIFEST, text, &mut errors);
+    let root = root.filter(|root| !root.is_null());
+    let raw = root.as_ref().and_then(|root| errors.keep(yaml::from_tree::<RawManifest>(root)));
+    let (Some(root), Some(raw)) = (root, raw) else {
         return ExaminedManifest { errors, ..ExaminedManifest::default() };
     };
-    errors.add_options(unknown_keys(text, Raw::KEYS));
+    errors.add(unknown_keys(&root, RawManifest::KEYS));
     if let Some(output) = raw.output {
         let message = "an `output` is the form of one state's answer, which decides what follows there; put it into the frontmatter of that state";
-        errors.keep::<()>(Err(Error::at(output.referenced, message.to_owned())));
+        errors.keep::<()>(Err(Error::at(output.at, message.to_owned())));
     }
     let arguments = raw.claude_args.unwrap_or_default();
     let mut before = None;
     for argument in &arguments {
         errors.keep(harmless(argument, before.replace(argument.value.starts_with("--"))));
     }
-    let place = raw.entry.as_ref().map(|entry| entry.referenced.into());
-    let place_of_model = raw.model.as_ref().map(|model| model.referenced.into());
+    let place = raw.entry.as_ref().map(|entry| entry.at);
+    let place_of_model = raw.model.as_ref().map(|model| model.at);
     let supervision = raw.supervision.map(supervision::RawSupervision::read).transpose();
     let mode = raw.permission_mode;
-    let mut written = WrittenOptions::of(text);
+    let mut written = WrittenOptions::of(&root);
     // The mode of a run has a key of its own, whose mistakes are told below.
     written.options.permission_mode = None;
-    written
-        .faults
-        .retain(|fault| Some(fault.at) != mode.as_ref().map(|mode| mode.referenced.into()));
-    errors.add_options(written.faults);
+    written.faults.retain(|fault| Some(fault.at) != mode.as_ref().map(|mode| mode.at));
+    errors.add(written.faults);
     let manifest = Manifest {
         name: raw.name,
         description: raw.description,
@@ -204,7 +217,7 @@ fn permission_mode(mode: &str) -> Result<String, String> {
 
 /// Checks that a workflow may pass on an argument. An argument that is no option is the value of the option before
 /// it; without one it would be taken for a prompt.
-fn harmless(argument: &Spanned<String>, after_option: Option<bool>) -> Result<(), Error> {
+fn harmless(argument: &Placed<String>, after_option: Option<bool>) -> Result<(), Error> {
     let name = argument.value.split('=').next().unwrap_or_default();
     let is_value = !name.starts_with('-') && after_option == Some(true);
     if is_value || ARGUMENTS.contains(&name) {
@@ -214,7 +227,7 @@ fn harmless(argument: &Spanned<String>, after_option: Option<bool>) -> Result<()
         "a workflow may pass on {}; `{name}` has to be given on the command line, after --",
         ARGUMENTS.join(", ")
     );
-    Err(Error::at(argument.referenced, message))
+    Err(Error::at(argument.at, message))
 }
 
 /// The possible reactions to a used-up budget, by name.

@@ -24,6 +24,7 @@ pub mod program;
 pub mod prompt;
 pub mod replies;
 mod report;
+pub mod schema;
 pub mod shell_words;
 pub mod source;
 pub mod supervision;

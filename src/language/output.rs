@@ -34,7 +34,7 @@ pub use self::rule::{FieldTest, OutputRule, RuleComparison, ValueTest};
 pub use self::schema::{OutputSchema, SchemaField};
 use super::place::SourcePlace;
 use super::source::WorkflowSource;
-use super::yaml;
+use super::yaml::{self, tree::YamlFileKind};
 use crate::domain::id::StateName;
 use crate::domain::policy::ProtocolViolation;
 use crate::domain::transition::{Transition, Variables};
@@ -105,16 +105,14 @@ impl SchemaOrigin {
         at: SourcePlace,
         source: &dyn WorkflowSource,
     ) -> Result<OutputSchema, SchemaError> {
-        let here = |message: String| {
-            let SourcePlace { line, column } = at;
-            SchemaError { file: None, error: yaml::Error { line, column, message } }
-        };
+        let here =
+            |message: String| SchemaError { file: None, error: yaml::Error::at(at, message) };
         match self {
             Self::Inline(written) => OutputSchema::new(written.clone()).map_err(here),
             Self::File(name) => {
                 let text = source.read(name).map_err(|error| here(error.to_string()))?;
                 let read = read(name, &text).and_then(|written| {
-                    let wrong = |message| yaml::Error { line: 1, column: 1, message };
+                    let wrong = |message| yaml::Error::at(SourcePlace::START, message);
                     OutputSchema::new(written).map_err(wrong)
                 });
                 read.map_err(|error| SchemaError { file: Some(name.clone()), error })
@@ -126,7 +124,7 @@ impl SchemaOrigin {
 /// Reads a file as JSON or YAML, by its name.
 fn read(name: &StateName, text: &str) -> Result<OrderedJson, yaml::Error> {
     if !is_json(name) {
-        return yaml::read(text);
+        return yaml::read(YamlFileKind::SCHEMA, text);
     }
     serde_json::from_str(text).map_err(|error| yaml::Error {
         line: error.line() as u64,

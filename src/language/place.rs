@@ -1,7 +1,5 @@
 //! A place in a file: the line and the column, as people count them.
 
-use serde_yaml::Location;
-
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePlace {
@@ -22,12 +20,6 @@ impl SourcePlace {
         let line = before.matches('\n').count() as u64 + first_line;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
         Self { line, column }
-    }
-}
-
-impl From<Location> for SourcePlace {
-    fn from(location: Location) -> Self {
-        Self { line: location.line(), column: location.column() }
     }
 }
 

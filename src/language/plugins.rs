@@ -19,12 +19,14 @@ use std::fmt;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_yaml::Spanned;
+use serde_json::{Value, json};
 
+use super::schema::shape;
 use super::shell_words::{with_program, words};
 use super::supervision::{self, RawBackoff, some_time};
-use super::yaml::{Error, value};
+use super::yaml::{Error, Placed, value};
 use crate::domain::plugin::{PlugIn, is_name};
+use crate::domain::supervision::RestartPolicy;
 
 /// A plug-in entry of the manifest.
 #[derive(Debug)]
@@ -35,18 +37,40 @@ pub enum RawPlugIn {
     Terms(Box<RawPlugInTerms>),
 }
 
-/// A plug-in with its terms.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawPlugInTerms {
-    name: Option<Spanned<String>>,
-    command: Spanned<RawCommand>,
-    required: Option<bool>,
-    deadline: Option<Spanned<String>>,
-    restart: Option<Spanned<String>>,
-    max_restarts: Option<Spanned<String>>,
-    period: Option<Spanned<String>>,
-    backoff: Option<RawBackoff>,
+listed_keys! {
+    /// A plug-in with its terms.
+    #[derive(Debug)]
+    #[serde(deny_unknown_fields)]
+    pub struct RawPlugInTerms {
+        /// The name of the plug-in; without one, it is that of the command.
+        name: Option<Placed<String>> => shape::text,
+        /// The command, as one text or as a list of its words.
+        command: Placed<RawCommand> => command_shape,
+        /// True if the run pauses when the plug-in has failed.
+        required: Option<bool> => shape::boolean,
+        /// The time that an answer is waited for.
+        deadline: Option<Placed<String>> => shape::duration,
+        /// The ends after which the plug-in is started again.
+        restart: Option<Placed<String>> =>
+            || shape::one_of(RestartPolicy::ALL.map(|(name, _)| name)),
+        /// The number of restarts before the plug-in is given up, such as 3, or 3/10m for three within ten minutes.
+        max_restarts: Option<Placed<String>> => shape::restarts,
+        /// The time within which restarts are counted.
+        period: Option<Placed<String>> => shape::duration,
+        /// The pause before a restart.
+        backoff: Option<RawBackoff> => RawBackoff::shape,
+    }
+}
+
+/// Returns the list of plug-ins as JSON Schema.
+pub(super) fn list_shape() -> Value {
+    let terms = shape::mapping(RawPlugInTerms::KEYS, &["command"]);
+    shape::list(json!({ "anyOf": [{ "type": "string", "minLength": 1 }, terms] }))
+}
+
+fn command_shape() -> Value {
+    let words = json!({ "type": "array", "items": shape::text(), "minItems": 1 });
+    json!({ "anyOf": [{ "type": "string", "minLength": 1 }, words] })
 }
 
 #[derive(Debug)]
@@ -59,10 +83,10 @@ enum RawCommand {
 ///
 /// # Errors
 /// [`Error`] with line and column.
-pub(super) fn read(entries: Vec<Spanned<RawPlugIn>>) -> Result<Vec<PlugIn>, Error> {
+pub(super) fn read(entries: Vec<Placed<RawPlugIn>>) -> Result<Vec<PlugIn>, Error> {
     let mut plugins: Vec<PlugIn> = Vec::with_capacity(entries.len());
     for entry in entries {
-        let place = entry.referenced;
+        let place = entry.at;
         let (plugin, named) = match entry.value {
             RawPlugIn::Command(text) => {
                 (command(&text).map_err(|why| Error::at(place, why))?, false)
@@ -91,7 +115,7 @@ pub fn command(text: &str) -> Result<PlugIn, String> {
 
 impl RawPlugInTerms {
     fn read(self) -> Result<PlugIn, Error> {
-        let place = self.command.referenced;
+        let place = self.command.at;
         let words = match self.command.value {
             RawCommand::Text(text) => words(&text),
             RawCommand::List(words) => with_program(words),

@@ -6,10 +6,11 @@ mod unreadable;
 
 use std::collections::BTreeMap;
 
+use super::graph::profile::GraphProfile;
 use super::graph::program::{
     ActionKind, ConditionTest, Graph, GraphAction, GraphCondition, GraphNode, OperationTemplate,
 };
-use super::graph::read::{GraphProfile, read};
+use super::graph::read::read;
 use super::graph::vocabulary::GraphVocabulary;
 use super::manifest;
 use super::place::SourcePlace;

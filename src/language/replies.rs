@@ -8,13 +8,17 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde_yaml::Spanned;
+
+use serde_json::{Value, json};
 
 use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::millis;
 use crate::language::place::SourcePlace;
+use crate::language::schema::shape;
 use crate::language::yaml;
+use crate::language::yaml::content::YamlContent;
+use crate::language::yaml::tree::{self, YamlFileKind};
 
 /// The file in the scope that holds them.
 pub const FILE: &str = "replies.yaml";
@@ -80,7 +84,8 @@ impl ScriptedReplies {
     /// # Errors
     /// [`Error::Invalid`] with the place.
     pub fn parse(path: &str, yaml: &str) -> Result<Self, Error> {
-        yaml::read(yaml).map_err(|error| Error::Invalid { path: path.to_owned(), error })
+        yaml::read(YamlFileKind::REPLIES, yaml)
+            .map_err(|error| Error::Invalid { path: path.to_owned(), error })
     }
 
     /// Returns the reply to an agent's turn in a state of the scope, or of a folder below it; `visit` counts from
@@ -115,43 +120,37 @@ impl ScriptedReplies {
 /// Returns the states that a readable script answers for, each with its place.
 #[must_use]
 pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {
-    struct Keys;
-    impl<'de> Visitor<'de> for Keys {
-        type Value = Vec<(String, SourcePlace)>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a list of replies for each state")
-        }
-
-        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-            let mut keys = Vec::new();
-            while let Some(key) = map.next_key::<Spanned<String>>()? {
-                map.next_value::<de::IgnoredAny>()?;
-                keys.push((key.value, key.referenced.into()));
-            }
-            Ok(keys)
-        }
-    }
-    #[derive(Default)]
-    struct Places(Vec<(String, SourcePlace)>);
-    impl<'de> Deserialize<'de> for Places {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            deserializer.deserialize_map(Keys).map(Self)
-        }
-    }
-    yaml::read::<Places>(yaml).unwrap_or_default().0
+    let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
+    let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else { return Vec::new() };
+    entries.iter().map(|entry| (entry.key.to_string(), entry.at)).collect()
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DetailedReply {
-    reply: String,
-    #[serde(default)]
-    cost: f64,
-    #[serde(default)]
-    delay: Option<String>,
-    #[serde(default)]
-    repeat: bool,
+listed_keys! {
+    #[serde(deny_unknown_fields)]
+    struct DetailedReply {
+        /// The text, with placeholders as in the state's prompt.
+        reply: String => shape::text,
+        /// The stated cost, in US dollars.
+        cost: Option<f64> => || json!({ "type": "number", "minimum": 0 }),
+        /// The time that the turn takes.
+        delay: Option<String> => shape::duration,
+        /// True if the reply serves all later turns too.
+        repeat: Option<bool> => shape::boolean,
+    }
+}
+
+/// Returns the properties of the file as JSON Schema: each key is a state, with the list of its replies.
+pub(super) fn file_shape() -> Value {
+    let detailed = shape::mapping(DetailedReply::KEYS, &["reply"]);
+    let reply = json!({ "anyOf": [{ "type": "string" }, detailed] });
+    json!({
+        "type": "object",
+        "additionalProperties": {
+            "type": "array",
+            "items": reply,
+            "description": "The replies to the turns of an agent in this state, in their order.",
+        },
+    })
 }
 
 impl<'de> Deserialize<'de> for ScriptedReply {
@@ -179,14 +178,15 @@ impl<'de> Visitor<'de> for ReplyVisitor {
     fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<ScriptedReply, M::Error> {
         let detailed = DetailedReply::deserialize(de::value::MapAccessDeserializer::new(map))?;
         let delay = detailed.delay.as_deref().map(millis).transpose().map_err(de::Error::custom)?;
-        if detailed.cost < 0.0 {
+        let cost = detailed.cost.unwrap_or_default();
+        if cost < 0.0 {
             return Err(de::Error::custom("a cost is not negative"));
         }
         Ok(ScriptedReply {
             text: detailed.reply,
-            cost: Usd::from_dollars(detailed.cost),
+            cost: Usd::from_dollars(cost),
             delay_ms: delay.unwrap_or(0),
-            repeat: detailed.repeat,
+            repeat: detailed.repeat.unwrap_or_default(),
         })
     }
 }

@@ -15,38 +15,62 @@
 //! Each key may be left out. Its value then comes from the next outer level: the command line, the manifest, or
 //! the default.
 
-use serde::Deserialize;
-use serde_yaml::Spanned;
+use serde_json::Value;
 
 use super::hint::closest;
-use super::yaml::{Error, value};
+use super::schema::shape;
+use super::yaml::{Error, Placed, value};
 use crate::domain::supervision::{FixedPoint, OnExhausted, RestartPolicy, SupervisionOverrides};
 use crate::domain::time::millis;
 
-/// The block, as written.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawSupervision {
-    pub(super) restart: Option<Spanned<String>>,
-    pub(super) max_restarts: Option<Spanned<String>>,
-    pub(super) period: Option<Spanned<String>>,
-    pub(super) backoff: Option<RawBackoff>,
-    pub(super) timeout: Option<Spanned<String>>,
-    pub(super) idle_timeout: Option<Spanned<String>>,
-    pub(super) shutdown: Option<Spanned<String>>,
-    pub(super) on_exhausted: Option<Spanned<String>>,
+listed_keys! {
+    /// The block, as written.
+    #[derive(Debug, Default)]
+    #[serde(deny_unknown_fields)]
+    pub struct RawSupervision {
+        /// The agents that are started again after a failure.
+        pub(super) restart: Option<Placed<String>> =>
+            || shape::one_of(RestartPolicy::ALL.map(|(name, _)| name)),
+        /// The number of restarts before an agent is given up, such as 3, or 3/10m for three within ten minutes.
+        pub(super) max_restarts: Option<Placed<String>> => shape::restarts,
+        /// The time within which restarts are counted.
+        pub(super) period: Option<Placed<String>> => shape::duration,
+        /// The pause before a restart.
+        pub(super) backoff: Option<RawBackoff> => RawBackoff::shape,
+        /// The time that a turn may take.
+        pub(super) timeout: Option<Placed<String>> => shape::duration,
+        /// The time for which a turn may be silent.
+        pub(super) idle_timeout: Option<Placed<String>> => shape::duration,
+        /// The time that a turn has to end by itself when it is stopped.
+        pub(super) shutdown: Option<Placed<String>> => shape::duration,
+        /// The reaction to used-up restarts.
+        pub(super) on_exhausted: Option<Placed<String>> =>
+            || shape::one_of(OnExhausted::ALL.map(|(name, _)| name)),
+    }
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawBackoff {
-    min: Option<Spanned<String>>,
-    max: Option<Spanned<String>>,
-    factor: Option<Spanned<String>>,
-    jitter: Option<Spanned<String>>,
+listed_keys! {
+    /// The pauses before restarts, as written.
+    #[derive(Debug)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct RawBackoff {
+        /// The first pause.
+        min: Option<Placed<String>> => shape::duration,
+        /// The longest pause.
+        max: Option<Placed<String>> => shape::duration,
+        /// The factor by which each pause is longer than the one before.
+        factor: Option<Placed<String>> => || shape::ratio(1, 100),
+        /// The part of a pause that is chosen at random.
+        jitter: Option<Placed<String>> => || shape::ratio(0, 1),
+    }
 }
 
 impl RawSupervision {
+    /// Returns the block as JSON Schema.
+    pub(super) fn shape() -> Value {
+        shape::mapping(Self::KEYS, &[])
+    }
+
     /// Returns the settings that the block describes.
     ///
     /// # Errors
@@ -54,7 +78,7 @@ impl RawSupervision {
     pub fn read(self) -> Result<SupervisionOverrides, Error> {
         let (max_restarts, counted_within) = match self.max_restarts {
             Some(text) => {
-                let read = restarts(&text.value).map_err(|why| Error::at(text.referenced, why))?;
+                let read = restarts(&text.value).map_err(|why| Error::at(text.at, why))?;
                 (Some(read.0), read.1)
             }
             None => (None, None),
@@ -77,8 +101,13 @@ impl RawSupervision {
 }
 
 impl RawBackoff {
+    /// Returns the block as JSON Schema.
+    pub(super) fn shape() -> Value {
+        shape::mapping(Self::KEYS, &[])
+    }
+
     fn read(self, read: &mut SupervisionOverrides) -> Result<(), Error> {
-        let place = self.max.as_ref().map(|max| max.referenced);
+        let place = self.max.as_ref().map(|max| max.at);
         read.backoff_min_ms = value(self.min, millis)?;
         read.backoff_max_ms = value(self.max, millis)?;
         read.backoff_factor = value(self.factor, |text| ratio(text, 1.0, 100.0))?;
@@ -141,7 +170,7 @@ fn ratio(text: &str, least: f64, most: f64) -> Result<FixedPoint, String> {
 }
 
 fn named<T: Copy>(
-    text: Option<Spanned<String>>,
+    text: Option<Placed<String>>,
     all: &[(&'static str, T)],
 ) -> Result<Option<T>, Error> {
     value(text, |name| by_name(name, all))
@@ -153,7 +182,7 @@ mod tests {
     use crate::language::yaml;
 
     fn read(text: &str) -> Result<SupervisionOverrides, String> {
-        let raw: Result<RawSupervision, _> = yaml::read(text);
+        let raw: Result<RawSupervision, _> = yaml::read(yaml::tree::YamlFileKind::MANIFEST, text);
         raw.and_then(RawSupervision::read).map_err(|error| error.to_string())
     }
 

@@ -18,8 +18,9 @@ mod lists;
 mod tool_names;
 mod values;
 
-use super::graph::tree::{self, YamlContent, YamlEntry, YamlValue};
 use super::place::SourcePlace;
+use super::yaml;
+use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
 use crate::domain::turn_options::{
     BackgroundWork, EffortLevel, OnDenied, PermissionMode, SettingSource, StartupMode, TurnOptions,
 };
@@ -87,6 +88,12 @@ pub struct OptionFault {
     pub message: String,
 }
 
+impl From<OptionFault> for yaml::Error {
+    fn from(OptionFault { at, message }: OptionFault) -> Self {
+        Self::at(at, message)
+    }
+}
+
 /// The places of options in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptionPlaces(Vec<(String, Option<String>, SourcePlace)>);
@@ -131,16 +138,16 @@ pub struct WrittenOptions {
 }
 
 impl WrittenOptions {
-    /// Reads the options of a text in YAML. A text that is no mapping has none: that it is none is
-    /// found by whoever reads the rest of it.
-    #[must_use]
-    pub fn of(yaml: &str) -> Self {
-        if !KEYS.iter().any(|key| yaml.contains(key)) {
-            return Self::default();
-        }
-        match tree::parse(yaml).0.map(|root| root.value) {
-            Some(YamlContent::Map(entries)) => Self::read(&entries),
-            _ => Self::default(),
+    /// Reads the options of a file. A value that is no mapping has none: that it is none is found by whoever
+    /// reads the rest of it.
+    pub(in crate::language) fn of(root: &YamlValue) -> Self {
+        match &root.value {
+            YamlContent::Map(entries) => Self::read(entries),
+            YamlContent::Null
+            | YamlContent::Bool(_)
+            | YamlContent::Number(_)
+            | YamlContent::Text(_)
+            | YamlContent::List(_) => Self::default(),
         }
     }
 

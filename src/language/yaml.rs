@@ -1,10 +1,20 @@
 //! YAML as this program reads it: strictly, with a place for every mistake, in words for people.
+//!
+//! Every file is read into the one [tree], and from there into types, or by whoever needs more than types.
 
-use serde::de::DeserializeOwned;
-use serde_yaml::{Location, Spanned};
+pub(in crate::language) mod content;
+mod deserialize;
+mod placed;
+pub(in crate::language) mod scalar;
+pub(in crate::language) mod tree;
 
-use super::hint::closest;
-use super::turn_options::OptionFault;
+use serde::Deserialize;
+
+use self::content::YamlValue;
+use self::deserialize::YamlDeserializer;
+pub use self::placed::Placed;
+use self::tree::{YamlFault, YamlFileKind};
+use super::place::SourcePlace;
 
 /// A mistake and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,8 +31,14 @@ pub struct Error {
 impl Error {
     /// Returns a mistake at a place.
     #[must_use]
-    pub fn at(location: Location, message: String) -> Self {
-        Self { line: location.line(), column: location.column(), message }
+    pub fn at(SourcePlace { line, column }: SourcePlace, message: String) -> Self {
+        Self { line, column, message }
+    }
+}
+
+impl From<YamlFault> for Error {
+    fn from(YamlFault { at, message, .. }: YamlFault) -> Self {
+        Self::at(at, message)
     }
 }
 
@@ -36,11 +52,9 @@ impl YamlErrors {
         read.map_err(|error| self.0.push(error)).ok()
     }
 
-    /// Adds the mistakes in the options of turns.
-    pub fn add_options(&mut self, faults: Vec<OptionFault>) {
-        let error =
-            |OptionFault { at, message }| Error { line: at.line, column: at.column, message };
-        self.0.extend(faults.into_iter().map(error));
+    /// Adds mistakes.
+    pub fn add(&mut self, errors: impl IntoIterator<Item = impl Into<Error>>) {
+        self.0.extend(errors.into_iter().map(Into::into));
     }
 
     /// Returns whether there are none.
@@ -64,18 +78,43 @@ impl YamlErrors {
     }
 }
 
-/// Reads a text.
+/// Reads a text into a type.
 ///
 /// # Errors
-/// [`Error`].
-pub fn read<T: DeserializeOwned>(yaml: &str) -> Result<T, Error> {
-    let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
-    serde_yaml::from_str_with_options(yaml, options).map_err(|error| {
-        let place = error.location().unwrap_or(Location::UNKNOWN);
-        let said = error.without_snippet().to_string();
-        let said = said.split(" at line ").next().unwrap_or(&said);
-        Error::at(place, in_words(said))
-    })
+/// The first [`Error`].
+pub(in crate::language) fn read<T: for<'tree> Deserialize<'tree>>(
+    kind: YamlFileKind,
+    text: &str,
+) -> Result<T, Error> {
+    let mut errors = YamlErrors::default();
+    let read = parse(kind, text, &mut errors).and_then(|root| errors.keep(from_tree(&root)));
+    match (read, errors.0.into_iter().next()) {
+        (_, Some(error)) => Err(error),
+        (Some(read), None) => Ok(read),
+        (None, None) => Err(Error::at(SourcePlace::START, "something is missing here".to_owned())),
+    }
+}
+
+/// Reads a text into a tree. A tree in which a key stands twice is usable all the same, besides the mistake.
+pub(in crate::language) fn parse(
+    kind: YamlFileKind,
+    text: &str,
+    errors: &mut YamlErrors,
+) -> Option<YamlValue> {
+    let (root, faults) = tree::parse(kind, text);
+    errors.add(faults);
+    root
+}
+
+/// Reads a tree into a type.
+///
+/// # Errors
+/// [`Error`] with the place of the first value that the type does not take.
+pub(in crate::language) fn from_tree<T: for<'tree> Deserialize<'tree>>(
+    root: &YamlValue,
+) -> Result<T, Error> {
+    T::deserialize(YamlDeserializer(root))
+        .map_err(|error| Error::at(error.place_or(root.at), error.message))
 }
 
 /// Returns the meaning of a text in the YAML, if it is there; a mistake in it has its place.
@@ -83,37 +122,11 @@ pub fn read<T: DeserializeOwned>(yaml: &str) -> Result<T, Error> {
 /// # Errors
 /// [`Error`], with the words of `read`.
 pub fn value<T>(
-    text: Option<Spanned<String>>,
+    text: Option<Placed<String>>,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, Error> {
-    text.map(|text| read(&text.value).map_err(|why| Error::at(text.referenced, why))).transpose()
+    text.map(|text| read(&text.value).map_err(|why| Error::at(text.at, why))).transpose()
 }
 
-/// Returns the library's message in words for people; an unknown message stays as it is.
-fn in_words(said: &str) -> String {
-    let quoted = |start: &str, end: char| said.split_once(start)?.1.split(end).next();
-    if let Some(key) = quoted("unknown field `", '`') {
-        let keys = said.split_once("expected ").map_or("", |(_, keys)| keys);
-        let keys = keys.strip_prefix("one of ").unwrap_or(keys).replace('`', "");
-        let meant = closest(key, keys.split(", ")).map(|key| format!("did you mean `{key}`?"));
-        let known = || format!("known here: {keys}");
-        return format!("unknown key `{key}`; {}", meant.unwrap_or_else(known));
-    }
-    if let Some(key) = quoted("duplicate mapping key: ", ',') {
-        return format!("the key `{key}` stands here twice");
-    }
-    let table = [
-        ("expected sequence start", "a list is expected here: put `- ` before each entry"),
-        ("expected mapping start", "a mapping is expected here, such as { key: value }"),
-        ("expected string scalar", "a text is expected here"),
-        ("cannot deserialize null", "something is missing here"),
-        ("invalid floating point", "a number is expected here"),
-        ("missing field", "something is missing here"),
-    ];
-    let known = table.into_iter().find(|(technical, _)| said.contains(technical));
-    match known {
-        Some(("missing field", words)) => format!("{words}: {said}"),
-        Some((_, words)) => words.to_owned(),
-        None => said.to_owned(),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -113,7 +113,7 @@ pub(super) fn manifest_of(scope: &dyn WorkflowSource) -> Result<Manifest, Error>
         Ok(text) => {
             let ExaminedManifest { mut manifest, options, mut errors, .. } =
                 manifest::examine(&text);
-            errors.add_options(embed_files(&mut manifest.options, &options, scope));
+            errors.add(embed_files(&mut manifest.options, &options, scope));
             errors.or_else_first(manifest).map_err(|error| Error::Manifest { path, error })
         }
         Err(source::Error::Missing { .. }) => Ok(Manifest::default()),

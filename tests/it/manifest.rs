@@ -132,7 +132,10 @@ fn each_mistake_in_it_has_its_place_and_nothing_is_started() {
         ("supervision:\n  restart: often\n", "raymond.yaml:2:12: unknown value `often`"),
         ("supervision:\n  max_restart: 3\n", "raymond.yaml:2:3: unknown key `max_restart`"),
         ("name: [\n", "raymond.yaml:"),
-        ("model: haiku\nmodel: opus\n", "raymond.yaml:2:1: the key `model` stands here twice"),
+        (
+            "model: haiku\nmodel: opus\n",
+            "raymond.yaml:2:1: the key `model` stands in line 1 already",
+        ),
     ];
     for (manifest, said) in table {
         for command in ["run", "start"] {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::language::graph::read;
+use crate::language::graph::profile::GraphProfile;
 use crate::language::program;
 use crate::language::prompt::check;
 use crate::language::turn_options::tool_rule;
@@ -83,7 +83,7 @@ pub enum GraphProfileArg {
     Seed,
 }
 
-impl From<GraphProfileArg> for read::GraphProfile {
+impl From<GraphProfileArg> for GraphProfile {
     fn from(profile: GraphProfileArg) -> Self {
         match profile {
             GraphProfileArg::Lenient => Self::Lenient,

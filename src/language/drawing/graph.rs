@@ -166,7 +166,8 @@ mod tests {
 
     use super::super::mermaid;
     use super::*;
-    use crate::language::graph::read::{GraphProfile, read};
+    use crate::language::graph::profile::GraphProfile;
+    use crate::language::graph::read::read;
     use crate::language::graph::vocabulary::GraphVocabulary;
 
     const GRAPH: &str = r#"

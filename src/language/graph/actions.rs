@@ -6,9 +6,9 @@ use super::conditions::work;
 use super::parameters::GivenParameters;
 use super::program::{ActionKind, GraphAction, OperationTemplate, StorePath};
 use super::reader::GraphReader;
-use super::tree::YamlValue;
 use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;
+use crate::language::yaml::content::{YamlContent, YamlValue};
 
 impl GraphReader<'_> {
     /// Reads several consequences; `None` if one is wrong.
@@ -192,7 +192,7 @@ impl GraphReader<'_> {
 
 /// Returns the name of a loop's current item.
 fn local(node: &YamlValue) -> Option<String> {
-    let super::tree::YamlContent::Map(entries) = &node.value else { return None };
+    let YamlContent::Map(entries) = &node.value else { return None };
     let text = |key: &str| {
         let entry = entries.iter().find(|entry| &*entry.key == key)?;
         entry.value.text().map(|text| text.text.to_string())

@@ -8,8 +8,9 @@ use super::parameters::GivenParameters;
 use super::program::{ActionKind, AgentSpawn, ReferenceNode, ReferenceText, SpawnTask};
 use super::reader::GraphReader;
 use super::section::{section, titles};
-use super::tree::{YamlContent, YamlValue, quoted};
 use crate::language::expression::ValueTemplate;
+use crate::language::report::quoted;
+use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// The largest total size of a graph's documents, in bytes.
 const LONGEST: usize = 64 * 1024 * 1024;

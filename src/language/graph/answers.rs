@@ -2,11 +2,13 @@
 //! that the graph will ask for them.
 
 use super::program::{Graph, GraphNode, UserPrompt};
-use super::tree::{self, YamlContent};
 use crate::domain::question::{OTHER, Question, QuestionOption};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::hint::closest;
+use crate::language::place::SourcePlace;
 use crate::language::report::FileDiagnostics;
+use crate::language::yaml::content::{YamlContent, YamlValue};
+use crate::language::yaml::tree::{self, YamlFileKind};
 
 /// An answer in a file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +33,7 @@ pub fn read(path: &str, text: &str) -> Result<Vec<ListedAnswer>, Vec<Diagnostic>
         return Ok(Vec::new());
     }
     let mut report = FileDiagnostics::new(path);
-    let (root, faults) = tree::parse(text);
+    let (root, faults) = tree::parse(YamlFileKind::ANSWERS, text);
     for fault in faults {
         report.error(fault.at, fault.code, fault.message);
     }
@@ -58,11 +60,7 @@ pub fn read(path: &str, text: &str) -> Result<Vec<ListedAnswer>, Vec<Diagnostic>
     if wrong.is_empty() { Ok(listed) } else { Err(wrong) }
 }
 
-fn answer_of(
-    node: &str,
-    answer: &tree::YamlValue,
-    report: &mut FileDiagnostics,
-) -> Option<ListedAnswer> {
+fn answer_of(node: &str, answer: &YamlValue, report: &mut FileDiagnostics) -> Option<ListedAnswer> {
     let text = match &answer.value {
         YamlContent::Text(text) => text.text.to_string(),
         YamlContent::Bool(value) => value.to_string(),
@@ -76,7 +74,7 @@ fn answer_of(
             return None;
         }
     };
-    let tree::SourcePlace { line, column } = answer.at;
+    let SourcePlace { line, column } = answer.at;
     Some(ListedAnswer { node: node.to_owned(), text, line, column })
 }
 
@@ -139,7 +137,8 @@ fn valid(node: &str, prompt: &UserPrompt, text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::graph::read::{GraphProfile, read as read_graph};
+    use crate::language::graph::profile::GraphProfile;
+    use crate::language::graph::read::read as read_graph;
     use crate::language::graph::vocabulary::GraphVocabulary;
 
     const GRAPH: &str = "name: g\nversion: 1.0.0\ndescription: Asks.\nstart_node: ask_type\nnodes:\n  ask_type:\n    type: user_prompt\n    prompt:\n      question: Which?\n      header: Type\n      options:\n        - { id: git, label: Git repository, description: a }\n        - { id: web, label: Web site, description: b }\n    on_response:\n      git: { next_node: done }\n      web: { next_node: done }\nendings:\n  done: { type: success, message: Done. }\n";

@@ -5,9 +5,10 @@ use serde_json::Value;
 use super::parameters::GivenParameters;
 use super::program::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
 use super::reader::GraphReader;
-use super::tree::{YamlValue, quoted};
 use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;
+use crate::language::report::quoted;
+use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// The operators of a `state_check`.
 const OPERATORS: [&str; 8] =
@@ -31,7 +32,7 @@ impl GraphReader<'_> {
     /// Reads `error_message`. The outer option is `None` if it is wrong, the inner one if there is none.
     #[expect(clippy::option_option, reason = "no message and a wrong one are different")]
     fn error_message(&mut self, node: &YamlValue) -> Option<Option<ValueTemplate>> {
-        let super::tree::YamlContent::Map(entries) = &node.value else { return Some(None) };
+        let YamlContent::Map(entries) = &node.value else { return Some(None) };
         match entries.iter().find(|entry| &*entry.key == "error_message") {
             Some(entry) => self.words(entry).map(Some),
             None => Some(None),

@@ -1,15 +1,12 @@
 //! Reads the nodes of a graph, and its endings.
 
+use super::keys::{self, NODE_TYPES, names};
 use super::program::{GraphEnding, GraphNode, GraphNodeName, NodeTurn, ReferenceNode};
 use super::reader::{GraphReader, MappingFields};
-use super::tree::{YamlEntry, quoted};
 use crate::language::output::{OutputSchema, schema_of};
+use crate::language::report::quoted;
 use crate::language::turn_options::{self, WrittenOptions, embed_files};
-
-const TYPES: [&str; 5] = ["action", "conditional", "user_prompt", "validation_gate", "reference"];
-
-/// The keys that every node may have.
-const COMMON: [&str; 2] = ["type", "description"];
+use crate::language::yaml::content::YamlEntry;
 
 impl GraphReader<'_> {
     /// Reads a node; `None` if something in it is wrong.
@@ -22,27 +19,18 @@ impl GraphReader<'_> {
         let fields = self.map(&entry.value, entry.at, &what)?;
         let kind = self.need(&fields, "type")?;
         let word: &str = &self.word(kind)?.text;
-        let keys: &[&str] = match word {
-            "action" => &["actions", "on_success", "on_failure"],
-            "conditional" => &["condition", "branches"],
-            "user_prompt" => &["prompt", "on_response"],
-            "validation_gate" => &["validations", "on_valid", "on_invalid"],
-            "reference" => &["doc", "section", "context", "next_node", "on_failure"],
-            other => {
-                let otherwise = || format!("; use one of {}", TYPES.join(", "));
-                let hint = self.report.hint(other, TYPES, otherwise);
-                let message = format!("unknown node type {}{hint}", quoted(other));
-                self.report.error(kind.value.at, "WF210", message);
-                return None;
-            }
+        let Some(known) = NODE_TYPES.iter().find(|known| known.name == word) else {
+            let types = || NODE_TYPES.iter().map(|known| known.name);
+            let otherwise = || format!("; use one of {}", types().collect::<Vec<_>>().join(", "));
+            let hint = self.report.hint(word, types(), otherwise);
+            let message = format!("unknown node type {}{hint}", quoted(word));
+            self.report.error(kind.value.at, "WF210", message);
+            return None;
         };
-        let mut keys: Vec<&str> = COMMON.iter().chain(keys).copied().collect();
-        if matches!(word, "action" | "user_prompt" | "reference") {
+        let mut keys = [names(keys::NODE), names(known.keys)].concat();
+        if known.asks_claude {
             keys.push("model");
             keys.extend(turn_options::KEYS);
-        }
-        if word == "reference" {
-            keys.push("output");
         }
         let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
         self.node_turn(&fields, name);
@@ -193,8 +181,7 @@ impl GraphReader<'_> {
     /// Reads an ending; `None` if something in it is wrong.
     pub(super) fn ending(&mut self, entry: &YamlEntry) -> Option<GraphEnding> {
         let what = format!("the ending {}", quoted(&entry.key));
-        let keys = ["type", "message", "recovery", "details", "summary"];
-        let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
+        let fields = self.fields(&entry.value, entry.at, &what, &names(keys::ENDING))?;
         let success = self.need(&fields, "type").and_then(|kind| self.success(kind));
         let message = self.need(&fields, "message").and_then(|entry| self.words(entry));
         let mut words = |key| match fields.get(key) {

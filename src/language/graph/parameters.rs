@@ -6,10 +6,12 @@ use serde_json::{Map, Value};
 
 use super::program::{GraphAction, GraphCondition};
 use super::reader::{DEEPEST, GraphReader};
-use super::tree::{SourcePlace, YamlContent, YamlEntry, YamlScalar, YamlValue, quoted};
-use super::vocabulary::{BuiltinParameter, ParameterKind, TypeRole, comes_with};
+use super::vocabulary::{ParameterKind, TypeParameter, TypeRole};
 use crate::domain::operation::RecoveryClass;
 use crate::language::expression::{Expression, ValueTemplate};
+use crate::language::place::SourcePlace;
+use crate::language::report::quoted;
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 
 /// The parameters that name the subject of an operation, the most specific first.
 const SUBJECTS: [&str; 5] = ["command", "url", "repo_path", "id", "module"];
@@ -102,13 +104,6 @@ impl<'t> GivenParameters<'t> {
     }
 }
 
-/// A parameter of either kind of type.
-struct ExpectedParameter<'a> {
-    name: &'a str,
-    takes: ParameterKind,
-    required: bool,
-}
-
 impl GraphReader<'_> {
     /// Reads the type of a precondition or consequence with its parameters. Reports all mistakes, and
     /// returns `None` if there is one.
@@ -126,19 +121,14 @@ impl GraphReader<'_> {
         let entry = self.need(&fields, "type")?;
         let kind: &str = &self.word(entry)?.text;
         let at = entry.value.at;
-        let known = comes_with(role, kind).map(|known| known.parameters);
-        let own = self.vocabulary.own(role, kind);
-        let asked: Vec<ExpectedParameter<'_>> = match (known, own) {
-            (Some(parameters), _) => parameters.iter().map(ExpectedParameter::of).collect(),
-            (None, Some(own)) => ExpectedParameter::own(role, &own.required, &own.optional),
-            (None, None) => {
-                let otherwise = || "; use one that is known, or add it to the library".to_owned();
-                let hint = self.report.hint(kind, self.vocabulary.names(role), otherwise);
-                self.report.error(at, code, format!("{unknown}: {}{hint}", quoted(kind)));
-                return None;
-            }
+        let vocabulary = self.vocabulary;
+        let Some(asked) = vocabulary.parameters(role, kind) else {
+            let otherwise = || "; use one that is known, or add it to the library".to_owned();
+            let hint = self.report.hint(kind, vocabulary.names(role), otherwise);
+            self.report.error(at, code, format!("{unknown}: {}{hint}", quoted(kind)));
+            return None;
         };
-        let own = own.map(|own| own.class);
+        let own = vocabulary.own(role, kind).map(|own| own.class);
         let mut parameters =
             GivenParameters { kind, at, own, given: BTreeMap::new(), nodes: BTreeMap::new() };
         let sound = self.all_known(kind, fields.entries, &asked, besides);
@@ -150,7 +140,7 @@ impl GraphReader<'_> {
         &mut self,
         kind: &str,
         entries: &[YamlEntry],
-        asked: &[ExpectedParameter<'_>],
+        asked: &[TypeParameter<'_>],
         besides: &[&str],
     ) -> bool {
         let known = |key: &str| {
@@ -174,12 +164,12 @@ impl GraphReader<'_> {
 
     fn each<'t>(
         &mut self,
-        asked: &[ExpectedParameter<'_>],
+        asked: &[TypeParameter<'_>],
         entries: &'t [YamlEntry],
         parameters: &mut GivenParameters<'t>,
     ) -> bool {
         let mut sound = true;
-        for ExpectedParameter { name, takes, required } in asked {
+        for TypeParameter { name, takes, required } in asked {
             let Some(entry) = entries.iter().find(|entry| &*entry.key == *name) else {
                 if *required {
                     let message = format!("`{}` needs `{name}`", parameters.kind);
@@ -259,24 +249,6 @@ impl GraphReader<'_> {
         let read = read(self);
         self.depth -= 1;
         read
-    }
-}
-
-impl<'a> ExpectedParameter<'a> {
-    fn of(parameter: &'a BuiltinParameter) -> Self {
-        let BuiltinParameter { name, takes, required } = *parameter;
-        Self { name, takes, required }
-    }
-
-    fn own(role: TypeRole, required: &'a [String], optional: &'a [String]) -> Vec<Self> {
-        let any = |name, required| Self { name, takes: ParameterKind::Any, required };
-        let required = required.iter().map(|name| any(name, true));
-        let mut all: Vec<_> =
-            required.chain(optional.iter().map(|name| any(name, false))).collect();
-        if role == TypeRole::Consequence && !all.iter().any(|one| one.name == "store_as") {
-            all.push(Self { name: "store_as", takes: ParameterKind::Filled, required: false });
-        }
-        all
     }
 }
 

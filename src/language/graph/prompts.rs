@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::keys::{self, names};
 use super::program::{GraphNodeName, UserPrompt, UserPromptOption, UserPromptResponse};
 use super::reader::{GraphReader, MappingFields};
-use super::tree::{SourcePlace, YamlEntry, YamlValue, quoted};
 use crate::domain::question::OTHER;
 use crate::language::expression::ValueTemplate;
+use crate::language::place::SourcePlace;
+use crate::language::report::quoted;
+use crate::language::yaml::content::{YamlEntry, YamlValue};
 
 /// The longest header, in characters.
 const HEADER: usize = 12;
@@ -30,8 +33,7 @@ impl GraphReader<'_> {
     }
 
     fn question(&mut self, entry: &YamlEntry) -> Option<PartialUserPrompt> {
-        let keys = ["question", "header", "options"];
-        let fields = self.fields(&entry.value, entry.at, "`prompt`", &keys)?;
+        let fields = self.fields(&entry.value, entry.at, "`prompt`", &names(keys::QUESTION))?;
         let asked = self.need(&fields, "question").and_then(|entry| self.words(entry));
         let header = match self.ought(&fields, "header") {
             Some(entry) => self.header(entry).map(Some),
@@ -68,8 +70,7 @@ impl GraphReader<'_> {
         node: &YamlValue,
         ids: &mut Vec<(String, SourcePlace)>,
     ) -> Option<UserPromptOption> {
-        let keys = ["id", "label", "description"];
-        let fields = self.fields(node, node.at, "an option", &keys)?;
+        let fields = self.fields(node, node.at, "an option", &names(keys::OPTION))?;
         let id = self.need(&fields, "id").and_then(|entry| Some((entry, self.word(entry)?)));
         let id = id.map(|(entry, text)| {
             let (id, at) = (text.text.to_string(), entry.value.at);
@@ -136,8 +137,7 @@ impl GraphReader<'_> {
 
     fn response(&mut self, entry: &YamlEntry, name: &GraphNodeName) -> Option<UserPromptResponse> {
         let what = format!("the response {}", quoted(&entry.key));
-        let keys = ["consequence", "consequences", "next_node", "on_failure"];
-        let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
+        let fields = self.fields(&entry.value, entry.at, &what, &names(keys::RESPONSE))?;
         let mut consequence = Some(Vec::new());
         for key in ["consequence", "consequences"] {
             let Some(entry) = fields.get(key) else { continue };

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::keys;
+use super::profile::GraphProfile;
 use super::program::{Graph, GraphCondition, GraphEnding, GraphNode, GraphNodeName};
 use super::reader::{GraphReader, MappingFields};
 use super::targets;
-use super::tree::{self, SourcePlace, YamlContent, YamlEntry, quoted};
 use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
 use crate::domain::model::ModelName;
@@ -16,37 +17,18 @@ use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::manifest;
 use crate::language::model_hint::model_hint;
+use crate::language::place::SourcePlace;
 use crate::language::report::FileDiagnostics;
+use crate::language::report::quoted;
 use crate::language::source::WorkflowSource;
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
+use crate::language::yaml::tree::{self, YamlFileKind};
 
 /// The largest number of nodes, and of endings, in a graph.
 const MOST: usize = 10_000;
 
 /// The default limit of the nodes that a graph may execute.
 const MAX_STEPS: u64 = 10_000;
-
-const KEYS: [&str; 10] = [
-    "name",
-    "version",
-    "description",
-    "entry_preconditions",
-    "initial_state",
-    "start_node",
-    "nodes",
-    "endings",
-    "model",
-    "max_steps",
-];
-
-/// The strictness of reading a graph.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum GraphProfile {
-    /// Deviations that graphs in use have are only warnings.
-    #[default]
-    Lenient,
-    /// All rules hold.
-    Seed,
-}
 
 /// The outcome of reading a graph.
 #[derive(Debug)]
@@ -82,7 +64,7 @@ pub fn read(
         documents_size: 0,
         depth: 0,
     };
-    let (root, faults) = tree::parse(text);
+    let (root, faults) = tree::parse(YamlFileKind::GRAPH, text);
     for fault in faults {
         reader.report.error(fault.at, fault.code, fault.message);
     }
@@ -93,8 +75,8 @@ pub fn read(
 }
 
 impl GraphReader<'_> {
-    fn program(&mut self, root: &tree::YamlValue, directory: Option<&str>) -> Option<Graph> {
-        let top = self.fields(root, root.at, "a graph", &KEYS)?;
+    fn program(&mut self, root: &YamlValue, directory: Option<&str>) -> Option<Graph> {
+        let top = self.fields(root, root.at, "a graph", &keys::names(keys::GRAPH))?;
         let name = self.name(&top, directory);
         let version = self.optional(&top, "version");
         let description = self.optional(&top, "description");

@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::profile::GraphProfile;
 use super::program::{GraphNodeName, NodeTurn};
-use super::read::GraphProfile;
-use super::scalar::inside;
 use super::targets::GraphEdge;
-use super::tree::{SourcePlace, YamlContent, YamlEntry, YamlScalar, YamlValue, quoted};
 use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
 use crate::language::diagnostic::Severity;
 use crate::language::expression::{Expression, PathRead, SyntaxError, ValueTemplate};
+use crate::language::place::SourcePlace;
 use crate::language::report::FileDiagnostics;
+use crate::language::report::quoted;
 use crate::language::source::WorkflowSource;
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
+use crate::language::yaml::scalar::inside;
 
 /// The largest nesting depth of conditions and actions.
 pub(super) const DEEPEST: usize = 16;

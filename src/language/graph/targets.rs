@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::program::GraphNodeName;
-use super::tree::{SourcePlace, quoted};
+use crate::language::place::SourcePlace;
 use crate::language::report::FileDiagnostics;
+use crate::language::report::quoted;
 
 /// An edge from a node to a node or an ending, as it is written in the file.
 pub(super) struct GraphEdge {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::profile::GraphProfile;
 use super::program::{ActionKind, Graph, GraphNode};
-use super::read::{GraphProfile, ParsedGraph, read};
+use super::read::{ParsedGraph, read};
 use super::vocabulary::GraphVocabulary;
 
 mod bombs;

@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::tree::{SourcePlace, quoted};
 use crate::language::diagnostic::Severity;
+use crate::language::place::SourcePlace;
 use crate::language::report::FileDiagnostics;
+use crate::language::report::quoted;
 
 /// The names that every state has.
 const BUILT_IN: [&str; 10] = [

@@ -7,11 +7,12 @@ use crate::domain::operation::RecoveryClass;
 
 mod conditions;
 mod consequences;
+pub(in crate::language) mod docs;
 
 /// The kind of value that a parameter takes. A text may have `${…}` in it; for any other value, a text
 /// that is one `${…}` may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParameterKind {
+pub(in crate::language) enum ParameterKind {
     /// A text.
     Text,
     /// A text that is not empty: a path, an address, an id, a name.
@@ -74,6 +75,14 @@ pub enum TypeRole {
     Consequence,
 }
 
+/// A parameter of a type, built-in or added.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::language) struct TypeParameter<'a> {
+    pub(in crate::language) name: &'a str,
+    pub(in crate::language) takes: ParameterKind,
+    pub(in crate::language) required: bool,
+}
+
 /// A type that a program using the library adds. Its parameters may be any values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnTypeSpec {
@@ -85,6 +94,23 @@ pub struct OwnTypeSpec {
     pub optional: Vec<String>,
     /// The recovery class.
     pub class: RecoveryClass,
+}
+
+impl OwnTypeSpec {
+    fn parameters(&self) -> Vec<TypeParameter<'_>> {
+        let any = |name, required| TypeParameter { name, takes: ParameterKind::Any, required };
+        let required = self.required.iter().map(|name| any(name, true));
+        let optional = self.optional.iter().map(|name| any(name, false));
+        let mut all: Vec<_> = required.chain(optional).collect();
+        if self.role == TypeRole::Consequence && !all.iter().any(|one| one.name == "store_as") {
+            all.push(TypeParameter {
+                name: "store_as",
+                takes: ParameterKind::Filled,
+                required: false,
+            });
+        }
+        all
+    }
 }
 
 /// A type cannot be added, because its name is taken.
@@ -128,6 +154,21 @@ impl GraphVocabulary {
         self.own.get(name).filter(|own| own.role == role)
     }
 
+    /// Returns the parameters of a type; None if there is no such type.
+    pub(in crate::language) fn parameters(
+        &self,
+        role: TypeRole,
+        name: &str,
+    ) -> Option<Vec<TypeParameter<'_>>> {
+        let built_in = |&BuiltinParameter { name, takes, required }: &BuiltinParameter| {
+            TypeParameter { name, takes, required }
+        };
+        match comes_with(role, name) {
+            Some(known) => Some(known.parameters.iter().map(built_in).collect()),
+            None => self.own(role, name).map(OwnTypeSpec::parameters),
+        }
+    }
+
     /// Returns the names of all types.
     #[must_use]
     pub fn names(&self, role: TypeRole) -> Vec<&str> {
@@ -144,12 +185,14 @@ fn table(role: TypeRole) -> &'static [BuiltinType] {
 }
 
 /// Returns a built-in type.
-pub(super) fn comes_with(role: TypeRole, name: &str) -> Option<&'static BuiltinType> {
+fn comes_with(role: TypeRole, name: &str) -> Option<&'static BuiltinType> {
     table(role).iter().find(|known| known.name == name)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -169,6 +212,18 @@ mod tests {
             let taken = vocabulary.add(name, own.clone()).expect_err(name);
             assert!(taken.to_string().contains("give yours another name"));
         }
+    }
+
+    #[test]
+    fn each_type_and_each_parameter_has_a_sentence() {
+        let all = || conditions::TABLE.iter().chain(consequences::TABLE);
+        let types: BTreeSet<&str> = all().map(|known| known.name).collect();
+        let parameters = all().flat_map(|known| known.parameters).map(|one| one.name);
+        let described = |table: &[(&'static str, &str)]| -> BTreeSet<&'static str> {
+            table.iter().map(|(name, _)| *name).collect()
+        };
+        assert_eq!(types, described(docs::TYPES));
+        assert_eq!(parameters.collect::<BTreeSet<_>>(), described(docs::PARAMETERS));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Reads an `output` key from a tree that knows its places: that of a graph's node, or of a program's role.
 
 use super::{OrderedJson, OutputSchema, SchemaError, SchemaOrigin, schema_file};
-use crate::language::graph::tree::{YamlContent, YamlValue};
 use crate::language::source::WorkflowSource;
+use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// Reads the schema that stands in a node or is named there.
 ///

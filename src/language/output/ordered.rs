@@ -128,7 +128,9 @@ mod tests {
         let read: OrderedJson = serde_json::from_str(text).expect("JSON");
         assert_eq!(serde_json::to_string(&read).expect("JSON"), text);
         let yaml = "z: 1\na: [true, null, -2, 0.5, x]\nm: { y: \"1\", b: {} }\n";
-        let read: OrderedJson = crate::language::yaml::read(yaml).expect("YAML");
+        let read: OrderedJson =
+            crate::language::yaml::read(crate::language::yaml::tree::YamlFileKind::SCHEMA, yaml)
+                .expect("YAML");
         assert_eq!(serde_json::to_string(&read).expect("JSON"), text);
     }
 

@@ -94,7 +94,7 @@ fn a_schema_is_read_from_json_and_yaml_files() {
     let table = [
         ("s.json", "{\n \"type\": }", Some("s.json"), 2, "this is no JSON: expected value"),
         ("s.json", "{\"type\":\"array\"}", Some("s.json"), 1, "give its schema `type: object`"),
-        ("s.yaml", "type: object\ntype: object\n", Some("s.yaml"), 2, "stands here twice"),
+        ("s.yaml", "type: object\ntype: object\n", Some("s.yaml"), 2, "stands in line 1 already"),
         ("t.json", "{}", None, 2, "s.json: there is no such file"),
     ];
     for (name, text, file, line, words) in table {

@@ -1,6 +1,8 @@
 //! The operations of a graph that cannot be read as a whole, by their types and places.
 
-use crate::language::graph::tree::{SourcePlace, YamlContent, YamlValue, parse};
+use crate::language::place::SourcePlace;
+use crate::language::yaml::content::{YamlContent, YamlValue};
+use crate::language::yaml::tree::{YamlFileKind, parse};
 
 /// The parts of a graph that contain operations.
 const PARTS: [&str; 2] = ["entry_preconditions", "nodes"];
@@ -9,7 +11,7 @@ const PARTS: [&str; 2] = ["entry_preconditions", "nodes"];
 /// that is no YAML has none, and will never be a graph: its content is pinned.
 pub(super) fn operations(text: &str) -> Vec<(SourcePlace, String)> {
     let mut found = Vec::new();
-    let (Some(graph), _) = parse(text) else { return found };
+    let (Some(graph), _) = parse(YamlFileKind::GRAPH, text) else { return found };
     if let YamlContent::Map(entries) = &graph.value {
         for entry in entries.iter().filter(|entry| PARTS.contains(&&*entry.key)) {
             collect(&entry.value, &mut found);

@@ -5,18 +5,18 @@ use granit_parser::ScalarStyle;
 use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
-use crate::language::graph::tree;
 use crate::language::output::{OutputSchema, schema_of};
 use crate::language::turn_options::{DASHED_KEYS, KEYS, WrittenOptions, embed_files};
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 
 impl ProgramReader<'_> {
     /// Reads the options among the keywords of a role; their mistakes are reported.
     pub(super) fn turn_options(&mut self, fields: &FormFields<'_>) -> WrittenOptions {
         let given = KEYS.into_iter().zip(DASHED_KEYS).filter_map(|(key, dashed)| {
             let form = fields.get(dashed).filter(|form| !form.is_wrong())?;
-            Some(tree::YamlEntry { key: key.into(), at: form.at, value: node(form) })
+            Some(YamlEntry { key: key.into(), at: form.at, value: node(form) })
         });
-        let entries: Vec<tree::YamlEntry> = given.collect();
+        let entries: Vec<YamlEntry> = given.collect();
         let mut written = WrittenOptions::read(&entries);
         written.faults.extend(embed_files(&mut written.options, &written.places, self.source));
         for fault in std::mem::take(&mut written.faults) {
@@ -33,31 +33,31 @@ impl ProgramReader<'_> {
 }
 
 /// Returns a form as a tree. A list of lists is a mapping: `(("NAME" "value"))`.
-fn node(form: &Form) -> tree::YamlValue {
+fn node(form: &Form) -> YamlValue {
     let value = match (&form.content, form.text()) {
-        (FormContent::Boolean(value), _) => tree::YamlContent::Bool(*value),
+        (FormContent::Boolean(value), _) => YamlContent::Bool(*value),
         (FormContent::List(forms), _)
             if !forms.is_empty() && forms.iter().all(|one| pair(one).is_some()) =>
         {
             let pairs = forms.iter().filter_map(pair);
-            let entry = |(key, value): (&Form, &Form)| tree::YamlEntry {
+            let entry = |(key, value): (&Form, &Form)| YamlEntry {
                 key: key.text().unwrap_or_default().into(),
                 at: key.at,
                 value: node(value),
             };
-            tree::YamlContent::Map(pairs.map(entry).collect::<Vec<_>>().into())
+            YamlContent::Map(pairs.map(entry).collect::<Vec<_>>().into())
         }
         (FormContent::List(forms), _) => {
-            tree::YamlContent::List(forms.iter().map(node).collect::<Vec<_>>().into())
+            YamlContent::List(forms.iter().map(node).collect::<Vec<_>>().into())
         }
-        (_, Some(text)) => tree::YamlContent::Text(tree::YamlScalar {
+        (_, Some(text)) => YamlContent::Text(YamlScalar {
             text: text.into(),
             style: ScalarStyle::Plain,
             range: 0..0,
         }),
-        (_, None) => tree::YamlContent::Null,
+        (_, None) => YamlContent::Null,
     };
-    tree::YamlValue { at: form.at, value }
+    YamlValue { at: form.at, value, written: form.text().map(Into::into) }
 }
 
 fn pair(form: &Form) -> Option<(&Form, &Form)> {

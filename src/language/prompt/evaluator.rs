@@ -20,10 +20,9 @@
 //! Either way the transition has to be one that the state allows: an evaluator is no way around a policy.
 
 use regex::{Regex, RegexBuilder};
-use serde::Deserialize;
-use serde_yaml::Spanned;
+use serde_json::{Value, json};
 
-use super::frontmatter::{ANY_TEXT, EntryPlace, PolicyEntry, entry};
+use super::policy_entry::{self, ANY_TEXT, EntryPlace, PolicyEntry, entry};
 use crate::domain::evaluation::{OverruledTransition, TransitionProposal};
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
@@ -31,7 +30,8 @@ use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPol
 use crate::domain::transition::{TagName, Transition, Variables};
 use crate::language::manifest;
 use crate::language::place::SourcePlace;
-use crate::language::yaml::{Error, value};
+use crate::language::schema::shape;
+use crate::language::yaml::{Error, Placed, value};
 
 /// A second check of a requested transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,27 +54,43 @@ pub enum Evaluator {
     },
 }
 
-/// The block, as written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawEvaluator {
-    pattern: Option<Spanned<String>>,
-    then: Option<Spanned<PolicyEntry>>,
-    #[serde(rename = "else")]
-    otherwise: Option<Spanned<PolicyEntry>>,
-    prompt: Option<Spanned<String>>,
-    model: Option<Spanned<String>>,
+listed_keys! {
+    /// The block, as written.
+    #[derive(Debug)]
+    #[serde(deny_unknown_fields)]
+    pub struct RawEvaluator {
+        /// A regular expression for the reply.
+        pattern: Option<Placed<String>> => shape::text,
+        /// The transition that is taken if the pattern is found.
+        then: Option<Placed<PolicyEntry>> => policy_entry::shape,
+        /// The transition that is taken if the pattern is not found.
+        r#else: Option<Placed<PolicyEntry>> => policy_entry::shape,
+        /// A file beside the state's, which is asked in a fresh session.
+        prompt: Option<Placed<String>> => shape::text,
+        /// The model of that prompt.
+        model: Option<Placed<String>> => shape::model,
+    }
 }
 
 impl RawEvaluator {
+    /// Returns the block as JSON Schema: it has either a pattern or a prompt.
+    pub(super) fn shape() -> Value {
+        let mut shape = shape::mapping(Self::KEYS, &[]);
+        shape["oneOf"] = json!([
+            { "required": ["pattern"], "anyOf": [{ "required": ["then"] }, { "required": ["else"] }] },
+            { "required": ["prompt"], "not": { "anyOf": [{ "required": ["then"] }, { "required": ["else"] }] } },
+        ]);
+        shape
+    }
+
     /// Returns the place that names the prompt's file.
     pub(super) fn place_of_prompt(&self) -> Option<SourcePlace> {
-        self.prompt.as_ref().map(|prompt| prompt.referenced.into())
+        self.prompt.as_ref().map(|prompt| prompt.at)
     }
 
     /// Returns the places of `then` and `else`, as far as they are given.
     pub(super) fn places_of_entries(&self) -> Vec<EntryPlace> {
-        [&self.then, &self.otherwise].into_iter().flatten().map(EntryPlace::of).collect()
+        [&self.then, &self.r#else].into_iter().flatten().map(EntryPlace::of).collect()
     }
 
     /// Returns the evaluator under the state's policy. `place` is the place of the block.
@@ -84,28 +100,28 @@ impl RawEvaluator {
     pub(super) fn read(
         self,
         policy: &TransitionPolicy,
-        place: serde_yaml::Location,
+        place: SourcePlace,
     ) -> Result<Evaluator, Error> {
         match (self.pattern, self.prompt) {
             (Some(pattern), None) => {
                 if let Some(model) = self.model {
                     let message = "a pattern has no model; leave it out, or name a `prompt`";
-                    return Err(Error::at(model.referenced, message.to_owned()));
+                    return Err(Error::at(model.at, message.to_owned()));
                 }
-                compile(&pattern.value).map_err(|why| Error::at(pattern.referenced, why))?;
+                compile(&pattern.value).map_err(|why| Error::at(pattern.at, why))?;
                 let found = self.then.map(|entry| allowed(entry, policy)).transpose()?;
-                let missing = self.otherwise.map(|entry| allowed(entry, policy)).transpose()?;
+                let missing = self.r#else.map(|entry| allowed(entry, policy)).transpose()?;
                 if found.is_none() && missing.is_none() {
                     let message = "a pattern needs `then`, the transition that is taken where it is found, or `else`, where it is not";
-                    return Err(Error::at(pattern.referenced, message.to_owned()));
+                    return Err(Error::at(pattern.at, message.to_owned()));
                 }
                 let [found, missing] = [found, missing].map(|way| way.map(Box::new));
                 Ok(Evaluator::Pattern { pattern: pattern.value, found, missing })
             }
             (None, Some(prompt)) => {
-                if let Some(stray) = self.then.or(self.otherwise) {
+                if let Some(stray) = self.then.or(self.r#else) {
                     let message = "a prompt's answer says itself what is taken instead; leave `then` and `else` out";
-                    return Err(Error::at(stray.referenced, message.to_owned()));
+                    return Err(Error::at(stray.at, message.to_owned()));
                 }
                 let file = value(Some(prompt), |name| {
                     StateName::parse(name).map_err(|error| error.to_string())
@@ -124,14 +140,14 @@ impl RawEvaluator {
 
 /// Reads a transition that the state allows.
 fn allowed(
-    mut written: Spanned<PolicyEntry>,
+    mut written: Placed<PolicyEntry>,
     policy: &TransitionPolicy,
 ) -> Result<Transition, Error> {
-    let place = written.referenced;
+    let place = written.at;
     written.value.take_plain_when();
     if let Some(when) = &written.value.when {
         let message = "`when` decides by the fields of an `output`, and a pattern by itself";
-        return Err(Error::at(when.referenced, message.to_owned()));
+        return Err(Error::at(when.at, message.to_owned()));
     }
     let asks_nothing = !written.value.attributes.contains_key("question");
     let transition = entry(written)?;

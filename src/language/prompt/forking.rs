@@ -14,21 +14,22 @@
 //! rest: leave             # leave or stop: those that still live then
 //! ```
 
-use serde_yaml::Spanned;
+use serde_json::{Value, json};
 
 use crate::domain::id::StateName;
 use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use crate::language::hint::closest;
+use crate::language::schema::shape;
 use crate::language::supervision::some_time;
-use crate::language::yaml::{Error, YamlErrors, value};
+use crate::language::yaml::{Error, Placed, YamlErrors, value};
 
 /// The keys of a join as they are written.
 pub(super) struct RawJoin {
-    pub(super) join: Option<Spanned<String>>,
-    pub(super) timeout: Option<Spanned<String>>,
-    pub(super) on_timeout: Option<Spanned<String>>,
-    pub(super) on_failure: Option<Spanned<String>>,
-    pub(super) rest: Option<Spanned<String>>,
+    pub(super) join: Option<Placed<String>>,
+    pub(super) timeout: Option<Placed<String>>,
+    pub(super) on_timeout: Option<Placed<String>>,
+    pub(super) on_failure: Option<Placed<String>>,
+    pub(super) rest: Option<Placed<String>>,
 }
 
 impl RawJoin {
@@ -52,14 +53,14 @@ impl RawJoin {
                             ""
                         }
                     );
-                    errors.keep::<()>(Err(Error::at(written.referenced, message)));
+                    errors.keep::<()>(Err(Error::at(written.at, message)));
                 }
             }
             return None;
         }
         if let (Some(late), None) = (&on_timeout, &timeout) {
             let message = "`on_timeout` needs a `timeout` beside it, such as 2h".to_owned();
-            errors.keep::<()>(Err(Error::at(late.referenced, message)));
+            errors.keep::<()>(Err(Error::at(late.at, message)));
         }
         let need = errors.keep(value(join, need)).flatten();
         let timeout_ms = errors.keep(value(timeout, some_time)).flatten();
@@ -110,6 +111,21 @@ fn what_of_the_rest(text: &str) -> Result<UnjoinedPolicy, String> {
             "`{text}` cannot become of the agents that still live; write leave or stop"
         )),
     }
+}
+
+/// Returns the values of `forks` as JSON Schema.
+pub(super) fn forks_shape() -> Value {
+    shape::one_of(["one", "many"])
+}
+
+/// Returns the values of `join` as JSON Schema.
+pub(super) fn join_shape() -> Value {
+    json!({ "anyOf": [{ "enum": ["all", "any"] }, shape::count()] })
+}
+
+/// Returns the values of `rest` as JSON Schema.
+pub(super) fn rest_shape() -> Value {
+    shape::one_of(["leave", "stop"])
 }
 
 /// Returns whether one reply may have several `<fork>` tags.

@@ -3,15 +3,11 @@
 //! Whatever it does not know is an error with a place, because a misspelt policy that is silently
 //! ignored would allow everything.
 
-mod entries;
+mod output;
 
-use serde_yaml::Spanned;
-
-pub use self::entries::EntryPlace;
-pub(super) use self::entries::{ANY_TEXT, entry};
-pub(super) use super::answers::PolicyEntry;
 use super::evaluator::{self, Evaluator};
-use super::{answers, forking};
+use super::forking;
+use super::policy_entry::{self, EntryPlace, PolicyEntry};
 use crate::domain::agent::AgentTerms;
 use crate::domain::fan_out::ForkRules;
 use crate::domain::join::Join;
@@ -22,8 +18,10 @@ use crate::domain::turn_options::TurnOptions;
 use crate::language::keys::unknown_keys;
 use crate::language::output::{OrderedJson, OutputKey};
 use crate::language::place::SourcePlace;
+use crate::language::schema::shape;
 use crate::language::turn_options::{OptionPlaces, WrittenOptions};
-use crate::language::yaml::{self, Error, YamlErrors, value};
+use crate::language::yaml::tree::YamlFileKind;
+use crate::language::yaml::{self, Error, Placed, YamlErrors, value};
 use crate::language::{manifest, supervision};
 
 /// The content of a prompt's frontmatter.
@@ -49,27 +47,39 @@ pub struct Frontmatter {
 
 listed_keys! {
     /// The keys as they are written.
-    struct Raw {
-        #[serde(default)]
-        allowed_transitions: Option<Spanned<Vec<Spanned<PolicyEntry>>>>,
-        output: Option<Spanned<OrderedJson>>,
-        #[serde(default)]
-        model: Option<Spanned<String>>,
-        #[serde(default)]
-        supervision: Option<supervision::RawSupervision>,
-        #[serde(default)]
-        budget: Option<Spanned<String>>,
-        #[serde(default)]
-        evaluator: Option<Spanned<evaluator::RawEvaluator>>,
-        worktree: Option<bool>,
-        forks: Option<Spanned<String>>,
-        max_fan_out: Option<Spanned<String>>,
-        stagger: Option<Spanned<String>>,
-        join: Option<Spanned<String>>,
-        timeout: Option<Spanned<String>>,
-        on_timeout: Option<Spanned<String>>,
-        on_failure: Option<Spanned<String>>,
-        rest: Option<Spanned<String>>,
+    pub(in crate::language) struct RawFrontmatter {
+        /// The transitions that the state allows. Without any, it allows all.
+        allowed_transitions: Option<Placed<Vec<Placed<PolicyEntry>>>> => policy_entry::list_shape,
+        /// The form of the answer: a JSON Schema, or the file that has it. The fields of the answer decide
+        /// what follows.
+        output: Option<Placed<OrderedJson>> => shape::output,
+        /// The model of the state: opus, sonnet, haiku, or a full name.
+        model: Option<Placed<String>> => shape::model,
+        /// The supervision of agents that are born here.
+        supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
+        /// The budget, in US dollars, of agents that are born here.
+        budget: Option<Placed<String>> => shape::dollars,
+        /// A second check of a requested transition, before it is taken.
+        evaluator: Option<Placed<evaluator::RawEvaluator>> => evaluator::RawEvaluator::shape,
+        /// True if agents that are born here get a git worktree of their own.
+        worktree: Option<bool> => shape::boolean,
+        /// The number of `<fork>` tags that one reply may have: one, or many.
+        forks: Option<Placed<String>> => forking::forks_shape,
+        /// The maximum number of agents that one reply may fork.
+        max_fan_out: Option<Placed<String>> => shape::count,
+        /// The head start of the first forked agent.
+        stagger: Option<Placed<String>> => shape::duration,
+        /// The agents that the state waits for before its prompt is asked: all, any, or how many of them have
+        /// to end well.
+        join: Option<Placed<String>> => forking::join_shape,
+        /// The time that a join waits.
+        timeout: Option<Placed<String>> => shape::duration,
+        /// The continuation if a join takes too long: fail, keep, or a state.
+        on_timeout: Option<Placed<String>> => shape::text,
+        /// The continuation if too many agents of a join fail: fail, keep, or a state.
+        on_failure: Option<Placed<String>> => shape::text,
+        /// The fate of agents that still live when the join is complete: leave or stop.
+        rest: Option<Placed<String>> => forking::rest_shape,
     }
 }
 
@@ -124,33 +134,32 @@ pub fn parse(yaml: &str) -> Result<Frontmatter, Error> {
 #[must_use]
 pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     let mut examined = ExaminedFrontmatter::default();
-    if yaml.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return examined;
-    }
     let ExaminedFrontmatter { frontmatter, places, errors } = &mut examined;
-    let Some(raw) = errors.keep(yaml::read::<Raw>(yaml)) else { return examined };
-    errors.add_options(unknown_keys(yaml, Raw::KEYS));
+    let root = yaml::parse(YamlFileKind::FRONTMATTER, yaml, errors);
+    let Some(root) = root.filter(|root| !root.is_null()) else { return examined };
+    let Some(raw) = errors.keep(yaml::from_tree::<RawFrontmatter>(&root)) else { return examined };
+    errors.add(unknown_keys(&root, RawFrontmatter::KEYS));
     let mut whens = Vec::new();
     if let Some(entries) = raw.allowed_transitions {
-        places.policy = Some(entries.referenced.into());
+        places.policy = Some(entries.at);
         for mut written in entries.value {
             if raw.output.is_none() {
                 written.value.take_plain_when();
             }
             let place = EntryPlace::of(&written);
             let when = written.value.when.clone();
-            if let Some(transition) = errors.keep(entries::listed(written)) {
+            if let Some(transition) = errors.keep(policy_entry::listed(written)) {
                 frontmatter.policy.allowed.push(transition);
                 places.entries.push(place);
-                places.whens.push(when.as_ref().map(|when| when.referenced.into()));
+                places.whens.push(when.as_ref().map(|when| when.at));
                 whens.push(when);
             }
         }
     }
-    answers::read(raw.output, &whens, raw.evaluator.as_ref(), frontmatter, places, errors);
-    let written = WrittenOptions::of(yaml);
+    output::read(raw.output, &whens, raw.evaluator.as_ref(), frontmatter, places, errors);
+    let written = WrittenOptions::of(&root);
     (frontmatter.options, places.options) = (written.options, written.places);
-    errors.add_options(written.faults);
+    errors.add(written.faults);
     let is_whole = errors.is_empty();
     places.model = place(raw.model.as_ref());
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
@@ -182,14 +191,14 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     if let Some(evaluator) = raw.evaluator.filter(|_| is_whole) {
         places.evaluator = evaluator.value.place_of_prompt();
         places.overrides = evaluator.value.places_of_entries();
-        let read = evaluator.value.read(&frontmatter.policy, evaluator.referenced);
+        let read = evaluator.value.read(&frontmatter.policy, evaluator.at);
         frontmatter.evaluator = errors.keep(read);
     }
     examined
 }
 
-fn place(written: Option<&Spanned<String>>) -> Option<SourcePlace> {
-    written.map(|written| written.referenced.into())
+fn place(written: Option<&Placed<String>>) -> Option<SourcePlace> {
+    written.map(|written| written.at)
 }
 
 #[cfg(test)]

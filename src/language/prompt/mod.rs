@@ -1,6 +1,5 @@
 //! The language of prompt folders: a state is a markdown file, its frontmatter is the policy.
 
-pub mod answers;
 pub mod check;
 pub mod context;
 pub mod document;
@@ -11,6 +10,7 @@ pub mod joins;
 pub mod kind;
 mod mentioned;
 pub mod outline;
+pub mod policy_entry;
 pub mod step;
 pub mod survey;
 pub mod widenings;

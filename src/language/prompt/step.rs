@@ -126,7 +126,7 @@ pub fn step(
     let output = contract(&frontmatter, &path, source)?;
     let mut options = frontmatter.options;
     let mut faults = YamlErrors::default();
-    faults.add_options(embed_files(&mut options, &places.options, source));
+    faults.add(embed_files(&mut options, &places.options, source));
     let options = faults.or_else_first(options).map_err(wrong)?;
     let values = position.values();
     let filled = template::fill(&body, |name| placeholder(&values, name));

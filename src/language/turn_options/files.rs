@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use super::values::{fault, scalar};
 use super::{OptionFault, OptionPlaces};
 use crate::domain::turn_options::{ConfigSource, TurnOptions};
-use crate::language::graph::tree::{YamlContent, YamlValue};
 use crate::language::place::SourcePlace;
 use crate::language::source::{WorkflowSource, stays_below};
+use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// The longest configuration, in bytes: it is passed as an argument.
 const LONGEST_CONFIG: usize = 100_000;

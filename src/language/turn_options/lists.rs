@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::OptionFault;
 use super::values::{fault, scalar};
 use crate::domain::turn_options::EnvValue;
-use crate::language::graph::tree::{YamlContent, YamlValue};
+use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// Reads a list, or a single text that stands for a list of one.
 pub(super) fn each<T>(

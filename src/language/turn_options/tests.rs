@@ -5,14 +5,21 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::domain::model::ModelName;
 use crate::domain::turn_options::{ConfigSource, EnvValue};
+use crate::language::yaml::tree::{self, YamlFileKind};
+
+fn read(yaml: &str) -> WrittenOptions {
+    let (root, faults) = tree::parse(YamlFileKind::FRONTMATTER, yaml);
+    assert!(faults.is_empty(), "{yaml}: {faults:?}");
+    WrittenOptions::of(&root.expect("YAML"))
+}
 
 fn faults(yaml: &str) -> Vec<String> {
-    let faults = WrittenOptions::of(yaml).faults;
+    let faults = read(yaml).faults;
     faults.into_iter().map(|f| format!("{}:{}: {}", f.at.line, f.at.column, f.message)).collect()
 }
 
 fn options(yaml: &str) -> TurnOptions {
-    let written = WrittenOptions::of(yaml);
+    let written = read(yaml);
     assert_eq!(written.faults, [], "{yaml}");
     written.options
 }
@@ -103,7 +110,7 @@ fn each_mistake_has_its_place_and_a_hint() {
         ),
         ("env: [A=b]", "1:7: `A=b` is not the name of an environment variable; write { A: b }"),
         ("env: { RAYMOND_RUN: x }", "1:21: `RAYMOND_RUN` is set by raymond itself; leave it out"),
-        ("env: { A: 1.10 }", "1:11: the value of `A` is a text; put quotes around it"),
+        ("env: { A: [1] }", "1:11: the value of `A` is a text; put quotes around it"),
         (
             "fallback_model: a b",
             "1:17: `a b` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name",
@@ -130,14 +137,13 @@ fn configurations_are_read_and_missing_files_are_told() {
         [("s.json", "{\"model\":\"x\"}"), ("bad.json", "[1]"), ("docs/a.md", "x"), ("p.md", "x")]
             .map(|(name, text)| (name.to_owned(), text.to_owned()))
             .into();
-    let mut written =
-        WrittenOptions::of("settings: s.json\nadd_dirs: [docs]\nsystem_prompt_file: p.md");
+    let mut written = read("settings: s.json\nadd_dirs: [docs]\nsystem_prompt_file: p.md");
     assert_eq!(embed_files(&mut written.options, &written.places, &source), []);
     assert!(
         matches!(written.options.settings, Some(ConfigSource::Inline(map)) if map["model"] == "x")
     );
     let yaml = "agents: bad.json\nmcp_config: [gone.json]\nadd_dirs: [docs, more]\n";
-    let mut written = WrittenOptions::of(yaml);
+    let mut written = read(yaml);
     let faults = embed_files(&mut written.options, &written.places, &source);
     let told: Vec<String> =
         faults.iter().map(|f| format!("{}:{}: {}", f.at.line, f.at.column, f.message)).collect();

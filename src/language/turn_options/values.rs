@@ -1,8 +1,8 @@
 //! Values of options that are not lists: names, texts, switches and counts.
 
 use super::OptionFault;
-use crate::language::graph::tree::{YamlContent, YamlValue};
 use crate::language::hint::closest;
+use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// The longest text that is passed as an argument, in bytes: the system takes no longer ones.
 const LONGEST_ARGUMENT: usize = 100_000;
@@ -11,16 +11,9 @@ pub(super) fn fault(node: &YamlValue, message: impl Into<String>) -> OptionFault
     OptionFault { at: node.at, message: message.into() }
 }
 
-/// Returns the text of a scalar as it would be typed: numbers and booleans are texts here, too.
+/// Returns the text of a scalar as it is written: numbers and booleans are texts here, too.
 pub(super) fn scalar(node: &YamlValue) -> Option<String> {
-    match &node.value {
-        YamlContent::Text(text) => Some(text.text.to_string()),
-        YamlContent::Number(number) if !number.is_f64() => Some(number.to_string()),
-        YamlContent::Bool(value) => Some(value.to_string()),
-        YamlContent::Null | YamlContent::Number(_) | YamlContent::List(_) | YamlContent::Map(_) => {
-            None
-        }
-    }
+    node.as_written().map(str::to_owned)
 }
 
 /// Reads a value that has a name.

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::profile::GraphProfile;
 use super::super::program::{
     ActionKind, ConditionTest, GraphCondition, GraphNode, OperationTemplate, ReferenceText,
     SpawnTask,
 };
-use super::super::read::{GraphProfile, read};
+use super::super::read::read;
 use super::super::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeRole};
 use super::{act, acting, asking, program, source};
 use crate::domain::operation::{Operation, RecoveryClass};

@@ -9,8 +9,8 @@ use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::place::SourcePlace;
-use crate::language::prompt::frontmatter::EntryPlace;
 use crate::language::prompt::outline::{FolderPrompt, WorkflowMap};
+use crate::language::prompt::policy_entry::EntryPlace;
 
 /// A set of states.
 type StateSet<'a> = BTreeSet<&'a StateName>;

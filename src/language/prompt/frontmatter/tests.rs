@@ -80,7 +80,7 @@ fn each_mistake_has_a_place_and_a_hint() {
             "allowed_transitions:\n  - { tag: result, wehn: { a: 1 } }\n",
             "2:26: unknown key `wehn`; did you mean `when`?",
         ),
-        ("model: opus\nmodel: haiku\n", "2:1: the key `model` stands here twice"),
+        ("model: opus\nmodel: haiku\n", "2:1: the key `model` stands in line 1 already"),
         (
             "allowed_transitions: yes please\n",
             "1:22: a list is expected here: put `- ` before each entry",

@@ -8,8 +8,9 @@ use crate::domain::transition::{TagName, Transition, Variables};
 use crate::language::place::SourcePlace;
 use crate::language::prompt::document::{self, ExaminedDocument};
 use crate::language::prompt::evaluator::Evaluator;
-use crate::language::prompt::frontmatter::{EntryPlace, Frontmatter, FrontmatterPlaces};
+use crate::language::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
 use crate::language::prompt::mentioned;
+use crate::language::prompt::policy_entry::EntryPlace;
 use crate::language::yaml::YamlErrors;
 use crate::language::{tag, template};
 

@@ -15,8 +15,9 @@ use crate::domain::run::AgentEnding;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::language::graph::machine::GraphEnvironment;
+use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::program::Graph;
-use crate::language::graph::read::{GraphProfile, read};
+use crate::language::graph::read::read;
 use crate::language::graph::vocabulary::GraphVocabulary;
 
 /// The time of every walk, so that a repeated one has the same result.

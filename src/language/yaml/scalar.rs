@@ -3,7 +3,8 @@
 use granit_parser::ScalarStyle;
 use serde_json::Number;
 
-use super::tree::{SourcePlace, YamlContent, YamlScalar};
+use super::content::{YamlContent, YamlScalar};
+use crate::language::place::SourcePlace;
 
 /// Reads a plain scalar; `None` if it is a text. `yes` and `no` are texts, and so are numbers that JSON
 /// cannot hold.
@@ -15,6 +16,26 @@ pub(super) fn plain(text: &str) -> Option<YamlContent> {
         _ => {}
     }
     number(text).map(YamlContent::Number)
+}
+
+/// The text is not of the kind that its tag names.
+pub(super) struct TagMismatch;
+
+/// Reads a scalar with a tag of the core schema; `None` if it is a text.
+pub(super) fn tagged(tag: &str, text: &str) -> Result<Option<YamlContent>, TagMismatch> {
+    match (tag, plain(text)) {
+        ("str", _) => Ok(None),
+        ("null", found @ Some(YamlContent::Null))
+        | ("bool", found @ Some(YamlContent::Bool(_))) => Ok(found),
+        ("int", Some(YamlContent::Number(number))) if !number.is_f64() => {
+            Ok(Some(YamlContent::Number(number)))
+        }
+        ("float", Some(YamlContent::Number(number))) => {
+            let number = number.as_f64().and_then(Number::from_f64).ok_or(TagMismatch)?;
+            Ok(Some(YamlContent::Number(number)))
+        }
+        _ => Err(TagMismatch),
+    }
 }
 
 fn number(text: &str) -> Option<Number> {
@@ -43,7 +64,7 @@ fn radix(digits: &str, radix: u32) -> Option<Number> {
 }
 
 /// Returns the place of a byte of a text, or the beginning of the text if the place cannot be determined.
-pub(super) fn inside(
+pub(in crate::language) fn inside(
     source: &str,
     at: SourcePlace,
     text: &YamlScalar,
@@ -93,7 +114,7 @@ fn written(raw: &str, chars: usize, more: impl Fn(char, &str) -> usize) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::graph::tree;
+    use crate::language::yaml::tree::{self, YamlFileKind};
 
     #[test]
     fn the_core_schema_says_what_is_no_text() {
@@ -118,10 +139,14 @@ mod tests {
             ("'1'", r#""1""#),
             ("!!str 1", r#""1""#),
             ("! 1", r#""1""#),
+            ("!!int '1'", "1"),
+            ("!!float 1", "1.0"),
+            ("!!bool \"true\"", "true"),
+            ("!!null ''", "null"),
         ];
         for (yaml, expected) in table {
             let yaml = if yaml == "-" { "['-']" } else { yaml };
-            let (root, faults) = tree::parse(yaml);
+            let (root, faults) = tree::parse(YamlFileKind::GRAPH, yaml);
             assert!(faults.is_empty(), "{yaml}: {faults:?}");
             assert_eq!(root.expect("a value").json().to_string(), expected, "{yaml}");
         }
@@ -141,7 +166,7 @@ mod tests {
         ];
         let lines = [1, 1, 1, 1, 1, 2, 4, 2];
         for ((yaml, wanted, column), line) in table.into_iter().zip(lines) {
-            let (root, _) = tree::parse(yaml);
+            let (root, _) = tree::parse(YamlFileKind::GRAPH, yaml);
             let root = root.expect("a value");
             let (at, text) = root.texts()[0];
             let offset = text.text.find(wanted).expect("there");

@@ -1,63 +1,58 @@
-//! YAML as a tree in which every key and every value has its place.
+//! Builds the tree of a YAML text, for all files of a workflow that are YAML: frontmatter, manifests,
+//! scripted replies, schemas, graphs.
 //!
 //! A file with mistakes is read to its end, so the tree is built from the parser's events. Deserializing
 //! into types would stop at the first mistake. The value of an alias is shared, but counted as a copy, so
 //! that a few lines cannot become a tree that fills the memory.
+//!
+//! The meaning of a text is that of the core schema of YAML 1.2. It has no merge keys: `<<` is a key as any other.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
-use serde_json::{Map, Number, Value};
 
-use super::scalar;
-pub(in crate::language) use crate::language::place::SourcePlace;
-pub(in crate::language) use crate::language::report::quoted;
+use super::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
+use super::scalar::{self, TagMismatch};
+use crate::language::place::SourcePlace;
+use crate::language::report::quoted;
 
 /// The largest nesting depth of lists and maps.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
-/// The longest text of a graph, in bytes.
-pub(in crate::language) const LONGEST: usize = 1024 * 1024;
+/// The bytes that a value counts besides its text.
+const NODE_BYTES: usize = 16;
 
-/// The largest size of the tree with its aliases written out: the bytes of its texts, and [`NODE`] per node.
-const LARGEST: usize = 8 * LONGEST;
-const NODE: usize = 16;
+/// The largest size of a tree with its aliases written out, as a multiple of the longest text.
+const MAX_GROWTH: usize = 8;
 
-/// A value and its place.
-#[derive(Debug, Clone)]
-pub(in crate::language) struct YamlValue {
-    pub(in crate::language) at: SourcePlace,
-    pub(in crate::language) value: YamlContent,
+/// A kind of file that is YAML.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::language) struct YamlFileKind {
+    /// Its name in messages.
+    name: &'static str,
+    /// The longest text, in bytes.
+    pub(in crate::language) max_bytes: usize,
 }
 
-/// A value.
-#[derive(Debug, Clone)]
-pub(in crate::language) enum YamlContent {
-    Null,
-    Bool(bool),
-    Number(Number),
-    Text(YamlScalar),
-    List(Arc<Vec<YamlValue>>),
-    Map(Arc<Vec<YamlEntry>>),
-}
+impl YamlFileKind {
+    /// A graph.
+    pub(in crate::language) const GRAPH: Self = Self::new("graph");
+    /// The head of a prompt.
+    pub(in crate::language) const FRONTMATTER: Self = Self::new("prompt's frontmatter");
+    /// The manifest of a workflow.
+    pub(in crate::language) const MANIFEST: Self = Self::new("manifest");
+    /// The form of an answer.
+    pub(in crate::language) const SCHEMA: Self = Self::new("schema");
+    /// The answers of a person to the questions of a graph.
+    pub(in crate::language) const ANSWERS: Self = Self::new("list of answers");
+    /// The scripted replies of a workflow.
+    pub(in crate::language) const REPLIES: Self =
+        Self { name: "list of replies", max_bytes: 16 * 1024 * 1024 };
 
-/// A text and its style.
-#[derive(Debug, Clone)]
-pub(in crate::language) struct YamlScalar {
-    pub(in crate::language) text: Arc<str>,
-    pub(in crate::language) style: ScalarStyle,
-    /// Its range in the whole text, in bytes.
-    pub(in crate::language) range: Range<usize>,
-}
-
-/// A key and its value.
-#[derive(Debug)]
-pub(in crate::language) struct YamlEntry {
-    pub(in crate::language) key: Arc<str>,
-    pub(in crate::language) at: SourcePlace,
-    pub(in crate::language) value: YamlValue,
+    const fn new(name: &'static str) -> Self {
+        Self { name, max_bytes: 1024 * 1024 }
+    }
 }
 
 /// A mistake in the YAML itself.
@@ -68,77 +63,33 @@ pub(in crate::language) struct YamlFault {
     pub(in crate::language) message: String,
 }
 
-impl YamlValue {
-    /// Returns the value as JSON.
-    pub(in crate::language) fn json(&self) -> Value {
-        match &self.value {
-            YamlContent::Null => Value::Null,
-            YamlContent::Bool(value) => Value::Bool(*value),
-            YamlContent::Number(number) => Value::Number(number.clone()),
-            YamlContent::Text(text) => Value::String(text.text.to_string()),
-            YamlContent::List(list) => Value::Array(list.iter().map(Self::json).collect()),
-            YamlContent::Map(map) => {
-                let entry = |entry: &YamlEntry| (entry.key.to_string(), entry.value.json());
-                Value::Object(map.iter().map(entry).collect::<Map<_, _>>())
-            }
-        }
-    }
-
-    /// Returns the text, if it is one.
-    pub(in crate::language) fn text(&self) -> Option<&YamlScalar> {
-        match &self.value {
-            YamlContent::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// Returns its kind in words, for a message.
-    pub(in crate::language) fn sort(&self) -> &'static str {
-        match &self.value {
-            YamlContent::Null => "nothing",
-            YamlContent::Bool(_) => "a boolean",
-            YamlContent::Number(_) => "a number",
-            YamlContent::Text(_) => "a text",
-            YamlContent::List(_) => "a list",
-            YamlContent::Map(_) => "a mapping",
-        }
-    }
-
-    /// Returns all texts in it, at any depth.
-    pub(in crate::language) fn texts(&self) -> Vec<(SourcePlace, &YamlScalar)> {
-        match &self.value {
-            YamlContent::Text(text) => vec![(self.at, text)],
-            YamlContent::List(list) => list.iter().flat_map(Self::texts).collect(),
-            YamlContent::Map(map) => map.iter().flat_map(|entry| entry.value.texts()).collect(),
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// Reads a text. All duplicate keys are found; the first mistake of another kind ends the reading.
-pub(in crate::language) fn parse(text: &str) -> (Option<YamlValue>, Vec<YamlFault>) {
-    if text.len() > LONGEST {
+/// Reads a text. All duplicate keys and wrong tags are found; the first mistake of another kind ends the reading.
+pub(in crate::language) fn parse(
+    kind: YamlFileKind,
+    text: &str,
+) -> (Option<YamlValue>, Vec<YamlFault>) {
+    let YamlFileKind { name, max_bytes } = kind;
+    if text.len() > max_bytes {
         let size = text.len();
-        let message = format!("this is {size} bytes long, a graph may have {LONGEST}; divide it");
-        return (
-            None,
-            vec![YamlFault { at: SourcePlace { line: 1, column: 1 }, code: "WF001", message }],
-        );
+        let message =
+            format!("this is {size} bytes long, a {name} may have {max_bytes}; divide it");
+        return (None, vec![fault(SourcePlace::START, message)]);
     }
     let options = granit_parser::options! {
-        flow_nesting_limit: DEEPEST + 1,
-        block_nesting_limit: DEEPEST + 1,
+        flow_nesting_limit: MAX_DEPTH + 1,
+        block_nesting_limit: MAX_DEPTH + 1,
         emit_comments: false,
     };
     let parser = Parser::new_from_str_with_options(text, options);
     let mut builder =
-        YamlBuilder { parser, text, anchors: HashMap::new(), size: 0, faults: Vec::new() };
+        YamlBuilder { kind, parser, text, anchors: HashMap::new(), size: 0, faults: Vec::new() };
     let root = builder.document();
     let root = root.map_err(|fault| builder.faults.push(fault)).ok();
     (root, builder.faults)
 }
 
 struct YamlBuilder<'text> {
+    kind: YamlFileKind,
     parser: Parser<'text, StrInput<'text>>,
     text: &'text str,
     /// The value of each anchor, and its size.
@@ -168,10 +119,7 @@ impl<'text> YamlBuilder<'text> {
     fn next(&mut self) -> YamlResult<(Event<'text>, Span)> {
         match self.parser.next_event() {
             Some(event) => event.map_err(|error| syntax(&error)),
-            None => Err(fault(
-                SourcePlace { line: 1, column: 1 },
-                "this is not YAML: it ends too early",
-            )),
+            None => Err(fault(SourcePlace::START, "this is not YAML: it ends too early")),
         }
     }
 
@@ -183,35 +131,48 @@ impl<'text> YamlBuilder<'text> {
                 Event::StreamEnd => break,
                 Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
                 _ if root.is_some() => {
-                    let message = "a second document begins here; a graph is one document";
+                    let name = self.kind.name;
+                    let message =
+                        format!("a second document begins here; a {name} is one document");
                     return Err(fault(place(&span), message));
                 }
                 event => root = Some(self.node(event, &span, 0)?),
             }
         }
-        let at = SourcePlace { line: 1, column: 1 };
-        Ok(root.unwrap_or(YamlValue { at, value: YamlContent::Null }))
+        let nothing = YamlValue { at: SourcePlace::START, value: YamlContent::Null, written: None };
+        Ok(root.unwrap_or(nothing))
     }
 
     fn node(&mut self, event: Event<'text>, span: &Span, depth: usize) -> YamlResult<YamlValue> {
         let at = place(span);
-        if depth > DEEPEST {
-            let message = format!("this is nested too deeply; {DEEPEST} levels are allowed");
+        if depth > MAX_DEPTH {
+            let message = format!("this is nested too deeply; {MAX_DEPTH} levels are allowed");
             return Err(fault(at, message));
         }
         let before = self.size;
-        self.size += NODE;
+        self.size += NODE_BYTES;
+        let mut written = None;
         let (value, anchor) = match event {
             Event::Alias(id) => return self.alias(id, at),
             Event::Scalar(text, style, anchor, tag) => {
                 self.size += text.len();
-                (self.scalar(&text, style, tag.as_deref(), span)?, anchor)
+                let value = self.scalar(&text, style, tag.as_deref(), span)?;
+                if matches!(value, YamlContent::Bool(_) | YamlContent::Number(_)) {
+                    written = Some(Arc::from(&*text));
+                }
+                (value, anchor)
             }
-            Event::SequenceStart(_, anchor, _) => (self.list(depth)?, anchor),
-            Event::MappingStart(_, anchor, _) => (self.map(depth)?, anchor),
+            Event::SequenceStart(_, anchor, tag) => {
+                self.core_tag(tag.as_deref(), "seq", span);
+                (self.list(depth)?, anchor)
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.core_tag(tag.as_deref(), "map", span);
+                (self.map(depth)?, anchor)
+            }
             _ => return Err(fault(at, "this is not YAML: a value is expected here")),
         };
-        let node = YamlValue { at, value };
+        let node = YamlValue { at, value, written };
         if anchor > 0 {
             self.anchors.insert(anchor, (node.clone(), self.size - before));
         }
@@ -223,28 +184,53 @@ impl<'text> YamlBuilder<'text> {
             return Err(fault(at, "this alias stands in what it stands for; write it out"));
         };
         self.size = self.size.saturating_add(*size);
-        if self.size > LARGEST {
-            let message = "the aliases up to here make the graph too large; write out less";
+        if self.size > MAX_GROWTH * self.kind.max_bytes {
+            let name = self.kind.name;
+            let message =
+                format!("the aliases up to here make the {name} too large; write out less");
             return Err(fault(at, message));
         }
         Ok(node.clone())
     }
 
+    /// Notes a tag of a list or a mapping, unless it is the one that says so.
+    fn core_tag(&mut self, tag: Option<&Tag>, kind: &str, span: &Span) {
+        if let Some(tag) = tag.filter(|tag| tag.core_suffix() != Some(kind)) {
+            self.meaningless(tag, span);
+        }
+    }
+
+    /// Notes a tag that means nothing; the value is read without it.
+    fn meaningless(&mut self, tag: &Tag, span: &Span) {
+        if tag.original() != "!" {
+            let message = format!("the tag `{}` means nothing here; leave it out", tag.original());
+            self.faults.push(fault(place(span), message));
+        }
+    }
+
     fn scalar(
-        &self,
+        &mut self,
         text: &str,
         style: ScalarStyle,
         tag: Option<&Tag>,
         span: &Span,
     ) -> YamlResult<YamlContent> {
-        let tag = tag.map(|tag| (tag, tag.core_suffix()));
-        if let Some((tag, None)) = tag.filter(|(tag, _)| tag.original() != "!") {
-            let message = format!("the tag `{}` means nothing here; leave it out", tag.original());
-            return Err(fault(place(span), message));
-        }
-        let is_text = style != ScalarStyle::Plain
-            || tag.is_some_and(|(_, core)| core.is_none_or(|core| core == "str"));
-        if let Some(value) = scalar::plain(text).filter(|_| !is_text) {
+        let core = tag.and_then(Tag::core_suffix);
+        let is_plain = style == ScalarStyle::Plain;
+        let resolved = match (core, tag) {
+            (Some(core), _) => scalar::tagged(core, text).unwrap_or_else(|TagMismatch| {
+                let message = format!("{} is not what the tag `!!{core}` says", quoted(text));
+                self.faults.push(fault(place(span), message));
+                None
+            }),
+            (None, Some(tag)) => {
+                self.meaningless(tag, span);
+                None
+            }
+            (None, None) if is_plain => scalar::plain(text),
+            (None, None) => None,
+        };
+        if let Some(value) = resolved {
             return Ok(value);
         }
         let range = span.byte_range().unwrap_or_default();

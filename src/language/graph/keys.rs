@@ -1,0 +1,245 @@
+//! The keys of a graph's mappings: for messages and for editors.
+
+use serde_json::{Value, json};
+
+use crate::language::keys::KeySpec;
+use crate::language::schema::shape;
+
+const fn key(name: &'static str, shape: fn() -> Value, doc: &'static str) -> KeySpec {
+    KeySpec { name, doc, shape }
+}
+
+/// Returns the names of keys.
+pub(super) fn names(keys: &[KeySpec]) -> Vec<&'static str> {
+    keys.iter().map(|key| key.name).collect()
+}
+
+/// The keys of a graph.
+pub(in crate::language) const GRAPH: &[KeySpec] = &[
+    key("name", filled, "The name of the graph; it is that of its directory."),
+    key("version", filled, "The version of the graph."),
+    key("description", filled, "The purpose of the graph."),
+    key(
+        "entry_preconditions",
+        entry,
+        "The preconditions that have to hold before the graph begins.",
+    ),
+    key("initial_state", state, "The state that the graph begins with."),
+    key("start_node", filled, "The node that the graph begins with."),
+    key("nodes", nodes, "The nodes by their names."),
+    key("endings", endings, "The endings by their names."),
+    key(
+        "model",
+        shape::model,
+        "The model of nodes that name none: opus, sonnet, haiku, or a full name.",
+    ),
+    key("max_steps", steps, "The maximum number of nodes that one execution may pass through."),
+];
+
+/// The keys that every node may have.
+pub(in crate::language) const NODE: &[KeySpec] = &[
+    key("type", anything, "The type of the node."),
+    key("description", anything, "The purpose of the node."),
+];
+
+/// A type of node.
+#[derive(Debug)]
+pub(in crate::language) struct NodeType {
+    pub(in crate::language) name: &'static str,
+    pub(in crate::language) doc: &'static str,
+    /// The keys that only nodes of this type may have.
+    pub(in crate::language) keys: &'static [KeySpec],
+    pub(in crate::language) required: &'static [&'static str],
+    /// True if it may have a model and options for Claude turns.
+    pub(in crate::language) asks_claude: bool,
+}
+
+/// The types of nodes.
+pub(in crate::language) const NODE_TYPES: &[NodeType] = &[
+    NodeType {
+        name: "action",
+        doc: "A node that has consequences, one after the other.",
+        keys: &[
+            key("actions", actions, "The consequences, in their order."),
+            key("on_success", filled, "The node or ending that follows if all of them succeed."),
+            key("on_failure", filled, "The node or ending that follows if one of them fails."),
+        ],
+        required: &["type", "actions", "on_success", "on_failure"],
+        asks_claude: true,
+    },
+    NodeType {
+        name: "conditional",
+        doc: "A node that branches by a precondition.",
+        keys: &[
+            key("condition", condition, "The precondition."),
+            key("branches", branches, "The node or ending for each outcome."),
+        ],
+        required: &["type", "condition", "branches"],
+        asks_claude: false,
+    },
+    NodeType {
+        name: "user_prompt",
+        doc: "A question to a person.",
+        keys: &[
+            key("prompt", question, "The question and its options."),
+            key("on_response", responses, "The response to each option, by its id."),
+        ],
+        required: &["type", "prompt", "on_response"],
+        asks_claude: true,
+    },
+    NodeType {
+        name: "validation_gate",
+        doc: "A node that checks several preconditions, all of which have to hold.",
+        keys: &[
+            key("validations", conditions, "The preconditions."),
+            key("on_valid", filled, "The node or ending that follows if all of them hold."),
+            key(
+                "on_invalid",
+                filled,
+                "The node or ending that follows if one of them does not hold.",
+            ),
+        ],
+        required: &["type", "validations", "on_valid", "on_invalid"],
+        asks_claude: false,
+    },
+    NodeType {
+        name: "reference",
+        doc: "A document, or a section of one, that Claude Code carries out.",
+        keys: &[
+            key("doc", filled, "The path of the document."),
+            key("section", filled, "The heading of the section."),
+            key("context", context, "The values that the document may use."),
+            key("next_node", filled, "The node or ending that follows."),
+            key("on_failure", filled, "The node or ending that follows if it fails."),
+            key(
+                "output",
+                shape::output,
+                "The form of the answer: a JSON Schema, or the file that has it.",
+            ),
+        ],
+        required: &["type", "doc", "next_node"],
+        asks_claude: true,
+    },
+];
+
+/// The keys of a question.
+pub(in crate::language) const QUESTION: &[KeySpec] = &[
+    key("question", filled, "The question."),
+    key("header", filled, "A short label of at most 12 characters."),
+    key("options", options, "The options, 2 to 4 of them."),
+];
+
+/// The keys of an option.
+pub(in crate::language) const OPTION: &[KeySpec] = &[
+    key("id", filled, "The id of the option, which `on_response` names."),
+    key("label", filled, "The text of the option."),
+    key("description", filled, "The meaning of the option."),
+];
+
+/// The keys of a response to an option.
+pub(in crate::language) const RESPONSE: &[KeySpec] = &[
+    key("consequence", actions, "The consequences, in their order."),
+    key("consequences", actions, "Further consequences."),
+    key("next_node", filled, "The node or ending that follows."),
+    key("on_failure", filled, "The node or ending that follows if a consequence fails."),
+];
+
+/// The keys of an ending.
+pub(in crate::language) const ENDING: &[KeySpec] = &[
+    key("type", ending_type, "The outcome of the graph."),
+    key("message", filled, "The text that is shown."),
+    key("recovery", filled, "The skill that is proposed after an error."),
+    key("details", filled, "Further text."),
+    key("summary", anything, "The result of the graph."),
+];
+
+/// Returns a text that is not blank.
+pub(in crate::language) fn filled() -> Value {
+    json!({ "type": "string", "pattern": r"\S" })
+}
+
+/// Returns a text with a `${…}` in it.
+pub(in crate::language) fn placeholder() -> Value {
+    json!({ "type": "string", "pattern": r"\$\{" })
+}
+
+/// Returns a list of consequences.
+pub(in crate::language) fn actions() -> Value {
+    shape::list(defined("consequence"))
+}
+
+/// Returns a list of preconditions.
+pub(in crate::language) fn conditions() -> Value {
+    shape::list(defined("precondition"))
+}
+
+fn defined(name: &str) -> Value {
+    json!({ "allOf": [{ "$ref": format!("#/definitions/{name}") }] })
+}
+
+fn anything() -> Value {
+    json!({})
+}
+
+fn condition() -> Value {
+    defined("precondition")
+}
+
+fn entry() -> Value {
+    json!({ "anyOf": [conditions(), { "type": "null" }] })
+}
+
+fn state() -> Value {
+    let mapping = json!({ "type": ["object", "null"] });
+    json!({ "type": "object", "properties": { "flags": mapping, "computed": mapping } })
+}
+
+fn nodes() -> Value {
+    named(defined("node"))
+}
+
+fn endings() -> Value {
+    named(shape::strict_mapping(ENDING, &["type", "message"]))
+}
+
+fn named(one: Value) -> Value {
+    json!({ "type": "object", "additionalProperties": one, "minProperties": 1 })
+}
+
+fn steps() -> Value {
+    json!({ "type": "integer", "minimum": 1 })
+}
+
+fn ending_type() -> Value {
+    shape::one_of(["success", "error"])
+}
+
+/// Returns the branches of a conditional; later graphs write `on_true` and `on_false`.
+fn branches() -> Value {
+    let names = ["true", "True", "TRUE", "on_true"].map(|name| json!({ "required": [name] }));
+    let others = ["false", "False", "FALSE", "on_false"].map(|name| json!({ "required": [name] }));
+    json!({
+        "type": "object",
+        "patternProperties": { "^(true|True|TRUE|on_true|false|False|FALSE|on_false)$": filled() },
+        "additionalProperties": false,
+        "allOf": [{ "oneOf": names }, { "oneOf": others }],
+    })
+}
+
+fn question() -> Value {
+    shape::strict_mapping(QUESTION, &["question", "options"])
+}
+
+fn options() -> Value {
+    let option = shape::strict_mapping(OPTION, &["id", "label"]);
+    json!({ "type": "array", "items": option, "minItems": 1 })
+}
+
+fn responses() -> Value {
+    let response = shape::strict_mapping(RESPONSE, &["next_node"]);
+    json!({ "type": "object", "additionalProperties": response })
+}
+
+fn context() -> Value {
+    json!({ "anyOf": [{ "type": "object" }, placeholder()] })
+}

@@ -1,0 +1,84 @@
+//! `output` in frontmatter, and `when` in an entry of a policy: the form of a state's answer, and the transitions.
+//!
+//! An object contains no tags, so the policy has to give what a tag would: the forked agents, the question. An
+//! evaluator has nothing to decide if the object decides.
+
+use serde_json::Value;
+
+use super::{Frontmatter, FrontmatterPlaces};
+use crate::domain::policy::TransitionPolicy;
+use crate::domain::transition::{ANY_LIST, Transition};
+use crate::language::output::{
+    FieldTest, OrderedJson, OutputKey, OutputRule, SchemaOrigin, schema_file,
+};
+use crate::language::prompt::evaluator::RawEvaluator;
+use crate::language::prompt::policy_entry::EntryPlace;
+use crate::language::yaml::{Error, Placed, YamlErrors};
+
+/// Reads `output`, and the `when` of each entry of the policy.
+pub(super) fn read(
+    output: Option<Placed<OrderedJson>>,
+    whens: &[Option<Placed<OrderedJson>>],
+    evaluator: Option<&Placed<RawEvaluator>>,
+    frontmatter: &mut Frontmatter,
+    places: &mut FrontmatterPlaces,
+    errors: &mut YamlErrors,
+) {
+    let Some(output) = output else {
+        if let Some(when) = whens.iter().flatten().next() {
+            let message = "`when` decides by the fields of an `output`; give the state one, such as `output: verdict.schema.json`";
+            errors.keep::<()>(Err(Error::at(when.at, message.to_owned())));
+        }
+        return;
+    };
+    if let Some(evaluator) = evaluator {
+        let message = "the fields of an `output` decide what follows; leave the evaluator out";
+        errors.keep::<()>(Err(Error::at(evaluator.at, message.to_owned())));
+    }
+    if frontmatter.policy.is_open() && errors.is_empty() {
+        frontmatter.policy = TransitionPolicy::result();
+        places.entries = vec![EntryPlace::whole(output.at)];
+        places.whens = vec![None];
+    }
+    let place = output.at;
+    let schema = match output.value {
+        OrderedJson::Text(name) => schema_file(&name).map(SchemaOrigin::File),
+        written @ OrderedJson::Object(_) => Ok(SchemaOrigin::Inline(written)),
+        _ => Err("an output is a JSON schema: a file such as verdict.schema.json, or a mapping with `type: object`".to_owned()),
+    };
+    let Some(schema) = errors.keep(schema.map_err(|why| Error::at(place, why))) else { return };
+    let mut rules = Vec::new();
+    for (index, transition) in frontmatter.policy.allowed.iter().enumerate() {
+        let at = places.entries.get(index).map_or(place, |place| place.entry);
+        let unsaid = says_all(transition).map_err(|why| Error::at(at, why.to_owned()));
+        errors.keep(unsaid);
+        let when = whens.get(index).and_then(Option::as_ref);
+        let when = when.map(tests).transpose().map(Option::unwrap_or_default);
+        let transition = transition.clone();
+        rules.extend(errors.keep(when).map(|when| OutputRule { when, transition }));
+    }
+    frontmatter.output = Some(OutputKey { schema, place, rules });
+}
+
+fn tests(when: &Placed<OrderedJson>) -> Result<Vec<FieldTest>, Error> {
+    let value = serde_json::to_value(&when.value).unwrap_or(Value::Null);
+    OutputRule::tests(&value).map_err(|why| Error::at(when.at, why))
+}
+
+/// Checks that an entry leaves nothing to the words of a tag.
+fn says_all(transition: &Transition) -> Result<(), &'static str> {
+    match transition {
+        Transition::Ask { .. } => {
+            Err("nobody says what is asked where the answer is an `output`; goto a state that asks")
+        }
+        Transition::Fork { each: Some(each), .. } if each.list == ANY_LIST => Err(
+            "nobody says which list is meant where the answer is an `output`; name it, such as each: items.json",
+        ),
+        Transition::Goto { .. }
+        | Transition::Reset { .. }
+        | Transition::Call { .. }
+        | Transition::Function { .. }
+        | Transition::Fork { .. }
+        | Transition::Result { .. } => Ok(()),
+    }
+}

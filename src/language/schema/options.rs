@@ -1,0 +1,63 @@
+//! The options of turns as JSON Schema, with the sentences about them that the type has.
+
+use serde_json::{Value, json};
+
+use super::shape;
+use crate::domain::turn_options::{
+    BackgroundWork, EffortLevel, OnDenied, PermissionMode, SettingSource, StartupMode, TurnOptions,
+};
+use crate::language::turn_options::KEYS;
+
+/// Returns the options by their keys.
+pub(super) fn properties() -> Vec<(&'static str, Value)> {
+    let documented = schemars::schema_for!(TurnOptions).to_value();
+    let doc = |key: &str| documented["properties"][key]["description"].as_str().unwrap_or_default();
+    KEYS.into_iter().map(|key| (key, shape::described(doc(key), option(key)))).collect()
+}
+
+fn option(key: &str) -> Value {
+    match key {
+        "effort" => names(&EffortLevel::NAMES),
+        "permission_mode" => names(&PermissionMode::NAMES),
+        "background" => names(&BackgroundWork::NAMES),
+        "on_denied" => names(&OnDenied::NAMES),
+        "startup" => names(&StartupMode::NAMES),
+        "setting_sources" => one_or_more(names(&SettingSource::NAMES)),
+        "strict_mcp" => shape::boolean(),
+        "max_turns" => shape::count(),
+        "max_thinking_tokens" => {
+            json!({ "type": ["integer", "string"], "minimum": 0, "pattern": r"^\+?[0-9]+$" })
+        }
+        "settings" | "agents" => config(),
+        "mcp_config" => {
+            let mut server = config();
+            server["anyOf"][1]["required"] = json!(["mcpServers"]);
+            one_or_more(server)
+        }
+        "env" => environment(),
+        "tools" | "allowed_tools" | "disallowed_tools" | "add_dirs" | "plugin_dirs"
+        | "fallback_model" => one_or_more(shape::text()),
+        _ => shape::text(),
+    }
+}
+
+fn names<T>(names: &[(&str, T)]) -> Value {
+    shape::one_of(names.iter().map(|(name, _)| *name))
+}
+
+fn one_or_more(one: Value) -> Value {
+    json!({ "anyOf": [one.clone(), shape::list(one)] })
+}
+
+/// Returns the path of a JSON file, or a mapping.
+fn config() -> Value {
+    json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "object" }] })
+}
+
+/// Returns names to pass, or a mapping of names to values.
+fn environment() -> Value {
+    let name = json!({ "type": "string", "pattern": r"^(?!RAYMOND_)[A-Za-z_][A-Za-z0-9_]*$" });
+    let value = json!({ "type": ["string", "number", "boolean", "null"] });
+    let values = json!({ "type": "object", "propertyNames": name, "additionalProperties": value });
+    one_or_more(json!({ "anyOf": [name, values] }))
+}

@@ -107,7 +107,7 @@ pub enum CliCommand {
     /// Define, start, watch and list programs: conversations of several agents
     #[command(subcommand, after_help = WORKFLOW_HELP)]
     Workflow(WorkflowCommand),
-    /// Print the protocol of plug-ins as JSON Schema
+    /// Print the protocol of plug-ins, or a kind of file of workflows, as JSON Schema
     Schema(SchemaArgs),
     /// Print a script that completes commands and options in a shell
     Completions {

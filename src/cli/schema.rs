@@ -1,22 +1,27 @@
-//! `raymond schema`: the protocol of plug-ins as JSON Schema.
+//! `raymond schema`: the protocol of plug-ins, and the files of workflows, as JSON Schema.
 
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use super::exit::{CliExitCode, Error};
 use super::output;
-use crate::plugin::schema::{self, schema};
+use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::schema::FileSchema;
+use crate::plugin::schema::{ProtocolPart, schema};
 
 /// Options of `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArgs {
-    /// The part to print [default: all]
-    #[arg(value_enum)]
-    pub part: Option<ProtocolPartArg>,
+    /// The schema to print
+    #[arg(value_enum, default_value_t = SchemaNameArg::Plugin)]
+    pub name: SchemaNameArg,
 }
 
-/// A part of the protocol.
+/// A schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ProtocolPartArg {
+pub enum SchemaNameArg {
+    /// All messages to and from a plug-in
+    Plugin,
     /// Messages to a plug-in
     Told,
     /// Messages from a plug-in
@@ -27,6 +32,14 @@ pub enum ProtocolPartArg {
     Consult,
     /// Answers of a plug-in
     Verdict,
+    /// The frontmatter of a prompt
+    Frontmatter,
+    /// raymond.yaml, the manifest of a workflow
+    RaymondYaml,
+    /// replies.yaml, the scripted replies of a workflow
+    Replies,
+    /// A graph
+    Graph,
 }
 
 /// Runs `raymond schema`.
@@ -34,13 +47,21 @@ pub enum ProtocolPartArg {
 /// # Errors
 /// [`Error::Io`] if it cannot be printed.
 pub fn print(args: &SchemaArgs) -> Result<CliExitCode, Error> {
-    let part = match args.part {
-        None => schema::ProtocolPart::All,
-        Some(ProtocolPartArg::Told) => schema::ProtocolPart::Told,
-        Some(ProtocolPartArg::Said) => schema::ProtocolPart::Said,
-        Some(ProtocolPartArg::Record) => schema::ProtocolPart::Record,
-        Some(ProtocolPartArg::Consult) => schema::ProtocolPart::Consult,
-        Some(ProtocolPartArg::Verdict) => schema::ProtocolPart::Verdict,
+    let schema = match args.name {
+        SchemaNameArg::Plugin => schema(ProtocolPart::All),
+        SchemaNameArg::Told => schema(ProtocolPart::Told),
+        SchemaNameArg::Said => schema(ProtocolPart::Said),
+        SchemaNameArg::Record => schema(ProtocolPart::Record),
+        SchemaNameArg::Consult => schema(ProtocolPart::Consult),
+        SchemaNameArg::Verdict => schema(ProtocolPart::Verdict),
+        SchemaNameArg::Frontmatter => of_file(FileSchema::Frontmatter),
+        SchemaNameArg::RaymondYaml => of_file(FileSchema::Manifest),
+        SchemaNameArg::Replies => of_file(FileSchema::Replies),
+        SchemaNameArg::Graph => of_file(FileSchema::Graph),
     };
-    output::print_json(&schema(part))
+    output::print_json(&schema)
+}
+
+fn of_file(file: FileSchema) -> Value {
+    file.schema(&GraphVocabulary::new())
 }

@@ -84,7 +84,8 @@ impl ScriptedReplies {
     /// # Errors
     /// [`Error::Invalid`] with the place.
     pub fn parse(path: &str, yaml: &str) -> Result<Self, Error> {
-        yaml::read(YamlFileKind::REPLIES, yaml)
+        let read: Result<Option<Self>, _> = yaml::read(YamlFileKind::REPLIES, yaml);
+        read.map(Option::unwrap_or_default)
             .map_err(|error| Error::Invalid { path: path.to_owned(), error })
     }
 
@@ -213,6 +214,18 @@ mod tests {
             reply("A.md", 2).expect_err("none").to_string(),
             "replies.yaml: A.md has 2 replies, and this is turn 3 there; add one, or `repeat: true` to the last"
         );
+    }
+
+    #[test]
+    fn an_empty_file_has_no_replies() {
+        for text in ["", "# none\n"] {
+            assert_eq!(
+                ScriptedReplies::parse("r", text),
+                Ok(ScriptedReplies::default()),
+                "{text:?}"
+            );
+            assert!(states(text).is_empty());
+        }
     }
 
     #[test]

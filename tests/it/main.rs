@@ -48,6 +48,7 @@ mod recovery;
 mod refused_tools;
 mod released;
 mod samples;
+mod schema;
 mod shares;
 mod show;
 mod signals;

@@ -114,14 +114,14 @@ pub(in crate::language) fn described(doc: &str, mut shape: Value) -> Value {
 
 /// Returns a shape, or nothing.
 fn or_null(mut shape: Value) -> Value {
-    let null = json!("null");
+    let nothing = json!("null");
     if let Some(words) = shape.get_mut("enum").and_then(Value::as_array_mut) {
         words.push(Value::Null);
         return shape;
     }
     match shape.get_mut("type") {
-        Some(Value::Array(kinds)) => kinds.push(null),
-        Some(kind) => *kind = json!([kind.take(), null]),
+        Some(Value::Array(kinds)) => kinds.push(nothing),
+        Some(kind) => *kind = json!([kind.take(), nothing]),
         None => return json!({ "anyOf": [shape, { "type": "null" }] }),
     }
     shape

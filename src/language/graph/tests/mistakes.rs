@@ -26,7 +26,7 @@ fn what_is_no_yaml() {
     ];
     for (text, expected) in table {
         let said = said(text, GraphProfile::Lenient);
-        assert!(said[0].contains(expected), "{text}: {said:?}");
+        assert!(said.iter().any(|one| one.contains(expected)), "{text}: {said:?}");
     }
 }
 

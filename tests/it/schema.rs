@@ -1,0 +1,120 @@
+//! The schemas for editors: the kept files are what is printed, and all samples fit them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use raymond::domain::operation::RecoveryClass;
+use raymond::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeRole};
+use raymond::language::schema::FileSchema;
+use serde_json::Value;
+
+use crate::support::Test;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns the built-in types and those of the example with types of its own.
+fn vocabulary() -> GraphVocabulary {
+    let mut vocabulary = GraphVocabulary::new();
+    let types = [("in_stock", TypeRole::Precondition), ("reserve", TypeRole::Consequence)];
+    for (name, role) in types {
+        let (required, optional) = (vec!["item".to_owned()], vec!["count".to_owned()]);
+        let own = OwnTypeSpec { role, required, optional, class: RecoveryClass::Uncertain };
+        vocabulary.add(name, own).expect("a new name");
+    }
+    vocabulary
+}
+
+/// `RAYMOND_RENEW=1 cargo test --test it schema` writes them anew.
+#[test]
+fn kept_schemas_are_what_is_printed() {
+    for file in FileSchema::ALL {
+        let kept = root().join("schema").join(file.file_name());
+        let printed = Test::new().raymond(&["schema", file.name()]).ok().stdout.clone();
+        if std::env::var_os("RAYMOND_RENEW").is_some() {
+            fs::write(&kept, &printed).expect("written");
+        }
+        let known = fs::read_to_string(&kept).unwrap_or_default();
+        assert!(
+            known == printed,
+            "{} has changed; renew it: RAYMOND_RENEW=1 cargo test --test it schema",
+            kept.display()
+        );
+    }
+}
+
+#[test]
+fn plugin_is_the_default() {
+    let default = Test::new().raymond(&["schema"]).ok().stdout.clone();
+    assert_eq!(Test::new().raymond(&["schema", "plugin"]).ok().stdout, default);
+}
+
+fn files(below: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(below).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+/// Returns the kind of a file, and its YAML.
+fn yaml_of(path: &Path) -> Option<(FileSchema, String)> {
+    let text = fs::read_to_string(path).ok()?;
+    let name = path.file_name()?.to_str()?;
+    match (name, path.extension()?.to_str()?) {
+        ("raymond.yaml", _) => Some((FileSchema::Manifest, text)),
+        ("replies.yaml", _) => Some((FileSchema::Replies, text)),
+        ("workflow.yaml", _) => Some((FileSchema::Graph, text)),
+        (_, "md") => {
+            let head = text.strip_prefix("---\n")?.split_once("\n---\n")?.0.to_owned();
+            Some((FileSchema::Frontmatter, head))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn each_sample_fits() {
+    let mut found = Vec::new();
+    files(&root().join("workflows"), &mut found);
+    files(&root().join("examples"), &mut found);
+    let mut counts = [0; FileSchema::ALL.len()];
+    for path in found {
+        let Some((file, yaml)) = yaml_of(&path) else { continue };
+        let schema = file.schema(&vocabulary());
+        let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+        let value: Value = serde_yaml::from_str(&yaml).expect("YAML");
+        let errors: Vec<String> = validator
+            .iter_errors(&value)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
+        counts[FileSchema::ALL.iter().position(|known| *known == file).expect("known")] += 1;
+    }
+    assert!(counts[0] > 10 && counts[2] > 10 && counts[3] > 2, "{counts:?}");
+}
+
+/// The line that names the schema leads to it.
+#[test]
+fn editor_lines_name_the_kept_schemas() {
+    let mut found = Vec::new();
+    files(&root().join("workflows"), &mut found);
+    files(&root().join("examples"), &mut found);
+    for path in found {
+        let Some((file @ (FileSchema::Manifest | FileSchema::Graph), text)) = yaml_of(&path) else {
+            continue;
+        };
+        if path.starts_with(root().join("examples")) {
+            continue; // It has types of its own, which the kept schema does not know.
+        }
+        let line = text.lines().next().unwrap_or_default();
+        let schema = line.strip_prefix("# yaml-language-server: $schema=").unwrap_or_default();
+        let named = path.parent().expect("a folder").join(schema);
+        let kept = root().join("schema").join(file.file_name());
+        assert_eq!(named.canonicalize().ok(), kept.canonicalize().ok(), "{}", path.display());
+    }
+}

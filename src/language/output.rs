@@ -41,7 +41,7 @@ use crate::domain::transition::{Transition, Variables};
 
 /// The characters that are shown of an answer that is no object. Claude Code's own complaint about one has the
 /// path and the rule in it.
-const SHOWN_ANSWER: usize = 400;
+const MAX_SHOWN_CHARS: usize = 400;
 
 /// The variable that has the answer in the state that is entered.
 pub const RESULT: &str = "result";
@@ -187,7 +187,7 @@ impl OutputContract {
         let wrong = |why: String| ProtocolViolation::Output { why };
         let written = structured.unwrap_or_else(|| object_in(text));
         let answer: Value = serde_json::from_str(written).map_err(|_| {
-            let begin: String = written.trim().chars().take(SHOWN_ANSWER).collect();
+            let begin: String = written.trim().chars().take(MAX_SHOWN_CHARS).collect();
             wrong(format!("the answer is not one JSON object, it is: {begin:?}"))
         })?;
         self.schema.check(&answer).map_err(|mistakes| {

@@ -7,10 +7,10 @@ use super::hint::{closest, is_slip};
 use super::place::SourcePlace;
 
 /// The maximum number of mistakes with a hint: with thousands of names the search for a similar one takes time.
-const HINTS: u32 = 50;
+const MAX_HINTS: u32 = 50;
 
 /// The longest name that is compared with others, in bytes.
-const COMPARED: usize = 64;
+const MAX_COMPARED_BYTES: usize = 64;
 
 /// The problems found so far.
 pub(crate) struct FileDiagnostics {
@@ -21,7 +21,7 @@ pub(crate) struct FileDiagnostics {
 
 impl FileDiagnostics {
     pub(crate) fn new(path: &str) -> Self {
-        Self { path: path.to_owned(), found: Vec::new(), hints: Cell::new(HINTS) }
+        Self { path: path.to_owned(), found: Vec::new(), hints: Cell::new(MAX_HINTS) }
     }
 
     pub(crate) fn error(
@@ -62,11 +62,11 @@ impl FileDiagnostics {
         otherwise: impl FnOnce() -> String,
     ) -> String {
         let left = self.hints.get();
-        if left == 0 || name.len() > COMPARED {
+        if left == 0 || name.len() > MAX_COMPARED_BYTES {
             return otherwise();
         }
         self.hints.set(left - 1);
-        let names = names.into_iter().filter(|name| name.len() <= COMPARED);
+        let names = names.into_iter().filter(|name| name.len() <= MAX_COMPARED_BYTES);
         let meant = closest(name, names);
         meant.map_or_else(otherwise, |name| format!("; did you mean {}?", quoted(name)))
     }
@@ -77,7 +77,7 @@ impl FileDiagnostics {
         name: &str,
         names: impl IntoIterator<Item = &'names str>,
     ) -> Option<&'names str> {
-        let few = self.found.len() < HINTS as usize && name.len() <= COMPARED;
+        let few = self.found.len() < MAX_HINTS as usize && name.len() <= MAX_COMPARED_BYTES;
         closest(name, names).filter(|meant| few && is_slip(name, meant))
     }
 

@@ -17,7 +17,7 @@ mod grammar {
 use grammar::{Grammar, Rule};
 
 /// The longest placeholder, braces included, in bytes.
-const LONGEST: usize = 256;
+const MAX_PLACEHOLDER_BYTES: usize = 256;
 
 /// A filled template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub fn placeholders(template: &str) -> impl Iterator<Item = (&str, usize)> {
 
 /// Returns the name in the placeholder at the start of `text`, and the placeholder's length.
 fn placeholder(text: &str) -> Option<(&str, usize)> {
-    let slice = &text[..text.floor_char_boundary(LONGEST)];
+    let slice = &text[..text.floor_char_boundary(MAX_PLACEHOLDER_BYTES)];
     let pair = Grammar::parse(Rule::placeholder, slice).ok()?.next()?;
     let length = pair.as_span().end();
     Some((pair.into_inner().next()?.as_str(), length))

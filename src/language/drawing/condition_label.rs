@@ -4,16 +4,17 @@ use crate::domain::time::span;
 use crate::language::program::definition::{Program, ProgramCondition, TextExpression};
 
 /// The maximum length of a label, in characters.
-const LONGEST: usize = 40;
+const MAX_LABEL_CHARS: usize = 40;
 
 /// Returns a condition in few words.
 #[must_use]
-pub(super) fn condition(said: &ProgramCondition, program: &Program) -> String {
+pub(super) fn condition_label(condition: &ProgramCondition, program: &Program) -> String {
     let all = |conditions: &[ProgramCondition], word: &str| {
-        let parts: Vec<String> = conditions.iter().map(|one| condition(one, program)).collect();
+        let parts: Vec<String> =
+            conditions.iter().map(|one| condition_label(one, program)).collect();
         parts.join(word)
     };
-    match said {
+    match condition {
         ProgramCondition::Signal { label, key, equals, .. } => {
             let key = match key {
                 Some(TextExpression::Text(key)) => format!(" {key}"),
@@ -30,7 +31,7 @@ pub(super) fn condition(said: &ProgramCondition, program: &Program) -> String {
         ProgramCondition::At(time) => format!("at {time}"),
         ProgramCondition::And(conditions) => all(conditions, " and "),
         ProgramCondition::Or(conditions) => all(conditions, " or "),
-        ProgramCondition::Not(one) => format!("not {}", condition(one, program)),
+        ProgramCondition::Not(one) => format!("not {}", condition_label(one, program)),
     }
 }
 
@@ -55,7 +56,7 @@ fn expression(said: &TextExpression, program: &Program) -> String {
 #[must_use]
 pub(super) fn shortened(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_LABEL_CHARS) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text,
     }

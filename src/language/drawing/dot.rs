@@ -12,7 +12,8 @@ pub fn write(drawing: &WorkflowDrawing) -> String {
     text.push_str("    node [fontname=\"sans-serif\", fontsize=12, color=\"#64748b\", style=filled, fillcolor=\"#f1f5f9\"]\n");
     text.push_str("    edge [fontname=\"sans-serif\", fontsize=10, color=\"#64748b\", fontcolor=\"#64748b\"]\n");
     for (index, node) in drawing.nodes.iter().enumerate() {
-        let _ = writeln!(text, "    n{index} [label={}, {}]", quoted(&node.label), look(node));
+        let _ =
+            writeln!(text, "    n{index} [label={}, {}]", quoted(&node.label), node_style(node));
     }
     for edge in &drawing.edges {
         let mut attributes = vec![];
@@ -30,7 +31,7 @@ pub fn write(drawing: &WorkflowDrawing) -> String {
     text
 }
 
-fn look(node: &DrawingNode) -> &'static str {
+fn node_style(node: &DrawingNode) -> &'static str {
     match node.kind {
         NodeKind::Start => "shape=circle, width=0.15, fixedsize=true, fillcolor=\"#64748b\"",
         NodeKind::End => "shape=doublecircle",

@@ -19,7 +19,7 @@ pub fn draw(program: &Graph, title: &str) -> WorkflowDrawing {
     drawing.node(START, "", NodeKind::Start);
     for name in in_order(program) {
         if let Some(node) = program.nodes.get(name) {
-            let (label, kind) = look(name, node);
+            let (label, kind) = label_and_kind(name, node);
             drawing.node(name, &label, kind);
         } else if let Some(ending) = program.endings.get(name) {
             let kind = if ending.success { NodeKind::Success } else { NodeKind::Failure };
@@ -66,7 +66,7 @@ fn in_order(program: &Graph) -> Vec<&GraphNodeName> {
     order
 }
 
-fn look(name: &str, node: &GraphNode) -> (String, NodeKind) {
+fn label_and_kind(name: &str, node: &GraphNode) -> (String, NodeKind) {
     match node {
         GraphNode::Action { .. } => (name.to_owned(), NodeKind::Action),
         GraphNode::Conditional { condition, .. } => {

@@ -1,5 +1,6 @@
 //! Drawings of workflows: the parts of a folder, a graph or a program, and three formats.
 
+mod condition_label;
 pub mod dot;
 pub mod folder;
 pub mod graph;
@@ -7,5 +8,4 @@ mod layout;
 pub mod mermaid;
 pub mod picture;
 pub mod program;
-mod saying;
 pub mod svg;

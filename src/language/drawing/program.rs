@@ -3,8 +3,8 @@
 //! A state is one box, however much it does. An edge out of its loops and branches is labelled with the condition
 //! of the innermost arm; an edge from a signal marks a wait for it.
 
+use super::condition_label::{condition_label, shortened};
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
-use super::saying::{condition, shortened};
 use crate::domain::time::span;
 use crate::language::program::definition::{
     Instruction, InstructionKind, Program, ProgramCondition, RunFolder, SendPrompt, TextExpression,
@@ -119,7 +119,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
             }
             InstructionKind::Branch { arms, otherwise } => {
                 for one in arms {
-                    let said = condition(&one.condition, self.program);
+                    let said = condition_label(&one.condition, self.program);
                     self.body(&one.body, Some(&said));
                     self.failures(&one.condition);
                 }

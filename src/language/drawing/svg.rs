@@ -13,7 +13,7 @@ const MARGIN: f64 = 16.0;
 /// The height of a label, and how wide one of its columns is.
 const LABEL: (f64, f64) = (14.0, 6.2);
 /// The maximum shown width of a label, in columns.
-const LONGEST_LABEL: usize = 40;
+const MAX_LABEL_CHARS: usize = 40;
 
 /// The colours: of the lines and the writing in light, then in dark, and those that tell edges apart in both.
 const STYLE: &str = "\
@@ -35,7 +35,7 @@ const STYLE: &str = "\
 #[must_use]
 pub fn write(drawing: &WorkflowDrawing) -> String {
     let link = |edge: &DrawingEdge| {
-        let columns = shape::columns(&shape::shortened(&edge.label, LONGEST_LABEL));
+        let columns = shape::columns(&shape::shortened(&edge.label, MAX_LABEL_CHARS));
         let label = if columns > 0.0 { (columns * LABEL.1, LABEL.0) } else { (0.0, 0.0) };
         LayoutEdge { from: edge.from, to: edge.to, label }
     };
@@ -69,7 +69,7 @@ fn draw_edge(text: &mut String, edge: &DrawingEdge, route: &EdgeRoute) {
     }
     if !edge.label.is_empty() {
         let (x, y) = route.label;
-        let label = escaped(&shape::shortened(&edge.label, LONGEST_LABEL));
+        let label = escaped(&shape::shortened(&edge.label, MAX_LABEL_CHARS));
         let _ = writeln!(
             text,
             "<text class=\"label\" x=\"{x:.1}\" y=\"{:.1}\">{label}</text>",

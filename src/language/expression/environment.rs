@@ -6,7 +6,7 @@ use super::ast::TextSpan;
 use super::flaw::Error;
 
 /// The longest part of an expression that an error quotes, in bytes.
-const QUOTED: usize = 60;
+const MAX_QUOTE_BYTES: usize = 60;
 
 /// The values of the names in an expression.
 pub trait Scope {
@@ -48,7 +48,7 @@ impl<'value> ExpressionEnvironment<'_, 'value> {
     pub(super) fn quote(self, span: TextSpan, error: Error) -> Error {
         let Error::Evaluation(message) = error else { return error };
         let text = &self.text[span.start..span.end];
-        let end = text.floor_char_boundary(QUOTED);
+        let end = text.floor_char_boundary(MAX_QUOTE_BYTES);
         let more = if end < text.len() { "…" } else { "" };
         Error::Evaluation(format!("in `{}{more}`: {message}", &text[..end]))
     }

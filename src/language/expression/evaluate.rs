@@ -28,7 +28,7 @@ impl Expression {
     /// # Errors
     /// [`Error::Evaluation`] if it has none.
     pub fn evaluate(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
-        let found = self.look(scope, fuel)?;
+        let found = self.evaluate_borrowed(scope, fuel)?;
         fuel.own(found)
     }
 
@@ -37,11 +37,11 @@ impl Expression {
     /// # Errors
     /// [`Error::Evaluation`] if it has no value.
     pub fn holds(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<bool, Error> {
-        self.look(scope, fuel).map(|value| truth(&value))
+        self.evaluate_borrowed(scope, fuel).map(|value| truth(&value))
     }
 
     /// Returns its value, borrowed from the scope if possible.
-    pub(super) fn look<'value>(
+    pub(super) fn evaluate_borrowed<'value>(
         &'value self,
         scope: &'value dyn Scope,
         fuel: &mut Fuel,

@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::flaw::Error;
 
 /// The largest nesting depth of lists and maps in a new value.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The number of text bytes that cost a step.
-const BYTES: usize = 64;
+const BYTES_PER_STEP: usize = 64;
 
 /// The remaining steps of a computation, and the largest size of a text or list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Fuel {
 
     /// Spends the cost of reading a text.
     pub(super) fn read(&mut self, bytes: usize) -> Result<(), Error> {
-        self.spend(1 + bytes / BYTES)
+        self.spend(1 + bytes / BYTES_PER_STEP)
     }
 
     /// Spends the cost of a new text of this size, unless it is too long.
@@ -101,8 +101,9 @@ impl Fuel {
     pub(super) fn made(&mut self, value: Value) -> Result<Value, Error> {
         let weight = weigh(&value);
         self.spend(weight.cost)?;
-        if weight.depth > DEEPEST {
-            let why = format!("the value nests more than {DEEPEST} lists and maps in one another");
+        if weight.depth > MAX_DEPTH {
+            let why =
+                format!("the value nests more than {MAX_DEPTH} lists and maps in one another");
             return Err(Error::Evaluation(why));
         }
         Ok(value)
@@ -123,7 +124,7 @@ fn weigh(value: &Value) -> ValueSize {
         })
     };
     match value {
-        Value::String(text) => ValueSize { cost: 1 + text.len() / BYTES, depth: 0 },
+        Value::String(text) => ValueSize { cost: 1 + text.len() / BYTES_PER_STEP, depth: 0 },
         Value::Array(list) => all(&mut list.iter()),
         Value::Object(map) => all(&mut map.values()),
         _ => ValueSize { cost: 1, depth: 0 },

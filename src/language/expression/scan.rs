@@ -7,15 +7,15 @@
 use super::flaw::SyntaxError;
 
 /// The longest expression, in bytes.
-const LONGEST: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 
 /// The largest nesting depth of brackets and `? :`.
-pub(super) const DEEPEST: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// Checks the length and depth of a whole expression.
 pub(super) fn bounded(text: &str) -> Result<(), SyntaxError> {
-    if text.len() > LONGEST {
-        let why = format!("the expression is longer than {LONGEST} bytes; compute it in steps");
+    if text.len() > MAX_BYTES {
+        let why = format!("the expression is longer than {MAX_BYTES} bytes; compute it in steps");
         return Err(SyntaxError::syntax(0, why));
     }
     ExpressionScanner::new(text.as_bytes(), 0).run(false).map(|_| ())
@@ -23,7 +23,7 @@ pub(super) fn bounded(text: &str) -> Result<(), SyntaxError> {
 
 /// Returns the offset of the `}` that ends the expression which begins at `start`, if there is one.
 pub(super) fn end_of_reference(text: &str, start: usize) -> Result<Option<usize>, SyntaxError> {
-    let most = text.floor_char_boundary(start + LONGEST);
+    let most = text.floor_char_boundary(start + MAX_BYTES);
     ExpressionScanner::new(&text.as_bytes()[..most], start).run(true)
 }
 
@@ -70,10 +70,10 @@ impl<'text> ExpressionScanner<'text> {
 
     fn deeper(&mut self) -> Result<(), SyntaxError> {
         self.depth += 1;
-        if self.depth <= DEEPEST {
+        if self.depth <= MAX_DEPTH {
             return Ok(());
         }
-        let why = format!("the expression nests more than {DEEPEST} deep; compute it in steps");
+        let why = format!("the expression nests more than {MAX_DEPTH} deep; compute it in steps");
         Err(SyntaxError::syntax(self.at, why))
     }
 

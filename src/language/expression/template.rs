@@ -52,14 +52,14 @@ impl TemplateReference {
         Ok(Self { plain: PlainPath::of(&expression), expression })
     }
 
-    fn look<'value>(
+    fn evaluate_borrowed<'value>(
         &'value self,
         scope: &'value dyn Scope,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
         match &self.plain {
             Some(plain) => plain.resolve(scope, fuel),
-            None => self.expression.look(scope, fuel),
+            None => self.expression.evaluate_borrowed(scope, fuel),
         }
     }
 }
@@ -138,7 +138,7 @@ impl TemplateNode {
         match self {
             Self::Constant(value) => Ok(value.clone()),
             Self::One(reference) => {
-                let found = reference.look(scope, fuel)?;
+                let found = reference.evaluate_borrowed(scope, fuel)?;
                 fuel.own(found)
             }
             Self::Text(pieces) => fill_text(pieces, scope, fuel),
@@ -233,10 +233,12 @@ fn fill_text(pieces: &[TemplatePiece], scope: &dyn Scope, fuel: &mut Fuel) -> Re
     for piece in pieces {
         match piece {
             TemplatePiece::Text(text) => filled.push_str(text),
-            TemplatePiece::Reference(reference) => match &*reference.look(scope, fuel)? {
-                Value::String(text) => filled.push_str(text),
-                other => _ = write!(filled, "{other}"),
-            },
+            TemplatePiece::Reference(reference) => {
+                match &*reference.evaluate_borrowed(scope, fuel)? {
+                    Value::String(text) => filled.push_str(text),
+                    other => _ = write!(filled, "{other}"),
+                }
+            }
         }
         fuel.fits(filled.len())?;
     }

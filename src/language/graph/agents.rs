@@ -13,7 +13,7 @@ use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// The largest total size of a graph's documents, in bytes.
-const LONGEST: usize = 64 * 1024 * 1024;
+const MAX_DOCUMENTS_BYTES: usize = 64 * 1024 * 1024;
 
 impl GraphReader<'_> {
     /// Reads `invoke_pattern` and `invoke_skill`.
@@ -62,9 +62,9 @@ impl GraphReader<'_> {
             _ => &text,
         };
         self.documents_size += part.len();
-        if self.documents_size > LONGEST {
+        if self.documents_size > MAX_DOCUMENTS_BYTES {
             let message = format!(
-                "the documents up to here are longer than {LONGEST} bytes together; name sections of them"
+                "the documents up to here are longer than {MAX_DOCUMENTS_BYTES} bytes together; name sections of them"
             );
             self.report.error(path.at, "WF320", message);
             return None;

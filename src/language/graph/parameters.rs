@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::program::{GraphAction, GraphCondition};
-use super::reader::{DEEPEST, GraphReader};
+use super::reader::{GraphReader, MAX_DEPTH};
 use super::vocabulary::{ParameterKind, TypeParameter, TypeRole};
 use crate::domain::operation::RecoveryClass;
 use crate::language::expression::{Expression, ValueTemplate};
@@ -240,8 +240,8 @@ impl GraphReader<'_> {
         node: &YamlValue,
         read: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
-        if self.depth >= DEEPEST {
-            let message = format!("this is nested too deeply; {DEEPEST} levels are allowed");
+        if self.depth >= MAX_DEPTH {
+            let message = format!("this is nested too deeply; {MAX_DEPTH} levels are allowed");
             self.report.error(node.at, "WF303", message);
             return None;
         }

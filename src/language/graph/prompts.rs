@@ -12,7 +12,7 @@ use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlEntry, YamlValue};
 
 /// The longest header, in characters.
-const HEADER: usize = 12;
+const MAX_HEADER_CHARS: usize = 12;
 
 impl GraphReader<'_> {
     /// Reads a question; `None` if something in it is wrong.
@@ -57,9 +57,10 @@ impl GraphReader<'_> {
     fn header(&mut self, entry: &YamlEntry) -> Option<ValueTemplate> {
         let text = &self.word(entry)?.text;
         let length = text.chars().count();
-        if length > HEADER && !text.contains("${") {
-            let message =
-                format!("a header has at most {HEADER} characters, this one has {length}");
+        if length > MAX_HEADER_CHARS && !text.contains("${") {
+            let message = format!(
+                "a header has at most {MAX_HEADER_CHARS} characters, this one has {length}"
+            );
             self.lenient(entry.value.at, "WF208", message);
         }
         self.words(entry)

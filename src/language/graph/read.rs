@@ -25,10 +25,10 @@ use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
 use crate::language::yaml::tree::{self, YamlFileKind};
 
 /// The largest number of nodes, and of endings, in a graph.
-const MOST: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The default limit of the nodes that a graph may execute.
-const MAX_STEPS: u64 = 10_000;
+const DEFAULT_MAX_STEPS: u64 = 10_000;
 
 /// The outcome of reading a graph.
 #[derive(Debug)]
@@ -178,7 +178,7 @@ impl GraphReader<'_> {
     }
 
     fn max_steps(&mut self, top: &MappingFields<'_>) -> Option<u64> {
-        let Some(entry) = top.get("max_steps") else { return Some(MAX_STEPS) };
+        let Some(entry) = top.get("max_steps") else { return Some(DEFAULT_MAX_STEPS) };
         let steps = match &entry.value.value {
             YamlContent::Number(number) => number.as_u64().filter(|steps| *steps > 0),
             _ => None,
@@ -232,9 +232,9 @@ impl GraphReader<'_> {
         let entry = self.need(top, key)?;
         let what = if key == "nodes" { "`nodes`" } else { "`endings`" };
         let entries = self.map(&entry.value, entry.at, what)?.entries;
-        if entries.is_empty() || entries.len() > MOST {
+        if entries.is_empty() || entries.len() > MAX_ENTRIES {
             let many = entries.len();
-            let message = format!("{what} has {many} entries; it has to have 1 to {MOST}");
+            let message = format!("{what} has {many} entries; it has to have 1 to {MAX_ENTRIES}");
             self.report.error(entry.at, "WF102", message);
             return None;
         }

@@ -20,7 +20,7 @@ use crate::language::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlVal
 use crate::language::yaml::scalar::inside;
 
 /// The largest nesting depth of conditions and actions.
-pub(super) const DEEPEST: usize = 16;
+pub(super) const MAX_DEPTH: usize = 16;
 
 /// The state of reading a graph.
 pub(super) struct GraphReader<'a> {

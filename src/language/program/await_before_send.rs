@@ -12,17 +12,17 @@ use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of each await of a request that no path to it sends.
 pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
-    let mut walk = SendFlowAnalysis::default();
-    walk.join(0, &SentRequests::default());
-    while let Some(number) = walk.dirty.pop_first() {
+    let mut analysis = SendFlowAnalysis::default();
+    analysis.join(0, &SentRequests::default());
+    while let Some(number) = analysis.dirty.pop_first() {
         let Some(state) = program.states.get(number) else { continue };
-        let sent = walk.states.get(&number).cloned().unwrap_or_default();
-        walk.early.retain(|(state, _), _| *state != number);
-        if let Some(sent) = walk.body(number, &state.body, sent) {
-            walk.join(number + 1, &sent);
+        let sent = analysis.states.get(&number).cloned().unwrap_or_default();
+        analysis.early.retain(|(state, _), _| *state != number);
+        if let Some(sent) = analysis.body(number, &state.body, sent) {
+            analysis.join(number + 1, &sent);
         }
     }
-    for ((_, at), request) in walk.early {
+    for ((_, at), request) in analysis.early {
         let why = format!(
             "the request {} is awaited here, but nothing on any way to this place sends it",
             quoted(&request)

@@ -6,7 +6,7 @@
 //! indentation gives more mistakes than the count, the count is used.
 
 /// The largest nesting depth of lists.
-pub(super) const DEEPEST: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// The role of a token among the brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn counted(tokens: &[BracketToken]) -> Result<BracketBalance, usize> {
     let mut open = Vec::new();
     for token in tokens {
         match token.kind {
-            BracketKind::Open if open.len() == DEEPEST => return Err(token.at),
+            BracketKind::Open if open.len() == MAX_DEPTH => return Err(token.at),
             BracketKind::Open => open.push(token.at),
             BracketKind::Close if open.pop().is_none() => found.stray.push(token.at),
             BracketKind::Close | BracketKind::Other => {}
@@ -85,7 +85,7 @@ fn guided(tokens: &[BracketToken]) -> Option<BracketBalance> {
             found.unclosed.push((list.at, Some(token.at)));
         }
         match token.kind {
-            BracketKind::Open if open.len() == DEEPEST => return None,
+            BracketKind::Open if open.len() == MAX_DEPTH => return None,
             BracketKind::Open => open.push(token),
             BracketKind::Close => {
                 let ends = open.pop_if(|list| next.is_none_or(|column| column <= list.column));

@@ -171,7 +171,7 @@ impl ProgramReader<'_> {
 
     fn transcript_response(&mut self, fields: &FormFields<'_>) -> Option<ProgramCondition> {
         self.exactly(fields, []);
-        let request = self.need(fields, "request-id").and_then(|form| self.look(form));
+        let request = self.need(fields, "request-id").and_then(|form| self.request_read(form));
         let on_error = self.optional_state(fields, "on-error");
         Some(ProgramCondition::Response { request: request?, on_error: on_error? })
     }

@@ -125,7 +125,7 @@ fn endless(repeat: &Instruction, inner: &[Instruction], report: &mut FileDiagnos
         let why = "nothing leaves this loop; write `(goto STATE)` or `(terminal)` in it";
         report.warning(repeat.at, "SX403", why);
     }
-    if inner.iter().all(slips) {
+    if inner.iter().all(passes_without_waiting) {
         let why = "a turn of this loop may pass without waiting, which fails the instance; put an `await` or a `wait` where each turn comes by";
         report.warning(repeat.at, "SX404", why);
     }
@@ -146,7 +146,7 @@ fn ends(instruction: &Instruction) -> bool {
 }
 
 /// Returns whether the instructions after this one may be reached without waiting.
-fn slips(instruction: &Instruction) -> bool {
+fn passes_without_waiting(instruction: &Instruction) -> bool {
     let waits = |value: &TextExpression| matches!(value, TextExpression::Signal { .. });
     let optional = |value: &Option<TextExpression>| value.as_ref().is_some_and(waits);
     let template = |template: &TextTemplate| template.arguments.iter().any(waits);
@@ -155,10 +155,10 @@ fn slips(instruction: &Instruction) -> bool {
         | InstructionKind::Loop(_)
         | InstructionKind::Goto(_)
         | InstructionKind::Terminal { .. } => false,
-        InstructionKind::Action(body) => body.iter().all(slips),
+        InstructionKind::Action(body) => body.iter().all(passes_without_waiting),
         InstructionKind::Branch { arms, otherwise } => {
             let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
-            otherwise.is_none() || bodies.any(|body| body.iter().all(slips))
+            otherwise.is_none() || bodies.any(|body| body.iter().all(passes_without_waiting))
         }
         InstructionKind::Send(send) => !template(&send.template),
         InstructionKind::RunFolder(run) => !optional(&run.input),

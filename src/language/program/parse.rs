@@ -33,33 +33,33 @@ pub(super) fn code_point(text: &str) -> Option<(char, usize)> {
 
 /// Returns the forms of a recovered text.
 pub(super) fn forms(
-    surface: &RecoveredText,
+    recovered: &RecoveredText,
     lines: &LineIndex<'_>,
     report: &mut FileDiagnostics,
 ) -> Vec<Form> {
-    match Grammar::parse(Rule::file, &surface.mended) {
+    match Grammar::parse(Rule::file, &recovered.fixed) {
         Ok(mut pieces) => {
             let file = pieces.next().into_iter().flat_map(Pair::into_inner);
-            file.filter_map(|piece| form(piece, surface, lines)).collect()
+            file.filter_map(|piece| form(piece, recovered, lines)).collect()
         }
         Err(error) => {
             let (pest::error::InputLocation::Pos(at) | pest::error::InputLocation::Span((at, _))) =
                 error.location;
-            let place = lines.place(surface.original(at));
+            let place = lines.place(recovered.original(at));
             report.error(place, "SX108", "this cannot be read as a list, a text, or a word");
             Vec::new()
         }
     }
 }
 
-fn form(piece: Pair<'_, Rule>, surface: &RecoveredText, lines: &LineIndex<'_>) -> Option<Form> {
+fn form(piece: Pair<'_, Rule>, recovered: &RecoveredText, lines: &LineIndex<'_>) -> Option<Form> {
     let span = piece.as_span();
-    let span = surface.original(span.start())..surface.original(span.end());
+    let span = recovered.original(span.start())..recovered.original(span.end());
     let text = piece.as_str();
     let content = match piece.as_rule() {
-        _ if surface.wrong.contains(&span.start) => FormContent::Wrong,
+        _ if recovered.wrong.contains(&span.start) => FormContent::Wrong,
         Rule::list => {
-            let forms = piece.into_inner().filter_map(|piece| form(piece, surface, lines));
+            let forms = piece.into_inner().filter_map(|piece| form(piece, recovered, lines));
             FormContent::List(forms.collect())
         }
         Rule::string => FormContent::String(string(text)),

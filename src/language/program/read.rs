@@ -25,10 +25,10 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = LineIndex::new(text);
     let mut report = FileDiagnostics::new(path);
-    let Some(surface) = recovery::surface(text, &lines, &mut report) else {
+    let Some(recovered) = recovery::recover(text, &lines, &mut report) else {
         return ParsedProgram { program: None, diagnostics: report.sorted() };
     };
-    let forms = parse::forms(&surface, &lines, &mut report);
+    let forms = parse::forms(&recovered, &lines, &mut report);
     let mut reader = ProgramReader::new(text, &lines, source, report);
     let workflow = reader.workflow(&forms);
     reader.unbound();

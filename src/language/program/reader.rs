@@ -13,7 +13,7 @@ use crate::language::report::{FileDiagnostics, quoted};
 use crate::language::source::WorkflowSource;
 
 /// The longest name, in bytes.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 
 /// The state of reading a program.
 pub(super) struct ProgramReader<'a> {
@@ -152,14 +152,14 @@ impl<'a> ProgramReader<'a> {
         text
     }
 
-    /// Reads a name: a text that is not empty, has no control characters, and is at most [`LONGEST_NAME`] long.
+    /// Reads a name: a text that is not empty, has no control characters, and is at most [`MAX_NAME_BYTES`] long.
     pub(super) fn name<'f>(&mut self, form: &'f Form, wanted: &str) -> Option<&'f str> {
         let name = self.text(form, wanted)?;
         let why = if name.trim().is_empty() {
             "it is empty"
         } else if name.chars().any(char::is_control) {
             "it has a line break or a control character"
-        } else if name.len() > LONGEST_NAME {
+        } else if name.len() > MAX_NAME_BYTES {
             "it has more than 100 bytes"
         } else {
             return Some(name);

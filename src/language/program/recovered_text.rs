@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// A text that the parser can read.
 pub(super) struct RecoveredText {
-    pub(super) mended: String,
+    pub(super) fixed: String,
     /// The byte offsets of the added brackets.
     pub(super) added: Vec<usize>,
     /// The byte offsets of invalid words in the text.

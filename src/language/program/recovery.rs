@@ -6,24 +6,24 @@
 
 use std::collections::BTreeSet;
 
-use super::brackets::{BracketBalance, BracketKind, BracketToken, DEEPEST, balance};
+use super::brackets::{BracketBalance, BracketKind, BracketToken, MAX_DEPTH, balance};
 use super::lines::LineIndex;
 use super::parse;
 use super::recovered_text::RecoveredText;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// The longest text of a program, in bytes: it is kept in the state of each run.
-const LONGEST: usize = 256 * 1024;
+const MAX_PROGRAM_BYTES: usize = 256 * 1024;
 
 /// Fixes a text for the parser; `None` if its lists cannot be determined.
-pub(super) fn surface(
+pub(super) fn recover(
     text: &str,
     lines: &LineIndex<'_>,
     report: &mut FileDiagnostics,
 ) -> Option<RecoveredText> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_PROGRAM_BYTES {
         let why = format!(
-            "this is {} bytes long, a program may have {LONGEST}; have prompts name files to read",
+            "this is {} bytes long, a program may have {MAX_PROGRAM_BYTES}; have prompts name files to read",
             text.len()
         );
         report.error(lines.place(0), "SX101", why);
@@ -39,7 +39,7 @@ pub(super) fn surface(
         Ok(balance) => balance,
         Err(at) => {
             let why =
-                format!("lists nest more than {DEEPEST} deep here; move a part to another state");
+                format!("lists nest more than {MAX_DEPTH} deep here; move a part to another state");
             report.error(lines.place(at), "SX109", why);
             return None;
         }
@@ -48,7 +48,7 @@ pub(super) fn surface(
         return None;
     }
     tell(&balance, text, lines, report);
-    balance.certain.then(|| scan.mended(balance))
+    balance.certain.then(|| scan.fixed(balance))
 }
 
 /// Reports missing brackets and those too many.
@@ -75,7 +75,7 @@ struct RecoveryScanner<'text> {
     text: &'text str,
     lines: &'text LineIndex<'text>,
     at: usize,
-    mended: Vec<u8>,
+    fixed: Vec<u8>,
     tokens: Vec<BracketToken>,
     /// True if the current line has a token already.
     begun: bool,
@@ -93,7 +93,7 @@ impl<'text> RecoveryScanner<'text> {
             text,
             lines,
             at: 0,
-            mended: text.as_bytes().to_vec(),
+            fixed: text.as_bytes().to_vec(),
             tokens: Vec::new(),
             begun: false,
             wrong: BTreeSet::new(),
@@ -129,7 +129,7 @@ impl<'text> RecoveryScanner<'text> {
     }
 
     fn blank(&mut self, length: usize) {
-        self.mended[self.at..self.at + length].fill(b' ');
+        self.fixed[self.at..self.at + length].fill(b' ');
         self.at += length;
     }
 
@@ -237,28 +237,28 @@ impl<'text> RecoveryScanner<'text> {
             let (code, why) = no_word(word);
             self.faults.push((self.at, code, why));
             self.wrong.insert(self.at);
-            self.mended[self.at..self.at + length].fill(b'x');
+            self.fixed[self.at..self.at + length].fill(b'x');
         }
         self.at += length;
     }
 
-    fn mended(mut self, balance: BracketBalance) -> RecoveredText {
+    fn fixed(mut self, balance: BracketBalance) -> RecoveredText {
         for at in balance.stray {
-            self.mended[at] = b' ';
+            self.fixed[at] = b' ';
         }
         let mut added = Vec::new();
-        let mut mended = Vec::with_capacity(self.mended.len() + balance.unclosed.len());
+        let mut fixed = Vec::with_capacity(self.fixed.len() + balance.unclosed.len());
         let mut from = 0;
         for (_, before) in balance.unclosed {
-            let to = before.unwrap_or(self.mended.len());
-            mended.extend_from_slice(&self.mended[from..to]);
+            let to = before.unwrap_or(self.fixed.len());
+            fixed.extend_from_slice(&self.fixed[from..to]);
             from = to;
-            added.push(mended.len());
-            mended.push(b')');
+            added.push(fixed.len());
+            fixed.push(b')');
         }
-        mended.extend_from_slice(&self.mended[from..]);
-        let mended = String::from_utf8_lossy(&mended).into_owned();
-        RecoveredText { mended, added, wrong: self.wrong }
+        fixed.extend_from_slice(&self.fixed[from..]);
+        let fixed = String::from_utf8_lossy(&fixed).into_owned();
+        RecoveredText { fixed, added, wrong: self.wrong }
     }
 }
 

@@ -28,7 +28,7 @@ enum RequestUse {
     /// A send without a name, by its number.
     Send(usize),
     /// A read of a request.
-    Look(ProgramSymbol, SourcePlace),
+    Read(ProgramSymbol, SourcePlace),
 }
 
 impl RequestNames {
@@ -50,8 +50,8 @@ impl RequestNames {
     }
 
     /// Notes a read of a request.
-    pub(super) fn look(&mut self, name: &ProgramSymbol, at: SourcePlace) {
-        self.events.push((self.block, RequestUse::Look(ProgramSymbol::clone(name), at)));
+    pub(super) fn note_read(&mut self, name: &ProgramSymbol, at: SourcePlace) {
+        self.events.push((self.block, RequestUse::Read(ProgramSymbol::clone(name), at)));
     }
 
     /// Notes a send with a name.
@@ -88,7 +88,7 @@ impl RequestNames {
         for (block, event) in &self.events {
             match event {
                 RequestUse::Send(number) => free.entry(*block).or_default().push(*number),
-                RequestUse::Look(name, _) => {
+                RequestUse::Read(name, _) => {
                     if !self.declared.contains_key(name) && !bound.contains_key(name) {
                         let nearest = free.get_mut(block).and_then(Vec::pop);
                         bound.extend(nearest.map(|number| (ProgramSymbol::clone(name), number)));
@@ -104,7 +104,7 @@ impl RequestNames {
         let known =
             |name: &ProgramSymbol| self.declared.contains_key(name) || bound.contains_key(name);
         for (_, event) in &self.events {
-            let RequestUse::Look(name, at) = event else { continue };
+            let RequestUse::Read(name, at) = event else { continue };
             if known(name) {
                 continue;
             }

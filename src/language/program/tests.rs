@@ -9,10 +9,10 @@ mod all_at_once;
 mod bombs;
 mod meanings;
 mod mistakes;
+mod recovery;
 mod remarks;
 mod requests;
 mod slips;
-mod surface;
 
 /// The example of the specification.
 const SEED: &str = include_str!("tests/planner-worker-review.lisp");

@@ -16,7 +16,7 @@ pub(super) const PLACEHOLDERS: [&str; 3] = ["workflow-id", "label", "branch"];
 pub(super) const CONTEXT: &str = "context/";
 
 /// The longest label, in bytes of its directory name.
-const LONGEST_LABEL: usize = 200;
+const MAX_LABEL_BYTES: usize = 200;
 
 /// Returns the length of a label's directory name, in bytes. A byte that is not plain takes three.
 fn written(label: &str) -> usize {
@@ -102,7 +102,7 @@ impl ProgramReader<'_> {
             }
             "response" => {
                 let [request] = self.exactly(&fields, ["the id of a request"])?;
-                let answer = self.look(request).map(TextExpression::Response)?;
+                let answer = self.request_read(request).map(TextExpression::Response)?;
                 self.field(&fields, answer)
             }
             "feedback" => {
@@ -147,7 +147,7 @@ impl ProgramReader<'_> {
         let name = self.name(label, "the label of a fact")?;
         let why = if name.contains(char::is_whitespace) {
             "it has white space; write a word, such as plan/ready"
-        } else if written(name) > LONGEST_LABEL {
+        } else if written(name) > MAX_LABEL_BYTES {
             "it is too long, because all but letters and digits of ASCII counts three times or more"
         } else {
             return Some(name.to_owned());
@@ -159,9 +159,9 @@ impl ProgramReader<'_> {
     }
 
     /// Reads the id of a request whose state or answer is read.
-    pub(super) fn look(&mut self, form: &Form) -> Option<ProgramSymbol> {
+    pub(super) fn request_read(&mut self, form: &Form) -> Option<ProgramSymbol> {
         let name = ProgramSymbol::from(self.name(form, "the id of a request")?);
-        self.requests.look(&name, form.at);
+        self.requests.note_read(&name, form.at);
         Some(name)
     }
 

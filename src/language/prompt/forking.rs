@@ -62,11 +62,11 @@ impl RawJoin {
             let message = "`on_timeout` needs a `timeout` beside it, such as 2h".to_owned();
             errors.keep::<()>(Err(Error::at(late.at, message)));
         }
-        let need = errors.keep(value(join, need)).flatten();
+        let need = errors.keep(value(join, join_condition)).flatten();
         let timeout_ms = errors.keep(value(timeout, some_time)).flatten();
-        let on_timeout = errors.keep(value(on_timeout, otherwise)).flatten();
-        let on_failure = errors.keep(value(on_failure, otherwise)).flatten();
-        let rest = errors.keep(value(rest, what_of_the_rest)).flatten();
+        let on_timeout = errors.keep(value(on_timeout, join_fallback)).flatten();
+        let on_failure = errors.keep(value(on_failure, join_fallback)).flatten();
+        let rest = errors.keep(value(rest, unjoined_policy)).flatten();
         Some(Join {
             need: need?,
             timeout_ms,
@@ -77,7 +77,7 @@ impl RawJoin {
     }
 }
 
-fn need(text: &str) -> Result<JoinCondition, String> {
+fn join_condition(text: &str) -> Result<JoinCondition, String> {
     match (text, text.parse()) {
         ("all", _) => Ok(JoinCondition::All),
         ("any", _) => Ok(JoinCondition::Any),
@@ -88,7 +88,7 @@ fn need(text: &str) -> Result<JoinCondition, String> {
     }
 }
 
-fn otherwise(text: &str) -> Result<JoinFallback, String> {
+fn join_fallback(text: &str) -> Result<JoinFallback, String> {
     match text {
         "fail" => return Ok(JoinFallback::Fail),
         "keep" => return Ok(JoinFallback::Keep),
@@ -103,7 +103,7 @@ fn otherwise(text: &str) -> Result<JoinFallback, String> {
     Err(format!("`{text}` is no way on{meant}"))
 }
 
-fn what_of_the_rest(text: &str) -> Result<UnjoinedPolicy, String> {
+fn unjoined_policy(text: &str) -> Result<UnjoinedPolicy, String> {
     match text {
         "leave" => Ok(UnjoinedPolicy::Leave),
         "stop" => Ok(UnjoinedPolicy::Stop),

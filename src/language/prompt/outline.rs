@@ -95,7 +95,7 @@ impl WorkflowMap {
             if outline.states.contains_key(&name) || outline.states.len() >= reach.most {
                 continue;
             }
-            let state = look(&name, source, reach);
+            let state = read_state(&name, source, reach);
             to_look_at.extend(state.leads_to(source, reach));
             if let Some(evaluator) = state.prompt().and_then(FolderPrompt::evaluator)
                 && !outline.evaluators.contains_key(evaluator)
@@ -144,7 +144,7 @@ impl WorkflowMap {
     }
 }
 
-fn look(
+fn read_state(
     name: &StateName,
     source: &dyn WorkflowSource,
     reach: WorkflowMapOptions<'_>,

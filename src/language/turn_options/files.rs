@@ -13,7 +13,7 @@ use crate::language::source::{WorkflowSource, stays_below};
 use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// The longest configuration, in bytes: it is passed as an argument.
-const LONGEST_CONFIG: usize = 100_000;
+const MAX_CONFIG_BYTES: usize = 100_000;
 
 /// Reads the path of a file or folder of the workflow, as far as the path itself tells.
 pub(super) fn inside(text: &str) -> Result<String, String> {
@@ -101,8 +101,8 @@ fn is_agent(agent: &Value) -> bool {
 
 fn within_bounds(key: &str, map: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let size = Value::Object(map.clone()).to_string().len();
-    if size > LONGEST_CONFIG {
-        return Err(format!("`{key}` is {size} bytes long, and may have {LONGEST_CONFIG}"));
+    if size > MAX_CONFIG_BYTES {
+        return Err(format!("`{key}` is {size} bytes long, and may have {MAX_CONFIG_BYTES}"));
     }
     Ok(map)
 }

@@ -5,7 +5,7 @@ use crate::language::hint::closest;
 use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// The longest text that is passed as an argument, in bytes: the system takes no longer ones.
-const LONGEST_ARGUMENT: usize = 100_000;
+const MAX_ARGUMENT_BYTES: usize = 100_000;
 
 pub(super) fn fault(node: &YamlValue, message: impl Into<String>) -> OptionFault {
     OptionFault { at: node.at, message: message.into() }
@@ -55,9 +55,9 @@ pub(super) fn prompt(
     if text.trim().is_empty() {
         return Err(fault(node, format!("`{key}` is empty; write a text, or leave the key out")));
     }
-    if text.len() > LONGEST_ARGUMENT {
+    if text.len() > MAX_ARGUMENT_BYTES {
         let message = format!(
-            "`{key}` is {} bytes long, and may have {LONGEST_ARGUMENT}; put it into the prompt",
+            "`{key}` is {} bytes long, and may have {MAX_ARGUMENT_BYTES}; put it into the prompt",
             text.len()
         );
         return Err(fault(node, message));

@@ -4,7 +4,7 @@ use super::{LayerItem, LayeredGraph, LayoutInput};
 
 /// The maximum number of passes over the layers, down and up again; large drawings get fewer.
 const SWEEPS: usize = 24;
-const MANY: usize = 4000;
+const MANY_ITEMS: usize = 4000;
 
 /// Returns for each edge whether it leads back, so that without such edges there is no cycle. A loop at one node
 /// does not count.
@@ -71,7 +71,7 @@ pub(super) fn levels(plan: &LayoutInput, upwards: &[bool]) -> Vec<usize> {
 
 /// Puts each layer in an order in which few edges cross.
 pub(super) fn arrange(layers: &mut LayeredGraph) {
-    let sweeps = if layers.items.len() > MANY { 4 } else { SWEEPS };
+    let sweeps = if layers.items.len() > MANY_ITEMS { 4 } else { SWEEPS };
     let mut best = (crossings(layers), layers.rows.clone());
     for sweep in 0..sweeps {
         if best.0 == 0 {

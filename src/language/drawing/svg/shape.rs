@@ -9,7 +9,7 @@ use super::escaped;
 const LINE: (f64, f64) = (17.0, 7.4);
 /// The maximum number of lines shown in a node, and of columns in each line.
 const MOST_LINES: usize = 4;
-const LONGEST_LINE: usize = 48;
+const MAX_LINE_CHARS: usize = 48;
 
 /// Returns the width of a text in columns; an East Asian wide character takes two.
 pub(super) fn columns(text: &str) -> f64 {
@@ -26,7 +26,7 @@ pub(super) fn shortened(text: &str, longest: usize) -> String {
 }
 
 fn lines(node: &DrawingNode) -> Vec<String> {
-    node.label.lines().take(MOST_LINES).map(|line| shortened(line, LONGEST_LINE)).collect()
+    node.label.lines().take(MOST_LINES).map(|line| shortened(line, MAX_LINE_CHARS)).collect()
 }
 
 /// Returns the width and the height of a node.

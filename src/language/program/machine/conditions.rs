@@ -224,7 +224,7 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     /// Returns the current value of an expression, if it has one.
     fn now(&self, expression: &TextExpression) -> Result<Option<String>, UndecidedCondition> {
-        match self.look(expression) {
+        match self.evaluate(expression) {
             Ok(value) => Ok(Some(value)),
             Err(MissingValue::Yet { .. }) => Ok(None),
             Err(MissingValue::Errand(errand)) => Err(UndecidedCondition::Errand(errand)),

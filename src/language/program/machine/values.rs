@@ -11,7 +11,7 @@ use crate::language::program::definition::{
 };
 
 /// The number of characters shown of an answer that lacks a field.
-const SHOWN_ANSWER: usize = 80;
+const MAX_SHOWN_CHARS: usize = 80;
 
 /// A reason that a value is missing.
 pub(super) enum MissingValue {
@@ -30,7 +30,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         expression: &'scene TextExpression,
         at: SourcePlace,
     ) -> Result<String, ProgramSuspension> {
-        match self.look(expression) {
+        match self.evaluate(expression) {
             Ok(value) => {
                 self.warn_if_unasked(expression);
                 Ok(value)
@@ -42,7 +42,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     /// Returns the current value of an expression.
-    pub(super) fn look(&self, expression: &TextExpression) -> Result<String, MissingValue> {
+    pub(super) fn evaluate(&self, expression: &TextExpression) -> Result<String, MissingValue> {
         let instance = self.scene.instance;
         match expression {
             TextExpression::Text(text) => Ok(text.clone()),
@@ -63,7 +63,7 @@ impl<'scene> ProgramInterpreter<'scene> {
                 })
             }
             TextExpression::Signal { label, key } => {
-                let key = key.as_ref().map(|key| self.look(key)).transpose()?;
+                let key = key.as_ref().map(|key| self.evaluate(key)).transpose()?;
                 let fact = self.scene.facts.get(label, key.as_deref());
                 fact.map(|fact| fact.value).ok_or_else(|| MissingValue::Yet {
                     awaiting: shown::signal(label, key.as_deref(), None),
@@ -74,7 +74,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             TextExpression::Feedback(role) => self.feedback(*role),
             TextExpression::Artifact(role) => self.artifact(*role),
             TextExpression::Field { answer, path } => {
-                let answer_text = self.look(answer)?;
+                let answer_text = self.evaluate(answer)?;
                 self.field(answer, &answer_text, path)
             }
         }
@@ -91,7 +91,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             return Ok(String::new());
         }
         let lacking = |what: String| {
-            let shown: String = text.chars().take(SHOWN_ANSWER).collect();
+            let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
             MissingValue::Never(format!("{what}; it begins with {shown:?}"))
         };
         let value: Value = serde_json::from_str(text)

@@ -105,9 +105,9 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
 fn mends(text: &str) -> Result<(), TestCaseError> {
     let lines = LineIndex::new(text);
     let mut report = FileDiagnostics::new("p.lisp");
-    if let Some(surface) = recovery::surface(text, &lines, &mut report) {
+    if let Some(recovered) = recovery::recover(text, &lines, &mut report) {
         let mut rest = FileDiagnostics::new("p.lisp");
-        parse::forms(&surface, &lines, &mut rest);
+        parse::forms(&recovered, &lines, &mut rest);
         prop_assert_eq!(rest.sorted(), vec![], "{:?}", text);
     }
     Ok(())

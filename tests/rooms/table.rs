@@ -60,7 +60,7 @@ const TABLE: &[Row] = &[
     Row {
         room: "domain",
         rooms: &[],
-        crates: &["jiff", "schemars", "serde", "serde_json", "thiserror"],
+        crates: &["jiff", "schemars", "serde", "serde_json", "strum", "thiserror"],
         never: WORLD,
     },
     // jsonschema checks answers against the schemas of states; without its features it fetches nothing.
@@ -76,6 +76,7 @@ const TABLE: &[Row] = &[
             "memchr",
             "shlex",
             "strsim",
+            "strum",
             "regex",
             "serde_json",
             "serde_yaml",
@@ -182,6 +183,7 @@ const TABLE: &[Row] = &[
             "schemars",
             "serde",
             "serde_json",
+            "strum",
             "thiserror",
             "tokio",
             "tracing",

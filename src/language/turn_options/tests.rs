@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::domain::model::ModelName;
-use crate::domain::turn_options::{ConfigSource, EnvValue};
+use crate::domain::turn_options::{
+    BackgroundWork, ConfigSource, EffortLevel, EnvValue, StartupMode,
+};
 
 fn faults(yaml: &str) -> Vec<String> {
     let faults = WrittenOptions::of(yaml).faults;

@@ -1,5 +1,7 @@
 //! Values of options that are not lists: names, texts, switches and counts.
 
+use strum::VariantArray;
+
 use super::OptionFault;
 use crate::language::graph::tree::{YamlContent, YamlValue};
 use crate::language::hint::closest;
@@ -21,6 +23,11 @@ pub(super) fn scalar(node: &YamlValue) -> Option<String> {
             None
         }
     }
+}
+
+/// Returns the values of a kind, with their names.
+pub(super) fn names<T: VariantArray + Copy + Into<&'static str>>() -> Vec<(&'static str, T)> {
+    T::VARIANTS.iter().map(|&value| (value.into(), value)).collect()
 }
 
 /// Reads a value that has a name.

@@ -64,7 +64,7 @@ pub(in crate::language::prompt) fn entry(entry: Spanned<PolicyEntry>) -> Result<
         ));
     };
     let Some(tag) = TagName::from_name(&name.value) else {
-        let hint = closest(&name.value, TagName::ALL.map(TagName::name))
+        let hint = closest(&name.value, TagName::ALL.iter().map(|tag| tag.name()))
             .map(|tag| format!("; did you mean `{tag}`?"));
         let hint = hint.unwrap_or_else(|| format!("; use one of {}", tag_names()));
         return Err(Error::at(name.referenced, format!("unknown tag `{}`{hint}", name.value)));
@@ -117,5 +117,5 @@ fn is_misspelt(key: &str) -> bool {
 }
 
 fn tag_names() -> String {
-    TagName::ALL.map(TagName::name).join(", ")
+    TagName::ALL.iter().map(|tag| tag.name()).collect::<Vec<_>>().join(", ")
 }

@@ -67,7 +67,7 @@
 //!
 //! Four things stand beside the rooms. [`fault`] names the places where a test may have the process
 //! die; store, process, world and actor come to them, and in a build without the tests' feature they are
-//! nothing. [`plain_file`] opens files where others can put something in their place; [`proof`] tells what raymond
+//! nothing. [`plain_file`] opens and replaces files where others can put something in their place; [`proof`] tells what raymond
 //! wrote from what others did. And plug-ins see of the actors only what is meant for others: the messages, the live
 //! picture of [`actor::registry`], and the clock. `tests/rooms.rs` holds the whole table.
 //!

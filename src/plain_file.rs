@@ -1,7 +1,10 @@
-//! Opens files where others can put something in their place: only plain files, and only up to a stated size.
+//! Opens and replaces files where others can put something in their place: only plain files are opened, and only
+//! up to a stated size.
 //!
 //! Agents and other programs can write into the directories of a run. A FIFO there would block, a link would be
 //! followed, a device would be read without end. None of them is opened here: the error says what it is instead.
+
+pub mod replace;
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -9,6 +12,9 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+
+/// The mode of a file that only its owner can read.
+const PRIVATE: u32 = 0o600;
 
 /// The reason why a file is unfit to be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,8 +86,13 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// The system's error; a directory is not removed.
 pub fn create(path: &Path) -> Result<File> {
+    create_with(path, PRIVATE)
+}
+
+/// Makes a new file of this mode, before the user's mask, in place of whatever is at the path.
+fn create_with(path: &Path, mode: u32) -> Result<File> {
     let mut new = OpenOptions::new();
-    new.read(true).write(true).create_new(true).mode(0o600);
+    new.read(true).write(true).create_new(true).mode(mode);
     match new.open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             std::fs::remove_file(path).map_err(|error| named(path, error))?;

@@ -93,7 +93,7 @@ fn a_turn_starts_after_the_record_that_makes_it_due_is_on_disk() {
     let stage = Stage::new();
     let root = stage.root.clone();
     let player = Player::new(move |input| {
-        let run = view::look(&root, &Stage::id()).expect("a readable run").run;
+        let run = view::load_view(&root, &Stage::id()).expect("a readable run").run;
         let agent = run.agents.get(&input.turn.agent).expect("an agent the journal knows");
         assert_eq!(agent.turn_id(), input.turn);
         assert_eq!(agent.session, input.session);

@@ -26,7 +26,7 @@ use crate::proof::ProofKey;
 use crate::runtime::place;
 use crate::store::inbox;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::view::{RunView, look};
+use crate::store::view::{RunView, load_view};
 use crate::{domain, store};
 
 /// Runs `raymond answer`.
@@ -39,10 +39,10 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     }
     let key = place::user_state()?.key()?;
     let root = RunsRoot::new(&args.one.dir.dir);
-    let RunView { run, .. } = look(&root, &args.one.run)?;
+    let RunView { run, .. } = load_view(&root, &args.one.run)?;
     let dir = root.run(&run.workflow_id);
     let _one_at_a_time = inbox::turn(&dir.inbox())?;
-    let RunView { mut run, held, .. } = look(&root, &args.one.run)?;
+    let RunView { mut run, held, .. } = load_view(&root, &args.one.run)?;
     let waiting = taken_from_inbox(&mut run, &dir, &key)?;
     let mut answered = Vec::new();
     for (name, text) in &args.answers {

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use strum::VariantArray;
+
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::domain::run::{PauseReason, Run, RunStatus};
 use crate::language::diagnostic::Diagnostic;
@@ -11,7 +13,7 @@ use crate::runtime;
 use crate::store;
 
 /// An exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 #[repr(u8)]
 pub enum CliExitCode {
     /// Every agent ended well.
@@ -40,19 +42,7 @@ pub enum CliExitCode {
 
 impl CliExitCode {
     /// All exit codes in ascending order.
-    pub const ALL: [Self; 11] = [
-        Self::Success,
-        Self::AgentFailed,
-        Self::Waiting,
-        Self::Usage,
-        Self::Invalid,
-        Self::Unavailable,
-        Self::Held,
-        Self::Io,
-        Self::Paused,
-        Self::NotTrusted,
-        Self::Interrupted,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns the number.
     #[must_use]
@@ -224,7 +214,7 @@ mod tests {
 
     #[test]
     fn every_code_is_listed_once() {
-        let codes = CliExitCode::ALL.map(CliExitCode::code);
+        let codes: Vec<u8> = CliExitCode::ALL.iter().map(|exit| exit.code()).collect();
         assert!(codes.is_sorted_by(|a, b| a < b));
         assert_eq!(codes, [0, 1, 2, 64, 65, 69, 73, 74, 75, 77, 130]);
     }

@@ -7,7 +7,7 @@ use crate::domain::fact::Fact;
 use crate::domain::printable::one_line;
 use crate::runtime::place;
 use crate::store::dataspace::{Dataspace, FactListing};
-use crate::store::view::look;
+use crate::store::view::load_view;
 
 /// Runs `raymond facts`.
 ///
@@ -17,7 +17,7 @@ pub fn facts(args: &FactsArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.dir.dir)?;
     let mut listing = match &args.run {
         Some(run) => {
-            let facts = look(&root, run)?.run.facts.all().collect();
+            let facts = load_view(&root, run)?.run.facts.all().collect();
             FactListing { facts, warnings: Vec::new() }
         }
         None => Dataspace::of(&root).with_key(&place::user_state()?.key()?).facts()?,

@@ -12,7 +12,7 @@ use crate::domain::run::{Run, RunStatus};
 use crate::plugin::sentence::date;
 use crate::store;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{RunView, ids, look};
+use crate::store::view::{RunView, ids, load_view};
 
 /// Runs `raymond list`.
 ///
@@ -27,7 +27,7 @@ pub(super) type ListedRun = (RunId, Result<RunView, store::Error>);
 
 /// Reads all runs.
 pub(super) fn all(root: &RunsRoot) -> Result<Vec<ListedRun>, Error> {
-    Ok(ids(root)?.into_iter().map(|id| (id.clone(), look(root, &id))).collect())
+    Ok(ids(root)?.into_iter().map(|id| (id.clone(), load_view(root, &id))).collect())
 }
 
 /// Shows runs as a table or as JSON.

@@ -12,7 +12,7 @@ use crate::plugin::sentence::sentence;
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunsRoot;
 use crate::store::record::RecordError;
-use crate::store::view::{look, no_such_run};
+use crate::store::view::{load_view, no_such_run};
 use crate::store::{lock, record};
 
 /// The pause between two looks at a journal that is followed.
@@ -28,7 +28,7 @@ pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
         return Ok(CliExitCode::Success);
     }
     if let Some(whose) = &args.agent {
-        must_exist(&look(&root, &args.one.run)?.run, whose.agent())?;
+        must_exist(&load_view(&root, &args.one.run)?.run, whose.agent())?;
     }
     Ok(CliExitCode::Success)
 }

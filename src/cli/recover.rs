@@ -50,7 +50,7 @@ fn go_on(args: &RecoverArgs, root: &RunsRoot, runs: &[ListedRun]) -> Result<CliE
     let mut worst = CliExitCode::Success;
     for (id, process) in going {
         let code = process.wait(root, id)?;
-        let exit = CliExitCode::ALL.into_iter().find(|exit| code == Some(exit.code().into()));
+        let exit = CliExitCode::ALL.iter().copied().find(|exit| code == Some(exit.code().into()));
         if exit == Some(CliExitCode::NotTrusted) {
             output::tell(&format!(
                 "{id} is not resumed before you confirm what it would execute: raymond run {id}"

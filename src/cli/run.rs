@@ -91,7 +91,7 @@ fn go_on(
         if !options.consent.trust {
             seals::check_ended(&place::user_state()?, root, &recovered.run)?;
         }
-        store.keep(&recovered.run)?;
+        store.save_last_snapshot(&recovered.run)?;
         Dataspace::of(root).ended(id)?;
         sweep(root, id)?;
         recovered.run.settings.strict |= settings.strict;

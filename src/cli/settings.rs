@@ -6,7 +6,8 @@ use super::args::{AnswererArg, NewRunArgs, RunArgs};
 use super::exit::Error;
 use super::options::{ProcessArgs, RunOptions, SupervisionArgs};
 use super::{answers, person};
-use crate::domain::settings::{self, RunPermission, Settings};
+use crate::domain::permission::RunPermission;
+use crate::domain::settings::{self, Settings};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
 

@@ -25,7 +25,7 @@ pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
         }
         RunTarget::Run(id) => id,
     };
-    let view = view::look(&root, &id)?;
+    let view = view::load_view(&root, &id)?;
     if view.held {
         return Err(store::Error::Held { id, pid: view.holder }.into());
     }

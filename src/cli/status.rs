@@ -16,14 +16,14 @@ use crate::process::command::EnvironmentMarker;
 use crate::process::orphans;
 use crate::runtime::place;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{RunView, look};
+use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond status`.
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read.
 pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
-    let view = look(&RunsRoot::new(&args.dir.dir), &args.run)?;
+    let view = load_view(&RunsRoot::new(&args.dir.dir), &args.run)?;
     if args.json {
         return output::print_json(&as_json(&view));
     }

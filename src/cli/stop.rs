@@ -17,7 +17,7 @@ use crate::actor::clock::now;
 use crate::proof::ProofKey;
 use crate::runtime::place;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::view::{is_held, look};
+use crate::store::view::{is_held, load_view};
 use crate::store::{self, inbox, lock, stop_request};
 
 /// The pause between two looks at the run.
@@ -54,7 +54,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-    let after = look(&root, id)?;
+    let after = load_view(&root, id)?;
     if args.one.json {
         let asked = state == StopRequestState::Made;
         return output::print_json(

@@ -11,7 +11,7 @@ use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
 use crate::domain::wait_reason::WaitReason;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{RunView, look};
+use crate::store::view::{RunView, load_view};
 
 /// The deepest indentation of a row, in levels.
 const INDENTED: usize = 30;
@@ -22,7 +22,7 @@ const INDENTED: usize = 30;
 /// [`Error`] if the run cannot be read.
 pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let root = RunsRoot::new(&args.one.dir.dir);
-    let view = look(&root, &args.one.run)?;
+    let view = load_view(&root, &args.one.run)?;
     let keeping = WaitReasons::of(&view, &root.run(&args.one.run));
     let kin = AgentTable::of(AgentTree::of(&view.run), |agent| keeping.keeps(agent));
     if args.one.json {

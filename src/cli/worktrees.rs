@@ -17,7 +17,7 @@ use crate::process::working_dirs::WorktreeRecord;
 use crate::runtime::graphs::{homes, world_of};
 use crate::runtime::place;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{RunView, look};
+use crate::store::view::{RunView, load_view};
 use crate::world::outcome::InspectionOutcome;
 use crate::world::perform::WorkspaceExecutor;
 use crate::world::trees::{RemovedWorktree, WorktreeInspection};
@@ -28,7 +28,7 @@ use crate::world::trees::{RemovedWorktree, WorktreeInspection};
 /// [`Error`] if the run or its repository cannot be read.
 pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.one.dir.dir)?;
-    let view = look(&root, &args.one.run)?;
+    let view = load_view(&root, &args.one.run)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Io {
         doing: "look at the worktrees of",

@@ -279,7 +279,20 @@ fn ran(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
         | FailureCause::Join
         | FailureCause::Uncertain => false,
         FailureCause::Stopped => charge.cost > Usd::ZERO || !charge.usage.is_empty(),
-        _ => true,
+        FailureCause::Crash
+        | FailureCause::Timeout
+        | FailureCause::Stall
+        | FailureCause::Throttle
+        | FailureCause::UsageLimit
+        | FailureCause::Panic
+        | FailureCause::Interrupted
+        | FailureCause::Lost
+        | FailureCause::Rejected
+        | FailureCause::Output
+        | FailureCause::Protocol
+        | FailureCause::Unneeded
+        | FailureCause::ToolRefused
+        | FailureCause::Authentication => true,
     }
 }
 

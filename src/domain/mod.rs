@@ -29,6 +29,7 @@ pub mod ledger;
 pub mod model;
 pub mod money;
 pub mod operation;
+pub mod permission;
 pub mod plugin;
 pub mod policy;
 pub mod printable;

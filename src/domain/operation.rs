@@ -5,10 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use strum::{IntoStaticStr, VariantNames};
 
 /// A deterministic operation. A precondition's answer is a boolean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Operation {
     /// Checks whether `data/config.yaml` exists.
     ConfigExists,
@@ -195,13 +197,11 @@ pub type OperationResult = Result<Value, String>;
 impl Operation {
     /// Returns the type of the operation, as a graph names it.
     #[must_use]
-    pub fn name(&self) -> String {
-        if let Self::Own { name, .. } = self {
-            return name.clone();
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Own { name, .. } => name,
+            known => known.into(),
         }
-        let json = serde_json::to_value(self).ok();
-        let name = json.as_ref().and_then(|json| json.get("type")?.as_str());
-        name.unwrap_or_default().to_owned()
     }
 
     /// Returns the recovery class of the operation.

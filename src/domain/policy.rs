@@ -221,7 +221,7 @@ impl TransitionPolicy {
             [only] if matches!(only.tag(), TagName::Ask | TagName::Result) => None,
             [Transition::Fork { each: Some(each), .. }] if each.list == ANY_LIST => None,
             [only] => Some(only.clone()),
-            _ => None,
+            [] | [_, _, ..] => None,
         }
     }
 }

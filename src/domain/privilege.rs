@@ -3,10 +3,13 @@
 //! A prompt by itself can do what the permission mode lets Claude Code do. Everything that runs programs,
 //! reaches beyond the workspace or widens permissions is a privilege.
 
+use strum::IntoStaticStr;
+
 use super::operation::Operation;
 
 /// A kind of action that goes beyond a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Privilege {
     /// Runs commands of the workflow.
     Commands,
@@ -72,13 +75,7 @@ impl Privilege {
     /// Returns its name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Commands => "commands",
-            Self::Network => "network",
-            Self::PlugIns => "plug_ins",
-            Self::Permissions => "permissions",
-            Self::ClaudeSettings => "claude_settings",
-        }
+        self.into()
     }
 
     /// Returns what it allows, after "the workflow".
@@ -100,7 +97,7 @@ impl Operation {
     pub fn privilege(&self) -> Option<Privilege> {
         match self {
             Self::Own { .. } => None,
-            known => Privilege::of_operation_type(&known.name()),
+            known => Privilege::of_operation_type(known.name()),
         }
     }
 }
@@ -108,9 +105,18 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use serde_json::{Map, json};
+    use strum::VariantNames;
 
     use super::*;
     use crate::domain::operation::RecoveryClass;
+
+    #[test]
+    fn each_operation_is_either_confined_or_privileged() {
+        for name in Operation::VARIANTS.iter().filter(|name| **name != "own") {
+            let is_privileged = PRIVILEGED.iter().any(|(privileged, _)| privileged == name);
+            assert_ne!(CONFINED.contains(name), is_privileged, "{name}");
+        }
+    }
 
     #[test]
     fn what_runs_or_leaves_the_workspace_takes_a_privilege() {

@@ -6,7 +6,7 @@
 //! which resumes the session.
 
 use super::model::ModelName;
-use super::settings::RunPermission;
+use super::permission::RunPermission;
 use super::turn_options::{EffortLevel, PermissionMode, TurnOptions};
 
 /// The options that a process was started with or last switched to, or that a turn needs.

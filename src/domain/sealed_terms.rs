@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::RunId;
-use super::settings::{AnswererKind, RunPermission, Settings};
+use super::permission::RunPermission;
+use super::settings::{AnswererKind, Settings};
 
 /// The terms of a run, as a person confirmed them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,11 +9,11 @@ use super::allowed_address::AllowedAddress;
 use super::fan_out::ForkSettings;
 use super::model::ModelName;
 use super::money::Usd;
+use super::permission::{RunPermission, StarterConsent};
 use super::plugin::PlugIn;
 use super::supervision::SupervisionPolicy;
 use super::transition::Variables;
 use super::turn_options::{OnDenied, TurnOptions};
-use super::widening::StarterConsent;
 
 /// The answerer of the prompts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,22 +34,6 @@ impl AnswererKind {
             Self::Claude => "Claude Code",
             Self::Scripted => "the script replies.yaml",
         }
-    }
-}
-
-/// The actions that Claude Code may take without asking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RunPermission {
-    /// The named permission mode of Claude Code.
-    Mode(String),
-    /// Everything, without any check.
-    SkipAll,
-}
-
-impl Default for RunPermission {
-    fn default() -> Self {
-        Self::Mode("acceptEdits".to_owned())
     }
 }
 

@@ -262,7 +262,12 @@ impl Transition {
         let own = [self.target(), self.continuation(), self.late()].into_iter().flatten();
         let also = match self {
             Self::Fork { also, .. } => also.as_slice(),
-            _ => &[],
+            Self::Goto { .. }
+            | Self::Reset { .. }
+            | Self::Call { .. }
+            | Self::Function { .. }
+            | Self::Ask { .. }
+            | Self::Result { .. } => &[],
         };
         own.chain(also.iter().map(|forked| &forked.target))
     }
@@ -278,7 +283,12 @@ impl Transition {
     pub fn patience(&self) -> Option<&AskTimeout> {
         match self {
             Self::Ask { patience, .. } => patience.as_ref(),
-            _ => None,
+            Self::Goto { .. }
+            | Self::Reset { .. }
+            | Self::Call { .. }
+            | Self::Function { .. }
+            | Self::Fork { .. }
+            | Self::Result { .. } => None,
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{Display, VariantArray};
 
 use super::id::{AgentId, Folder, MessageId, StateName};
 use super::model::ModelName;
@@ -182,8 +183,11 @@ impl TurnFailure {
 }
 
 /// The kinds of failure, told apart because each has its own consequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display, VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum FailureCause {
     /// The process ended without an answer, or the API failed.
     Crash,
@@ -192,8 +196,10 @@ pub enum FailureCause {
     /// The turn went on without any progress for longer than it may.
     Stall,
     /// The API asked for fewer requests, or had no room, until the program gave up.
+    #[strum(to_string = "throttled")]
     Throttle,
     /// The account has used up its usage limit for now.
+    #[strum(to_string = "usage limit")]
     UsageLimit,
     /// The runtime's own code failed while it served this agent.
     Panic,
@@ -204,90 +210,45 @@ pub enum FailureCause {
     /// The request was refused in a way that repeating it would not change.
     Rejected,
     /// The output of the process cannot be used, and would not be better a second time.
+    #[strum(to_string = "unusable output")]
     Output,
     /// The reply breaks the protocol and could not be repaired.
     Protocol,
     /// The state's file cannot be used.
     Workflow,
     /// A permanent agent ended more often than it may begin again.
+    #[strum(to_string = "restarts used up")]
     Restarts,
     /// The budget is used up.
+    #[strum(to_string = "budget used up")]
     Budget,
     /// A plug-in stopped the agent.
     Stopped,
     /// A graph came to an ending that is an error.
+    #[strum(to_string = "error ending")]
     Ending,
     /// Too many of the agents that it waited for failed, or they did not end in time.
     Join,
     /// The agent that waited for it continues without it.
+    #[strum(to_string = "no longer needed")]
     Unneeded,
     /// A runtime died during an action that changes the world, and it is unknown whether the action was done.
+    #[strum(to_string = "uncertain effect")]
     Uncertain,
     /// The files of the turn cannot be written.
     Storage,
     /// A tool was refused in a state that fails then.
+    #[strum(to_string = "tool refused")]
     ToolRefused,
     /// Claude Code is not logged in.
+    #[strum(to_string = "not logged in")]
     Authentication,
     /// Claude Code cannot be started.
+    #[strum(to_string = "cannot be started")]
     Unavailable,
 }
 
 impl FailureCause {
     /// All causes.
-    pub const ALL: [Self; 23] = [
-        Self::Crash,
-        Self::Timeout,
-        Self::Stall,
-        Self::Throttle,
-        Self::UsageLimit,
-        Self::Panic,
-        Self::Interrupted,
-        Self::Lost,
-        Self::Rejected,
-        Self::Output,
-        Self::Protocol,
-        Self::Workflow,
-        Self::Restarts,
-        Self::Budget,
-        Self::Stopped,
-        Self::Ending,
-        Self::Join,
-        Self::Unneeded,
-        Self::Uncertain,
-        Self::Storage,
-        Self::ToolRefused,
-        Self::Authentication,
-        Self::Unavailable,
-    ];
-}
-
-impl fmt::Display for FailureCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Crash => "crash",
-            Self::Timeout => "timeout",
-            Self::Stall => "stall",
-            Self::Throttle => "throttled",
-            Self::UsageLimit => "usage limit",
-            Self::Panic => "panic",
-            Self::Interrupted => "interrupted",
-            Self::Lost => "lost",
-            Self::Rejected => "rejected",
-            Self::Output => "unusable output",
-            Self::Protocol => "protocol",
-            Self::Workflow => "workflow",
-            Self::Restarts => "restarts used up",
-            Self::Budget => "budget used up",
-            Self::Stopped => "stopped",
-            Self::Ending => "error ending",
-            Self::Join => "join",
-            Self::Unneeded => "no longer needed",
-            Self::Uncertain => "uncertain effect",
-            Self::Storage => "storage",
-            Self::ToolRefused => "tool refused",
-            Self::Authentication => "not logged in",
-            Self::Unavailable => "cannot be started",
-        })
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }

@@ -11,43 +11,19 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::settings::{AnswererKind, RunPermission, Settings};
+use super::permission::RunPermission;
+use super::settings::{AnswererKind, Settings};
 use super::turn_options::{ConfigSource, EnvValue, PermissionMode, SettingSource, TurnOptions};
 
 mod flags;
 mod rules;
 mod variables;
 
-use flags::{mode_among, replaceable_flags};
+use flags::{ReplaceableFlag, mode_among};
 use rules::{is_covered, is_harmless};
 use variables::is_dangerous;
-
-/// The permissions that a starter gave beyond the permission mode.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct StarterConsent {
-    /// Rules that states may name among their `allowed_tools`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<String>,
-    /// True if the workflow may bring rules, settings, servers and programs of its own.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub trusts_workflow: bool,
-    /// The widest mode, if it is not that of the run: the run's mode is then the workflow's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub widest_mode: Option<RunPermission>,
-}
-
-impl StarterConsent {
-    /// Returns whether nothing is given.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
 
 /// The permissions of a run that no state may exceed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +31,8 @@ pub struct PermissionCeiling {
     mode: RunPermission,
     tools: Vec<String>,
     trusts_workflow: bool,
-    /// Flags for Claude Code that the run was started with and a state could replace, with their keys.
-    pub given_flags: Vec<(&'static str, &'static str)>,
+    /// Flags for Claude Code that the run was started with and a state could replace.
+    given_flags: Vec<ReplaceableFlag>,
     /// The environment variables that the starter has, if they are known.
     inherited: Option<BTreeSet<String>>,
 }
@@ -95,7 +71,7 @@ impl PermissionCeiling {
             mode: given.unwrap_or_else(|| mode.clone()),
             tools,
             trusts_workflow: consent.trusts_workflow,
-            given_flags: replaceable_flags(&settings.claude_args),
+            given_flags: ReplaceableFlag::given(&settings.claude_args),
             inherited: None,
         }
     }
@@ -115,6 +91,7 @@ impl PermissionCeiling {
     /// Returns the options that widen, in the order of the keys.
     #[must_use]
     pub fn widenings(&self, options: &TurnOptions) -> Vec<OptionWidening> {
+        judge_all(options);
         let mut found = self.unset_variables(options);
         if self.allows_all() {
             return found;
@@ -154,21 +131,16 @@ impl PermissionCeiling {
 
     /// Returns the keys whose flags would take the place of those that the run was started with.
     fn replaced_flags(&self, options: &TurnOptions) -> Vec<OptionWidening> {
-        let is_set = |key: &str| match key {
-            "agents" => options.agents.is_some(),
-            "setting_sources" => options.setting_sources.is_some(),
-            "settings" => options.settings.is_some(),
-            "tools" => options.tools.is_some(),
-            _ => false,
-        };
-        let widening = |(flag, key): &(&str, &'static str)| OptionWidening {
-            key,
+        let replaced = self.given_flags.iter().filter(|flag| flag.is_set_by(options));
+        let widening = |flag: &ReplaceableFlag| OptionWidening {
+            key: flag.key(),
             part: None,
             message: format!(
-                "the run was started with {flag}, which this would replace; allow it with --trust"
+                "the run was started with {}, which this would replace; allow it with --trust",
+                flag.name()
             ),
         };
-        self.given_flags.iter().filter(|(_, key)| is_set(key)).map(widening).collect()
+        replaced.map(widening).collect()
     }
 
     fn mode_above(&self, mode: PermissionMode) -> Option<OptionWidening> {
@@ -211,6 +183,37 @@ impl PermissionCeiling {
         );
         Some(OptionWidening { key: "allowed_tools", part: Some(rule.to_owned()), message })
     }
+}
+
+/// Lists all options, so that a new one does not compile before somebody has said whether it widens.
+fn judge_all(options: &TurnOptions) {
+    let TurnOptions {
+        // Judged by a function of its own, or in `config_beyond`.
+        permission_mode: _,
+        allowed_tools: _,
+        env: _,
+        mcp_config: _,
+        settings: _,
+        setting_sources: _,
+        agents: _,
+        add_dirs: _,
+        plugin_dirs: _,
+        // Narrows. It widens only if it replaces a flag of the starter's: see `ReplaceableFlag`.
+        tools: _,
+        disallowed_tools: _,
+        strict_mcp: _,
+        // Text, effort, counts and models: no permission.
+        effort: _,
+        append_system_prompt: _,
+        system_prompt_file: _,
+        max_turns: _,
+        max_thinking_tokens: _,
+        fallback_model: _,
+        background: _,
+        on_denied: _,
+        // Leaves out hooks only with trust, and offers no tools that the starter did not: see `startup_flags`.
+        startup: _,
+    } = options;
 }
 
 /// Returns the permissions that processes of a run start with.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::id::StateName;
 
@@ -35,7 +36,8 @@ pub struct WorkflowPins {
 }
 
 /// The way in which a file differs from its pin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum PinDifference {
     /// There was no such file.
     Added,
@@ -49,11 +51,7 @@ impl PinDifference {
     /// Returns what a person reads.
     #[must_use]
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Changed => "changed",
-            Self::Removed => "removed",
-        }
+        self.into()
     }
 }
 

@@ -21,9 +21,7 @@ mod values;
 use super::place::SourcePlace;
 use super::yaml;
 use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
-use crate::domain::turn_options::{
-    BackgroundWork, EffortLevel, OnDenied, PermissionMode, SettingSource, StartupMode, TurnOptions,
-};
+use crate::domain::turn_options::{PermissionMode, SettingSource, TurnOptions};
 
 pub use self::files::embed_files;
 pub use self::lists::rule as tool_rule;
@@ -167,7 +165,7 @@ impl WrittenOptions {
         let mut keep = |fault: Result<(), OptionFault>| faults.extend(fault.err());
         match key {
             "effort" => {
-                keep(values::named(key, node, &EffortLevel::NAMES, &mut options.effort));
+                keep(values::named(key, node, &values::names(), &mut options.effort));
             }
             "permission_mode" => {
                 keep(values::named(
@@ -178,10 +176,10 @@ impl WrittenOptions {
                 ));
             }
             "background" => {
-                keep(values::named(key, node, &BackgroundWork::NAMES, &mut options.background));
+                keep(values::named(key, node, &values::names(), &mut options.background));
             }
-            "on_denied" => keep(values::named(key, node, &OnDenied::NAMES, &mut options.on_denied)),
-            "startup" => keep(values::named(key, node, &StartupMode::NAMES, &mut options.startup)),
+            "on_denied" => keep(values::named(key, node, &values::names(), &mut options.on_denied)),
+            "startup" => keep(values::named(key, node, &values::names(), &mut options.startup)),
             "append_system_prompt" => {
                 keep(values::prompt(key, node, &mut options.append_system_prompt));
             }
@@ -202,8 +200,9 @@ impl WrittenOptions {
                 keep(lists::each(key, node, lists::rule, &mut options.disallowed_tools));
             }
             "setting_sources" => {
-                let source =
-                    |text: &str| values::by_name("setting_sources", text, &SettingSource::NAMES);
+                let source = |text: &str| {
+                    values::by_name("setting_sources", text, &values::names::<SettingSource>())
+                };
                 keep(lists::each(key, node, source, &mut options.setting_sources));
             }
             "add_dirs" => keep(lists::each(key, node, files::inside, &mut options.add_dirs)),

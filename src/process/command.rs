@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use super::option_flags::{WorkflowFolders, denied_tools, option_flags};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::money::Usd;
+use crate::domain::permission::RunPermission;
 use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::session::{Session, SessionOrigin};
-use crate::domain::settings::{RunPermission, Settings};
+use crate::domain::settings::Settings;
 use crate::domain::turn_options::PermissionMode;
 
 /// The flag with the spending limit of a process over all its turns, at which they end with an error.

@@ -94,7 +94,7 @@ impl ClaudeRunner {
         let is_given = |name: &str| {
             may_be_bare && (is_set(name) || environment.iter().any(|(set, _)| set == name))
         };
-        let startup = startup_flags(&launch.options.turn, is_given);
+        let startup = startup_flags(&launch.options.turn, &self.settings.claude_args, is_given);
         arguments.extend(startup.arguments);
         environment.extend(startup.variables);
         let marks = self.marker.variables(&launch.name, launch.agent);

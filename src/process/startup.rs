@@ -6,7 +6,7 @@
 
 use crate::domain::turn_options::{StartupMode, TurnOptions};
 
-/// The tools of a lean process, if the state names none itself.
+/// The tools of a lean process, if neither the state nor the starter of the run names others.
 const TOOLS: [&str; 3] = ["Bash", "Edit", "Read"];
 
 /// Variables that show that Claude Code needs no login.
@@ -34,24 +34,30 @@ pub struct StartupFlags {
     pub variables: Vec<(String, String)>,
 }
 
-/// Returns the flags and variables for the startup mode of a state; `is_set` tells whether the process
-/// will have an environment variable.
+/// Returns the flags and variables for the startup mode of a state. `given` are the arguments for Claude Code that
+/// the run was started with; `is_set` tells whether the process will have an environment variable.
 #[must_use]
-pub fn startup_flags(options: &TurnOptions, is_set: impl Fn(&str) -> bool) -> StartupFlags {
+pub fn startup_flags(
+    options: &TurnOptions,
+    given: &[String],
+    is_set: impl Fn(&str) -> bool,
+) -> StartupFlags {
     match options.startup {
         None | Some(StartupMode::Normal) => StartupFlags::default(),
-        Some(StartupMode::Lean) => lean_flags(options, CREDENTIALS.into_iter().any(is_set)),
+        Some(StartupMode::Lean) => lean_flags(options, given, CREDENTIALS.into_iter().any(is_set)),
     }
 }
 
-fn lean_flags(options: &TurnOptions, has_credentials: bool) -> StartupFlags {
+fn lean_flags(options: &TurnOptions, given: &[String], has_credentials: bool) -> StartupFlags {
     let is_bare_enough = |tools: &Vec<String>| tools.iter().all(|tool| TOOLS.contains(&&**tool));
     if has_credentials && options.tools.as_ref().is_none_or(is_bare_enough) {
         return StartupFlags { arguments: vec![BARE.to_owned()], variables: Vec::new() };
     }
     let mut arguments =
         ["--disable-slash-commands", "--strict-mcp-config"].map(str::to_owned).to_vec();
-    if options.tools.is_none() {
+    // Of several flags the last counts: the starter's choice of tools is not replaced.
+    let has_given_tools = given.iter().any(|flag| flag.split('=').next() == Some("--tools"));
+    if options.tools.is_none() && !has_given_tools {
         arguments.extend(["--tools".to_owned(), TOOLS.join(",")]);
     }
     let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
@@ -71,26 +77,39 @@ mod tests {
     fn with_a_key_a_lean_start_is_bare() {
         let has_key = |name: &str| name == "ANTHROPIC_API_KEY";
         for tools in [None, Some(&["Read"][..]), Some(&[])] {
-            assert_eq!(startup_flags(&lean(tools), has_key).arguments, ["--bare"], "{tools:?}");
+            assert_eq!(
+                startup_flags(&lean(tools), &[], has_key).arguments,
+                ["--bare"],
+                "{tools:?}"
+            );
         }
     }
 
     #[test]
     fn without_a_key_or_with_other_tools_single_switches_leave_out_what_they_can() {
-        let flags = startup_flags(&lean(None), |_| false);
+        let flags = startup_flags(&lean(None), &[], |_| false);
         let switches = ["--disable-slash-commands", "--strict-mcp-config"];
         assert_eq!(flags.arguments[..2], switches);
         assert_eq!(flags.arguments[2..], ["--tools", "Bash,Edit,Read"]);
         assert_eq!(flags.variables.len(), 2);
-        let flags = startup_flags(&lean(Some(&["Grep"])), |_| true);
+        let flags = startup_flags(&lean(Some(&["Grep"])), &[], |_| true);
         assert_eq!(flags.arguments, switches, "the state names its tools itself");
+    }
+
+    #[test]
+    fn lean_start_keeps_the_tools_that_the_run_was_started_with() {
+        for given in [&["--tools=Read"][..], &["--tools", "Read"]] {
+            let given: Vec<String> = given.iter().map(|&flag| flag.to_owned()).collect();
+            let flags = startup_flags(&lean(None), &given, |_| false);
+            assert!(!flags.arguments.iter().any(|flag| flag == "--tools"), "{flags:?}");
+        }
     }
 
     #[test]
     fn a_normal_start_has_no_flags() {
         for startup in [None, Some(StartupMode::Normal)] {
             let options = TurnOptions { startup, ..TurnOptions::default() };
-            assert_eq!(startup_flags(&options, |_| true), StartupFlags::default());
+            assert_eq!(startup_flags(&options, &[], |_| true), StartupFlags::default());
         }
     }
 }

@@ -48,13 +48,13 @@ pub fn create(
     // What is wrong with the first state is told before anyone is asked to trust it.
     let mut trusting = settings.clone();
     trusting.consent.trusts_workflow = true;
-    preflight::look(workflow, &workflow_id, request, &trusting, &graphs)?;
+    preflight::check_entry(workflow, &workflow_id, request, &trusting, &graphs)?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;
     examined.admit(&mut settings, starter)?;
     let PreflightResult { terms, mut warnings, asks, budget, definition } =
-        preflight::look(workflow, &workflow_id, request, &settings, &graphs)?;
+        preflight::check_entry(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     if asks {
         runner_for(

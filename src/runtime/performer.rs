@@ -199,21 +199,19 @@ impl ActivityExecutor for LocalActivityExecutor {
     ) -> LocalFuture<ActivityOutcome> {
         Box::pin(async move {
             let stem = turn.stem();
-            if !matches!(errand, Activity::Bases { .. } | Activity::Changes { .. }) {
-                return self.change(&turn, errand).await;
-            }
-            let world = match self.world.at(&home) {
-                Ok(world) => world,
-                Err(why) => return ActivityOutcome::Done(Err(why)),
-            };
+            let world = || self.world.at(&home);
             let looked = match &errand {
-                Activity::Bases { directories, branch } => {
-                    world.bases(&stem, directories, branch.as_deref(), again).await
+                Activity::Assert { .. } | Activity::Retract { .. } | Activity::Claim { .. } => {
+                    return self.change(&turn, errand).await;
                 }
-                Activity::Changes { directory, base } => {
-                    world.changes(&stem, directory, base, again).await
-                }
-                _ => return self.change(&turn, errand).await,
+                Activity::Bases { directories, branch } => match world() {
+                    Ok(world) => world.bases(&stem, directories, branch.as_deref(), again).await,
+                    Err(why) => return ActivityOutcome::Done(Err(why)),
+                },
+                Activity::Changes { directory, base } => match world() {
+                    Ok(world) => world.changes(&stem, directory, base, again).await,
+                    Err(why) => return ActivityOutcome::Done(Err(why)),
+                },
             };
             match looked {
                 InspectionOutcome::Done(outcome) => ActivityOutcome::Done(outcome),

@@ -20,11 +20,11 @@ use crate::actor::observer::{Observer, ObserverKind};
 const MAILBOX: usize = 4096;
 
 /// The time that the end of a run waits for a companion plug-in to deal with its records.
-const FAREWELL: Duration = Duration::from_secs(5);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time that the end of a run waits for plug-ins that are not told of it; one with a clock of its own does not
 /// end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The plug-ins of a run.
 pub struct PlugIns {
@@ -108,7 +108,7 @@ impl PlugIns {
     {
         let (address, _) = self.start(actor);
         self.advise(name, terms, address.clone().recipient());
-        self.finish.push((address.clone().recipient(), Some(FAREWELL)));
+        self.finish.push((address.clone().recipient(), Some(FLUSH_TIMEOUT)));
         self.observe(name, terms, address.recipient());
     }
 
@@ -163,7 +163,7 @@ impl PlugIns {
                 Some(until) => drop(timeout_at(until, finished).await),
             }
         }
-        let until = Instant::now() + LAST_WORDS;
+        let until = Instant::now() + STOP_TIMEOUT;
         for end in std::mem::take(&mut self.ends) {
             let _ = timeout_at(until, end).await;
         }

@@ -28,8 +28,8 @@ use crate::language::prompt::widenings::{FoundWidening, in_graph, in_outline, in
 use crate::language::source::WorkflowSource;
 use crate::store::workflow::WorkflowDir;
 
-/// Looks at the first state of a run.
-pub(super) fn look(
+/// Checks the first state of a run.
+pub(super) fn check_entry(
     workflow: &Workflow,
     id: &RunId,
     request: &RunRequest,

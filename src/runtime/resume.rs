@@ -76,13 +76,13 @@ pub fn take_up(
             notes = migration.notes;
             let new_pins = pins_checksum(Some(&migration.pins));
             terms.push(SealedTerms { pins: new_pins, ..terms[0].clone() });
-            seals::keep(starter, root, &run, (terms.clone(), &confirmed))?;
+            seals::save(starter, root, &run, (terms.clone(), &confirmed))?;
             store.repin(&migration.capture)?;
             migration.pins
         }
     };
     terms.push(SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) });
-    seals::keep(starter, root, &run, (terms, &confirmed))?;
+    seals::save(starter, root, &run, (terms, &confirmed))?;
     store.set_key(starter.state.key()?);
     let start = SupervisorStart::again(untouched, settings, &run);
     Ok(PreparedRun {

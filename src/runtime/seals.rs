@@ -30,7 +30,7 @@ pub(super) struct SealConfirmation {
 }
 
 /// Seals the terms that a run's directory may tell, and the journal that was confirmed.
-pub(super) fn keep(
+pub(super) fn save(
     starter: &RunStarter,
     root: &RunsRoot,
     run: &Run,
@@ -44,7 +44,7 @@ pub(super) fn keep(
         terms,
         journal: confirmed.journal.clone(),
     };
-    Ok(seal::keep(&starter.state, &seal)?)
+    Ok(seal::save(&starter.state, &seal)?)
 }
 
 /// Checks that a run's directory tells the terms that a person confirmed.
@@ -130,7 +130,7 @@ pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<()
         return Ok(());
     }
     let journal = Some(seal::seal_of_journal(&dir.journal())?);
-    Ok(seal::keep(state, &RunSeal { journal, ..seal })?)
+    Ok(seal::save(state, &RunSeal { journal, ..seal })?)
 }
 
 /// Returns the privileged parts that a run would execute, a text each.

@@ -3,8 +3,8 @@
 use super::companions::asked_for;
 use super::workflow::Workflow;
 use crate::domain::fan_out::ForkSettings;
-use crate::domain::settings::{RunPermission, Settings};
-use crate::domain::widening::StarterConsent;
+use crate::domain::permission::{RunPermission, StarterConsent};
+use crate::domain::settings::Settings;
 
 /// Returns the settings of a new run of a workflow.
 #[must_use]

@@ -1,13 +1,12 @@
 //! Private files and directories, written so that they are there after a power cut.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Error;
-use crate::fault::point;
-use crate::plain_file;
+use crate::plain_file::replace::{FileReplacement, ReplaceError, sync_directory};
 
 /// Makes a directory and its parents, for this user only, all of them durable.
 ///
@@ -59,44 +58,27 @@ pub fn private() -> OpenOptions {
 /// # Errors
 /// [`Error::Io`].
 pub fn sync_dir(path: &Path) -> Result<(), Error> {
-    File::open(path).and_then(|dir| dir.sync_all()).map_err(Error::io("sync the directory", path))
+    sync_directory(path).map_err(Error::io("sync the directory", path))
 }
 
 /// Replaces a file as a whole: a reader sees the old or the new content, also after a power cut.
 ///
 /// # Errors
-/// [`Error::Io`]; the old content is then still there.
+/// [`Error::Io`].
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
-    replace_by(path, &beside(path, "new"), content)
+    FileReplacement::of(path).write(content).map_err(refused)
 }
 
 /// Does the same in a directory where several processes may do so at once.
 ///
 /// # Errors
-/// [`Error::Io`]; the old content is then still there.
+/// [`Error::Io`].
 pub fn replace_among_others(path: &Path, content: &[u8]) -> Result<(), Error> {
-    let new = beside(path, &format!("{}.new", std::process::id()));
-    replace_by(path, &new, content).inspect_err(|_| {
-        let _ = std::fs::remove_file(&new);
-    })
+    let mut draft = path.file_name().unwrap_or_default().to_owned();
+    draft.push(format!(".{}.new", std::process::id()));
+    FileReplacement::of(path).with_draft(draft).write(content).map_err(refused)
 }
 
-fn replace_by(path: &Path, new: &Path, content: &[u8]) -> Result<(), Error> {
-    point("snapshot.before");
-    let written = plain_file::create(new).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_all()
-    });
-    written.map_err(Error::io("write", new))?;
-    point("snapshot.written");
-    std::fs::rename(new, path).map_err(Error::io("replace", path))?;
-    point("snapshot.after");
-    path.parent().map_or(Ok(()), sync_dir)
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(ending);
-    path.with_file_name(name)
+fn refused(failed: ReplaceError) -> Error {
+    Error::io(failed.doing, &failed.path)(failed.error)
 }

@@ -103,7 +103,7 @@ impl RunStore {
         let line = encode(first, &draft.journal(), keys.as_ref())?;
         let made = Self::fill(&draft, &line, &run, parts.workflow).and_then(|(lock, size)| {
             if let Some((state, seal)) = &parts.seal {
-                seal::keep(state, seal)?;
+                seal::save(state, seal)?;
             }
             std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
@@ -262,7 +262,7 @@ impl RunStore {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn keep(&self, run: &Run) -> Result<(), Error> {
+    pub fn save_last_snapshot(&self, run: &Run) -> Result<(), Error> {
         files::replace(&self.dir.state(), &state_json(run, 0))
     }
 

@@ -20,11 +20,11 @@ const PURPOSE: &str = "runs";
 /// The number of bytes of a journal that are read at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// Keeps the seal of a run, in place of an older one.
+/// Saves the seal of a run, in place of an older one.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Key`].
-pub fn keep(state: &UserState, seal: &RunSeal) -> Result<(), Error> {
+pub fn save(state: &UserState, seal: &RunSeal) -> Result<(), Error> {
     state.put(PURPOSE, &name(&seal.directory, &seal.run), seal)
 }
 
@@ -104,7 +104,7 @@ mod tests {
             terms: vec![terms],
             journal: None,
         };
-        keep(&state, &seal).expect("kept");
+        save(&state, &seal).expect("kept");
         let copied = RunsRoot::new("/x/.raymond");
         assert_eq!(find(&state, &copied, &run).expect("looked"), None);
         assert_eq!(

@@ -23,11 +23,11 @@ pub struct RunView {
     pub holder: Option<u32>,
 }
 
-/// Looks at one run.
+/// Returns a run as it stands on the disk, without holding it.
 ///
 /// # Errors
 /// [`Error::NoSuchRun`], [`Error::Damaged`], [`Error::Newer`], [`Error::Io`].
-pub fn look(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
+pub fn load_view(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
     let dir = root.run(id);
     if !dir.path().is_dir() {
         return Err(no_such_run(root, id));

@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::files::{LONGEST, replace, sync_directory};
+use super::files::{LONGEST, replace};
 use super::note::{OperationNotes, RecordedOutcome};
 use super::outcome::OperationError;
 use crate::plain_file;
+use crate::plain_file::replace::sync_directory;
 use crate::proof::StepProofs;
 
 /// The content that is about to be appended.

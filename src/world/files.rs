@@ -1,11 +1,12 @@
 //! Files and directories: read, written as a whole, made and removed.
 
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{File, Permissions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::paths::{FileAccess, resolve, shown};
+use crate::plain_file::replace::FileReplacement;
 
 /// The largest file that is read, in bytes: its text becomes a part of the run's state.
 pub(super) const LONGEST: u64 = 16 * 1024 * 1024;
@@ -85,21 +86,19 @@ pub(super) fn write(root: &Path, given: &str, content: &str, stem: &str) -> Resu
 /// Replaces a file atomically: a reader sees either the old or the new content, also after a
 /// power cut. An existing file keeps its mode.
 pub(super) fn replace(path: &Path, content: &[u8], stem: &str) -> std::io::Result<()> {
-    let old = mode(path)?;
+    let old = permissions(path)?;
     let parent = path.parent().ok_or(ErrorKind::InvalidInput)?;
     std::fs::create_dir_all(parent)?;
-    let draft = parent.join(format!(".raymond-{stem}.draft"));
-    let _ = std::fs::remove_file(&draft);
-    let written = fill(&draft, content, old).and_then(|()| std::fs::rename(&draft, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&draft);
-    }
-    written?;
-    sync_directory(parent)
+    let new = FileReplacement::of(path).with_draft(format!(".raymond-{stem}.draft"));
+    let new = match old {
+        Some(old) => new.with_permissions(old),
+        None => new.with_mode(MODE),
+    };
+    Ok(new.write(content)?)
 }
 
-/// Returns the mode of a file that is to be replaced, if it exists and may be replaced.
-fn mode(path: &Path) -> std::io::Result<Option<Permissions>> {
+/// Returns the permissions of a file that is to be replaced, if it exists and may be replaced.
+fn permissions(path: &Path) -> std::io::Result<Option<Permissions>> {
     let refused = |why: &str| std::io::Error::other(why.to_owned());
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -109,22 +108,8 @@ fn mode(path: &Path) -> std::io::Result<Option<Permissions>> {
         Ok(found) if found.permissions().readonly() => {
             Err(refused("it is read-only: allow writing with chmod u+w"))
         }
-        Ok(found) => Ok(Some(found.permissions())),
+        Ok(found) => Ok(Some(Permissions::from_mode(found.permissions().mode() & 0o7777))),
     }
-}
-
-fn fill(draft: &Path, content: &[u8], old: Option<Permissions>) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(draft)?;
-    file.write_all(content)?;
-    if let Some(old) = old {
-        file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
-    }
-    file.sync_all()
-}
-
-/// Makes the entries of a directory durable.
-pub(super) fn sync_directory(path: &Path) -> std::io::Result<()> {
-    File::open(path)?.sync_all()
 }
 
 /// Makes a directory with its parents.

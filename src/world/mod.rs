@@ -23,6 +23,7 @@ mod git;
 mod glob;
 mod locks;
 mod note;
+mod on_disk;
 pub mod outcome;
 mod paths;
 pub mod perform;

@@ -9,26 +9,22 @@ use tokio::task::JoinError;
 
 use super::at_most_once::once;
 use super::clone::GitClone;
-use super::config::{self, CONFIG, INDEX};
+use super::config::CONFIG;
 use super::fetch::fetch;
-use super::files;
 use super::git::GitRunner;
-use super::glob::glob;
 use super::note::OperationNotes;
+use super::on_disk::{on_disk, quick};
 use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
 use super::place::Workspace;
 use super::protected_paths::spare;
 use super::shared::{OperationContext, blocking};
-use super::{append, tools, work};
+use super::{append, files, tools, work};
 use crate::domain::instance::ActivityResult;
 use crate::domain::operation::{Operation, RecoveryClass};
 use crate::domain::working_dir::WorkingDir;
 use crate::process::orphans;
 use crate::process::working_dirs::WorkingDirs;
-
-/// The size in bytes up to which files are read on the current thread: another thread would cost more.
-const SMALL: u64 = 64 * 1024;
 
 /// The longest time that an operation of an added type may take.
 const LONGEST: Duration = Duration::from_mins(30);
@@ -198,80 +194,29 @@ impl WorkspaceExecutor {
                 };
                 blocking(shared, work).await?
             }
-            on_disk => {
-                let turn = match on_disk {
-                    Operation::AddSource { .. }
-                    | Operation::UpdateSource { .. }
-                    | Operation::WriteConfigEntry { .. } => {
-                        Some(shared.turn(&shared.root().join(CONFIG)).await?)
-                    }
-                    _ => None,
-                };
-                let (operation, stem) = (on_disk.clone(), stem.to_owned());
-                let work = move |shared: &OperationContext| {
-                    let _turn = turn;
-                    perform_on_disk(shared, &stem, operation)
-                };
-                Ok(blocking(shared, work).await??)
+            Operation::AddSource { .. }
+            | Operation::UpdateSource { .. }
+            | Operation::WriteConfigEntry { .. } => {
+                let turn = shared.turn(&shared.root().join(CONFIG)).await?;
+                on_disk(shared, stem, operation, Some(turn)).await
             }
+            Operation::ConfigExists
+            | Operation::IndexExists
+            | Operation::IndexIsPlaceholder
+            | Operation::FileExists { .. }
+            | Operation::DirectoryExists { .. }
+            | Operation::SourceExists { .. }
+            | Operation::SourceCloned { .. }
+            | Operation::ToolAvailable { .. }
+            | Operation::ReadConfig
+            | Operation::ReadFile { .. }
+            | Operation::GlobFiles { .. }
+            | Operation::GlobCount { .. }
+            | Operation::WriteFile { .. }
+            | Operation::CreateDirectory { .. }
+            | Operation::DeleteFile { .. }
+            | Operation::CacheWebContent { .. } => on_disk(shared, stem, operation, None).await,
         }
-    }
-}
-
-/// Executes an operation that is too quick to need another thread; `None` for others.
-fn quick(shared: &OperationContext, operation: &Operation) -> Option<Result<Value, String>> {
-    let root = shared.root();
-    let answer = match operation {
-        Operation::ConfigExists => files::is_file(root, CONFIG),
-        Operation::IndexExists => files::is_file(root, INDEX),
-        Operation::FileExists { path } => files::is_file(root, path),
-        Operation::DirectoryExists { path } => files::is_directory(root, path),
-        Operation::SourceCloned { id } => {
-            config::clone_of(id).and_then(|path| files::is_directory(root, &path))
-        }
-        Operation::ToolAvailable { tool } => tools::is_available(shared, tool),
-        Operation::ReadFile { path } => {
-            let found = resolve(root, path, FileAccess::Read).ok()?;
-            let is_small = |size: u64| size <= SMALL;
-            let small = std::fs::metadata(found).is_ok_and(|file| is_small(file.len()));
-            return small.then(|| files::read(root, path).map(Value::String));
-        }
-        _ => return None,
-    };
-    Some(answer.map(Value::Bool))
-}
-
-/// Executes an operation on files, on a thread of its own.
-fn perform_on_disk(
-    shared: &OperationContext,
-    stem: &str,
-    operation: Operation,
-) -> Result<Value, String> {
-    let root = shared.root();
-    let done = |()| Value::Null;
-    match operation {
-        Operation::IndexIsPlaceholder => config::index_is_placeholder(root).map(Value::Bool),
-        Operation::SourceExists { id } => config::source_exists(root, &id).map(Value::Bool),
-        Operation::ReadConfig => config::read(root),
-        Operation::ReadFile { path } => files::read(root, &path).map(Value::String),
-        Operation::GlobFiles { pattern } => glob(root, &pattern).map(Value::from),
-        Operation::GlobCount { pattern } => glob(root, &pattern).map(|found| found.len().into()),
-        Operation::WriteFile { path, content } => {
-            files::write(root, &path, &content, stem).map(done)
-        }
-        Operation::CacheWebContent { content, dest } => {
-            files::write(root, &dest, &content, stem).map(|()| Value::String(dest))
-        }
-        Operation::CreateDirectory { path } => files::create_directory(root, &path).map(done),
-        Operation::DeleteFile { path } => files::delete(root, &path).map(done),
-        Operation::WriteConfigEntry { path, value } => {
-            config::write_entry(root, &path, value, stem).map(done)
-        }
-        Operation::UpdateSource { id, fields } => {
-            config::update_source(root, &id, fields, stem).map(done)
-        }
-        Operation::AddSource { spec } => config::add_source(root, spec, stem).map(done),
-        other => Err(format!("nothing on the disk does {other:?}")),
     }
 }
 

@@ -41,7 +41,30 @@ fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
         Operation::CreateDirectory { path } | Operation::GitPull { repo_path: path } => {
             Some((path, FileAccess::Read))
         }
-        _ => None,
+        // Reads, or changes the configuration, whose path no graph names.
+        Operation::ConfigExists
+        | Operation::IndexExists
+        | Operation::IndexIsPlaceholder
+        | Operation::FileExists { .. }
+        | Operation::DirectoryExists { .. }
+        | Operation::SourceExists { .. }
+        | Operation::SourceCloned { .. }
+        | Operation::SourceHasUpdates { .. }
+        | Operation::ToolAvailable { .. }
+        | Operation::PythonModuleAvailable { .. }
+        | Operation::ReadConfig
+        | Operation::ReadFile { .. }
+        | Operation::GlobFiles { .. }
+        | Operation::GlobCount { .. }
+        | Operation::GetSha { .. }
+        | Operation::GitFetch { .. }
+        | Operation::WebFetch { .. }
+        | Operation::AddSource { .. }
+        | Operation::UpdateSource { .. }
+        | Operation::WriteConfigEntry { .. }
+        // Takes trust, or belongs to the program that uses the library.
+        | Operation::BashExec { .. }
+        | Operation::Own { .. } => None,
     }
 }
 

@@ -142,7 +142,7 @@ fn where_it_cannot_be_kept_it_is_told() {
 
 #[test]
 fn killed_anywhere_a_signal_that_is_given_again_holds_once() {
-    for point in ["snapshot.written", "dataspace.written", "dataspace.noted", "dataspace.moved"] {
+    for point in ["replace.written", "dataspace.written", "dataspace.noted", "dataspace.moved"] {
         let test = Test::new().env("RAYMOND_FAILPOINT", format!("{point}:1"));
         let killed = test.raymond(&["signal", "a"]);
         killed.assert(killed.killed(), point);

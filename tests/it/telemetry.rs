@@ -206,6 +206,20 @@ fn headers_are_sent_and_neither_shown_nor_kept() {
 }
 
 #[test]
+fn a_user_and_a_password_in_the_address_become_a_header() {
+    let (test, collector) = (pair(), Collector::start(Answers::Well));
+    let url = collector.url.replace("://", "://me:secret@");
+    let outcome = test.run(&["START.md", "--otlp", &url]);
+    outcome.ok();
+    for headers in collector.received().headers.clone() {
+        let given = headers.get("authorization").and_then(|value| value.to_str().ok());
+        assert_eq!(given, Some("Basic bWU6c2VjcmV0"));
+    }
+    assert!(!collector.spans().is_empty());
+    assert!(!outcome.stderr.contains("secret"), "{outcome:#?}");
+}
+
+#[test]
 fn a_run_in_the_background_exports_too() {
     let (test, collector) = (at_once(pair()), Collector::start(Answers::Well));
     test.raymond(&["start", "START.md", "--id", "t", "--otlp", &collector.url]).ok();

@@ -104,12 +104,22 @@ impl AgentActor {
     ) {
         let overriding = strictest(opinions.clone()).and_then(|opinion| match opinion.verdict {
             ConsultVerdict::Override { transition, .. } => Some(transition),
-            _ => None,
+            ConsultVerdict::Proceed | ConsultVerdict::Hold { .. } | ConsultVerdict::Stop { .. } => {
+                None
+            }
         });
         let taken = match (&overriding, &report.judgement) {
             (Some(transition), _) => Some(transition.clone()),
             (None, TurnJudgement::Accepted(accepted)) => Some(accepted.transition.clone()),
-            _ => None,
+            (
+                None,
+                TurnJudgement::Proposed { .. }
+                | TurnJudgement::Arrived(_)
+                | TurnJudgement::NotStarted
+                | TurnJudgement::Violated { .. }
+                | TurnJudgement::Walked(_)
+                | TurnJudgement::Failed(_),
+            ) => None,
         };
         report.opinions = opinions;
         self.report_taken(report, taken, terms, ctx);

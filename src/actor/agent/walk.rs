@@ -98,7 +98,7 @@ async fn walked(
             GraphYield::Operation(operation) => operation,
         };
         if operation.class() != RecoveryClass::Read && !machine.is_recorded() {
-            let kind = operation.name();
+            let kind = operation.name().to_owned();
             return TurnJudgement::Walked(Box::new(machine.finish(GraphNext::Operation(kind))));
         }
         heard =
@@ -123,7 +123,7 @@ async fn perform(
     operation: Operation,
     again: bool,
 ) -> Result<WaitResult, TurnFailure> {
-    let (class, kind) = (operation.class(), operation.name());
+    let (class, kind) = (operation.class(), operation.name().to_owned());
     if class != RecoveryClass::Read {
         point("operation.before");
     }

@@ -45,7 +45,16 @@ impl Supervisor {
                     || (self.stays.for_signals() && self.run.outside().next().is_some())
             }
             PauseReason::Waiting { .. } => self.stays.for_signals(),
-            _ => false,
+            PauseReason::Budget { .. }
+            | PauseReason::Agents { .. }
+            | PauseReason::Interrupted
+            | PauseReason::Plugin { .. }
+            | PauseReason::Stopped
+            | PauseReason::UsageLimit { .. }
+            | PauseReason::Parked { .. }
+            | PauseReason::Storage { .. }
+            | PauseReason::Authentication { .. }
+            | PauseReason::Unavailable { .. } => false,
         }
     }
 

@@ -142,7 +142,7 @@ fn no_turn_begins_while_the_usage_limit_lasts() {
     let root = stage.root.clone();
     let says_what = forester(1, 8);
     let player = Player::new(move |input| {
-        let run = view::look(&root, &Stage::id()).expect("a readable run").run;
+        let run = view::load_view(&root, &Stage::id()).expect("a readable run").run;
         assert_eq!(run.limited(now()), None, "{} begins too early", input.turn);
         let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
         let said = says(input, &says_what(input));

@@ -232,7 +232,7 @@ impl Stage {
 
     /// Returns the run as its directory tells it.
     pub(super) fn stored(&self) -> Run {
-        view::look(&self.root, &Self::id()).expect("a readable run").run
+        view::load_view(&self.root, &Self::id()).expect("a readable run").run
     }
 
     fn audience(&self, look: impl Fn(&Published) + 'static) -> Addr<Audience> {

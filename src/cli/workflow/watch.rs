@@ -13,7 +13,7 @@ use crate::domain::printable::printable_json;
 use crate::plugin::sentence::sentence;
 use crate::store::layout::RunsRoot;
 use crate::store::record;
-use crate::store::view::look;
+use crate::store::view::load_view;
 
 pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let root = RunsRoot::new(&args.dir.dir);
@@ -27,7 +27,7 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     if !goes_on {
         return Ok(CliExitCode::Success);
     }
-    let view = look(&root, &args.run)?;
+    let view = load_view(&root, &args.run)?;
     if !args.json {
         output::tell(&summary::closing(&view.run));
         if let Some(refused) = summary::refused_tools(&view.run) {

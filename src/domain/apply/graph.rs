@@ -132,7 +132,9 @@ fn wait_for(
             }
             Some(Agent::born(id, AgentSpec::clone(birth), session, at))
         }
-        _ => None,
+        (NextAction::Walk | NextAction::Operation(_) | NextAction::Nothing, _)
+        // Decisions always bring a session for these.
+        | (NextAction::Task(_) | NextAction::Agent { .. }, None) => None,
     }
 }
 

@@ -204,6 +204,7 @@ fn stopped(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event 
 /// Returns whether any agent is left after these events.
 fn goes_on(run: &Run, agent: &Agent, events: &[Event]) -> bool {
     let ends = |event: &Event| match event {
+        Event::StepFinished(step) if matches!(step.transition, Transition::Ask { .. }) => false,
         Event::StepFinished(step) => next_state(agent, step).is_none(),
         Event::AgentFailed(_) => true,
         _ => false,
@@ -212,7 +213,7 @@ fn goes_on(run: &Run, agent: &Agent, events: &[Event]) -> bool {
     !events.iter().any(all) && (run.agents.len() > 1 || !events.iter().any(ends))
 }
 
-/// Returns the state an agent is in after a step; `None` if it has ended.
+/// Returns the state whose turn is due after a step; `None` if the agent has ended, or waits for an answer.
 fn next_state(agent: &Agent, step: &StepFinished) -> Option<StateName> {
     match &step.transition {
         Transition::Fork { next, .. } => Some(next.clone()),
@@ -220,7 +221,11 @@ fn next_state(agent: &Agent, step: &StepFinished) -> Option<StateName> {
             Some(frame) => Some(frame.state.clone()),
             None => step.reborn.is_some().then(|| agent.birth.state.clone()),
         },
-        other => other.target().cloned(),
+        Transition::Goto { target, .. }
+        | Transition::Reset { target, .. }
+        | Transition::Call { target, .. }
+        | Transition::Function { target, .. } => Some(target.clone()),
+        Transition::Ask { .. } => None,
     }
 }
 

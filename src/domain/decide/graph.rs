@@ -87,7 +87,10 @@ fn record(
     let opens = match &due {
         NextAction::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
         NextAction::Agent { .. } => Some(chosen.session.clone()),
-        _ => None,
+        NextAction::Walk
+        | NextAction::Operation(_)
+        | NextAction::Question(_)
+        | NextAction::Nothing => None,
     };
     let paid = agent.task.as_ref().map(|task| {
         Box::new(TurnCost {

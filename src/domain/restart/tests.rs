@@ -33,7 +33,7 @@ fn each_cause_has_its_reaction_under_each_policy() {
     };
     for restart in RestartPolicy::ALL.map(|(_, restart)| restart) {
         let supervision = SupervisionPolicy { restart, ..SupervisionPolicy::default() };
-        for cause in FailureCause::ALL {
+        for &cause in FailureCause::ALL {
             let reaction = |restarts: &[u64]| {
                 react(&agent(restarts), &TurnFailure::new(cause, "m"), under(&supervision))
             };

@@ -1,12 +1,27 @@
 //! The seven tags by name.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// The names of the seven tags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 #[expect(missing_docs, reason = "each is explained at `Transition`")]
 pub enum TagName {
     Goto,
@@ -20,27 +35,18 @@ pub enum TagName {
 
 impl TagName {
     /// All tags, in the order in which they are shown.
-    pub const ALL: [Self; 7] =
-        [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Ask, Self::Result];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns the name as it is written between the angle brackets.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Goto => "goto",
-            Self::Reset => "reset",
-            Self::Call => "call",
-            Self::Function => "function",
-            Self::Fork => "fork",
-            Self::Ask => "ask",
-            Self::Result => "result",
-        }
+        self.into()
     }
 
     /// Returns the tag of that name, if there is one.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tag| tag.name() == name)
+        name.parse().ok()
     }
 
     /// Returns the attribute that this tag requires.
@@ -51,11 +57,5 @@ impl TagName {
             Self::Fork | Self::Ask => Some("next"),
             Self::Goto | Self::Reset | Self::Result => None,
         }
-    }
-}
-
-impl fmt::Display for TagName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

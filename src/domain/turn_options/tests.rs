@@ -1,5 +1,7 @@
 //! Options are laid over each other, and read back as they were stored.
 
+use strum::VariantArray;
+
 use super::*;
 
 #[test]
@@ -54,15 +56,14 @@ fn absent_options_are_not_written_and_unknown_ones_are_read_past() {
 
 #[test]
 fn names_are_those_of_the_stored_form() {
-    for (name, level) in EffortLevel::NAMES {
-        assert_eq!(level.name(), name);
-        assert_eq!(serde_json::to_value(level).expect("written"), name);
+    for &level in EffortLevel::VARIANTS {
+        assert_eq!(serde_json::to_value(level).expect("written"), level.name());
     }
     for (name, mode) in PermissionMode::NAMES.into_iter().filter(|(name, _)| *name != "manual") {
         assert_eq!(mode.name(), name);
         assert_eq!(serde_json::to_value(mode).expect("written"), name);
     }
-    for (name, source) in SettingSource::NAMES {
-        assert_eq!(source.name(), name);
+    for &source in SettingSource::VARIANTS {
+        assert_eq!(serde_json::to_value(source).expect("written"), source.name());
     }
 }

@@ -3,10 +3,23 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use strum::{IntoStaticStr, VariantArray};
 
 /// The effort that a model puts into thinking, as Claude Code names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum EffortLevel {
     Low,
@@ -17,31 +30,17 @@ pub enum EffortLevel {
 }
 
 impl EffortLevel {
-    /// All levels by name, the lowest first.
-    pub const NAMES: [(&str, Self); 5] = [
-        ("low", Self::Low),
-        ("medium", Self::Medium),
-        ("high", Self::High),
-        ("xhigh", Self::Xhigh),
-        ("max", Self::Max),
-    ];
-
     /// Returns the name that Claude Code takes.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Xhigh => "xhigh",
-            Self::Max => "max",
-        }
+        self.into()
     }
 }
 
 /// A permission mode of Claude Code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum PermissionMode {
     /// A plan is made; nothing is changed.
     Plan,
@@ -91,14 +90,7 @@ impl PermissionMode {
     /// Returns the name that every version of Claude Code takes.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::DontAsk => "dontAsk",
-            Self::Default => "default",
-            Self::AcceptEdits => "acceptEdits",
-            Self::Auto => "auto",
-            Self::BypassPermissions => "bypassPermissions",
-        }
+        self.into()
     }
 }
 
@@ -113,8 +105,20 @@ pub enum ConfigSource {
 }
 
 /// A settings file that Claude Code may read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum SettingSource {
     /// The one in the home directory.
     User,
@@ -125,24 +129,29 @@ pub enum SettingSource {
 }
 
 impl SettingSource {
-    /// All sources by name.
-    pub const NAMES: [(&str, Self); 3] =
-        [("user", Self::User), ("project", Self::Project), ("local", Self::Local)];
-
     /// Returns the name that Claude Code takes.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Project => "project",
-            Self::Local => "local",
-        }
+        self.into()
     }
 }
 
 /// The fate of background work when a turn would else be over.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum BackgroundWork {
     /// The turn waits for it.
     #[default]
@@ -151,12 +160,6 @@ pub enum BackgroundWork {
     End,
     /// Background commands live on in the session's process; sub-agents are waited for.
     Keep,
-}
-
-impl BackgroundWork {
-    /// All fates by name.
-    pub const NAMES: [(&str, Self); 3] =
-        [("wait", Self::Wait), ("end", Self::End), ("keep", Self::Keep)];
 }
 
 /// The value of an environment variable.
@@ -170,8 +173,21 @@ pub enum EnvValue {
 }
 
 /// The part of Claude Code that is loaded when a process starts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum StartupMode {
     /// All that it loads by itself.
     #[default]
@@ -180,14 +196,22 @@ pub enum StartupMode {
     Lean,
 }
 
-impl StartupMode {
-    /// All modes by name.
-    pub const NAMES: [(&str, Self); 2] = [("normal", Self::Normal), ("lean", Self::Lean)];
-}
-
 /// The consequence of a refused tool for the agent whose turn it was.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum OnDenied {
     /// The agent goes on with its answer.
     #[default]
@@ -197,9 +221,6 @@ pub enum OnDenied {
 }
 
 impl OnDenied {
-    /// All consequences by name.
-    pub const NAMES: [(&str, Self); 2] = [("continue", Self::Continue), ("fail", Self::Fail)];
-
     /// Returns whether this is the consequence where nothing is said.
     #[must_use]
     pub fn is_usual(&self) -> bool {

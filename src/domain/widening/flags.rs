@@ -1,22 +1,58 @@
 //! Arguments for Claude Code that a run was started with, as far as they bear on permissions.
 
-use crate::domain::settings::RunPermission;
+use strum::VariantArray;
 
-/// Flags for Claude Code of which the last counts, with the keys that set them.
-const REPLACEABLE_FLAGS: [(&str, &str); 4] = [
-    ("--agents", "agents"),
-    ("--setting-sources", "setting_sources"),
-    ("--settings", "settings"),
-    ("--tools", "tools"),
-];
+use crate::domain::permission::RunPermission;
+use crate::domain::turn_options::TurnOptions;
 
-/// Returns those of the flags that arguments for Claude Code set.
-pub(super) fn replaceable_flags(arguments: &[String]) -> Vec<(&'static str, &'static str)> {
-    let is_given = |flag: &str| {
-        let given = |argument: &String| argument.split('=').next() == Some(flag);
-        arguments.iter().any(given)
-    };
-    REPLACEABLE_FLAGS.into_iter().filter(|(flag, _)| is_given(flag)).collect()
+/// A flag for Claude Code of which the last counts: a state's option replaces what the run was started with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
+pub(super) enum ReplaceableFlag {
+    Agents,
+    SettingSources,
+    Settings,
+    Tools,
+}
+
+impl ReplaceableFlag {
+    /// Returns those of the flags that arguments for Claude Code set.
+    pub(super) fn given(arguments: &[String]) -> Vec<Self> {
+        let is_given = |flag: &Self| {
+            let given = |argument: &String| argument.split('=').next() == Some(flag.name());
+            arguments.iter().any(given)
+        };
+        Self::VARIANTS.iter().copied().filter(is_given).collect()
+    }
+
+    /// Returns the flag as it is written.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Agents => "--agents",
+            Self::SettingSources => "--setting-sources",
+            Self::Settings => "--settings",
+            Self::Tools => "--tools",
+        }
+    }
+
+    /// Returns the key of a state that sets it.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Agents => "agents",
+            Self::SettingSources => "setting_sources",
+            Self::Settings => "settings",
+            Self::Tools => "tools",
+        }
+    }
+
+    /// Returns whether options of a state set it.
+    pub(super) fn is_set_by(self, options: &TurnOptions) -> bool {
+        match self {
+            Self::Agents => options.agents.is_some(),
+            Self::SettingSources => options.setting_sources.is_some(),
+            Self::Settings => options.settings.is_some(),
+            Self::Tools => options.tools.is_some(),
+        }
+    }
 }
 
 /// Returns the permission mode that arguments for Claude Code set, if they do.

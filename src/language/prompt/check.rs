@@ -19,8 +19,9 @@ mod ways;
 
 use super::outline::{FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
+use crate::domain::permission::StarterConsent;
 use crate::domain::settings::Settings;
-use crate::domain::widening::{PermissionCeiling, StarterConsent};
+use crate::domain::widening::PermissionCeiling;
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::place::SourcePlace;
 use crate::language::source::WorkflowSource;

@@ -142,7 +142,7 @@ pub(super) fn entry(entry: Placed<PolicyEntry>) -> Result<Transition, Error> {
         ));
     };
     let Some(tag) = TagName::from_name(&name.value) else {
-        let hint = closest(&name.value, TagName::ALL.map(TagName::name))
+        let hint = closest(&name.value, TagName::ALL.iter().map(|tag| tag.name()))
             .map(|tag| format!("; did you mean `{tag}`?"));
         let hint = hint.unwrap_or_else(|| format!("; use one of {}", tag_names()));
         return Err(Error::at(name.at, format!("unknown tag `{}`{hint}", name.value)));
@@ -211,7 +211,7 @@ pub(super) fn shape() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "tag": described("The tag.", shape::one_of(TagName::ALL.map(TagName::name))),
+            "tag": described("The tag.", shape::one_of(TagName::ALL.iter().map(|tag| tag.name()))),
             "target": described("The file that the tag leads to.", shape::text()),
             "return": described("The state that the result returns to.", shape::text()),
             "next": described("The state that follows.", shape::text()),
@@ -219,7 +219,7 @@ pub(super) fn shape() -> Value {
         },
         "required": ["tag"],
         "additionalProperties": shape::text(),
-        "allOf": TagName::ALL.map(of_tag),
+        "allOf": TagName::ALL.iter().copied().map(of_tag).collect::<Vec<_>>(),
     })
 }
 
@@ -232,5 +232,5 @@ fn is_misspelt(key: &str) -> bool {
 }
 
 fn tag_names() -> String {
-    TagName::ALL.map(TagName::name).join(", ")
+    TagName::ALL.iter().map(|tag| tag.name()).collect::<Vec<_>>().join(", ")
 }

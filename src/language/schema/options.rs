@@ -1,6 +1,7 @@
 //! The options of turns as JSON Schema, with the sentences about them that the type has.
 
 use serde_json::{Value, json};
+use strum::VariantArray;
 
 use super::shape;
 use crate::domain::turn_options::{
@@ -17,12 +18,12 @@ pub(super) fn properties() -> Vec<(&'static str, Value)> {
 
 fn option(key: &str) -> Value {
     match key {
-        "effort" => names(&EffortLevel::NAMES),
-        "permission_mode" => names(&PermissionMode::NAMES),
-        "background" => names(&BackgroundWork::NAMES),
-        "on_denied" => names(&OnDenied::NAMES),
-        "startup" => names(&StartupMode::NAMES),
-        "setting_sources" => one_or_more(names(&SettingSource::NAMES)),
+        "effort" => variants::<EffortLevel>(),
+        "permission_mode" => shape::one_of(PermissionMode::NAMES.iter().map(|(name, _)| *name)),
+        "background" => variants::<BackgroundWork>(),
+        "on_denied" => variants::<OnDenied>(),
+        "startup" => variants::<StartupMode>(),
+        "setting_sources" => one_or_more(variants::<SettingSource>()),
         "strict_mcp" => shape::boolean(),
         "max_turns" => shape::count(),
         "max_thinking_tokens" => {
@@ -41,8 +42,9 @@ fn option(key: &str) -> Value {
     }
 }
 
-fn names<T>(names: &[(&str, T)]) -> Value {
-    shape::one_of(names.iter().map(|(name, _)| *name))
+/// Returns the names of all values of a kind.
+fn variants<T: VariantArray + Copy + Into<&'static str>>() -> Value {
+    shape::one_of(T::VARIANTS.iter().map(|&value| value.into()))
 }
 
 fn one_or_more(one: Value) -> Value {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::domain::model::ModelName;
-use crate::domain::turn_options::{ConfigSource, EnvValue};
+use crate::domain::turn_options::{
+    BackgroundWork, ConfigSource, EffortLevel, EnvValue, StartupMode,
+};
 use crate::language::yaml::tree::{self, YamlFileKind};
 
 fn read(yaml: &str) -> WrittenOptions {

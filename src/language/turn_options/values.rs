@@ -1,5 +1,7 @@
 //! Values of options that are not lists: names, texts, switches and counts.
 
+use strum::VariantArray;
+
 use super::OptionFault;
 use crate::language::hint::closest;
 use crate::language::yaml::content::{YamlContent, YamlValue};
@@ -14,6 +16,11 @@ pub(super) fn fault(node: &YamlValue, message: impl Into<String>) -> OptionFault
 /// Returns the text of a scalar as it is written: numbers and booleans are texts here, too.
 pub(super) fn scalar(node: &YamlValue) -> Option<String> {
     node.as_written().map(str::to_owned)
+}
+
+/// Returns the values of a kind, with their names.
+pub(super) fn names<T: VariantArray + Copy + Into<&'static str>>() -> Vec<(&'static str, T)> {
+    T::VARIANTS.iter().map(|&value| (value.into(), value)).collect()
 }
 
 /// Reads a value that has a name.

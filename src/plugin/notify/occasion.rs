@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use strum::IntoStaticStr;
 
 use crate::actor::message::Published;
 use crate::actor::registry::AgentStatus;
@@ -25,7 +26,8 @@ use crate::plugin::sentence::date;
 const LONGEST: usize = 2000;
 
 /// The kind of a notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum NotificationKind {
     /// The run holds still until someone resumes it.
     Paused,
@@ -44,29 +46,10 @@ pub enum NotificationKind {
 }
 
 impl NotificationKind {
-    /// All kinds.
-    pub const ALL: [Self; 7] = [
-        Self::Paused,
-        Self::Question,
-        Self::AgentParked,
-        Self::AgentFailed,
-        Self::LimitReached,
-        Self::Ended,
-        Self::Broken,
-    ];
-
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Paused => "paused",
-            Self::Question => "question",
-            Self::AgentParked => "agent_parked",
-            Self::AgentFailed => "agent_failed",
-            Self::LimitReached => "limit_reached",
-            Self::Ended => "ended",
-            Self::Broken => "broken",
-        }
+        self.into()
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ureq::http::Uri;
+use http::Uri;
 
 /// The default address of the collector.
 const HERE: &str = "http://localhost:4318";

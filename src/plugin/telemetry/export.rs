@@ -25,10 +25,10 @@ use super::span::{RUN, scope};
 use crate::domain::id::RunId;
 
 /// The time the end of a run waits for the last data to be sent.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum number of waiting spans, unless `OTEL_BSP_MAX_QUEUE_SIZE` is set: those of a busy minute.
-const QUEUE: usize = 16_384;
+const MAX_WAITING_SPANS: usize = 16_384;
 
 /// The queues of spans and metrics, and their counters.
 #[derive(Debug)]
@@ -88,20 +88,20 @@ impl TelemetryExporter {
             let SpanQueue { processor, given, arrived, shown } = spans;
             let done = done.clone();
             let _ = std::thread::Builder::new().spawn(move || {
-                let _ = processor.shutdown_with_timeout(PATIENCE);
+                let _ = processor.shutdown_with_timeout(SHUTDOWN_TIMEOUT);
                 let _ = done.send(());
             });
             (given, arrived, shown)
         });
         if let Some(provider) = self.metrics {
             let _ = std::thread::Builder::new().spawn(move || {
-                let _ = provider.shutdown_with_timeout(PATIENCE);
+                let _ = provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT);
                 let _ = done.send(());
             });
         } else {
             drop(done);
         }
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + SHUTDOWN_TIMEOUT;
         while dones.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok() {}
         let Some((given, arrived, shown)) = spans else { return };
         let lost = given.saturating_sub(arrived.load(Ordering::Acquire));
@@ -131,7 +131,7 @@ impl SpanQueue {
         let exporter = CountingExporter { exporter, arrived: Arc::clone(&arrived) };
         let mut batches = BatchConfigBuilder::default();
         if !endpoint.queue_is_set {
-            batches = batches.with_max_queue_size(QUEUE);
+            batches = batches.with_max_queue_size(MAX_WAITING_SPANS);
         }
         let mut processor =
             BatchSpanProcessor::builder(exporter).with_batch_config(batches.build()).build();

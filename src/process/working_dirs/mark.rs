@@ -2,8 +2,8 @@
 //! which parts of the repository are raymond's own.
 
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File};
-use std::io::{ErrorKind, Result as IoResult, Write};
+use std::fs::DirBuilder;
+use std::io::{ErrorKind, Result as IoResult};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::WorkingDirs;
 use crate::domain::id::AgentId;
 use crate::plain_file;
+use crate::plain_file::replace::{FileReplacement, sync_directory};
 
 /// The longest record, in bytes.
 const MAX_LENGTH: u64 = 1024 * 1024;
@@ -124,7 +125,7 @@ impl WorkingDirs {
     pub fn note(&self, mark: &WorktreeRecord) -> Result<(), String> {
         let path = self.mark_file(&mark.agent);
         let bytes = serde_json::to_vec_pretty(mark).map_err(|error| error.to_string())?;
-        let written = self.prepare().and_then(|()| replace(&path, &bytes));
+        let written = self.prepare().and_then(|()| Ok(FileReplacement::of(&path).write(&bytes)?));
         written.map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 
@@ -137,7 +138,7 @@ impl WorkingDirs {
         let removed = match std::fs::remove_file(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => sync(self.trees()),
+            Ok(()) => sync_directory(self.trees()),
         };
         removed.map_err(|error| format!("cannot remove {}: {error}", path.display()))
     }
@@ -150,7 +151,7 @@ impl WorkingDirs {
         let private = |path: &Path| DirBuilder::new().mode(0o700).recursive(true).create(path);
         if let Some(all) = self.trees().parent() {
             private(all)?;
-            replace(&all.join(".gitignore"), IGNORED)?;
+            FileReplacement::of(&all.join(".gitignore")).write(IGNORED)?;
         }
         private(self.trees())
     }
@@ -159,21 +160,6 @@ impl WorkingDirs {
 /// Returns the key by which agents are sorted: each number of an id as one.
 fn order(agent: &AgentId) -> impl Iterator<Item = u64> {
     agent.as_str().split('.').map(|part| part.parse().unwrap_or_default())
-}
-
-/// Replaces a file atomically; only this user can read it.
-fn replace(path: &Path, content: &[u8]) -> IoResult<()> {
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".new");
-    let mut file = plain_file::create(draft.as_ref())?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    std::fs::rename(&draft, path)?;
-    path.parent().map_or(Ok(()), sync)
-}
-
-fn sync(directory: &Path) -> IoResult<()> {
-    File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]

@@ -17,10 +17,10 @@ use crate::plain_file::{self, is_unfit};
 use crate::store::{Error, files};
 
 /// The limit of a line's length, in bytes: a label and a key have names of 200 bytes at the most.
-const LONGEST_LINE: u64 = 8 * 1024;
+const MAX_LINE: u64 = 8 * 1024;
 
 /// The most bytes that are read at one look: the file begins anew long before.
-const MAX_LOOK: u64 = 4 * 1024 * 1024;
+const MAX_READ: u64 = 4 * 1024 * 1024;
 
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ fn line(value: &impl Serialize) -> std::io::Result<Vec<u8>> {
 /// Returns the end of the last whole line and the number that follows it; `None` if they are not known.
 fn end(file: &File) -> std::io::Result<Option<(u64, u64)>> {
     let length = file.metadata()?.len();
-    let start = length.saturating_sub(LONGEST_LINE);
+    let start = length.saturating_sub(MAX_LINE);
     let tail = read(file, start, length)?;
     let Some(end) = tail.iter().rposition(|&byte| byte == b'\n') else { return Ok(None) };
     let before = tail[..end].iter().rposition(|&byte| byte == b'\n');
@@ -144,7 +144,7 @@ pub(super) struct ChangeLogRange {
 /// Reads the whole lines between two places; `None` if one of them is not a change. A first line at the start of
 /// the file is skipped.
 pub(super) fn lines(file: &File, from: u64, to: u64) -> std::io::Result<Option<ChangeLogRange>> {
-    if to.saturating_sub(from) > MAX_LOOK {
+    if to.saturating_sub(from) > MAX_READ {
         return Ok(None);
     }
     let bytes = read(file, from, to)?;

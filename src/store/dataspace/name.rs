@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 /// The most bytes of a name on disk, without its ending.
-const LONGEST: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// The most bytes of a value.
 const LARGEST: usize = 1024 * 1024;
@@ -19,7 +19,7 @@ pub enum InvalidFact {
     Label(String),
     /// Its label or key is too long.
     #[error(
-        "the {what} `{}…` is too long: its file would have a name of {bytes} bytes, the maximum is {LONGEST}, and other characters than ASCII letters and digits count three or more; use a shorter one, and put the rest into the value", .text.chars().take(40).collect::<String>()
+        "the {what} `{}…` is too long: its file would have a name of {bytes} bytes, the maximum is {MAX_NAME}, and other characters than ASCII letters and digits count three or more; use a shorter one, and put the rest into the value", .text.chars().take(40).collect::<String>()
     )]
     Long {
         /// The part that is too long: a label or a key.
@@ -66,7 +66,7 @@ pub(super) fn check_value(label: &str, key: &str, value: &str) -> Result<(), Inv
 
 fn short(what: &'static str, text: &str) -> Result<String, InvalidFact> {
     let name = encode(text);
-    if name.len() <= LONGEST {
+    if name.len() <= MAX_NAME {
         return Ok(name);
     }
     Err(InvalidFact::Long { what, text: text.to_owned(), bytes: name.len() })

@@ -71,7 +71,7 @@ impl DataspaceWatcher {
         labels: &BTreeSet<String>,
         known: &KnownFacts,
     ) -> Result<FactChanges, Error> {
-        let news = self.look(labels, known);
+        let news = self.read_changes(labels, known);
         if news.is_err() {
             self.listed.clear();
             self.reading = None;
@@ -79,7 +79,7 @@ impl DataspaceWatcher {
         news
     }
 
-    fn look(
+    fn read_changes(
         &mut self,
         labels: &BTreeSet<String>,
         known: &KnownFacts,

@@ -16,7 +16,7 @@ use crate::plain_file;
 use crate::store::{Error, files};
 
 /// The poll interval of the lock for a caller that may be told to end.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The outcome of an assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -222,7 +222,7 @@ impl Dataspace {
                 Err(TryLockError::WouldBlock) if ends.load(Ordering::Relaxed) => {
                     return Err(ErrorKind::Interrupted.into());
                 }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(POLL_INTERVAL),
             }
         }
     }

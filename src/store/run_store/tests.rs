@@ -250,7 +250,7 @@ fn read(root: &RunsRoot) -> Result<(Run, Vec<String>), Error> {
 fn single_bit_that_flips_in_a_snapshot_is_noticed_and_the_journal_tells_the_state() {
     let (_place, root) = stored(6);
     let (store, recovered) = opened(&root);
-    store.keep(&recovered.run).expect("a snapshot");
+    store.save_last_snapshot(&recovered.run).expect("a snapshot");
     drop(store);
     let path = root.run(&id()).state();
     let good = std::fs::read(&path).expect("a snapshot");

@@ -18,7 +18,7 @@ fn asked(startup: StartupMode, has_key: bool) -> Request {
     }
     machine.api.script([on("ALPHA").reply("fine")]);
     let options = TurnOptions { startup: Some(startup), ..TurnOptions::default() };
-    let flags = startup_flags(&options, |name| has_key && name == "ANTHROPIC_API_KEY");
+    let flags = startup_flags(&options, &[], |name| has_key && name == "ANTHROPIC_API_KEY");
     for (name, value) in &flags.variables {
         machine.set(name, value);
     }

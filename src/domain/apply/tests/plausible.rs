@@ -85,7 +85,7 @@ fn judgements() -> impl Strategy<Value = TurnJudgement> {
         });
     let violated = (texts(), proptest::option::weighted(0.9, texts()))
         .prop_map(|(violation, reminder)| TurnJudgement::Violated { violation, reminder });
-    let failed = (select(&FailureCause::ALL[..]), texts()).prop_map(|(cause, message)| {
+    let failed = (select(FailureCause::ALL), texts()).prop_map(|(cause, message)| {
         let unsettled = message.len() % 2 == 1;
         TurnJudgement::Failed(TurnFailure { unsettled, ..TurnFailure::new(cause, message) })
     });

@@ -130,6 +130,9 @@ fn a_run_is_stopped_but_what_was_paid_for_counts() {
     assert!(said.len() == 1 && paused(&said[0]), "{said:?}");
     let said = events(&scene, accepted(goto("B.md")), stop(StopScope::Run));
     assert!(matches!(said[0], Event::StepFinished(_)) && paused(&said[1]), "{said:?}");
+    let ask = tag(TagName::Ask, "B.md", "Sure?");
+    let said = events(&scene, accepted(ask), stop(StopScope::Run));
+    assert!(said.len() == 2 && paused(&said[1]), "the agent that asks lives: {said:?}");
     let said = events(&scene, accepted(result("x")), stop(StopScope::Run));
     assert_eq!(said.len(), 1, "there is nothing left to stop: {said:?}");
     scene.take("main", tag(TagName::Fork, "A.md", "W.md"));

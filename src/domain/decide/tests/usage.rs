@@ -29,7 +29,7 @@ fn it_is_recorded_once_whatever_came_of_the_turn() {
         violated(Some("end with a tag")),
         violated(None),
     ];
-    for verdict in FailureCause::ALL.map(failed_by).into_iter().chain(verdicts) {
+    for verdict in FailureCause::ALL.iter().copied().map(failed_by).chain(verdicts) {
         let report = report(&scene, verdict);
         let events = decide(&scene.run, &report, chosen());
         assert_eq!(taken(&events), report.usage, "{events:?}");

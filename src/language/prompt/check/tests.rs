@@ -8,7 +8,7 @@ mod programs;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::domain::widening::StarterConsent;
+use crate::domain::permission::StarterConsent;
 
 fn folder(files: &[(&str, &str)]) -> BTreeMap<String, String> {
     files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()

@@ -64,7 +64,7 @@ fn points(deed: &str) -> Vec<(&'static str, u32)> {
         |&(point, time): &(&str, u32)| dies_at(&Place::with(&[("a", "k", "1")]), deed, point, time);
     let own = POINTS
         .into_iter()
-        .filter(|point| point.starts_with("dataspace.") || point.starts_with("snapshot."));
+        .filter(|point| point.starts_with("dataspace.") || point.starts_with("replace."));
     own.flat_map(|point| {
         (1..=4).map(move |time| (point, time)).take_while(deadly).collect::<Vec<_>>()
     })

@@ -57,7 +57,7 @@ fn a_gate_checks_everything_and_keeps_what_is_wrong() {
     ]));
     let stage =
         stage.beginning(json!({"file": "such file", "n": 1, "flags": {"on": false}, "nowhere": 1}));
-    let stage = stage.world(|operation| match operation.name().as_str() {
+    let stage = stage.world(|operation| match operation.name() {
         "source_has_updates" => Err("no network".to_owned()),
         _ => Ok(format!("{operation:?}").contains("\"b\"").into()),
     });

@@ -97,7 +97,7 @@ impl<'stage> Play<'stage> {
                 GraphYield::Operation(operation) => operation,
             };
             if operation.class() != RecoveryClass::Read && !machine.is_recorded() {
-                break GraphNext::Operation(operation.name());
+                break GraphNext::Operation(operation.name().to_owned());
             }
             told = Some(match (self.stage.world)(&operation) {
                 Ok(value) => WaitResult::Done(value),

@@ -1,0 +1,129 @@
+//! Executes the operations of a graph that are done on files.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::OwnedMutexGuard;
+
+use super::config::{self, CONFIG, INDEX};
+use super::glob::glob;
+use super::outcome::OperationError;
+use super::paths::{FileAccess, resolve};
+use super::shared::{OperationContext, blocking};
+use super::{files, tools};
+use crate::domain::operation::Operation;
+
+/// The size in bytes up to which files are read on the current thread: another thread would cost more.
+const SMALL: u64 = 64 * 1024;
+
+/// Executes an operation on files, on a thread of its own. `turn` is held until it has ended.
+pub(super) async fn on_disk(
+    shared: &Arc<OperationContext>,
+    stem: &str,
+    operation: &Operation,
+    turn: Option<OwnedMutexGuard<()>>,
+) -> Result<Value, OperationError> {
+    let (operation, stem) = (operation.clone(), stem.to_owned());
+    let work = move |shared: &OperationContext| {
+        let _turn = turn;
+        perform_on_disk(shared, &stem, operation)
+    };
+    Ok(blocking(shared, work).await??)
+}
+
+/// Executes an operation that is too quick to need another thread; `None` for others.
+pub(super) fn quick(
+    shared: &OperationContext,
+    operation: &Operation,
+) -> Option<Result<Value, String>> {
+    let root = shared.root();
+    let answer = match operation {
+        Operation::ConfigExists => files::is_file(root, CONFIG),
+        Operation::IndexExists => files::is_file(root, INDEX),
+        Operation::FileExists { path } => files::is_file(root, path),
+        Operation::DirectoryExists { path } => files::is_directory(root, path),
+        Operation::SourceCloned { id } => {
+            config::clone_of(id).and_then(|path| files::is_directory(root, &path))
+        }
+        Operation::ToolAvailable { tool } => tools::is_available(shared, tool),
+        Operation::ReadFile { path } => {
+            let found = resolve(root, path, FileAccess::Read).ok()?;
+            let is_small = |size: u64| size <= SMALL;
+            let small = std::fs::metadata(found).is_ok_and(|file| is_small(file.len()));
+            return small.then(|| files::read(root, path).map(Value::String));
+        }
+        Operation::IndexIsPlaceholder
+        | Operation::SourceExists { .. }
+        | Operation::SourceHasUpdates { .. }
+        | Operation::PythonModuleAvailable { .. }
+        | Operation::ReadConfig
+        | Operation::GlobFiles { .. }
+        | Operation::GlobCount { .. }
+        | Operation::GetSha { .. }
+        | Operation::GitFetch { .. }
+        | Operation::WebFetch { .. }
+        | Operation::WriteFile { .. }
+        | Operation::CreateDirectory { .. }
+        | Operation::DeleteFile { .. }
+        | Operation::CacheWebContent { .. }
+        | Operation::WriteConfigEntry { .. }
+        | Operation::UpdateSource { .. }
+        | Operation::GitPull { .. }
+        | Operation::AddSource { .. }
+        | Operation::CloneRepo { .. }
+        | Operation::AppendToFile { .. }
+        | Operation::BashExec { .. }
+        | Operation::Own { .. } => return None,
+    };
+    Some(answer.map(Value::Bool))
+}
+
+/// Executes an operation on files.
+fn perform_on_disk(
+    shared: &OperationContext,
+    stem: &str,
+    operation: Operation,
+) -> Result<Value, String> {
+    let root = shared.root();
+    let done = |()| Value::Null;
+    match operation {
+        Operation::IndexIsPlaceholder => config::index_is_placeholder(root).map(Value::Bool),
+        Operation::SourceExists { id } => config::source_exists(root, &id).map(Value::Bool),
+        Operation::ReadConfig => config::read(root),
+        Operation::ReadFile { path } => files::read(root, &path).map(Value::String),
+        Operation::GlobFiles { pattern } => glob(root, &pattern).map(Value::from),
+        Operation::GlobCount { pattern } => glob(root, &pattern).map(|found| found.len().into()),
+        Operation::WriteFile { path, content } => {
+            files::write(root, &path, &content, stem).map(done)
+        }
+        Operation::CacheWebContent { content, dest } => {
+            files::write(root, &dest, &content, stem).map(|()| Value::String(dest))
+        }
+        Operation::CreateDirectory { path } => files::create_directory(root, &path).map(done),
+        Operation::DeleteFile { path } => files::delete(root, &path).map(done),
+        Operation::WriteConfigEntry { path, value } => {
+            config::write_entry(root, &path, value, stem).map(done)
+        }
+        Operation::UpdateSource { id, fields } => {
+            config::update_source(root, &id, fields, stem).map(done)
+        }
+        Operation::AddSource { spec } => config::add_source(root, spec, stem).map(done),
+        // Quick ones, and those that start programs, reach other machines or are not raymond's.
+        Operation::ConfigExists
+        | Operation::IndexExists
+        | Operation::FileExists { .. }
+        | Operation::DirectoryExists { .. }
+        | Operation::SourceCloned { .. }
+        | Operation::ToolAvailable { .. }
+        | Operation::SourceHasUpdates { .. }
+        | Operation::PythonModuleAvailable { .. }
+        | Operation::GetSha { .. }
+        | Operation::GitFetch { .. }
+        | Operation::GitPull { .. }
+        | Operation::WebFetch { .. }
+        | Operation::CloneRepo { .. }
+        | Operation::AppendToFile { .. }
+        | Operation::BashExec { .. }
+        | Operation::Own { .. } => Err(format!("nothing on the disk does {}", operation.name())),
+    }
+}

@@ -60,7 +60,7 @@ impl OnEventCommand {
             path,
             arguments: self.arguments.clone(),
             environment: passed_on(std::env::vars_os(), named),
-            patience: HookTimeouts::default(),
+            timeouts: HookTimeouts::default(),
         })
     }
 

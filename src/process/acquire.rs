@@ -4,20 +4,21 @@
 //! runtime dies before the process has read any of it, the process ends by itself, because its pipe is closed.
 
 use std::io::ErrorKind;
-use std::path::Path;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::cancellation::{StopLevel, stopped};
 use super::claude::{ClaudeRunner, WorkerTurn, first_sign};
-use super::follow::{StopLevel, stopped};
 use super::launch::WorkerLaunch;
 use super::message;
+use super::start_failure::unwritable;
 use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::TurnFiles;
-use super::worker::{ShutdownMode, Worker, WriteTimeouts};
+use super::worker::{Worker, WriteTimeouts};
+use super::worker_process::ShutdownMode;
 use crate::domain::id::MessageId;
 use crate::domain::process_reuse::{ProcessOptions, ProcessReuse, ProcessSwitch, reuse};
 use crate::domain::session::SessionOrigin;
@@ -218,11 +219,4 @@ fn forget(files: &TurnFiles) -> Result<(), TurnFailure> {
         }
         _ => Ok(()),
     }
-}
-
-pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> TurnFailure {
-    TurnFailure::new(
-        FailureCause::Storage,
-        format!("{}: cannot be written: {error}", path.display()),
-    )
 }

@@ -2,15 +2,15 @@
 
 use tokio::task::spawn_blocking;
 
-use super::acquire::unwritable;
-use super::child::WorkerProcess;
+use super::child::orphans;
 use super::claude::{ClaudeRunner, WorkerTurn};
 use super::compaction;
-use super::orphans;
+use super::start_failure::unwritable;
 use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker::Worker;
+use super::worker_process::WorkerProcess;
 use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
 
 impl ClaudeRunner {

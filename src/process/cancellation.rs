@@ -5,8 +5,20 @@ use std::collections::HashMap;
 
 use tokio::sync::watch;
 
-use super::follow::StopLevel;
 use crate::domain::id::AgentId;
+
+/// The urgency with which a running turn is told to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopLevel {
+    /// The turn is not told to stop.
+    No,
+    /// The turn may come to an end by itself, for as long as its supervision grants.
+    Patiently,
+    /// The turn ends, with a grace period.
+    Soon,
+    /// The turn ends at once.
+    Now,
+}
 
 /// The stop levels of the turns of a run.
 #[derive(Debug)]
@@ -60,6 +72,13 @@ impl CancellationTokens {
         for turn in self.turns.borrow().values() {
             tell(turn, how);
         }
+    }
+}
+
+/// Waits until the turn is told to stop now or soon; for ever, if the sender is gone.
+pub async fn stopped(stop: &mut watch::Receiver<StopLevel>) {
+    if stop.wait_for(|&level| level > StopLevel::Patiently).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -11,14 +11,16 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
 
+use super::cancellation::StopLevel;
 use super::claude::{ClaudeRunner, WorkerTurn};
-use super::follow::{FollowEnd, StopLevel};
+use super::follow::FollowEnd;
 use super::host::is_disk_full;
 use super::message;
 use super::outcome::outcome;
 use super::stream::StreamParser;
 use super::transcript::TurnFiles;
-use super::worker::{ShutdownMode, Worker};
+use super::worker::Worker;
+use super::worker_process::ShutdownMode;
 use crate::domain::turn::{StepInput, StepOutcome};
 use crate::domain::turn_options::BackgroundWork;
 use crate::fault::point;

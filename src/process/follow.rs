@@ -1,4 +1,4 @@
-//! Follows a process until its turn is over, then ends the rest of its group.
+//! Follows a process until its turn is over.
 //!
 //! A turn is over at its `result`, not at the end of the process: processes that the agent's tools have
 //! started can hold the output open for hours. A write into the stream's file wakes the follower, and
@@ -11,15 +11,14 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::child::WorkerProcess;
-use super::classify::ProcessExit;
-use super::group;
+use super::cancellation::{StopLevel, stopped};
+use super::child::exit::ProcessExit;
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
 use super::transcript::{Error, StreamFollower};
-use super::worker::ShutdownMode;
+use super::worker_process::WorkerProcess;
 use super::write_watch::WriteWatch;
 use crate::domain::supervision::TurnTimeouts;
 
@@ -29,26 +28,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest time for a process to begin a further turn that it has announced.
 const ANNOUNCED_TURN: Duration = Duration::from_secs(5);
-/// The longest time for a process to end after its result.
-const AFTER_RESULT: Duration = Duration::from_secs(2);
 /// Number of refused requests in a row after which the credentials count as wrong. The program itself
 /// would repeat the request for minutes; an OAuth token is renewed after the first refusal.
 const MAX_AUTHENTICATION_REFUSALS: u32 = 3;
-/// The longest time for a group to end after it is asked to.
-const AFTER_TERM: Duration = Duration::from_secs(2);
-
-/// The urgency with which a running turn is told to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopLevel {
-    /// The turn is not told to stop.
-    No,
-    /// The turn may come to an end by itself, for as long as its supervision grants.
-    Patiently,
-    /// The turn ends, with a grace period.
-    Soon,
-    /// The turn ends at once.
-    Now,
-}
 
 /// The reason why following ended.
 #[derive(Debug)]
@@ -157,44 +139,6 @@ fn patience(stream: &StreamParser, limits: TurnTimeouts) -> Option<Duration> {
     let announced = limits.idle_timeout_ms.saturating_add(stream.retry_delay_ms);
     let waits = stream.remainder() == Some(TurnRemainder::Tasks) || !stream.open_tools.is_empty();
     (!waits).then(|| Duration::from_millis(announced))
-}
-
-/// Waits until the turn is told to stop now or soon; for ever, if the sender is gone.
-pub async fn stopped(stop: &mut watch::Receiver<StopLevel>) {
-    if stop.wait_for(|&told| told > StopLevel::Patiently).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Ends the whole process group.
-pub async fn put_to_rest(
-    process: &mut WorkerProcess,
-    stop: &watch::Receiver<StopLevel>,
-    how: ShutdownMode,
-) {
-    let Some(leader) = process.group() else { return };
-    let ended = how == ShutdownMode::Patiently && ends_within(AFTER_RESULT, process, stop).await;
-    if !ended && how != ShutdownMode::Now && *stop.borrow() != StopLevel::Now {
-        group::terminate(leader);
-        ends_within(AFTER_TERM, process, stop).await;
-    }
-    if group::is_alive(leader) {
-        group::kill(leader);
-        let _ = timeout(AFTER_TERM, process.exited()).await;
-    }
-}
-
-/// Returns whether a process ends within some time; does not wait if it is told to end at once.
-async fn ends_within(
-    time: Duration,
-    process: &mut WorkerProcess,
-    stop: &watch::Receiver<StopLevel>,
-) -> bool {
-    let mut stop = stop.clone();
-    tokio::select! {
-        ended = timeout(time, process.exited()) => ended.is_ok(),
-        Ok(_) = stop.wait_for(|&told| told == StopLevel::Now) => false,
-    }
 }
 
 #[cfg(test)]

@@ -16,10 +16,10 @@ use std::time::Instant;
 use tokio::sync::{Notify, watch};
 
 pub use self::errand::{HookCall, HookCommand, HookFailure, HookTimeouts};
-use super::group;
+use super::child::group::ProcessGroup;
 
 /// The number of calls that may wait.
-const WAITING: usize = 256;
+const MAX_QUEUED_CALLS: usize = 256;
 
 /// The handler of failures. It gets the name of the call that failed, if it was one.
 pub type HookFailureHandler = Box<dyn Fn(Option<&str>, &HookFailure) + Send>;
@@ -46,7 +46,7 @@ struct HookQueue {
     /// Nobody waits for the hook any more.
     abandoned: bool,
     /// The process group of the command that runs.
-    running: Option<u32>,
+    running: Option<ProcessGroup>,
 }
 
 impl Hook {
@@ -77,7 +77,7 @@ impl Hook {
     /// Queues a call.
     pub fn call(&self, call: HookCall) {
         self.shared.change(|queue| {
-            if queue.calls.len() == WAITING {
+            if queue.calls.len() == MAX_QUEUED_CALLS {
                 queue.calls.pop_front();
                 queue.left_out += 1;
             }
@@ -98,7 +98,7 @@ impl Hook {
             queue.abandoned = true;
             queue.calls.clear();
             if let Some(group) = queue.running {
-                group::kill(group);
+                group.kill();
             }
         });
     }
@@ -116,7 +116,7 @@ impl SharedHookQueue {
 
     /// Runs the command for each call, until no more can come.
     async fn serve(&self, program: &HookCommand, tell: &HookFailureHandler) {
-        while let Some(call) = self.next(program.patience).await {
+        while let Some(call) = self.next(program.timeouts).await {
             let name = call.name;
             let started = {
                 let mut queue = self.queue();
@@ -124,7 +124,7 @@ impl SharedHookQueue {
                     break;
                 }
                 let started = program.start(call);
-                queue.running = started.as_ref().ok().and_then(errand::HookProcess::group);
+                queue.running = started.as_ref().ok().map(errand::HookProcess::group);
                 started
             };
             let ended = match started {
@@ -142,11 +142,11 @@ impl SharedHookQueue {
         }
     }
 
-    async fn next(&self, patience: HookTimeouts) -> Option<HookCall> {
+    async fn next(&self, timeouts: HookTimeouts) -> Option<HookCall> {
         loop {
             {
                 let mut queue = self.queue();
-                if queue.closed.is_some_and(|since| since.elapsed() > patience.longest) {
+                if queue.closed.is_some_and(|since| since.elapsed() > timeouts.longest) {
                     let too_many = queue.calls.len().saturating_sub(1);
                     queue.calls.drain(..too_many);
                     queue.left_out += too_many as u64;

@@ -4,7 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::classify::{LOG_IN, ProcessExit, ZonedTime, judge};
+use super::child::exit::ProcessExit;
+use super::classify::{LOG_IN, ZonedTime, judge};
 use super::follow::FollowEnd;
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;

@@ -10,19 +10,18 @@ use tokio::process::ChildStdin;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::cgroup::end_group;
-use super::child::WorkerProcess;
+use super::cancellation::{StopLevel, stopped};
+use super::child::cgroup::end_group;
+use super::child::group::ProcessGroup;
+use super::child::{orphans, subreaper};
 use super::command::EnvironmentMarker;
 use super::compaction;
 use super::config_files::remove_configs;
-use super::follow::{StopLevel, put_to_rest, stopped};
-use super::group;
-use super::orphans;
-use super::pool::WorkerSlot;
 use super::process_counts::ProcessLifetime;
 use super::stream::background::BackgroundTasks;
-use super::subreaper;
 use super::transcript::{ProcessFiles, StreamFollower};
+use super::worker_process::{ShutdownMode, WorkerProcess};
+use super::worker_slot::WorkerSlot;
 use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
@@ -65,17 +64,6 @@ pub struct Worker {
     pub life: Option<Rc<ProcessLifetime>>,
     /// The time at which it was started, or found.
     pub began: Instant,
-}
-
-/// The way in which a process is ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShutdownMode {
-    /// It may end by itself first.
-    Patiently,
-    /// It is asked to end.
-    Soon,
-    /// It is killed at once, because it would continue by itself.
-    Now,
 }
 
 /// The longest time that a process may take to read its input.
@@ -178,7 +166,7 @@ impl Worker {
     /// Drops the partial messages of its last turn from the stream. A process that is alive and not known to be
     /// idle may still write, so its stream is left as it is; so is one that cannot be changed.
     pub fn compact(&mut self) {
-        let is_alive = self.process.group().is_some_and(group::is_alive);
+        let is_alive = self.process.group().is_some_and(ProcessGroup::is_alive);
         if is_alive && self.stdin.is_none() {
             return;
         }
@@ -214,7 +202,7 @@ impl Worker {
             );
         }
         drop(self.stdin.take());
-        put_to_rest(&mut self.process, stop, how).await;
+        self.process.end(stop, how).await;
         point("rest.group");
         if let Some(group) = self.cgroup.take() {
             end_group(&group).await;

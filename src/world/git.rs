@@ -16,7 +16,7 @@ use super::config::clone_of;
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use super::shared::{OperationContext, OperationProgram, complaint};
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::process::program::ProcessOutput;
 
 /// The longest time that git may take.

@@ -24,7 +24,7 @@ use super::{append, tools, work};
 use crate::domain::instance::ActivityResult;
 use crate::domain::operation::{Operation, RecoveryClass};
 use crate::domain::working_dir::WorkingDir;
-use crate::process::orphans;
+use crate::process::child::orphans;
 use crate::process::working_dirs::WorkingDirs;
 
 /// The size in bytes up to which files are read on the current thread: another thread would cost more.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::at_most_once::once;
 use super::outcome::OperationError;
 use super::shared::{OperationContext, OperationProgram, complaint};
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::process::command::locate;
 
 /// The longest time that a command may take.

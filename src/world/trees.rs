@@ -25,8 +25,8 @@ use super::outcome::{InspectionOutcome, OperationError};
 use super::perform::WorkspaceExecutor;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::KeepReason;
-use crate::process::classify::ProcessExit;
-use crate::process::orphans;
+use crate::process::child::exit::ProcessExit;
+use crate::process::child::orphans;
 use crate::process::program::ProcessOutput;
 use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 

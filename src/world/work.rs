@@ -20,7 +20,7 @@ use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use super::shared::{OperationContext, blocking};
 use crate::domain::instance::ActivityResult;
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::process::command::locate;
 use crate::process::program::{CapturedOutput, ProcessOutput};
 

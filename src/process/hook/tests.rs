@@ -11,12 +11,12 @@ fn call(name: &'static str) -> HookCall {
 }
 
 /// Returns a hook that runs a script, and the messages of its failures.
-fn hook(script: &str, patience: HookTimeouts) -> (Hook, mpsc::Receiver<String>) {
+fn hook(script: &str, timeouts: HookTimeouts) -> (Hook, mpsc::Receiver<String>) {
     let program = HookCommand {
         path: "/bin/sh".into(),
         arguments: vec!["-c".to_owned(), script.to_owned()],
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        patience,
+        timeouts,
     };
     let (tell, told) = mpsc::channel();
     let tell: HookFailureHandler = Box::new(move |call, failure| {
@@ -78,10 +78,10 @@ async fn of_too_many_the_oldest_are_left_out() {
     let (hook, told) = hook(&script, HookTimeouts::default());
     hook.call(call("first"));
     patiently(|| !said(&out).is_empty());
-    for _ in 0..WAITING {
+    for _ in 0..MAX_QUEUED_CALLS {
         hook.call(call("old"));
     }
-    for _ in 0..WAITING - 1 {
+    for _ in 0..MAX_QUEUED_CALLS - 1 {
         hook.call(call("new"));
     }
     hook.call(call("last"));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::well;
 use crate::domain::worktree::keeping;
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::process::working_dirs::WorktreeRecord;
 use crate::world::git::{GitRunner, link};
 use crate::world::outcome::OperationError;

@@ -11,7 +11,7 @@ use super::repository::GitRepository;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::branch;
 use crate::fault::point;
-use crate::process::orphans;
+use crate::process::child::orphans;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::git::{GitRunner, is_object};
 use crate::world::outcome::OperationError;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::world::git::{GitRunner, refusal};
 use crate::world::outcome::OperationError;
 

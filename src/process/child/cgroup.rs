@@ -12,9 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::command::EnvironmentMarker;
-use super::group;
+use super::group::{self, ProcessGroup};
 use crate::fault::may_use_cgroups;
+use crate::process::command::EnvironmentMarker;
 
 /// The beginning of the names of runs' groups.
 const PREFIX: &str = "raymond-";
@@ -55,7 +55,7 @@ impl RunGroups {
 
     /// Puts a process that was just started into a group of its own; returns the group, if there can be one.
     #[must_use]
-    pub fn put(&self, process: &str, pid: u32) -> Option<PathBuf> {
+    pub fn put(&self, process: &str, started: ProcessGroup) -> Option<PathBuf> {
         if self.is_refused.get() {
             return None;
         }
@@ -63,7 +63,7 @@ impl RunGroups {
             let group = self.make()?.join(process);
             // Another raymond may have taken the run's group away while it was empty.
             std::fs::create_dir_all(&group).ok()?;
-            let moved = std::fs::write(group.join("cgroup.procs"), pid.to_string());
+            let moved = std::fs::write(group.join("cgroup.procs"), started.leader().to_string());
             if moved.is_err() {
                 let _ = std::fs::remove_dir(&group);
             }

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use super::command::EnvironmentMarker;
 use super::{group, orphans};
+use crate::process::command::EnvironmentMarker;
 
 /// The pause before orphans that have ended are waited for.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
@@ -104,12 +104,12 @@ pub async fn reap_orphans() {
 }
 
 /// Ends the orphans that no living process of a turn can have started.
-pub(super) async fn end_unclaimed(marker: &EnvironmentMarker) {
+pub(in crate::process) async fn end_unclaimed(marker: &EnvironmentMarker) {
     end(marker, unclaimed).await;
 }
 
 /// Ends all orphans of a run whose turns are over.
-pub(super) async fn end_all(marker: &EnvironmentMarker) {
+pub(in crate::process) async fn end_all(marker: &EnvironmentMarker) {
     end(marker, |orphans, _| orphans.to_vec()).await;
 }
 

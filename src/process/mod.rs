@@ -38,6 +38,7 @@ pub mod stream;
 pub mod transcript;
 pub mod turn_proof;
 pub mod turn_tail;
+pub mod turn_transcript;
 pub mod usage_limit;
 pub mod worker;
 pub mod worker_process;

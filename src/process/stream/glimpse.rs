@@ -5,14 +5,16 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use memchr::memchr;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::SYNTHETIC;
 use super::background::{BackgroundTasks, TurnRemainder};
-use super::line::{ContentBlock, PartialEvent, RawField, StreamLine, StreamMessage, get, text};
+use super::line::{
+    ContentBlock, LineKind, PartialEvent, RawField, StreamLine, StreamMessage, get, text,
+};
+use super::line_assembler::{AssembledLine, LineAssembler};
 use super::refusals::reads_like_a_refusal;
-use super::{LONGEST_LINE, SYNTHETIC, partial};
 use crate::domain::turn_options::BackgroundWork;
 
 /// The number of bytes that are kept of one item of the conversation.
@@ -50,7 +52,7 @@ pub enum ConversationItem {
 /// The observed activity of a turn.
 #[derive(Debug, Default)]
 pub struct TurnActivity {
-    partial: Vec<u8>,
+    lines: LineAssembler,
     keep: usize,
     /// The tokens that each message of the model has taken.
     taken: HashMap<String, u64>,
@@ -99,17 +101,14 @@ impl TurnActivity {
         !self.open_tools.is_empty()
     }
 
-    /// Takes the next bytes of the stream.
-    pub fn feed(&mut self, mut bytes: &[u8]) {
-        while let Some(end) = memchr(b'\n', bytes) {
-            let mut line = std::mem::take(&mut self.partial);
-            line.extend_from_slice(&bytes[..end]);
-            self.line(&line);
-            bytes = &bytes[end + 1..];
-        }
-        if self.partial.len() < LONGEST_LINE {
-            self.partial.extend_from_slice(bytes);
-        }
+    /// Takes the next bytes of the stream. A line that is too long is skipped.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let mut lines = std::mem::take(&mut self.lines);
+        let _ = lines.feed(bytes, |line| match line {
+            AssembledLine::Whole(line) => self.line(line),
+            AssembledLine::TooLong(_) => {}
+        });
+        self.lines = lines;
     }
 
     fn line(&mut self, line: &[u8]) {
@@ -117,14 +116,17 @@ impl TurnActivity {
             return;
         }
         let text = String::from_utf8_lossy(line);
-        let Ok(event) = serde_json::from_str::<StreamLine<'_>>(&text) else { return };
-        match &*event.kind {
-            "assistant" => self.assistant(&event),
-            "user" => self.user(&event),
-            "system" => self.system(&event),
-            "result" => self.result(&event),
-            partial::KIND if is_main(&event) => self.partial(&event),
-            _ => {}
+        let Some(event) = StreamLine::parse(&text) else { return };
+        match event.kind {
+            LineKind::Assistant => self.assistant(&event),
+            LineKind::User => self.user(&event),
+            LineKind::System => self.system(&event),
+            LineKind::Result => self.result(&event),
+            LineKind::Partial if event.is_of_main_agent() => self.partial(&event),
+            LineKind::Partial
+            | LineKind::RateLimit
+            | LineKind::ControlResponse
+            | LineKind::Other => {}
         }
         let remainder = self.background.remainder(BackgroundWork::Wait);
         self.ended = self.has_answered && remainder == TurnRemainder::Nothing;
@@ -178,7 +180,7 @@ impl TurnActivity {
             return;
         }
         self.count(&message);
-        if is_main(event) && std::mem::take(&mut self.is_writing) {
+        if event.is_of_main_agent() && std::mem::take(&mut self.is_writing) {
             self.said.pop_back();
         }
         for content in &message.content {
@@ -267,11 +269,6 @@ impl TurnActivity {
         }
         self.said.push_back(kind(beginning(text, longest)));
     }
-}
-
-/// Returns whether a line is of the agent itself, not of a sub-agent.
-fn is_main(event: &StreamLine<'_>) -> bool {
-    event.parent_tool_use_id.is_none_or(|parent| parent.get() == "null")
 }
 
 /// Returns the purpose of a tool call, on one line.

@@ -46,9 +46,9 @@ impl ClaudeRunner {
         let found = spawn_blocking(move || orphans::find(&marker)).await.unwrap_or_default();
         let process = found
             .into_iter()
-            .filter(|leftover| leftover.leads && leftover.process == name)
-            .filter(|leftover| orphans::writes_to(leftover, &stream_file))
-            .min_by_key(|leftover| leftover.started)
+            .filter(|orphan| orphan.leads && orphan.process == name)
+            .filter(|orphan| orphans::writes_to(orphan, &stream_file))
+            .min_by_key(|orphan| orphan.started)
             .map_or(WorkerProcess::Gone, WorkerProcess::Adopted);
         let from = passage.as_ref().map_or(0, |passage| passage.from);
         compaction::recover(&stream_file, from)

@@ -60,7 +60,7 @@ impl ClaudeRunner {
     pub(super) async fn launch(&self, launch: WorkerLaunch<'_>) -> Result<Worker, TurnFailure> {
         let number = launch.slot.as_ref().map_or(usize::MAX, WorkerSlot::number);
         let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
-        let told = launch.prompt.is_none();
+        let reads_messages = launch.prompt.is_none();
         let cwd = self.homes.directory(&launch.home);
         let cwd = cwd.map_err(|why| TurnFailure::new(FailureCause::Workflow, why))?;
         if launch.options.turn.names_files() {
@@ -73,8 +73,13 @@ impl ClaudeRunner {
         let configs = take_out_configs(&mut options.turn, &self.steps.join(&launch.name));
         let configs =
             ConfigFiles::write(&configs).map_err(|(path, error)| unwritable(&path, &error))?;
-        let mut arguments =
-            arguments(launch.session, &options, (&self.settings, &self.folders), told, launch.most);
+        let mut arguments = arguments(
+            launch.session,
+            &options,
+            (&self.settings, &self.folders),
+            reads_messages,
+            launch.most,
+        );
         if launch.reads_results {
             let results = self.steps.with_file_name("results").display().to_string();
             arguments.extend(["--add-dir".to_owned(), results]);

@@ -6,14 +6,15 @@
 //! and in the lines after it count.
 //!
 //! All readers of the stream share [`line`] and [`line_assembler`]: [`StreamParser`] for the outcome of a turn,
-//! [`glimpse`] for the view of one that runs, and the [transcript](super::turn_transcript) of one that has run.
+//! [`activity`] for the view of one that runs, and the [transcript](super::turn_transcript) of one that has run.
 
+pub mod activity;
 pub mod background;
 mod cut_off;
 mod events;
-pub mod glimpse;
 pub(super) mod line;
 pub(super) mod line_assembler;
+mod line_kind;
 mod long_line;
 pub mod partial;
 mod refusals;

@@ -27,7 +27,7 @@ use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
 
 /// Lifetime up to which a process that used no tools has had no time to leave another one behind.
-const BRIEF: Duration = Duration::from_secs(1);
+const BRIEF_LIFETIME: Duration = Duration::from_secs(1);
 
 /// A process and its state.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl WriteTimeouts {
     async fn is_enough(self, stop: &mut watch::Receiver<StopLevel>) {
         let mut patient = stop.clone();
         let grace = async {
-            match patient.wait_for(|&told| told > StopLevel::No).await.map(drop) {
+            match patient.wait_for(|&level| level > StopLevel::No).await.map(drop) {
                 Ok(()) => sleep(self.grace).await,
                 Err(_) => std::future::pending().await,
             }
@@ -125,42 +125,42 @@ impl Worker {
 
     /// Writes to its stdin; returns false if that fails, because it has ended or does not read.
     /// Returns before all is written when the run is told to stop.
-    pub async fn tell(
+    pub async fn write(
         &mut self,
         text: &str,
         stop: &mut watch::Receiver<StopLevel>,
-        telling: WriteTimeouts,
+        timeouts: WriteTimeouts,
     ) -> bool {
         let Some(mut stdin) = self.stdin.take() else { return false };
-        let told = async {
+        let written = async {
             stdin.write_all(text.as_bytes()).await?;
             stdin.flush().await
         };
-        let told = tokio::select! {
-            // What has been told is told, also to a process that ends right after.
+        let written = tokio::select! {
+            // What has been written is written, also to a process that ends right after.
             biased;
-            told = told => told.is_ok(),
+            written = written => written.is_ok(),
             _ = self.process.exited() => false,
-            () = telling.is_enough(stop) => false,
+            () = timeouts.is_enough(stop) => false,
         };
-        if told {
+        if written {
             self.stdin = Some(stdin);
         }
-        told
+        written
     }
 
     /// Writes to its stdin even if it was told to stop; returns false if that fails or takes too long.
     pub async fn command(&mut self, text: &str, longest: Duration) -> bool {
         let Some(stdin) = &mut self.stdin else { return false };
-        let told = async {
+        let written = async {
             stdin.write_all(text.as_bytes()).await?;
             stdin.flush().await
         };
-        let told = timeout(longest, told).await.is_ok_and(|told| told.is_ok());
-        if !told {
+        let written = timeout(longest, written).await.is_ok_and(|written| written.is_ok());
+        if !written {
             drop(self.stdin.take());
         }
-        told
+        written
     }
 
     /// Drops the partial messages of its last turn from the stream. A process that is alive and not known to be
@@ -178,7 +178,7 @@ impl Worker {
     }
 
     /// Ends it with all its processes.
-    pub async fn rest(
+    pub async fn shut_down(
         mut self,
         marker: &EnvironmentMarker,
         stop: &watch::Receiver<StopLevel>,
@@ -207,7 +207,7 @@ impl Worker {
         if let Some(group) = self.cgroup.take() {
             end_group(&group).await;
         }
-        if self.may_leave_others || self.began.elapsed() > BRIEF {
+        if self.may_leave_others || self.began.elapsed() > BRIEF_LIFETIME {
             orphans::sweep(marker, |process| process == self.files.name).await;
             subreaper::end_unclaimed(marker).await;
         }

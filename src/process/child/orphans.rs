@@ -27,7 +27,7 @@ pub struct OrphanProcess {
 }
 
 /// Number of times a sweep looks again, because a process that it ends may just have started another.
-const ROUNDS: usize = 20;
+const MAX_ROUNDS: usize = 20;
 
 /// The pause between two searches.
 const ROUND_INTERVAL: Duration = Duration::from_millis(10);
@@ -77,7 +77,7 @@ pub fn writes_to(orphan: &OrphanProcess, file: &Path) -> bool {
 /// returns their number.
 pub async fn sweep(marker: &EnvironmentMarker, ends: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let searched = marker.clone();
         let mut found = spawn_blocking(move || find(&searched)).await.unwrap_or_default();
         found.retain(|orphan| ends(&orphan.process));

@@ -26,7 +26,7 @@ use crate::process::command::EnvironmentMarker;
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Number of times that orphans are looked for, because one that is ended may just have started another.
-const ROUNDS: usize = 20;
+const MAX_ROUNDS: usize = 20;
 
 /// The pause between two rounds.
 const ROUND_INTERVAL: Duration = Duration::from_millis(10);
@@ -99,7 +99,7 @@ pub async fn reap_orphans() {
     let Ok(mut ends) = signal(SignalKind::child()) else { return };
     while TAKES_ORPHANS.load(Ordering::Acquire) && ends.recv().await.is_some() {
         tokio::time::sleep(REAP_INTERVAL).await;
-        drop(tokio::task::spawn_blocking(look).await);
+        drop(tokio::task::spawn_blocking(find_orphans).await);
     }
 }
 
@@ -120,10 +120,10 @@ async fn end(
     if !TAKES_ORPHANS.load(Ordering::Acquire) {
         return;
     }
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let marker = marker.clone();
         let find = move || {
-            let (orphans, turns) = look();
+            let (orphans, turns) = find_orphans();
             let mut chosen = choose(&orphans, &turns);
             chosen.retain(|orphan| {
                 let environment = std::fs::read(format!("/proc/{}/environ", orphan.pid));
@@ -151,7 +151,7 @@ fn unclaimed(orphans: &[ReparentedProcess], turns: &[u64]) -> Vec<ReparentedProc
 
 /// Returns the orphans, and the start times of the living processes of turns; reaps the orphans
 /// that have ended.
-fn look() -> (Vec<ReparentedProcess>, Vec<u64>) {
+fn find_orphans() -> (Vec<ReparentedProcess>, Vec<u64>) {
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
     let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut orphans, mut turns, mut still) = (Vec::new(), Vec::new(), HashMap::new());

@@ -6,7 +6,7 @@
 use memchr::memmem;
 use serde::Deserialize;
 
-use super::line::{LineKind, PARTIAL};
+use super::line_kind::{LineKind, PARTIAL};
 
 /// Beginning of nearly all of these lines; the order of the keys is not fixed.
 const PREFIX: &[u8] = b"{\"type\":\"stream_event\",";

@@ -189,8 +189,8 @@ mod tests {
     async fn run(program: &HookCommand, input: &str) -> Result<(), String> {
         let environment = vec![("RAYMOND_EVENT", "ended".to_owned())];
         let call = HookCall { name: "ended", input: input.to_owned(), environment };
-        let errand = program.start(call).map_err(|failure| failure.to_string())?;
-        errand.end().await.map_err(|failure| failure.to_string())
+        let process = program.start(call).map_err(|failure| failure.to_string())?;
+        process.end().await.map_err(|failure| failure.to_string())
     }
 
     #[tokio::test]

@@ -144,8 +144,8 @@ pub(super) fn stat(pid: u32) -> Option<ProcessStat> {
     read_stat(pid).filter(|stat| !stat.has_ended)
 }
 
-/// Reads `/proc/<pid>/stat`.
-fn read_stat(pid: u32) -> Option<ProcessStat> {
+/// Reads the state of a process, also of a zombie.
+pub(super) fn read_stat(pid: u32) -> Option<ProcessStat> {
     let text =
         std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();

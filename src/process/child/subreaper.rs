@@ -58,7 +58,6 @@ struct NotedChild {
 struct ReparentedProcess {
     pid: u32,
     started: u64,
-    has_ended: bool,
 }
 
 /// Makes this process the one that orphans of its descendants are given to, if the system can; the whole
@@ -70,7 +69,8 @@ pub fn take_orphans() {
     }
 }
 
-/// Starts a process, and notes that it is no orphan.
+/// Starts a process, and notes that it is no orphan, even if it has ended by then: its exit code is still to be
+/// taken by whoever started it.
 ///
 /// # Errors
 /// Those of `start`.
@@ -85,7 +85,7 @@ pub(super) fn start_noted<T>(
     let _started = STARTS.read().unwrap_or_else(PoisonError::into_inner);
     let child = start()?;
     if let Some(pid) = id(&child)
-        && let Some(stat) = orphans::stat(pid)
+        && let Some(stat) = orphans::read_stat(pid)
     {
         let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
         children.insert(pid, NotedChild { started: stat.started, purpose });
@@ -127,7 +127,7 @@ async fn end(
             let mut chosen = choose(&orphans, &turns);
             chosen.retain(|orphan| {
                 let environment = std::fs::read(format!("/proc/{}/environ", orphan.pid));
-                !orphan.has_ended && environment.is_ok_and(|bytes| !marker.is_of_others(&bytes))
+                environment.is_ok_and(|bytes| !marker.is_of_others(&bytes))
             });
             for orphan in &chosen {
                 if orphans::stat(orphan.pid).is_some_and(|now| now.started == orphan.started) {
@@ -164,7 +164,7 @@ fn find_orphans() -> (Vec<ReparentedProcess>, Vec<u64>) {
                 }
             }
             _ if stat.has_ended => group::reap(pid),
-            _ => orphans.push(ReparentedProcess { pid, started: stat.started, has_ended: false }),
+            _ => orphans.push(ReparentedProcess { pid, started: stat.started }),
         }
     }
     *children = still;
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn orphan_is_ended_when_no_older_turn_lives() {
-        let orphan = |started| ReparentedProcess { pid: 1, started, has_ended: false };
+        let orphan = |started| ReparentedProcess { pid: 1, started };
         let orphans = [orphan(10), orphan(20), orphan(30)];
         assert_eq!(unclaimed(&orphans, &[5, 40]), [], "the first turn may have started each");
         assert_eq!(unclaimed(&orphans, &[25, 40]), orphans[..2]);

@@ -5,7 +5,7 @@
 //! held at a time, and its length is capped. A longer one is an error, which is reported once; the costs in it
 //! and in the lines after it count.
 //!
-//! All readers of the stream share [`line`] and [`line_assembler`]: [`StreamParser`] for the outcome of a turn,
+//! All readers of the stream share `line` and `line_assembler`: [`StreamParser`] for the outcome of a turn,
 //! [`activity`] for the view of one that runs, and the [transcript](super::turn_transcript) of one that has run.
 
 pub mod activity;

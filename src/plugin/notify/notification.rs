@@ -189,7 +189,7 @@ impl NotificationTracker {
     pub fn at_the_end(&self) -> Option<Notification> {
         let Self { run, ended, failed, spent, .. } = self;
         let (kind, message) = match (self.live, self.failed) {
-            (0, 0) => (NotificationKind::Ended, format!("run {run} ended well, {spent} spent")),
+            (0, 0) => (NotificationKind::Ended, format!("run {run} finished, {spent} spent")),
             (0, _) => (
                 NotificationKind::Ended,
                 format!("run {run} ended, {failed} of {ended} agents failed, {spent} spent"),

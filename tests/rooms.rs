@@ -127,6 +127,27 @@ fn only_few_files_write_to_the_terminal() {
     assert_none(&others, "what is printed goes through `cli::output` or `plugin::terminal`");
 }
 
+/// The files that start processes, or end them, with the calls that only they may make.
+const PROCESS_OWNERS: [(&str, &[&str]); 2] = [
+    ("Command::new(", &["src/process/child.rs", "src/cli/background.rs"]),
+    // A failpoint kills this process itself.
+    ("kill_process", &["src/process/child/group.rs", "src/fault.rs"]),
+];
+
+#[test]
+fn only_one_module_starts_and_ends_processes() {
+    let others = offences(|source| {
+        let owned = PROCESS_OWNERS.iter().filter(|(_, files)| !files.contains(&&*source.path));
+        let calls: Vec<&str> = owned.map(|(call, _)| *call).collect();
+        let lines = source.code.lines().zip(1..);
+        let lines = lines.filter(|&(line, number)| {
+            source.kind(number) != Kind::Test && calls.iter().any(|call| line.contains(call))
+        });
+        lines.map(|(line, number)| (number, format!("`{}`", line.trim()))).collect()
+    });
+    assert_none(&others, "processes are started and ended by `process::child`");
+}
+
 #[test]
 fn nothing_is_left_for_later() {
     let later = offences(|source| {

@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use raymond::process::child::{WorkerProcess, WorkerSpec};
 use raymond::process::transcript::OpenProcessFiles;
+use raymond::process::worker_process::{WorkerProcess, WorkerSpec};
 
 use crate::Fallible;
 use crate::goals::{Bound, Goals};

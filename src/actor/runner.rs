@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::turn::{StepInput, StepOutcome, TurnId};
+pub use crate::process::cancellation::StopLevel;
 use crate::process::claude::ClaudeRunner;
-pub use crate::process::follow::StopLevel;
 pub use crate::process::notice::TurnNotice;
 
 /// A future that stays on its thread.

@@ -19,7 +19,7 @@ use super::exit::Error;
 use super::output;
 use crate::domain::id::RunId;
 use crate::plain_file;
-use crate::process::cgroup::leave_turn;
+use crate::process::child::cgroup::leave_turn;
 use crate::process::command::DETACHED;
 use crate::store::layout::RunsRoot;
 use crate::store::lock;

@@ -18,8 +18,8 @@ use crate::domain::run::Run;
 use crate::plugin::console::ConsolePlugin;
 use crate::plugin::lines::JsonLinesPlugin;
 use crate::plugin::terminal::Terminal;
+use crate::process::child::subreaper;
 use crate::process::environment::NamedVariables;
-use crate::process::subreaper;
 use crate::runtime::{self, InterruptReceiver, PlugIns, PreparedRun};
 use crate::store::layout::RunsRoot;
 

@@ -11,7 +11,7 @@ use super::exit::Error;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::language::shell_words::words;
-use crate::plugin::notify::occasion::{Notification, NotificationTracker};
+use crate::plugin::notify::notification::{Notification, NotificationTracker};
 use crate::plugin::notify::{NotificationPlugin, NotificationSink};
 use crate::process::command::locate;
 use crate::process::environment::{NamedVariables, passed_on};
@@ -60,7 +60,7 @@ impl OnEventCommand {
             path,
             arguments: self.arguments.clone(),
             environment: passed_on(std::env::vars_os(), named),
-            patience: HookTimeouts::default(),
+            timeouts: HookTimeouts::default(),
         })
     }
 
@@ -97,7 +97,7 @@ pub struct HookSink {
 
 impl NotificationSink for HookSink {
     fn deliver(&self, notification: Notification) {
-        let name = notification.occasion.name();
+        let name = notification.kind.name();
         let input = format!("{}\n", notification.json(&self.run, &self.dir));
         let environment = vec![
             ("RAYMOND_EVENT", name.to_owned()),

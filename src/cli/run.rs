@@ -11,9 +11,9 @@ use super::target::{self, RunTarget};
 use super::{background, confirm, output, person, settings, summary};
 use crate::domain::id::RunId;
 use crate::domain::run::RunStatus;
-use crate::process::cgroup::RunGroups;
+use crate::process::child::cgroup::RunGroups;
+use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
-use crate::process::{orphans, plugin_process};
 use crate::runtime::graphs::GraphSetup;
 use crate::runtime::{self, PreparedRun, RunRequest, Workflow, place, seals};
 use crate::store::dataspace::Dataspace;
@@ -130,7 +130,7 @@ fn sweep(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
     runtime.block_on(async {
         orphans::sweep(&marker, |_| true).await;
         RunGroups::of(&marker, &root.run(id).steps()).end_all_but(&[]).await;
-        plugin_process::sweep(&marker).await;
+        orphans::sweep_plugins(&marker).await;
     });
     Ok(())
 }

@@ -19,8 +19,8 @@ use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::settings::AnswererKind;
 use crate::domain::usage::ModelUse;
-use crate::plugin::part::{PromptAndReply, TurnTranscript};
 use crate::plugin::sentence::{date, sentence};
+use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, story};
 
@@ -85,8 +85,9 @@ impl AgentDetails<'_> {
     /// Reads the prompt and the reply of a turn; `None` if it has left no files.
     fn said(&self, turn: &HistoryTurn) -> Result<Option<PromptAndReply>, Error> {
         let steps = self.dir.steps();
-        let said =
-            TurnTranscript::find(&steps, &turn.id.stem()).map(TurnTranscript::said).transpose();
+        let said = TurnTranscript::find(&steps, &turn.id.stem())
+            .map(TurnTranscript::prompt_and_reply)
+            .transpose();
         said.map_err(|error| Error::Io { doing: "read the files in", path: steps, error })
     }
 

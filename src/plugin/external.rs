@@ -8,19 +8,19 @@
 //! required, this actor stops, and the run notices that.
 
 mod answers;
-mod chatter;
-mod heard;
 mod life;
 mod pipe;
+mod plugin_line;
 mod program;
+mod stderr_limiter;
 
 use std::collections::BTreeMap;
 
 use actix::{Actor, ActorContext, Context, Handler, Message, ResponseFuture};
 use tokio::sync::oneshot;
 
-use self::heard::WarnOnce;
 use self::pipe::{PluginLine, PluginOutbox};
+use self::plugin_line::WarnOnce;
 pub use self::program::{GRACE, PluginExit, PluginHandle, PluginSpawner, SpawnedPlugin};
 use crate::actor::message::{Consult, FinishPublishing, Published};
 use crate::domain::consult::{ConsultVerdict, Consultation};
@@ -137,8 +137,8 @@ impl ExternalPlugin {
     }
 }
 
-fn send(outbox: &PluginOutbox, told: &HostMessage<'_>) {
-    match serde_json::to_string(told) {
+fn send(outbox: &PluginOutbox, message: &HostMessage<'_>) {
+    match serde_json::to_string(message) {
         Ok(line) => outbox.send(line),
         Err(error) => tracing::error!("a message to a plug-in cannot be written: {error}"),
     }
@@ -170,12 +170,12 @@ impl Handler<Published> for ExternalPlugin {
             up.missed += 1;
             return;
         }
-        let told = HostMessage::Record {
+        let message = HostMessage::Record {
             record: &published.record,
             total_cost_usd: published.total_cost,
             missed: std::mem::take(&mut up.missed),
         };
-        send(&up.outbox, &told);
+        send(&up.outbox, &message);
     }
 }
 

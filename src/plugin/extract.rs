@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::part::TurnTranscript;
 use crate::domain::money::Usd;
+use crate::process::turn_transcript::TurnTranscript;
 
 /// Writes the output of the turn of that name, a line at a time. A turn without a stream, like a script's, gets
 /// its cost.
@@ -18,11 +18,10 @@ pub fn copy_turn(steps: &Path, name: &str, cost: Usd, out: File) -> io::Result<(
     let mut array = JsonArrayWriter { out: BufWriter::new(out), separator: "[\n" };
     match TurnTranscript::find(steps, name) {
         None => array.push(&json!({ "type": "result", "total_cost_usd": cost }))?,
-        Some(part) => {
-            for line in part {
-                array.push(&line?)?;
-            }
-        }
+        // A line that is no JSON is a text.
+        Some(transcript) => transcript.for_each_line(|line| {
+            array.push(&serde_json::from_str(line).unwrap_or_else(|_| json!(line)))
+        })?,
     }
     array.end()
 }

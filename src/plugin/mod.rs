@@ -10,7 +10,6 @@ pub mod external;
 pub mod extract;
 pub mod lines;
 pub mod notify;
-pub mod part;
 pub mod schema;
 pub mod screen;
 pub mod sentence;

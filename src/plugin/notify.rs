@@ -1,15 +1,15 @@
 //! The actor that notifies people when a run needs them, or has ended.
 //!
-//! [`occasion`] decides which records are notified. Delivery is up to the maker of the actor, behind
+//! [`notification`] decides which records are notified. Delivery is up to the maker of the actor, behind
 //! [`NotificationSink`]. This actor waits for nothing before the run's end.
 
-pub mod occasion;
+pub mod notification;
 
 use std::pin::Pin;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 
-use self::occasion::{Notification, NotificationTracker};
+use self::notification::{Notification, NotificationTracker};
 use crate::actor::message::{FinishPublishing, Published};
 
 /// The delivery of notifications.
@@ -23,15 +23,15 @@ pub trait NotificationSink: Send + 'static {
 
 /// The actor.
 pub struct NotificationPlugin<D> {
-    occasions: NotificationTracker,
+    tracker: NotificationTracker,
     by: D,
 }
 
 impl<D: NotificationSink> NotificationPlugin<D> {
     /// Returns an actor for a run as it stands, which delivers by `by`.
     #[must_use]
-    pub fn new(occasions: NotificationTracker, by: D) -> Self {
-        Self { occasions, by }
+    pub fn new(tracker: NotificationTracker, by: D) -> Self {
+        Self { tracker, by }
     }
 }
 
@@ -43,7 +43,7 @@ impl<D: NotificationSink + Unpin> Handler<Published> for NotificationPlugin<D> {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
-        if let Some(notification) = self.occasions.of(&published) {
+        if let Some(notification) = self.tracker.of(&published) {
             self.by.deliver(notification);
         }
     }
@@ -53,7 +53,7 @@ impl<D: NotificationSink + Unpin> Handler<FinishPublishing> for NotificationPlug
     type Result = ResponseFuture<()>;
 
     fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) -> Self::Result {
-        if let Some(notification) = self.occasions.at_the_end() {
+        if let Some(notification) = self.tracker.at_the_end() {
             self.by.deliver(notification);
         }
         self.by.finished()

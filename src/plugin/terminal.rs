@@ -15,15 +15,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::domain::printable::{printable, printable_line};
 
 /// The maximum number of messages that wait to be written.
-const WAITING: usize = 4096;
+const MAX_WAITING_MESSAGES: usize = 4096;
 
 /// The time that the last messages may take.
-const FAREWELL: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A shared handle to the terminal of a person.
 #[derive(Clone)]
 pub struct Terminal {
-    says: SyncSender<TerminalRequest>,
+    sender: SyncSender<TerminalRequest>,
     dropped: Arc<AtomicU64>,
     live: bool,
 }
@@ -62,14 +62,14 @@ impl Terminal {
         bar: Option<ProgressBar>,
         note: fn(u64) -> String,
     ) -> Self {
-        let (says, said) = sync_channel(WAITING);
+        let (sender, requests) = sync_channel(MAX_WAITING_MESSAGES);
         let dropped = Arc::new(AtomicU64::new(0));
-        let (live, unheard) = (bar.is_some(), Arc::clone(&dropped));
+        let (live, thread_dropped) = (bar.is_some(), Arc::clone(&dropped));
         // Without a thread nothing can be shown, and the run continues.
         let _ = std::thread::Builder::new()
             .name("terminal".to_owned())
-            .spawn(move || write_all(&said, stream, bar, &unheard, note));
-        Self { says, dropped, live }
+            .spawn(move || write_all(&requests, stream, bar, &thread_dropped, note));
+        Self { sender, dropped, live }
     }
 
     /// Returns whether there is a live area.
@@ -100,13 +100,13 @@ impl Terminal {
     /// Removes the live area, once all earlier messages are written, or after a moment.
     pub fn clear(&self) {
         let (done, cleared) = sync_channel(1);
-        if self.says.try_send(TerminalRequest::Clear(done)).is_ok() {
-            let _ = cleared.recv_timeout(FAREWELL);
+        if self.sender.try_send(TerminalRequest::Clear(done)).is_ok() {
+            let _ = cleared.recv_timeout(FLUSH_TIMEOUT);
         }
     }
 
-    fn say(&self, said: TerminalRequest) {
-        if let Err(TrySendError::Full(_)) = self.says.try_send(said) {
+    fn say(&self, request: TerminalRequest) {
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(request) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -114,19 +114,19 @@ impl Terminal {
 
 /// Writes messages until all senders are gone. A reader who is gone is not an error.
 fn write_all(
-    said: &Receiver<TerminalRequest>,
+    requests: &Receiver<TerminalRequest>,
     mut stream: impl Write,
     mut bar: Option<ProgressBar>,
     dropped: &AtomicU64,
     note: fn(u64) -> String,
 ) {
     let (mut rows, mut prompt) = (Vec::new(), None);
-    for said in said {
+    for request in requests {
         let lost = dropped.swap(0, Ordering::Relaxed);
         if lost > 0 {
             line(&mut stream, bar.as_ref(), &note(lost));
         }
-        match said {
+        match request {
             TerminalRequest::Line(text) => line(&mut stream, bar.as_ref(), &text),
             TerminalRequest::Rows(drawn) => {
                 rows = drawn;
@@ -191,7 +191,7 @@ mod tests {
         let (go, stuck) = mpsc::channel();
         let (wrote, written) = mpsc::channel();
         let terminal = Terminal::plain(Stuck(stuck, wrote));
-        for number in 0..WAITING + 100 {
+        for number in 0..MAX_WAITING_MESSAGES + 100 {
             terminal.line(&format!("line {number}"));
         }
         drop(go);

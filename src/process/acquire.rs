@@ -4,20 +4,21 @@
 //! runtime dies before the process has read any of it, the process ends by itself, because its pipe is closed.
 
 use std::io::ErrorKind;
-use std::path::Path;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::claude::{ClaudeRunner, WorkerTurn, first_sign};
-use super::follow::{StopLevel, stopped};
+use super::cancellation::{StopLevel, stopped};
+use super::claude::{ClaudeRunner, WorkerTurn, first_output_timeout};
 use super::launch::WorkerLaunch;
 use super::message;
+use super::start_failure::unwritable;
 use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::TurnFiles;
-use super::worker::{ShutdownMode, Worker, WriteTimeouts};
+use super::worker::{Worker, WriteTimeouts};
+use super::worker_process::ShutdownMode;
 use crate::domain::id::MessageId;
 use crate::domain::process_reuse::{ProcessOptions, ProcessReuse, ProcessSwitch, reuse};
 use crate::domain::session::SessionOrigin;
@@ -42,9 +43,9 @@ impl ClaudeRunner {
         let turn = match self.pool.take(&input.session) {
             Some(worker) => {
                 if let Some(switches) = self.switches(&worker, input) {
-                    self.go_on(worker, &switches, input, files, stop).await?
+                    self.continue_in(worker, &switches, input, files, stop).await?
                 } else {
-                    worker.rest(&self.marker, stop, ShutdownMode::Patiently).await;
+                    worker.shut_down(&self.marker, stop, ShutdownMode::Patiently).await;
                     None
                 }
             }
@@ -71,7 +72,7 @@ impl ClaudeRunner {
     }
 
     /// Sends a turn to an idle process; `None` if it has died meanwhile.
-    async fn go_on(
+    async fn continue_in(
         &self,
         mut worker: Worker,
         switches: &[ProcessSwitch],
@@ -80,7 +81,7 @@ impl ClaudeRunner {
         stop: &mut StopReceiver,
     ) -> Result<Option<WorkerTurn>, TurnFailure> {
         if worker.process.has_ended() {
-            worker.rest(&self.marker, stop, ShutdownMode::Soon).await;
+            worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
             return Ok(None);
         }
         let passage = TurnOffset {
@@ -95,18 +96,19 @@ impl ClaudeRunner {
             return Err(unwritable(&path, &error));
         }
         point("passage.noted");
-        let mut said = String::new();
+        let mut lines = String::new();
         for switch in switches {
-            said.push_str(&message::switch(&new_message(), switch));
+            lines.push_str(&message::switch(&new_message(), switch));
         }
         let model = input.model.clone().or(worker.options.model);
         worker.options = ProcessOptions { model, turn: input.options.clone() };
-        said.push_str(&message::prompt(&passage.message, &input.prompt));
-        let waits = WriteTimeouts { longest: first_sign(input), ..telling(input) };
-        let told = worker.tell(&said, stop, waits).await;
+        lines.push_str(&message::prompt(&passage.message, &input.prompt));
+        let timeouts =
+            WriteTimeouts { longest: first_output_timeout(input), ..write_timeouts(input) };
+        let is_written = worker.write(&lines, stop, timeouts).await;
         point("passage.asked");
-        if !told && worker.process.has_ended() {
-            worker.rest(&self.marker, stop, ShutdownMode::Soon).await;
+        if !is_written && worker.process.has_ended() {
+            worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
             forget(files)?;
             return Ok(None);
         }
@@ -121,14 +123,14 @@ impl ClaudeRunner {
         input: &StepInput,
         stop: &mut StopReceiver,
     ) -> Result<WorkerTurn, TurnFailure> {
-        let told = input.prompt.len() <= message::LONGEST_PROMPT;
+        let reads_messages = input.prompt.len() <= message::MAX_PROMPT_BYTES;
         let id = new_message();
-        let mut said = String::new();
+        let mut lines = String::new();
         if self.has_own_system_prompt(&input.options) {
-            said.push_str(&message::renew_system_prompt());
+            lines.push_str(&message::renew_system_prompt());
         }
-        said.push_str(&message::get_usage(message::BASE_USAGE));
-        said.push_str(&message::prompt(&id, &input.prompt));
+        lines.push_str(&message::get_usage(message::BASE_USAGE));
+        lines.push_str(&message::prompt(&id, &input.prompt));
         let slot = tokio::select! {
             slot = self.pool.slot(|worker| self.retire(worker)) => slot,
             () = stopped(stop) => None,
@@ -144,12 +146,12 @@ impl ClaudeRunner {
             reads_results: input.reads_results,
             output: input.output.as_ref(),
             most: input.most,
-            prompt: (!told).then_some(&said),
+            prompt: (!reads_messages).then_some(&lines),
         };
         let mut worker = self.launch(launch).await?;
         point("spawn.after");
-        if told {
-            worker.tell(&said, stop, telling(input)).await;
+        if reads_messages {
+            worker.write(&lines, stop, write_timeouts(input)).await;
             point("spawn.asked");
         }
         let stream = answer_to(id, worker.spent.clone(), BackgroundTasks::default(), input);
@@ -160,7 +162,8 @@ impl ClaudeRunner {
     /// prompt must not be too long to be sent, and a process has its schema for all its turns.
     fn switches(&self, worker: &Worker, input: &StepInput) -> Option<Vec<ProcessSwitch>> {
         let sees = worker.reads_results || !input.reads_results;
-        if !sees || worker.output != input.output || input.prompt.len() > message::LONGEST_PROMPT {
+        if !sees || worker.output != input.output || input.prompt.len() > message::MAX_PROMPT_BYTES
+        {
             return None;
         }
         let ahead = input.session.origin == SessionOrigin::Fresh;
@@ -182,7 +185,7 @@ impl ClaudeRunner {
     }
 
     pub(super) fn refuse_if_stopped(&self) -> Result<(), TurnFailure> {
-        if self.stops.told() == StopLevel::No {
+        if self.stops.run_level() == StopLevel::No {
             return Ok(());
         }
         let message = "the turn was not started because the run was stopped";
@@ -191,7 +194,7 @@ impl ClaudeRunner {
 }
 
 /// Returns the timeouts for writing to a process.
-fn telling(input: &StepInput) -> WriteTimeouts {
+fn write_timeouts(input: &StepInput) -> WriteTimeouts {
     let [longest, grace] =
         [input.limits.idle_timeout_ms, input.limits.shutdown_ms].map(Duration::from_millis);
     WriteTimeouts { longest, grace }
@@ -218,11 +221,4 @@ fn forget(files: &TurnFiles) -> Result<(), TurnFailure> {
         }
         _ => Ok(()),
     }
-}
-
-pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> TurnFailure {
-    TurnFailure::new(
-        FailureCause::Storage,
-        format!("{}: cannot be written: {error}", path.display()),
-    )
 }

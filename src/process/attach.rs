@@ -2,15 +2,15 @@
 
 use tokio::task::spawn_blocking;
 
-use super::acquire::unwritable;
-use super::child::WorkerProcess;
+use super::child::orphans;
 use super::claude::{ClaudeRunner, WorkerTurn};
 use super::compaction;
-use super::orphans;
+use super::start_failure::unwritable;
 use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker::Worker;
+use super::worker_process::WorkerProcess;
 use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
 
 impl ClaudeRunner {
@@ -46,9 +46,9 @@ impl ClaudeRunner {
         let found = spawn_blocking(move || orphans::find(&marker)).await.unwrap_or_default();
         let process = found
             .into_iter()
-            .filter(|leftover| leftover.leads && leftover.process == name)
-            .filter(|leftover| orphans::writes_to(leftover, &stream_file))
-            .min_by_key(|leftover| leftover.started)
+            .filter(|orphan| orphan.leads && orphan.process == name)
+            .filter(|orphan| orphans::writes_to(orphan, &stream_file))
+            .min_by_key(|orphan| orphan.started)
             .map_or(WorkerProcess::Gone, WorkerProcess::Adopted);
         let from = passage.as_ref().map_or(0, |passage| passage.from);
         compaction::recover(&stream_file, from)

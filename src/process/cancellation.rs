@@ -5,8 +5,20 @@ use std::collections::HashMap;
 
 use tokio::sync::watch;
 
-use super::follow::StopLevel;
 use crate::domain::id::AgentId;
+
+/// The urgency with which a running turn is told to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopLevel {
+    /// The turn is not told to stop.
+    No,
+    /// The turn may come to an end by itself, for as long as its supervision grants.
+    Patiently,
+    /// The turn ends, with a grace period.
+    Soon,
+    /// The turn ends at once.
+    Now,
+}
 
 /// The stop levels of the turns of a run.
 #[derive(Debug)]
@@ -24,10 +36,10 @@ impl Default for CancellationTokens {
 impl CancellationTokens {
     /// Returns the stop level of an agent's turn, until [`forget`](Self::forget).
     pub fn of_turn(&self, agent: &AgentId) -> watch::Receiver<StopLevel> {
-        self.turns.borrow_mut().entry(agent.clone()).or_insert_with(|| self.untold()).subscribe()
+        self.turns.borrow_mut().entry(agent.clone()).or_insert_with(|| self.new_turn()).subscribe()
     }
 
-    fn untold(&self) -> watch::Sender<StopLevel> {
+    fn new_turn(&self) -> watch::Sender<StopLevel> {
         watch::Sender::new(*self.all.borrow())
     }
 
@@ -39,7 +51,7 @@ impl CancellationTokens {
 
     /// Returns the current stop level of the whole run.
     #[must_use]
-    pub fn told(&self) -> StopLevel {
+    pub fn run_level(&self) -> StopLevel {
         *self.all.borrow()
     }
 
@@ -51,20 +63,28 @@ impl CancellationTokens {
     /// Tells the turn of one agent to end, with a grace period; also one that is about to begin.
     pub fn stop(&self, agent: &AgentId) {
         let mut turns = self.turns.borrow_mut();
-        tell(turns.entry(agent.clone()).or_insert_with(|| self.untold()), StopLevel::Soon);
+        raise(turns.entry(agent.clone()).or_insert_with(|| self.new_turn()), StopLevel::Soon);
     }
 
     /// Raises the stop level of all turns; never lowers it.
     pub fn stop_all(&self, how: StopLevel) {
-        tell(&self.all, how);
+        raise(&self.all, how);
         for turn in self.turns.borrow().values() {
-            tell(turn, how);
+            raise(turn, how);
         }
     }
 }
 
-fn tell(who: &watch::Sender<StopLevel>, how: StopLevel) {
-    who.send_if_modified(|now| {
+/// Waits until the turn is told to stop now or soon; for ever, if the sender is gone.
+pub async fn stopped(stop: &mut watch::Receiver<StopLevel>) {
+    if stop.wait_for(|&level| level > StopLevel::Patiently).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Raises a stop level; never lowers it.
+fn raise(level: &watch::Sender<StopLevel>, how: StopLevel) {
+    level.send_if_modified(|now| {
         let more = *now < how;
         *now = how.max(*now);
         more
@@ -76,16 +96,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_turn_is_told_alone_and_all_are_told_together() {
+    fn one_turn_is_stopped_alone_and_all_are_stopped_together() {
         let stops = CancellationTokens::default();
         let (one, two) = (AgentId::main().child(1), AgentId::main().child(2));
-        let (hears_one, hears_two) = (stops.of_turn(&one), stops.of_turn(&two));
+        let (level_one, level_two) = (stops.of_turn(&one), stops.of_turn(&two));
         stops.stop(&one);
-        assert_eq!((*hears_one.borrow(), *hears_two.borrow()), (StopLevel::Soon, StopLevel::No));
-        assert_eq!(stops.told(), StopLevel::No);
+        assert_eq!((*level_one.borrow(), *level_two.borrow()), (StopLevel::Soon, StopLevel::No));
+        assert_eq!(stops.run_level(), StopLevel::No);
         stops.stop_all(StopLevel::Patiently);
         assert_eq!(
-            (*hears_one.borrow(), *hears_two.borrow()),
+            (*level_one.borrow(), *level_two.borrow()),
             (StopLevel::Soon, StopLevel::Patiently)
         );
         stops.forget(&two);

@@ -1,118 +1,261 @@
-//! A running process of a turn: one this runtime started, or one an earlier runtime left running.
+//! Child processes: the one place where they are started, grouped, ended and reaped.
+//!
+//! Each child leads a process group of its own, so that a signal reaches all that it has started and that has not
+//! left the group; what has left it is ended by [`cgroup`], [`orphans`] and [`subreaper`]. A start is noted against
+//! the reaper of orphans, which would else take the exit code of a child that is waited for here. What differs
+//! from kind to kind (Claude Code, plug-ins, hooks, programs of graphs) is in the [`ChildSpec`] and in the time
+//! that a child is given to end.
+//!
+//! One process is started elsewhere, by `raymond start`: the run in the background. It makes a session of its own
+//! and outlives its starter, which neither ends nor reaps it.
 
+pub mod cgroup;
+pub mod exit;
+pub mod group;
+pub mod orphans;
+pub mod subreaper;
+
+use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
 
-use super::classify::ProcessExit;
-use super::orphans::{self, OrphanProcess};
-use super::subreaper::{ProcessPurpose, start_noted};
-use super::transcript::OpenProcessFiles;
-use super::working_dirs::REPOSITORY;
+use self::exit::ProcessExit;
+use self::group::ProcessGroup;
+use self::subreaper::{ProcessPurpose, start_noted};
 
-/// Poll interval of an adopted process: the system reports an end only to the parent.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// A process that runs, or has run, a turn.
+/// The parameters of a child that is started.
 #[derive(Debug)]
-pub enum WorkerProcess {
-    /// It was started by this runtime.
-    Own {
-        /// The handle.
-        child: Box<Child>,
-        /// Its id, which is also its group's.
-        pid: u32,
-    },
-    /// It was found running.
-    Adopted(OrphanProcess),
-    /// It does not run; only its files are left.
-    Gone,
-}
-
-/// The parameters of a process that is started.
-#[derive(Debug)]
-pub struct WorkerSpec {
+pub struct ChildSpec {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
-    pub arguments: Vec<String>,
-    /// The directory it works in.
-    pub cwd: PathBuf,
-    /// True if that is in a worktree of an agent's own.
-    pub in_tree: bool,
-    /// The variables that are added to the caller's environment.
-    pub environment: Vec<(String, String)>,
+    pub arguments: Vec<OsString>,
+    /// The directory it works in; `None` for that of this process.
+    pub cwd: Option<PathBuf>,
+    /// Its environment.
+    pub environment: ChildEnvironment,
+    /// Its stdin.
+    pub stdin: Stdio,
+    /// Its stdout.
+    pub stdout: Stdio,
+    /// Its stderr.
+    pub stderr: Stdio,
+    /// The purpose that it is noted with.
+    pub purpose: ProcessPurpose,
+    /// True if it goes on when its handle is dropped, so that the next raymond can adopt it; else its group is
+    /// killed then.
+    pub outlives_handle: bool,
 }
 
-impl WorkerProcess {
-    /// Starts a process at the head of a group of its own, on the system's fast path: no code runs
-    /// between fork and exec, because that would make the cost grow with this process's memory.
+/// The environment of a child.
+#[derive(Debug)]
+pub enum ChildEnvironment {
+    /// That of this process, with changes.
+    Inherited {
+        /// The names of the variables that it does not get.
+        removed: &'static [&'static str],
+        /// The variables that it gets besides, or with another value.
+        added: Vec<(OsString, OsString)>,
+    },
+    /// These variables alone.
+    Only(Vec<(OsString, OsString)>),
+}
+
+/// A child that leads a process group of its own.
+#[derive(Debug)]
+pub struct ChildProcess {
+    child: Child,
+    group: ProcessGroup,
+    outlives_handle: bool,
+    /// True once it has been reaped and the rest of its group killed: its number may be another's then.
+    is_over: bool,
+}
+
+impl ChildProcess {
+    /// Starts a child at the head of a group of its own, on the system's fast path: no code runs between fork and
+    /// exec, because that would make the cost grow with this process's memory.
     ///
     /// # Errors
     /// The system's error.
-    pub fn start(start: WorkerSpec, files: OpenProcessFiles) -> std::io::Result<Self> {
-        let mut command = Command::new(start.program);
-        if start.in_tree {
-            for name in REPOSITORY {
-                command.env_remove(name);
-            }
-            command.env("PWD", &start.cwd);
+    pub fn start(spec: ChildSpec) -> io::Result<Self> {
+        let mut command = Command::new(spec.program);
+        command.args(spec.arguments);
+        if let Some(cwd) = spec.cwd {
+            command.current_dir(cwd);
         }
+        let variables = match spec.environment {
+            ChildEnvironment::Inherited { removed, added } => {
+                for name in removed {
+                    command.env_remove(name);
+                }
+                added
+            }
+            ChildEnvironment::Only(variables) => {
+                command.env_clear();
+                variables
+            }
+        };
         command
-            .args(start.arguments)
-            .current_dir(start.cwd)
-            .envs(start.environment)
-            .stdin(files.stdin.map_or_else(Stdio::piped, Stdio::from))
-            .stdout(Stdio::from(files.stdout))
-            .stderr(Stdio::from(files.stderr))
+            .envs(variables)
+            .stdin(spec.stdin)
+            .stdout(spec.stdout)
+            .stderr(spec.stderr)
             .process_group(0);
-        let child = start_noted(ProcessPurpose::Turn, || command.spawn(), Child::id)?;
-        let pid = child.id().unwrap_or(0);
-        Ok(Self::Own { child: Box::new(child), pid })
+        let child = start_noted(spec.purpose, || command.spawn(), Child::id)?;
+        let group = ProcessGroup::of(child.id().unwrap_or(0));
+        Ok(Self { child, group, outlives_handle: spec.outlives_handle, is_over: false })
+    }
+
+    /// Returns the process group that it leads.
+    #[must_use]
+    pub fn group(&self) -> ProcessGroup {
+        self.group
     }
 
     /// Returns its stdin, if that is a pipe; it can be taken once.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
-        match self {
-            Self::Own { child, .. } => child.stdin.take(),
-            Self::Adopted(_) | Self::Gone => None,
-        }
+        self.child.stdin.take()
+    }
+
+    /// Returns its stdout, if that is a pipe; it can be taken once.
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// Returns its stderr, if that is a pipe; it can be taken once.
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
     }
 
     /// Returns whether it is known to have ended.
     pub fn has_ended(&mut self) -> bool {
-        match self {
-            Self::Own { child, .. } => !matches!(child.try_wait(), Ok(None)),
-            Self::Adopted(leftover) => !orphans::is_alive(leftover),
-            Self::Gone => true,
-        }
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Returns the id of its process group.
-    #[must_use]
-    pub fn group(&self) -> Option<u32> {
-        match self {
-            Self::Own { pid, .. } => Some(*pid),
-            Self::Adopted(leftover) => Some(leftover.pid),
-            Self::Gone => None,
-        }
-    }
-
-    /// Waits for its end. May be dropped and called again.
+    /// Waits for its end, and reaps it; the rest of its group may live on. May be dropped and called again.
     pub async fn exited(&mut self) -> ProcessExit {
-        match self {
-            Self::Own { child, .. } => {
-                child.wait().await.map_or(ProcessExit::Unseen, ProcessExit::from)
-            }
-            Self::Adopted(leftover) => {
-                while orphans::is_alive(leftover) {
-                    tokio::time::sleep(LOOK).await;
-                }
-                ProcessExit::Unseen
-            }
-            Self::Gone => ProcessExit::Unseen,
+        self.child.wait().await.map_or(ProcessExit::Unseen, ProcessExit::from)
+    }
+
+    /// Waits for its end, reaps it, then kills the rest of its group. May be dropped and called again.
+    pub async fn exited_with_group(&mut self) -> ProcessExit {
+        let exit = self.exited().await;
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.group.kill();
+        }
+        exit
+    }
+
+    /// Asks its group to end, kills what is left of it when the child has ended or after `grace`, and reaps the
+    /// child.
+    pub async fn end(&mut self, grace: Duration) {
+        self.group.end(timeout(grace, self.child.wait())).await;
+        let _ = self.child.wait().await;
+        self.is_over = true;
+    }
+
+    /// Asks its group to end, unless it is over.
+    pub fn terminate(&self) {
+        if !self.is_over {
+            self.group.terminate();
+        }
+    }
+
+    /// Kills its group, unless it is over.
+    pub fn kill(&self) {
+        if !self.is_over {
+            self.group.kill();
+        }
+    }
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        if !self.outlives_handle {
+            self.kill();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// Returns a child that runs a shell script, with its stdout in a pipe.
+    fn shell(script: &str, environment: ChildEnvironment) -> ChildProcess {
+        let spec = ChildSpec {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            cwd: Some("/".into()),
+            environment,
+            stdin: Stdio::null(),
+            stdout: Stdio::piped(),
+            stderr: Stdio::null(),
+            purpose: ProcessPurpose::Beside,
+            outlives_handle: false,
+        };
+        ChildProcess::start(spec).expect("it starts")
+    }
+
+    fn no_variables() -> ChildEnvironment {
+        ChildEnvironment::Only(Vec::new())
+    }
+
+    /// Reads the rest of a pipe, whose end comes when the last process that holds it is gone.
+    async fn rest(pipe: &mut ChildStdout) -> String {
+        let mut text = String::new();
+        let read = pipe.read_to_string(&mut text);
+        timeout(Duration::from_mins(1), read).await.expect("it ends").expect("read");
+        text
+    }
+
+    #[tokio::test]
+    async fn the_rest_of_the_group_ends_with_the_child() {
+        let mut child = shell("/bin/sleep 60 & echo $!; exit 3", no_variables());
+        let mut stdout = child.take_stdout().expect("a pipe");
+        assert_eq!(child.exited_with_group().await, ProcessExit::Code(3));
+        assert!(rest(&mut stdout).await.trim().parse::<u32>().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_group_that_does_not_end_when_it_is_asked_to_is_killed() {
+        let mut child = shell("trap '' TERM; echo ready; while :; do :; done", no_variables());
+        let mut stdout = child.take_stdout().expect("a pipe");
+        let mut ready = [0; 6];
+        stdout.read_exact(&mut ready).await.expect("read");
+        child.end(Duration::from_millis(100)).await;
+        assert_eq!(child.exited().await, ProcessExit::Signal(9));
+        assert!(!child.group().is_alive());
+    }
+
+    #[tokio::test]
+    async fn a_child_whose_handle_is_dropped_is_killed() {
+        let mut child = shell("/bin/sleep 60 & exec /bin/sleep 60", no_variables());
+        let mut stdout = child.take_stdout().expect("a pipe");
+        drop(child);
+        assert_eq!(rest(&mut stdout).await, "");
+    }
+
+    #[tokio::test]
+    async fn a_child_gets_the_environment_that_is_named() {
+        let added = || vec![("MINE".into(), "1".into())];
+        let table = [
+            (ChildEnvironment::Inherited { removed: &[], added: added() }, true),
+            (ChildEnvironment::Inherited { removed: &["PATH"], added: added() }, false),
+            (ChildEnvironment::Only(added()), false),
+        ];
+        for (environment, has_path) in table {
+            let mut child = shell("exec /usr/bin/env", environment);
+            let output = rest(&mut child.take_stdout().expect("a pipe")).await;
+            let has = |name: &str| output.lines().any(|line| line.starts_with(name));
+            assert_eq!((has("MINE=1"), has("PATH=")), (true, has_path), "{output}");
         }
     }
 }

@@ -3,12 +3,9 @@
 //! `is_error` decides, never the subtype or the exit code alone: an API error comes as
 //! `subtype: "success"`, and a process can exit with 0 without having answered.
 
-use std::fmt;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
-
 use jiff::tz::TimeZone;
 
+use super::child::exit::ProcessExit;
 use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt, is_throttle};
 use super::usage_limit::{self, UsageLimit};
 use crate::domain::time::Timestamp;
@@ -40,51 +37,6 @@ const ARGUMENT_ERRORS: [&str; 12] = [
     "Error: System prompt file not found",
     "Error: Append system prompt file not found",
 ];
-
-/// The exit of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProcessExit {
-    /// It ended with a code.
-    Code(i32),
-    /// It was killed by a signal.
-    Signal(i32),
-    /// Its end was not observed.
-    Unseen,
-}
-
-impl From<ExitStatus> for ProcessExit {
-    fn from(status: ExitStatus) -> Self {
-        match (status.code(), status.signal()) {
-            (Some(code), _) => Self::Code(code),
-            (None, Some(signal)) => Self::Signal(signal),
-            (None, None) => Self::Unseen,
-        }
-    }
-}
-
-impl fmt::Display for ProcessExit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Code(code) => write!(f, "exited with code {code}"),
-            Self::Signal(signal) => {
-                write!(f, "was killed by signal {signal}{}", signal_name(*signal))
-            }
-            Self::Unseen => f.write_str("ended, or never began, while raymond was not running"),
-        }
-    }
-}
-
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        1 => " (SIGHUP)",
-        2 => " (SIGINT)",
-        6 => " (SIGABRT)",
-        9 => " (SIGKILL; often the system was out of memory)",
-        11 => " (SIGSEGV)",
-        15 => " (SIGTERM)",
-        _ => "",
-    }
-}
 
 /// The time and zone in which a turn is judged: a limit that resets at three means three o'clock there.
 #[derive(Debug, Clone)]
@@ -133,17 +85,17 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
         (_, errors) => errors.join("; "),
     };
     let limit = usage_limit(stream, result.api_status, &whole, moment);
-    let said = excerpt(&whole);
+    let shown = excerpt(&whole);
     let (cause, hint) = match limit {
         Some(_) => (FailureCause::UsageLimit, ""),
-        None if is_unpaid(stream, result, &said) => (FailureCause::UsageLimit, PAY),
-        None => classify(stream, result, &said),
+        None if is_unpaid(stream, result, &shown) => (FailureCause::UsageLimit, PAY),
+        None => classify(stream, result, &shown),
     };
     TurnFailure {
         resets: limit.and_then(|limit| limit.resets),
         cost: stream.taken().cost,
         usage: stream.taken().usage.clone(),
-        ..TurnFailure::new(cause, format!("Claude Code reported an error: {said}{hint}"))
+        ..TurnFailure::new(cause, format!("Claude Code reported an error: {shown}{hint}"))
     }
 }
 
@@ -153,35 +105,35 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
 fn usage_limit(
     stream: &StreamParser,
     status: Option<u16>,
-    said: &str,
+    shown: &str,
     moment: &ZonedTime,
 ) -> Option<UsageLimit> {
     if !matches!(status, None | Some(400 | 429)) {
         return None;
     }
-    let read = usage_limit::usage_limit(said, moment.now, &moment.zone);
+    let read = usage_limit::usage_limit(shown, moment.now, &moment.zone);
     match stream.limit {
         Some(RateLimitRejection { resets_at }) if status == Some(429) || read.is_some() => {
-            let told = resets_at.and_then(|number| usage_limit::normalise(number, moment.now));
-            Some(UsageLimit { resets: told.or(read.and_then(|limit| limit.resets)) })
+            let reported = resets_at.and_then(|number| usage_limit::normalise(number, moment.now));
+            Some(UsageLimit { resets: reported.or(read.and_then(|limit| limit.resets)) })
         }
         _ => read,
     }
 }
 
 /// Returns whether the account has no credit left. As at a usage limit, all turns would fail, and money fixes it.
-fn is_unpaid(stream: &StreamParser, result: &TurnResult, said: &str) -> bool {
+fn is_unpaid(stream: &StreamParser, result: &TurnResult, shown: &str) -> bool {
     result.api_status == Some(402)
         || stream.reported_error.as_deref() == Some("billing_error")
-        || said.to_ascii_lowercase().contains("credit balance is too low")
+        || shown.to_ascii_lowercase().contains("credit balance is too low")
 }
 
 fn classify(
     stream: &StreamParser,
     result: &TurnResult,
-    said: &str,
+    shown: &str,
 ) -> (FailureCause, &'static str) {
-    let says = |words: &str| said.contains(words);
+    let says = |words: &str| shown.contains(words);
     let forbidden = result.api_status == Some(403) && says("authentication");
     let logged_out = (stream.not_logged_in && matches!(result.api_status, None | Some(401 | 403)))
         || forbidden
@@ -211,17 +163,17 @@ fn classify(
         return (FailureCause::Throttle, "");
     }
     // Also what is wrong with the conversation itself: the next attempt starts from clean history.
-    match rejection(stream, result, said) {
+    match rejection(stream, result, shown) {
         Some(advice) => (FailureCause::Rejected, advice),
         None => (FailureCause::Crash, ""),
     }
 }
 
 /// Returns advice if the API refused the request in a way that repeating it would not change.
-fn rejection(stream: &StreamParser, result: &TurnResult, said: &str) -> Option<&'static str> {
+fn rejection(stream: &StreamParser, result: &TurnResult, shown: &str) -> Option<&'static str> {
     let status = result.api_status;
     let reported = |kind: &str| stream.reported_error.as_deref() == Some(kind);
-    let says = |words: &str| said.to_ascii_lowercase().contains(words);
+    let says = |words: &str| shown.to_ascii_lowercase().contains(words);
     if says("prompt is too long") {
         return Some("; shorten the prompt, or begin this state in a fresh session with <reset>");
     }
@@ -245,9 +197,9 @@ fn no_result(stream: &StreamParser, exit: ProcessExit, stderr: &str) -> TurnFail
         _ if stream.events == 0 => "printed nothing, so it has no result".to_owned(),
         _ => "gave no result".to_owned(),
     };
-    let said = match excerpt(stderr) {
-        said if said.is_empty() => String::new(),
-        said => format!("; on stderr it said: {said}"),
+    let shown = match excerpt(stderr) {
+        shown if shown.is_empty() => String::new(),
+        shown => format!("; on stderr it said: {shown}"),
     };
     let unusable = exit == ProcessExit::Code(1) && stream.events == 0 && is_about_arguments(stderr);
     let (cause, advice) = match exit {
@@ -257,7 +209,7 @@ fn no_result(stream: &StreamParser, exit: ProcessExit, stderr: &str) -> TurnFail
         }
         ProcessExit::Code(_) | ProcessExit::Signal(_) => (FailureCause::Crash, ""),
     };
-    TurnFailure::new(cause, format!("Claude Code {exit} and {printed}{said}{advice}"))
+    TurnFailure::new(cause, format!("Claude Code {exit} and {printed}{shown}{advice}"))
 }
 
 /// Returns whether the program complained about its arguments, which will be the same next time.

@@ -16,22 +16,23 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
-use super::cancellation::CancellationTokens;
-use super::cgroup::RunGroups;
+use super::cancellation::{CancellationTokens, StopLevel};
+use super::child::cgroup::RunGroups;
+use super::child::orphans;
+use super::child::subreaper;
 use super::command::EnvironmentMarker;
 use super::config_files::remove_all_configs_but;
 use super::copy_check::CopyCheck;
-use super::follow::{FollowEnd, FollowTimeouts, StopLevel, follow};
+use super::follow::{FollowEnd, FollowTimeouts, follow};
 use super::host::{self, MemoryProbe};
 use super::notice::TurnNotice;
 use super::option_flags::WorkflowFolders;
-use super::orphans;
 use super::pool::WorkerPool;
 use super::process_counts::ProcessCounts;
 use super::stream::StreamParser;
-use super::subreaper;
 use super::transcript::TurnFiles;
-use super::worker::{ShutdownMode, Worker};
+use super::worker::Worker;
+use super::worker_process::ShutdownMode;
 use super::working_dirs::WorkingDirs;
 use super::write_watch::WriteWatches;
 use crate::domain::capacity;
@@ -42,11 +43,11 @@ use crate::domain::turn::{StepInput, StepOutcome, TurnFailure, TurnId};
 use crate::proof::StepProofs;
 
 /// The longest time to wait for the last processes of a run to end before they are killed.
-const LAST_REST: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The first-output timeout of a process that has served a turn before: normally it prints something within a
 /// tenth of a second.
-const FIRST_SIGN: Duration = Duration::from_secs(10);
+const FIRST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Claude Code, as a run uses it.
 #[derive(Debug)]
@@ -178,7 +179,7 @@ impl ClaudeRunner {
     pub async fn sweep(&self, keep: &[TurnId]) -> usize {
         if keep.is_empty() {
             self.pool.drain().into_iter().for_each(|worker| self.retire(worker));
-            let _ = tokio::time::timeout(LAST_REST, self.pool.empty()).await;
+            let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.pool.empty()).await;
         }
         let keep: Vec<String> = keep.iter().map(|turn| self.process_of(turn)).collect();
         let is_over = |process: &str| !keep.iter().any(|kept| kept == process);
@@ -208,7 +209,7 @@ impl ClaudeRunner {
     /// longest is retired; the next one only when a new reading shows that it was not enough.
     #[must_use]
     pub fn fits(&self) -> usize {
-        let (memory, is_new) = self.gauge.look();
+        let (memory, is_new) = self.gauge.read();
         let Some(memory) = memory else { return usize::MAX };
         let room = memory.room();
         if room == 0
@@ -241,7 +242,7 @@ impl ClaudeRunner {
     /// Ends a process in a task of its own.
     pub(super) fn retire(&self, worker: Worker) {
         let (marker, stop) = (self.marker.clone(), self.stops.of_run());
-        spawn_local(async move { worker.rest(&marker, &stop, ShutdownMode::Patiently).await });
+        spawn_local(async move { worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await });
     }
 
     async fn turn(
@@ -258,14 +259,14 @@ impl ClaudeRunner {
             self.begin(input, &files, stop).await?
         };
         let mut end = self.watch(&mut turn, input, stop, &notices).await;
-        if turn.took_over && matches!(end, FollowEnd::Exited(_) | FollowEnd::Deaf) {
+        if turn.took_over && matches!(end, FollowEnd::Exited(_) | FollowEnd::NoOutput) {
             turn.worker.end(&self.marker, stop, ShutdownMode::Soon).await;
         }
-        if turn.took_over && turn.worker.process.has_ended() && turn.is_unheard().await {
+        if turn.took_over && turn.worker.process.has_ended() && turn.has_no_output().await {
             turn = self.replace(input, &files, stop).await?;
             end = self.watch(&mut turn, input, stop, &notices).await;
         }
-        Ok(self.finish(turn, end, input, stop).await)
+        Ok(self.end_turn(turn, end, input, stop).await)
     }
 
     async fn watch(
@@ -278,10 +279,10 @@ impl ClaudeRunner {
         let (throttled, refused) = (Cell::new(0), Cell::new(0));
         let WorkerTurn { worker, stream, took_over, .. } = turn;
         let Worker { process, follower, files, .. } = worker;
-        let for_first_sign = took_over.then(|| first_sign(input));
+        let for_first_output = took_over.then(|| first_output_timeout(input));
         let watch = self.writes.watch(&files.stream);
-        let waits = FollowTimeouts { limits: input.limits, for_first_sign, watch };
-        follow(process, follower, stream, stop, waits, |stream| {
+        let timeouts = FollowTimeouts { limits: input.limits, for_first_output, watch };
+        follow(process, follower, stream, stop, timeouts, |stream| {
             self.warn_of_version(stream);
             if let Some(seen) = &stream.activity {
                 notices(TurnNotice::Active(seen));
@@ -310,13 +311,13 @@ impl ClaudeRunner {
 }
 
 /// Returns the first-output timeout of a process that has served a turn before.
-pub(super) fn first_sign(input: &StepInput) -> Duration {
-    FIRST_SIGN.min(Duration::from_millis(input.limits.idle_timeout_ms) / 2)
+pub(super) fn first_output_timeout(input: &StepInput) -> Duration {
+    FIRST_OUTPUT_TIMEOUT.min(Duration::from_millis(input.limits.idle_timeout_ms) / 2)
 }
 
 impl WorkerTurn {
     /// Returns whether the turn has no output.
-    async fn is_unheard(&mut self) -> bool {
+    async fn has_no_output(&mut self) -> bool {
         let read = self.worker.follower.read_to_end(&mut self.stream).await;
         read.is_ok() && self.stream.events == 0
     }

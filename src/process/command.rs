@@ -13,7 +13,7 @@ use crate::domain::settings::Settings;
 use crate::domain::turn_options::PermissionMode;
 
 /// The flag with the spending limit of a process over all its turns, at which they end with an error.
-const MOST: &str = "--max-budget-usd";
+const BUDGET_FLAG: &str = "--max-budget-usd";
 
 /// Lets Claude Code do everything without asking.
 const SKIP_ALL: &str = "--dangerously-skip-permissions";
@@ -22,34 +22,34 @@ const SKIP_ALL: &str = "--dangerously-skip-permissions";
 const STREAMED: [&str; 2] = ["--input-format", "stream-json"];
 
 /// The flag that makes it repeat its messages, so that it shows which of them it answers.
-const REPEATED: &str = "--replay-user-messages";
+const REPEAT_FLAG: &str = "--replay-user-messages";
 
 /// The variable that makes the program say whether its session runs or is idle: only the latter ends a turn.
-const STATES: (&str, &str) = ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
+const EMIT_STATES: (&str, &str) = ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
 
 /// The flag that makes the program print a message while it is written, so that a long answer is a sign of life.
-const PARTIAL: &str = "--include-partial-messages";
+const PARTIAL_FLAG: &str = "--include-partial-messages";
 
 /// The variable that makes the program write a session to disk before it reports a turn's end, so that a resumed
 /// session has the whole turn.
-const EAGER: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
+const EAGER_FLUSH: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
 
-/// Returns the arguments of a process. It reads its turns as messages if `told`, else the only one from a file.
+/// Returns the arguments of a process. It reads its turns as messages if `reads_messages`, else the only one from a file.
 /// A prompt is never among them: it comes on stdin, where it has no limit.
 #[must_use]
 pub fn arguments(
     session: &Session,
     options: &ProcessOptions,
     (settings, folders): (&Settings, &WorkflowFolders),
-    told: bool,
+    reads_messages: bool,
     most: Option<Usd>,
 ) -> Vec<String> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
     arguments.extend(STREAMED.map(str::to_owned));
-    arguments.push(PARTIAL.to_owned());
-    if told {
-        arguments.push(REPEATED.to_owned());
+    arguments.push(PARTIAL_FLAG.to_owned());
+    if reads_messages {
+        arguments.push(REPEAT_FLAG.to_owned());
     }
     arguments.extend(origin(session));
     if let Some(model) = &options.model {
@@ -70,7 +70,7 @@ pub fn arguments(
         && given.is_none_or(|given| given > most)
     {
         // Of several the last counts: what is given may only be less.
-        arguments.extend([MOST.to_owned(), most.dollars().to_string()]);
+        arguments.extend([BUDGET_FLAG.to_owned(), most.dollars().to_string()]);
     }
     // What a state says itself comes after what holds for all, and so wins.
     match own_mode {
@@ -87,7 +87,7 @@ fn given_most(arguments: &[String]) -> Option<Usd> {
     let mut rest = arguments.iter();
     let mut given = None;
     while let Some(argument) = rest.next() {
-        let value = match argument.strip_prefix(MOST) {
+        let value = match argument.strip_prefix(BUDGET_FLAG) {
             Some("") => rest.next().map(String::as_str),
             Some(value) => value.strip_prefix('='),
             None => continue,
@@ -140,8 +140,8 @@ impl EnvironmentMarker {
             ("RAYMOND_DIR", self.dir.display().to_string()),
             ("RAYMOND_AGENT", agent.map(AgentId::to_string).unwrap_or_default()),
             ("RAYMOND_TURN", process.to_owned()),
-            (EAGER.0, EAGER.1.to_owned()),
-            (STATES.0, STATES.1.to_owned()),
+            (EAGER_FLUSH.0, EAGER_FLUSH.1.to_owned()),
+            (EMIT_STATES.0, EMIT_STATES.1.to_owned()),
         ]
     }
 

@@ -23,7 +23,7 @@ use crate::plain_file;
 const MAX_ROUNDS: usize = 16;
 
 /// The longest header of a redo record, in bytes.
-const LONGEST_HEADER: u64 = 256;
+const MAX_HEADER_BYTES: u64 = 256;
 
 /// First line of a redo record; the kept lines follow.
 #[derive(Debug, Serialize, Deserialize)]
@@ -171,7 +171,7 @@ fn open_record(path: &Path, from: u64) -> Result<Option<KeptLines>> {
     let whole = file.metadata()?.len();
     let mut record = BufReader::new(file);
     let mut line = Vec::new();
-    record.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line)?;
+    record.by_ref().take(MAX_HEADER_BYTES).read_until(b'\n', &mut line)?;
     let Ok(RedoHeader { from: begin, length, end }) = serde_json::from_slice(&line) else {
         return Ok(None);
     };

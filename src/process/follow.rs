@@ -1,4 +1,4 @@
-//! Follows a process until its turn is over, then ends the rest of its group.
+//! Follows a process until its turn is over.
 //!
 //! A turn is over at its `result`, not at the end of the process: processes that the agent's tools have
 //! started can hold the output open for hours. A write into the stream's file wakes the follower, and
@@ -11,44 +11,26 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::child::WorkerProcess;
-use super::classify::ProcessExit;
-use super::group;
+use super::cancellation::{StopLevel, stopped};
+use super::child::exit::ProcessExit;
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
 use super::transcript::{Error, StreamFollower};
-use super::worker::ShutdownMode;
+use super::worker_process::WorkerProcess;
 use super::write_watch::WriteWatch;
 use crate::domain::supervision::TurnTimeouts;
 
 /// The pause after new output, where the system does not report writes.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
+const MIN_POLL_PAUSE: Duration = Duration::from_millis(2);
 /// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+const MAX_POLL_PAUSE: Duration = Duration::from_millis(100);
 /// The longest time for a process to begin a further turn that it has announced.
-const ANNOUNCED_TURN: Duration = Duration::from_secs(5);
-/// The longest time for a process to end after its result.
-const AFTER_RESULT: Duration = Duration::from_secs(2);
+const ANNOUNCED_TURN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Number of refused requests in a row after which the credentials count as wrong. The program itself
 /// would repeat the request for minutes; an OAuth token is renewed after the first refusal.
 const MAX_AUTHENTICATION_REFUSALS: u32 = 3;
-/// The longest time for a group to end after it is asked to.
-const AFTER_TERM: Duration = Duration::from_secs(2);
-
-/// The urgency with which a running turn is told to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopLevel {
-    /// The turn is not told to stop.
-    No,
-    /// The turn may come to an end by itself, for as long as its supervision grants.
-    Patiently,
-    /// The turn ends, with a grace period.
-    Soon,
-    /// The turn ends at once.
-    Now,
-}
 
 /// The reason why following ended.
 #[derive(Debug)]
@@ -64,7 +46,7 @@ pub enum FollowEnd {
     /// It made no progress for too long.
     Stalled,
     /// It gave no sign of having read its prompt.
-    Deaf,
+    NoOutput,
     /// The API refused its credentials several times in a row.
     Unauthorized,
     /// Its output cannot be used.
@@ -77,7 +59,7 @@ pub struct FollowTimeouts {
     /// The timeouts of its agent's supervision.
     pub limits: TurnTimeouts,
     /// The timeout of its first output, if that is known to come soon.
-    pub for_first_sign: Option<Duration>,
+    pub for_first_output: Option<Duration>,
     /// The watch of the stream, where the system reports writes.
     pub watch: Option<WriteWatch>,
 }
@@ -88,15 +70,15 @@ pub async fn follow(
     follower: &mut StreamFollower,
     stream: &mut StreamParser,
     stop: &mut watch::Receiver<StopLevel>,
-    waits: FollowTimeouts,
+    timeouts: FollowTimeouts,
     changed: impl Fn(&StreamParser),
 ) -> FollowEnd {
-    let FollowTimeouts { limits, for_first_sign, watch } = waits;
+    let FollowTimeouts { limits, for_first_output, watch } = timeouts;
     let deadline = Instant::now() + Duration::from_millis(limits.timeout_ms);
     let mut progressed = Instant::now();
     let mut grace = None;
     // A write wakes at once; the file is looked at all the same, in case that a write was not told.
-    let first_pause = if watch.is_some() { LONGEST_PAUSE } else { SHORTEST_PAUSE };
+    let first_pause = if watch.is_some() { MAX_POLL_PAUSE } else { MIN_POLL_PAUSE };
     let mut pause = first_pause;
     loop {
         match follower.read(stream) {
@@ -105,13 +87,14 @@ pub async fn follow(
                 progressed = Instant::now();
                 changed(stream);
             }
-            Ok(false) => pause = (pause * 3 / 2).min(LONGEST_PAUSE),
+            Ok(false) => pause = (pause * 3 / 2).min(MAX_POLL_PAUSE),
             Err(error) => return FollowEnd::Unreadable(error),
         }
         match stream.remainder() {
             Some(TurnRemainder::Nothing) => return FollowEnd::Result,
             Some(TurnRemainder::Announced)
-                if progressed.elapsed() > ANNOUNCED_TURN && !stream.background.session_runs() =>
+                if progressed.elapsed() > ANNOUNCED_TURN_TIMEOUT
+                    && !stream.background.session_runs() =>
             {
                 return FollowEnd::Result;
             }
@@ -121,11 +104,11 @@ pub async fn follow(
             return FollowEnd::Unauthorized;
         }
         if stream.events == 0
-            && for_first_sign.is_some_and(|longest| progressed.elapsed() > longest)
+            && for_first_output.is_some_and(|longest| progressed.elapsed() > longest)
         {
-            return FollowEnd::Deaf;
+            return FollowEnd::NoOutput;
         }
-        if patience(stream, limits).is_some_and(|patience| progressed.elapsed() > patience) {
+        if idle_timeout(stream, limits).is_some_and(|longest| progressed.elapsed() > longest) {
             return FollowEnd::Stalled;
         }
         if grace.is_none() && *stop.borrow() == StopLevel::Patiently {
@@ -153,48 +136,11 @@ async fn written(watch: Option<&WriteWatch>) {
 /// Returns the idle timeout of a turn: `None` while one of its tools is at work, or after its result while
 /// background tasks are; otherwise the limit, plus the pause that the program has announced before it
 /// asks the API again.
-fn patience(stream: &StreamParser, limits: TurnTimeouts) -> Option<Duration> {
+fn idle_timeout(stream: &StreamParser, limits: TurnTimeouts) -> Option<Duration> {
     let announced = limits.idle_timeout_ms.saturating_add(stream.retry_delay_ms);
-    let waits = stream.remainder() == Some(TurnRemainder::Tasks) || !stream.open_tools.is_empty();
-    (!waits).then(|| Duration::from_millis(announced))
-}
-
-/// Waits until the turn is told to stop now or soon; for ever, if the sender is gone.
-pub async fn stopped(stop: &mut watch::Receiver<StopLevel>) {
-    if stop.wait_for(|&told| told > StopLevel::Patiently).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Ends the whole process group.
-pub async fn put_to_rest(
-    process: &mut WorkerProcess,
-    stop: &watch::Receiver<StopLevel>,
-    how: ShutdownMode,
-) {
-    let Some(leader) = process.group() else { return };
-    let ended = how == ShutdownMode::Patiently && ends_within(AFTER_RESULT, process, stop).await;
-    if !ended && how != ShutdownMode::Now && *stop.borrow() != StopLevel::Now {
-        group::terminate(leader);
-        ends_within(AFTER_TERM, process, stop).await;
-    }
-    if group::is_alive(leader) {
-        group::kill(leader);
-        let _ = timeout(AFTER_TERM, process.exited()).await;
-    }
-}
-
-/// Returns whether a process ends within some time; does not wait if it is told to end at once.
-async fn ends_within(
-    time: Duration,
-    process: &mut WorkerProcess,
-    stop: &watch::Receiver<StopLevel>,
-) -> bool {
-    let mut stop = stop.clone();
-    tokio::select! {
-        ended = timeout(time, process.exited()) => ended.is_ok(),
-        Ok(_) = stop.wait_for(|&told| told == StopLevel::Now) => false,
-    }
+    let is_working =
+        stream.remainder() == Some(TurnRemainder::Tasks) || !stream.open_tools.is_empty();
+    (!is_working).then(|| Duration::from_millis(announced))
 }
 
 #[cfg(test)]
@@ -207,7 +153,7 @@ mod tests {
         let mut stream = StreamParser::default();
         let mut after = |line: &str| {
             stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
-            patience(&stream, limits).map(|patience| patience.as_secs())
+            idle_timeout(&stream, limits).map(|longest| longest.as_secs())
         };
         let call = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash"}]}}"#;
         let answer = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"done"}]}}"#;

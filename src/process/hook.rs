@@ -7,7 +7,7 @@
 //!
 //! A command bears a run's name but no turn's, so no sweep takes it for an orphan of a turn.
 
-mod errand;
+mod hook_process;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,11 +15,11 @@ use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 
-pub use self::errand::{HookCall, HookCommand, HookFailure, HookTimeouts};
-use super::group;
+pub use self::hook_process::{HookCall, HookCommand, HookFailure, HookTimeouts};
+use super::child::group::ProcessGroup;
 
 /// The number of calls that may wait.
-const WAITING: usize = 256;
+const MAX_QUEUED_CALLS: usize = 256;
 
 /// The handler of failures. It gets the name of the call that failed, if it was one.
 pub type HookFailureHandler = Box<dyn Fn(Option<&str>, &HookFailure) + Send>;
@@ -46,30 +46,30 @@ struct HookQueue {
     /// Nobody waits for the hook any more.
     abandoned: bool,
     /// The process group of the command that runs.
-    running: Option<u32>,
+    running: Option<ProcessGroup>,
 }
 
 impl Hook {
     /// Starts the thread of a command. Failures are passed to `tell`.
     #[must_use]
-    pub fn new(program: HookCommand, tell: HookFailureHandler) -> Self {
+    pub fn new(program: HookCommand, report: HookFailureHandler) -> Self {
         let shared = Arc::new(SharedHookQueue::default());
         let (ended, over) = watch::channel(false);
         let queue = Arc::clone(&shared);
-        let tell = Arc::new(Mutex::new(tell));
-        let told = Arc::clone(&tell);
+        let report = Arc::new(Mutex::new(report));
+        let thread_report = Arc::clone(&report);
         let thread = std::thread::Builder::new().name("hook".to_owned()).spawn(move || {
-            let tell = told.lock().unwrap_or_else(PoisonError::into_inner);
+            let report = thread_report.lock().unwrap_or_else(PoisonError::into_inner);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
-                Ok(runtime) => runtime.block_on(queue.serve(&program, &tell)),
-                Err(error) => tell(None, &HookFailure::NoThread(error)),
+                Ok(runtime) => runtime.block_on(queue.serve(&program, &report)),
+                Err(error) => report(None, &HookFailure::NoThread(error)),
             }
             let _ = ended.send(true);
         });
         if let Err(error) = thread {
-            let tell = tell.lock().unwrap_or_else(PoisonError::into_inner);
-            tell(None, &HookFailure::NoThread(error));
+            let report = report.lock().unwrap_or_else(PoisonError::into_inner);
+            report(None, &HookFailure::NoThread(error));
         }
         Self { shared, over }
     }
@@ -77,7 +77,7 @@ impl Hook {
     /// Queues a call.
     pub fn call(&self, call: HookCall) {
         self.shared.change(|queue| {
-            if queue.calls.len() == WAITING {
+            if queue.calls.len() == MAX_QUEUED_CALLS {
                 queue.calls.pop_front();
                 queue.left_out += 1;
             }
@@ -98,7 +98,7 @@ impl Hook {
             queue.abandoned = true;
             queue.calls.clear();
             if let Some(group) = queue.running {
-                group::kill(group);
+                group.kill();
             }
         });
     }
@@ -115,8 +115,8 @@ impl SharedHookQueue {
     }
 
     /// Runs the command for each call, until no more can come.
-    async fn serve(&self, program: &HookCommand, tell: &HookFailureHandler) {
-        while let Some(call) = self.next(program.patience).await {
+    async fn serve(&self, program: &HookCommand, report: &HookFailureHandler) {
+        while let Some(call) = self.next(program.timeouts).await {
             let name = call.name;
             let started = {
                 let mut queue = self.queue();
@@ -124,29 +124,29 @@ impl SharedHookQueue {
                     break;
                 }
                 let started = program.start(call);
-                queue.running = started.as_ref().ok().and_then(errand::HookProcess::group);
+                queue.running = started.as_ref().ok().map(hook_process::HookProcess::group);
                 started
             };
             let ended = match started {
-                Ok(errand) => errand.end().await,
+                Ok(process) => process.end().await,
                 Err(failure) => Err(failure),
             };
             self.queue().running = None;
             if let Err(failure) = ended {
-                tell(Some(name), &failure);
+                report(Some(name), &failure);
             }
         }
         let left_out = self.queue().left_out;
         if left_out > 0 {
-            tell(None, &HookFailure::LeftOut(left_out));
+            report(None, &HookFailure::LeftOut(left_out));
         }
     }
 
-    async fn next(&self, patience: HookTimeouts) -> Option<HookCall> {
+    async fn next(&self, timeouts: HookTimeouts) -> Option<HookCall> {
         loop {
             {
                 let mut queue = self.queue();
-                if queue.closed.is_some_and(|since| since.elapsed() > patience.longest) {
+                if queue.closed.is_some_and(|since| since.elapsed() > timeouts.longest) {
                     let too_many = queue.calls.len().saturating_sub(1);
                     queue.calls.drain(..too_many);
                     queue.left_out += too_many as u64;

@@ -13,7 +13,7 @@ use crate::domain::capacity::HostMemory;
 use crate::fault::memory_table;
 
 /// The time for which a reading of the memory is reused.
-const GLANCE: Duration = Duration::from_millis(500);
+const READING_LIFETIME: Duration = Duration::from_millis(500);
 
 /// The directory in which a control group reports its memory.
 const GROUP: &str = "/sys/fs/cgroup";
@@ -30,13 +30,13 @@ pub struct MemoryProbe {
 impl MemoryProbe {
     /// Returns the memory as it was half a second ago at the latest.
     pub fn memory(&self) -> Option<HostMemory> {
-        self.look().0
+        self.read().0
     }
 
     /// Returns the same, and whether it was read just now.
-    pub fn look(&self) -> (Option<HostMemory>, bool) {
+    pub fn read(&self) -> (Option<HostMemory>, bool) {
         if let Some((at, memory)) = self.seen.get()
-            && at.elapsed() < GLANCE
+            && at.elapsed() < READING_LIFETIME
         {
             return (memory, false);
         }

@@ -1,23 +1,22 @@
 //! Starts processes: for a turn, or ahead of one.
 
 use std::cell::Cell;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
 
-use super::acquire::unwritable;
-use super::child::{WorkerProcess, WorkerSpec};
 use super::claude::ClaudeRunner;
 use super::command::arguments;
 use super::config_files::{ConfigFiles, take_out_configs};
 use super::option_flags;
-use super::pool::WorkerSlot;
+use super::start_failure::{not_set, not_started, unwritable};
 use super::startup::startup_flags;
 use super::transcript::ProcessFiles;
 use super::worker::Worker;
+use super::worker_process::{WorkerProcess, WorkerSpec};
+use super::worker_slot::WorkerSlot;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::money::Usd;
 use crate::domain::process_reuse::ProcessOptions;
@@ -26,9 +25,6 @@ use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::domain::working_dir::WorkingDir;
 use crate::fault::point;
 use crate::proof::StepProofs;
-
-/// The system's number for a file that is not a program it can run, `ENOEXEC`.
-const NOT_A_PROGRAM: i32 = 8;
 
 /// The parameters of a process that is started.
 pub(super) struct WorkerLaunch<'launch> {
@@ -64,7 +60,7 @@ impl ClaudeRunner {
     pub(super) async fn launch(&self, launch: WorkerLaunch<'_>) -> Result<Worker, TurnFailure> {
         let number = launch.slot.as_ref().map_or(usize::MAX, WorkerSlot::number);
         let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
-        let told = launch.prompt.is_none();
+        let reads_messages = launch.prompt.is_none();
         let cwd = self.homes.directory(&launch.home);
         let cwd = cwd.map_err(|why| TurnFailure::new(FailureCause::Workflow, why))?;
         if launch.options.turn.names_files() {
@@ -77,8 +73,13 @@ impl ClaudeRunner {
         let configs = take_out_configs(&mut options.turn, &self.steps.join(&launch.name));
         let configs =
             ConfigFiles::write(&configs).map_err(|(path, error)| unwritable(&path, &error))?;
-        let mut arguments =
-            arguments(launch.session, &options, (&self.settings, &self.folders), told, launch.most);
+        let mut arguments = arguments(
+            launch.session,
+            &options,
+            (&self.settings, &self.folders),
+            reads_messages,
+            launch.most,
+        );
         if launch.reads_results {
             let results = self.steps.with_file_name("results").display().to_string();
             arguments.extend(["--add-dir".to_owned(), results]);
@@ -118,13 +119,14 @@ impl ClaudeRunner {
         };
         let process = started.map_err(|unstarted| match unstarted {
             LaunchError::Files(path, error) => unwritable(&path, &error),
-            LaunchError::Process(error) => self.not_started(&error, &cwd),
+            LaunchError::Process(error) => not_started(&self.program, &cwd, &error),
         })?;
         let stream = files.stream.clone();
         let mut worker =
             Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
         worker.configs = configs.leave();
-        worker.cgroup = worker.process.group().and_then(|pid| self.groups.put(&launch.name, pid));
+        worker.cgroup =
+            worker.process.group().and_then(|group| self.groups.put(&launch.name, group));
         worker.slot = launch.slot;
         worker.options = launch.options;
         worker.reads_results = launch.reads_results;
@@ -177,45 +179,12 @@ impl ClaudeRunner {
             Err(_) => false,
         }
     }
-
-    /// Returns the failure for a process that could not be started. A missing program keeps every agent from
-    /// working; a full machine does not.
-    fn not_started(&self, error: &std::io::Error, cwd: &Path) -> TurnFailure {
-        let (program, cwd) = (self.program.display(), cwd.display());
-        let lasting = matches!(
-            error.kind(),
-            ErrorKind::NotFound
-                | ErrorKind::PermissionDenied
-                | ErrorKind::NotADirectory
-                | ErrorKind::InvalidInput
-        ) || error.raw_os_error() == Some(NOT_A_PROGRAM);
-        if lasting {
-            let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
-            TurnFailure::new(
-                FailureCause::Unavailable,
-                format!(
-                    "{program} cannot be run in {cwd}: {error}; if it is a script, check that its interpreter exists; else {hint}"
-                ),
-            )
-        } else {
-            TurnFailure::new(
-                FailureCause::Crash,
-                format!("{program} could not be started in {cwd}: {error}"),
-            )
-        }
-    }
 }
 
 /// The reason why a process could not be started.
 enum LaunchError {
     Files(PathBuf, std::io::Error),
     Process(std::io::Error),
-}
-
-fn not_set(name: &str) -> String {
-    format!(
-        "`env` passes {name}, which is not set where raymond was started; set it, or write {{ {name}: value }}"
-    )
 }
 
 fn start_with(

@@ -10,7 +10,7 @@ use crate::domain::process_reuse::ProcessSwitch;
 
 /// The longest prompt that is sent this way, in bytes: it comes back in the stream, whose lines are
 /// limited. A longer one gets a process of its own.
-pub const LONGEST_PROMPT: usize = 1024 * 1024;
+pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
 /// The id of the request for the cost before a process's first turn.
 pub const BASE_USAGE: &str = "usage-0";

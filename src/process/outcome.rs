@@ -4,7 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::classify::{LOG_IN, ProcessExit, ZonedTime, judge};
+use super::child::exit::ProcessExit;
+use super::classify::{LOG_IN, ZonedTime, judge};
 use super::follow::FollowEnd;
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
@@ -67,7 +68,7 @@ fn judged(
             );
             failed(FailureCause::Stall, message)
         }
-        FollowEnd::Deaf if !answered => {
+        FollowEnd::NoOutput if !answered => {
             failed(FailureCause::Stall, "Claude Code did not acknowledge its prompt".to_owned())
         }
         FollowEnd::Exited(exit) if has_answer && !answered => {
@@ -78,14 +79,14 @@ fn judged(
         FollowEnd::Unauthorized if !answered => {
             failed(FailureCause::Authentication, unauthorized())
         }
-        FollowEnd::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
+        FollowEnd::Exited(exit) => judge(stream, exit, moment, || files.stderr_tail()),
         FollowEnd::Result
         | FollowEnd::Stopped
         | FollowEnd::TimedOut
         | FollowEnd::Stalled
-        | FollowEnd::Deaf
+        | FollowEnd::NoOutput
         | FollowEnd::Unauthorized => {
-            judge(stream, ProcessExit::Unseen, moment, || files.last_words())
+            judge(stream, ProcessExit::Unseen, moment, || files.stderr_tail())
         }
     }
 }

@@ -8,22 +8,14 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::task::spawn_blocking;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::classify::ProcessExit;
+use super::child::exit::ProcessExit;
+use super::child::subreaper::ProcessPurpose;
+use super::child::{ChildEnvironment, ChildProcess, ChildSpec};
 use super::command::{EnvironmentMarker, locate};
 use super::environment::{NamedVariables, passed_on};
-use super::subreaper::{ProcessPurpose, start_noted};
-use super::{group, orphans};
-
-/// The time that an orphaned plug-in has to end after it is asked to.
-const GRACE: Duration = Duration::from_secs(2);
-
-/// Poll interval while waiting for it to end.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// The program of a plug-in, and its environment.
 #[derive(Debug, Clone)]
@@ -36,13 +28,9 @@ pub struct PluginProcessSpec {
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// A running plug-in.
+/// A running plug-in, which is killed when this is dropped.
 #[derive(Debug)]
-pub struct PluginProcess {
-    child: Child,
-    leader: u32,
-    ended: bool,
-}
+pub struct PluginProcess(ChildProcess);
 
 /// The pipes to a plug-in.
 #[derive(Debug)]
@@ -77,23 +65,20 @@ impl PluginProcess {
     /// # Errors
     /// The system's error.
     pub fn start(start: &PluginProcessSpec) -> std::io::Result<(Self, PluginPipes)> {
-        let mut command = Command::new(start.program()?);
-        command
-            .args(start.command.iter().skip(1))
-            .current_dir(&start.cwd)
-            .env_clear()
-            .envs(start.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        let mut child = start_noted(ProcessPurpose::Beside, || command.spawn(), Child::id)?;
-        let leader = child.id().unwrap_or(0);
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let companion = Self { child, leader, ended: false };
-        match pipes {
+        let mut child = ChildProcess::start(ChildSpec {
+            program: start.program()?,
+            arguments: start.command.iter().skip(1).map(Into::into).collect(),
+            cwd: Some(start.cwd.clone()),
+            environment: ChildEnvironment::Only(start.environment.clone()),
+            stdin: Stdio::piped(),
+            stdout: Stdio::piped(),
+            stderr: Stdio::piped(),
+            purpose: ProcessPurpose::Beside,
+            outlives_handle: false,
+        })?;
+        match (child.take_stdin(), child.take_stdout(), child.take_stderr()) {
             (Some(stdin), Some(stdout), Some(stderr)) => {
-                Ok((companion, PluginPipes { stdin, stdout, stderr }))
+                Ok((Self(child), PluginPipes { stdin, stdout, stderr }))
             }
             _ => Err(ErrorKind::BrokenPipe.into()),
         }
@@ -101,31 +86,17 @@ impl PluginProcess {
 
     /// Waits for its end, then kills the rest of its group. May be dropped and called again.
     pub async fn exited(&mut self) -> ProcessExit {
-        let exit = self.child.wait().await.map_or(ProcessExit::Unseen, ProcessExit::from);
-        if !std::mem::replace(&mut self.ended, true) {
-            group::kill(self.leader);
-        }
-        exit
+        self.0.exited_with_group().await
     }
 
     /// Asks it to end, with all the processes it has started.
     pub fn terminate(&self) {
-        if !self.ended {
-            group::terminate(self.leader);
-        }
+        self.0.terminate();
     }
 
     /// Ends it at once, with all the processes it has started.
     pub fn kill(&self) {
-        if !self.ended {
-            group::kill(self.leader);
-        }
-    }
-}
-
-impl Drop for PluginProcess {
-    fn drop(&mut self) {
-        self.kill();
+        self.0.kill();
     }
 }
 
@@ -145,31 +116,6 @@ pub fn environment(
     ];
     let own = own.map(|(name, value)| (OsString::from(name), value));
     passed_on(callers, named).into_iter().chain(own).collect()
-}
-
-/// Ends the plug-ins of a run that an earlier raymond left behind, or that have outlived their end: asks first,
-/// then kills.
-pub async fn sweep(marker: &EnvironmentMarker) {
-    let start = Instant::now();
-    let mut asked = Vec::new();
-    loop {
-        let marker = marker.clone();
-        let look = spawn_blocking(move || orphans::find_plugins(&marker));
-        let mut found = look.await.unwrap_or_default();
-        found.retain(orphans::is_alive);
-        if found.is_empty() || start.elapsed() > 2 * GRACE {
-            return;
-        }
-        for leftover in found {
-            if start.elapsed() > GRACE {
-                group::kill_one(leftover.pid);
-            } else if !asked.contains(&leftover.pid) {
-                asked.push(leftover.pid);
-                group::terminate_one(leftover.pid);
-            }
-        }
-        tokio::time::sleep(LOOK).await;
-    }
 }
 
 #[cfg(test)]
@@ -210,19 +156,5 @@ mod tests {
         assert_eq!(marker().process_of(&bytes), None);
         let nested = [&bytes[..], b"\0RAYMOND_TURN=main-1-0"].concat();
         assert_eq!(marker().plugin_of(&nested), None, "a turn's processes are the turn's");
-    }
-
-    #[tokio::test]
-    async fn it_ends_with_all_it_has_started() {
-        let command = ["/bin/sh", "-c", "/bin/sleep 60 & echo $!; exit 3"].map(str::to_owned);
-        let start =
-            PluginProcessSpec { command: command.into(), cwd: "/".into(), environment: Vec::new() };
-        let (mut companion, mut pipes) = PluginProcess::start(&start).expect("it starts");
-        assert_eq!(companion.exited().await, ProcessExit::Code(3));
-        let mut said = String::new();
-        // The end of the pipe comes when the last process that holds it is gone.
-        let read = tokio::io::AsyncReadExt::read_to_string(&mut pipes.stdout, &mut said);
-        tokio::time::timeout(Duration::from_mins(1), read).await.expect("it ends").expect("read");
-        assert!(said.trim().parse::<u32>().is_ok(), "{said}");
     }
 }

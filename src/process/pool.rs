@@ -1,20 +1,13 @@
-//! The idle processes, which wait for the next turn of their session, and the number of
-//! processes there may be at all.
+//! The idle processes, which wait for the next turn of their session.
 //!
-//! The slots are numbered, so that a file that every process needs but nobody keeps, such as the one for stderr,
-//! is needed only once for each slot.
-//!
-//! Each process holds one of the slots from before its start until it and its group have ended, with a turn or
-//! without. If a slot is needed and none is free, the process that has waited longest is retired. While someone
-//! waits for a slot, no process is kept.
+//! Each process holds a slot from before its start until it and its group have ended, with a turn or without. If a
+//! slot is needed and none is free, the process that has waited longest is retired. While someone waits for a slot,
+//! no process is kept.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-use std::sync::Arc;
-
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::worker::Worker;
+use super::worker_slot::{WorkerSlot, WorkerSlots};
 use crate::domain::id::{AgentId, MessageId, SessionId};
 use crate::domain::session::{Session, SessionOrigin};
 
@@ -33,72 +26,21 @@ struct IdleWorker {
 #[derive(Debug)]
 pub struct WorkerPool {
     idle: RefCell<Vec<IdleWorker>>,
-    slots: Arc<Semaphore>,
-    free: Rc<RefCell<Vec<usize>>>,
-    size: usize,
-    waiting: Cell<usize>,
+    slots: WorkerSlots,
     numbers: Cell<u64>,
-}
-
-/// The slot of a process.
-#[derive(Debug)]
-pub struct WorkerSlot {
-    number: usize,
-    free: Rc<RefCell<Vec<usize>>>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl WorkerSlot {
-    /// Returns its number, which no other slot has while this is held.
-    #[must_use]
-    pub fn number(&self) -> usize {
-        self.number
-    }
-}
-
-impl Drop for WorkerSlot {
-    fn drop(&mut self) {
-        self.free.borrow_mut().push(self.number);
-    }
-}
-
-/// Counts a waiter for a slot, for as long as it waits.
-struct SlotWaiter<'pool>(&'pool Cell<usize>);
-
-impl<'pool> SlotWaiter<'pool> {
-    fn new(count: &'pool Cell<usize>) -> Self {
-        count.set(count.get() + 1);
-        Self(count)
-    }
-}
-
-impl Drop for SlotWaiter<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
 }
 
 impl WorkerPool {
     /// Returns a pool of at most `size` processes, with none yet.
     #[must_use]
     pub fn new(size: usize) -> Self {
-        Self {
-            idle: RefCell::default(),
-            slots: Arc::new(Semaphore::new(size)),
-            free: Rc::new(RefCell::new((0..size).rev().collect())),
-            size,
-            waiting: Cell::new(0),
-            numbers: Cell::new(0),
-        }
+        Self { idle: RefCell::default(), slots: WorkerSlots::new(size), numbers: Cell::new(0) }
     }
 
     /// Returns a slot, if one is free and nobody waits for it.
     #[must_use]
     pub fn free_slot(&self) -> Option<WorkerSlot> {
-        if self.waiting.get() > 0 {
-            return None;
-        }
-        self.numbered(Arc::clone(&self.slots).try_acquire_owned().ok()?)
+        self.slots.try_acquire()
     }
 
     /// Waits for a slot. If none is free, the process that has waited longest is passed to `retire`.
@@ -106,28 +48,23 @@ impl WorkerPool {
         if let Some(slot) = self.free_slot() {
             return Some(slot);
         }
-        let _waiting = SlotWaiter::new(&self.waiting);
-        if let Some(worker) = self.oldest() {
-            retire(worker);
-        }
-        self.numbered(Arc::clone(&self.slots).acquire_owned().await.ok()?)
-    }
-
-    fn numbered(&self, permit: OwnedSemaphorePermit) -> Option<WorkerSlot> {
-        let number = self.free.borrow_mut().pop()?;
-        Some(WorkerSlot { number, free: Rc::clone(&self.free), _permit: permit })
+        let make_room = || {
+            if let Some(worker) = self.oldest() {
+                retire(worker);
+            }
+        };
+        self.slots.acquire(make_room).await
     }
 
     /// Returns whether several processes hold a slot.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.slots.available_permits() + 1 < self.size
+        self.slots.is_busy()
     }
 
     /// Waits until no process holds a slot.
     pub async fn empty(&self) {
-        let all = u32::try_from(self.size).unwrap_or(u32::MAX);
-        let _ = self.slots.acquire_many(all).await;
+        self.slots.all_free().await;
     }
 
     /// Keeps a process for the next turn of a session, and returns its number. One with running background
@@ -143,7 +80,7 @@ impl WorkerPool {
     ) -> Result<u64, Box<Worker>> {
         if worker.background.has_running() {
             drop(worker.slot.take());
-        } else if self.waiting.get() > 0 || worker.slot.is_none() {
+        } else if self.slots.has_waiters() || worker.slot.is_none() {
             return Err(Box::new(worker));
         }
         let served = Some((agent.clone(), session.checkpoint.clone()));

@@ -8,7 +8,7 @@ use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
 /// Age after which a process has taken most of its memory.
-const GROWN: Duration = Duration::from_secs(5);
+const GROWN_AGE: Duration = Duration::from_secs(5);
 
 /// A process's lifetime, as long as this is held.
 #[derive(Debug)]
@@ -42,7 +42,8 @@ impl ProcessCounts {
     #[must_use]
     pub fn grown_at_work(&self) -> usize {
         let lives = self.0.borrow();
-        let grown = |life: &Rc<ProcessLifetime>| !life.idle.get() && life.began.elapsed() > GROWN;
+        let grown =
+            |life: &Rc<ProcessLifetime>| !life.idle.get() && life.began.elapsed() > GROWN_AGE;
         lives.iter().filter_map(Weak::upgrade).filter(grown).count()
     }
 }

@@ -11,23 +11,22 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-use super::classify::ProcessExit;
+use super::child::exit::ProcessExit;
+use super::child::subreaper::ProcessPurpose;
+use super::child::{ChildEnvironment, ChildProcess, ChildSpec};
 use super::command::EnvironmentMarker;
 use super::environment::without_keys;
-use super::group;
-use super::subreaper::{ProcessPurpose, start_noted};
 
 /// The time that a program has to end after it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The longest time to wait for the rest of its output after it has ended: an orphan may hold its pipes.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const PIPE_GRACE: Duration = Duration::from_secs(2);
 
 /// The number of bytes that are kept of the end of long output.
-const END: usize = 16 * 1024;
+const KEPT_END: usize = 16 * 1024;
 
 /// The program to run.
 #[derive(Debug, Clone)]
@@ -85,11 +84,11 @@ pub struct CapturedOutput {
 }
 
 impl CapturedOutput {
-    fn hear(&mut self, part: &[u8], kept: usize) {
+    fn push(&mut self, part: &[u8], kept: usize) {
         let room = kept.saturating_sub(self.beginning.len()).min(part.len());
         self.beginning.extend_from_slice(&part[..room]);
         self.end.extend_from_slice(&part[room..]);
-        let surplus = self.end.len().saturating_sub(END);
+        let surplus = self.end.len().saturating_sub(KEPT_END);
         self.end.drain(..surplus);
         self.left_out += surplus as u64;
     }
@@ -117,7 +116,8 @@ impl CapturedOutput {
     #[must_use]
     pub fn last_lines(&self, count: usize) -> String {
         let bytes = if self.end.is_empty() { &self.beginning } else { &self.end };
-        let tail: Cow<'_, str> = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(END)..]);
+        let tail: Cow<'_, str> =
+            String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(KEPT_END)..]);
         let lines: Vec<&str> =
             tail.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         lines[lines.len().saturating_sub(count)..].join("; ")
@@ -140,55 +140,55 @@ impl ProcessSpec {
         &self,
         stop: impl Future<Output = ()>,
     ) -> Result<ProcessOutput, ProcessFailure> {
-        let mut command = Command::new(&self.path);
-        command
-            .args(&self.arguments)
-            .current_dir(&self.cwd)
-            .env_clear()
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        let child = start_noted(ProcessPurpose::Turn, || command.spawn(), Child::id);
-        let mut child = child.map_err(ProcessFailure::NotStarted)?;
-        let group = ProcessGroup(child.id());
+        let mut child = self.start().map_err(ProcessFailure::NotStarted)?;
         let (mut stdout, mut stderr) = (CapturedOutput::default(), CapturedOutput::default());
-        let pipes = (child.stdout.take(), child.stderr.take());
-        let how = {
-            let mut hearing = pin!(async {
-                let out = hear(pipes.0, &mut stdout, self.kept);
-                let err = hear(pipes.1, &mut stderr, self.kept);
+        let pipes = (child.take_stdout(), child.take_stderr());
+        let end = {
+            let mut capturing = pin!(async {
+                let out = capture(pipes.0, &mut stdout, self.kept);
+                let err = capture(pipes.1, &mut stderr, self.kept);
                 tokio::join!(out, err);
             });
             let (mut stop, mut late) = (pin!(stop), pin!(sleep(self.longest)));
-            let mut heard = false;
-            let how = loop {
+            let mut has_captured = false;
+            let end = loop {
                 tokio::select! {
                     () = &mut stop => break ProcessWaitEnd::Stopped,
                     () = &mut late => break ProcessWaitEnd::TooLong,
-                    exit = child.wait() => break ProcessWaitEnd::Ended(exit.map_or(ProcessExit::Unseen, ProcessExit::from)),
-                    () = &mut hearing, if !heard => heard = true,
+                    exit = child.exited_with_group() => break ProcessWaitEnd::Ended(exit),
+                    () = &mut capturing, if !has_captured => has_captured = true,
                 }
             };
-            if !matches!(how, ProcessWaitEnd::Ended(_)) {
-                group.terminate();
-                let _ = timeout(GRACE, child.wait()).await;
+            match end {
+                ProcessWaitEnd::Ended(_) => {}
+                ProcessWaitEnd::TooLong | ProcessWaitEnd::Stopped => child.end(GRACE).await,
             }
-            drop(group);
-            let _ = child.wait().await;
-            if !heard {
-                let _ = timeout(LAST_WORDS, hearing).await;
+            if !has_captured {
+                let _ = timeout(PIPE_GRACE, capturing).await;
             }
-            how
+            end
         };
-        match how {
+        match end {
             ProcessWaitEnd::Ended(exit) => Ok(ProcessOutput { exit, stdout, stderr }),
             ProcessWaitEnd::TooLong => {
                 Err(ProcessFailure::TooLong { longest: self.longest, stderr })
             }
             ProcessWaitEnd::Stopped => Err(ProcessFailure::Stopped),
         }
+    }
+
+    fn start(&self) -> std::io::Result<ChildProcess> {
+        ChildProcess::start(ChildSpec {
+            program: self.path.clone(),
+            arguments: self.arguments.clone(),
+            cwd: Some(self.cwd.clone()),
+            environment: ChildEnvironment::Only(self.environment.clone()),
+            stdin: Stdio::null(),
+            stdout: Stdio::piped(),
+            stderr: Stdio::piped(),
+            purpose: ProcessPurpose::Turn,
+            outlives_handle: false,
+        })
     }
 }
 
@@ -207,30 +207,12 @@ pub fn environment(
     without_keys(given).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
 }
 
-/// A process group, which is killed when this is dropped.
-struct ProcessGroup(Option<u32>);
-
-impl ProcessGroup {
-    fn terminate(&self) {
-        if let Some(leader) = self.0 {
-            group::terminate(leader);
-        }
-    }
-}
-
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0 {
-            group::kill(leader);
-        }
-    }
-}
-
-async fn hear(pipe: Option<impl AsyncRead + Unpin>, said: &mut CapturedOutput, kept: usize) {
+/// Reads a pipe to its end.
+async fn capture(pipe: Option<impl AsyncRead + Unpin>, output: &mut CapturedOutput, kept: usize) {
     let Some(mut pipe) = pipe else { return };
     let mut part = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = pipe.read(&mut part).await {
-        said.hear(&part[..length], kept);
+        output.push(&part[..length], kept);
     }
 }
 

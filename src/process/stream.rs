@@ -4,22 +4,27 @@
 //! remembered for the error message, and bytes that are not UTF-8 are replaced. Only one line is
 //! held at a time, and its length is capped. A longer one is an error, which is reported once; the costs in it
 //! and in the lines after it count.
+//!
+//! All readers of the stream share `line` and `line_assembler`: [`StreamParser`] for the outcome of a turn,
+//! [`activity`] for the view of one that runs, and the [transcript](super::turn_transcript) of one that has run.
 
+pub mod activity;
 pub mod background;
 mod cut_off;
 mod events;
-pub mod glimpse;
-mod line;
+pub(super) mod line;
+pub(super) mod line_assembler;
+mod line_kind;
 mod long_line;
 pub mod partial;
 mod refusals;
 mod spent;
 
-use memchr::memchr;
 use serde_json::value::RawValue;
 
 use self::line::{StreamLine, get, text};
-use self::long_line::LongLine;
+use self::line_assembler::{AssembledLine, LineAssembler};
+pub use self::line_assembler::{LineTooLong, MAX_LINE_BYTES};
 use self::refusals::RefusedTools;
 
 use self::background::{BackgroundTasks, TurnRemainder};
@@ -30,22 +35,11 @@ use crate::domain::turn_offset::TurnBoundary;
 use crate::domain::turn_options::BackgroundWork;
 use crate::domain::usage::ProcessSpending;
 
-/// The longest line, in bytes.
-pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
-
 /// The model name of messages the program writes itself, which no model has seen.
 const SYNTHETIC: &str = "<synthetic>";
 
 /// The kind of error that the program names when the API does not accept the credentials.
 const AUTHENTICATION_FAILED: &str = "authentication_failed";
-
-/// A line that is longer than [`LONGEST_LINE`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} of its output is longer than {} MiB", LONGEST_LINE >> 20)]
-pub struct LineTooLong {
-    /// The line, from 1.
-    pub line: u64,
-}
 
 /// The end of a turn, as the program reports it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -86,10 +80,7 @@ enum AnswerState {
 /// The state of a stream that has been read so far.
 #[derive(Debug, Default)]
 pub struct StreamParser {
-    partial: Vec<u8>,
-    /// The line that is being read, if it is too long to be held.
-    long: Option<LongLine>,
-    lines: u64,
+    lines: LineAssembler,
     /// The number of events that were understood.
     pub events: u64,
     /// The beginning of the first line that is not an event.
@@ -181,61 +172,32 @@ impl StreamParser {
     ///
     /// # Errors
     /// [`LineTooLong`], once for each such line; all bytes are taken nevertheless.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), LineTooLong> {
-        let mut fed = Ok(());
-        while let Some(end) = memchr(b'\n', bytes) {
-            fed = fed.and(self.end_line(&bytes[..end]));
-            bytes = &bytes[end + 1..];
-        }
-        fed.and(self.continue_line(bytes))
-    }
-
-    /// Takes the last bytes of a line.
-    fn end_line(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
-        if self.partial.is_empty() && self.long.is_none() && bytes.len() <= LONGEST_LINE {
-            self.line(bytes);
-            return Ok(());
-        }
-        let taken = self.continue_line(bytes);
-        self.end_begun_line();
-        taken
-    }
-
-    /// Takes bytes of a line that is not at its end.
-    fn continue_line(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
-        if let Some(long) = &mut self.long {
-            long.feed(bytes);
-        } else if self.partial.len() + bytes.len() > LONGEST_LINE {
-            let long = self.long.insert(LongLine::default());
-            long.feed(&std::mem::take(&mut self.partial));
-            long.feed(bytes);
-            return Err(LineTooLong { line: self.lines + 1 });
-        } else {
-            self.partial.extend_from_slice(bytes);
-        }
-        Ok(())
-    }
-
-    fn end_begun_line(&mut self) {
-        if let Some(long) = self.long.take() {
-            return self.long_line(&long.finish());
-        }
-        let mut line = std::mem::take(&mut self.partial);
-        self.line(&line);
-        line.clear();
-        line.shrink_to(LONGEST_LINE / 16);
-        self.partial = line;
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
+        let mut lines = std::mem::take(&mut self.lines);
+        let fed = lines.feed(bytes, |line| self.line(line));
+        self.lines = lines;
+        fed
     }
 
     /// Takes the remaining bytes as a line, at the end of the stream.
     pub fn end(&mut self) {
-        if self.long.is_some() || !self.partial.is_empty() {
-            self.end_begun_line();
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.end(|line| self.line(line));
+        self.lines = lines;
+    }
+
+    fn line(&mut self, line: AssembledLine<'_>) {
+        match line {
+            AssembledLine::Whole(line) => self.whole_line(line),
+            AssembledLine::TooLong(members) => {
+                if let Some(event) = StreamLine::parse(&String::from_utf8_lossy(&members)) {
+                    self.costs_of(&event);
+                }
+            }
         }
     }
 
-    fn line(&mut self, line: &[u8]) {
-        self.lines += 1;
+    fn whole_line(&mut self, line: &[u8]) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
@@ -243,24 +205,18 @@ impl StreamParser {
             return self.partial_message();
         }
         let text = String::from_utf8_lossy(line);
-        match serde_json::from_str::<StreamLine<'_>>(&text) {
-            Ok(event) => {
-                self.event(&event);
-                if self.remainder() == Some(TurnRemainder::Nothing) {
-                    self.answer = AnswerState::Final;
-                }
-            }
-            Err(_) if self.garbage.is_none() => self.garbage = Some(excerpt(&text)),
-            Err(_) => {}
+        match StreamLine::parse(&text) {
+            Some(event) => self.take(&event),
+            None if self.garbage.is_none() => self.garbage = Some(excerpt(&text)),
+            None => {}
         }
     }
 
-    /// Takes the short members of a line that was too long.
-    fn long_line(&mut self, members: &[u8]) {
-        self.lines += 1;
-        let text = String::from_utf8_lossy(members);
-        if let Ok(event) = serde_json::from_str::<StreamLine<'_>>(&text) {
-            self.costs_of(&event);
+    /// Takes the next event.
+    pub(super) fn take(&mut self, event: &StreamLine<'_>) {
+        self.event(event);
+        if self.remainder() == Some(TurnRemainder::Nothing) {
+            self.answer = AnswerState::Final;
         }
     }
 

@@ -20,13 +20,13 @@ use crate::proof::StepProofs;
 const MAX_PASSAGE: u64 = 1024 * 1024;
 
 /// The number of bytes that are read at a time.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The number of chunks that are read in a row, so that a long stream does not block others.
-const CHUNKS: usize = 64;
+const MAX_CHUNKS: usize = 64;
 
 /// The number of bytes of the end of stderr that are shown.
-const LAST_WORDS: u64 = 2048;
+const STDERR_TAIL_BYTES: u64 = 2048;
 
 /// The files of a turn in the directory of all turns: it has either a stream or a passage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,14 +215,14 @@ impl ProcessFiles {
 
     /// Returns the end of the child's stderr, as far as that is known.
     #[must_use]
-    pub fn last_words(&self) -> String {
+    pub fn stderr_tail(&self) -> String {
         let read = || -> std::io::Result<Vec<u8>> {
             let Some(stderr) = &self.stderr else { return Ok(Vec::new()) };
             let mut file = plain_file::open(stderr)?;
             let length = file.metadata()?.len();
-            file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
+            file.seek(SeekFrom::Start(length.saturating_sub(STDERR_TAIL_BYTES)))?;
             let mut bytes = Vec::new();
-            file.take(LAST_WORDS).read_to_end(&mut bytes)?;
+            file.take(STDERR_TAIL_BYTES).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
         String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
@@ -238,7 +238,7 @@ pub struct StreamFollower {
 
 thread_local! {
     /// The buffer for the bytes that were just read, shared by all readers on this thread.
-    static READ: RefCell<Vec<u8>> = RefCell::new(vec![0; CHUNK]);
+    static READ: RefCell<Vec<u8>> = RefCell::new(vec![0; CHUNK_BYTES]);
 }
 
 /// The reason why a stream cannot be followed.
@@ -321,7 +321,7 @@ impl StreamFollower {
     fn read_into(&mut self, chunk: &mut [u8], stream: &mut StreamParser) -> Result<bool, Error> {
         let Some(file) = &mut self.file else { return Ok(false) };
         let mut grew = false;
-        for _ in 0..CHUNKS {
+        for _ in 0..MAX_CHUNKS {
             let count = match file.read(chunk) {
                 Ok(0) => break,
                 Ok(count) => count,

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::stream::glimpse::TurnActivity;
+use super::stream::activity::TurnActivity;
 use super::transcript::TurnFiles;
 use crate::domain::id::AgentId;
 use crate::domain::time::Timestamp;
@@ -15,7 +15,7 @@ use crate::domain::turn::TurnId;
 use crate::plain_file;
 
 /// The number of bytes that are read of a stream at once, so that many long ones do not block others.
-const GLANCE: u64 = 1024 * 1024;
+const CHUNK_BYTES: u64 = 1024 * 1024;
 
 /// Passes each turn that has been begun to `visit`, by its [stem](TurnId::stem); some of them twice.
 ///
@@ -61,7 +61,7 @@ pub struct TurnTail {
     from: u64,
     position: u64,
     /// The observed activity.
-    pub glimpse: TurnActivity,
+    pub activity: TurnActivity,
     /// The time of its last output, or of its beginning.
     pub progressed: Timestamp,
 }
@@ -79,7 +79,7 @@ impl TurnTail {
             stream: None,
             from,
             position: from,
-            glimpse: TurnActivity::keeping(keep),
+            activity: TurnActivity::keeping(keep),
             progressed: changed(&files.passage).unwrap_or_default(),
         }
     }
@@ -88,7 +88,7 @@ impl TurnTail {
     ///
     /// # Errors
     /// The system's error.
-    pub fn look(&mut self) -> std::io::Result<bool> {
+    pub fn read_new(&mut self) -> std::io::Result<bool> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
             None => match plain_file::open(&self.path) {
@@ -102,18 +102,18 @@ impl TurnTail {
         };
         let file = stream.metadata()?;
         self.progressed = self.progressed.max(file.modified().map(timestamp).unwrap_or_default());
-        if file.len() < self.position && !self.glimpse.ended {
+        if file.len() < self.position && !self.activity.ended {
             // The turn has been compacted: it has ended, and its lines stand elsewhere now.
             self.position = stream.seek(SeekFrom::Start(self.from))?;
-            self.glimpse = self.glimpse.restarted();
+            self.activity = self.activity.restarted();
         }
-        if self.glimpse.ended || file.len() <= self.position {
+        if self.activity.ended || file.len() <= self.position {
             return Ok(false);
         }
         let mut bytes = Vec::new();
-        let count = stream.take(GLANCE).read_to_end(&mut bytes)?;
+        let count = stream.take(CHUNK_BYTES).read_to_end(&mut bytes)?;
         self.position += count as u64;
-        self.glimpse.feed(&bytes);
+        self.activity.feed(&bytes);
         Ok(count > 0)
     }
 }
@@ -182,20 +182,20 @@ mod tests {
             message: MessageId::new("m"),
         };
         TurnFiles::of(steps.path(), &second).note(&passage, &StepProofs::default()).expect("noted");
-        let mut onlooker = TurnTail::of(steps.path(), &second, 0);
-        assert!(!onlooker.look().expect("read"));
+        let mut tail = TurnTail::of(steps.path(), &second, 0);
+        assert!(!tail.read_new().expect("read"));
         stream.write_all(tool("Bash").as_bytes()).expect("written");
-        assert!(onlooker.look().expect("read") && !onlooker.look().expect("read"));
-        assert_eq!(onlooker.glimpse.doing.as_deref(), Some("Bash"));
-        assert!(onlooker.progressed > Timestamp::default());
+        assert!(tail.read_new().expect("read") && !tail.read_new().expect("read"));
+        assert_eq!(tail.activity.doing.as_deref(), Some("Bash"));
+        assert!(tail.progressed > Timestamp::default());
 
         stream.set_len(earlier.len() as u64).expect("cut");
         stream.write_all(b"{\"type\":\"result\"}\n").expect("written");
-        while onlooker.look().expect("read") {}
-        assert!(onlooker.glimpse.ended, "a stream that has become shorter is read again");
+        while tail.read_new().expect("read") {}
+        assert!(tail.activity.ended, "a stream that has become shorter is read again");
 
-        let mut onlooker = TurnTail::of(steps.path(), &first, 0);
-        while onlooker.look().expect("read") {}
-        assert!(onlooker.glimpse.ended);
+        let mut tail = TurnTail::of(steps.path(), &first, 0);
+        while tail.read_new().expect("read") {}
+        assert!(tail.activity.ended);
     }
 }

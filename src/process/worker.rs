@@ -10,25 +10,24 @@ use tokio::process::ChildStdin;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::cgroup::end_group;
-use super::child::WorkerProcess;
+use super::cancellation::{StopLevel, stopped};
+use super::child::cgroup::end_group;
+use super::child::group::ProcessGroup;
+use super::child::{orphans, subreaper};
 use super::command::EnvironmentMarker;
 use super::compaction;
 use super::config_files::remove_configs;
-use super::follow::{StopLevel, put_to_rest, stopped};
-use super::group;
-use super::orphans;
-use super::pool::WorkerSlot;
 use super::process_counts::ProcessLifetime;
 use super::stream::background::BackgroundTasks;
-use super::subreaper;
 use super::transcript::{ProcessFiles, StreamFollower};
+use super::worker_process::{ShutdownMode, WorkerProcess};
+use super::worker_slot::WorkerSlot;
 use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
 
 /// Lifetime up to which a process that used no tools has had no time to leave another one behind.
-const BRIEF: Duration = Duration::from_secs(1);
+const BRIEF_LIFETIME: Duration = Duration::from_secs(1);
 
 /// A process and its state.
 #[derive(Debug)]
@@ -67,17 +66,6 @@ pub struct Worker {
     pub began: Instant,
 }
 
-/// The way in which a process is ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShutdownMode {
-    /// It may end by itself first.
-    Patiently,
-    /// It is asked to end.
-    Soon,
-    /// It is killed at once, because it would continue by itself.
-    Now,
-}
-
 /// The longest time that a process may take to read its input.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteTimeouts {
@@ -91,7 +79,7 @@ impl WriteTimeouts {
     async fn is_enough(self, stop: &mut watch::Receiver<StopLevel>) {
         let mut patient = stop.clone();
         let grace = async {
-            match patient.wait_for(|&told| told > StopLevel::No).await.map(drop) {
+            match patient.wait_for(|&level| level > StopLevel::No).await.map(drop) {
                 Ok(()) => sleep(self.grace).await,
                 Err(_) => std::future::pending().await,
             }
@@ -137,48 +125,48 @@ impl Worker {
 
     /// Writes to its stdin; returns false if that fails, because it has ended or does not read.
     /// Returns before all is written when the run is told to stop.
-    pub async fn tell(
+    pub async fn write(
         &mut self,
         text: &str,
         stop: &mut watch::Receiver<StopLevel>,
-        telling: WriteTimeouts,
+        timeouts: WriteTimeouts,
     ) -> bool {
         let Some(mut stdin) = self.stdin.take() else { return false };
-        let told = async {
+        let written = async {
             stdin.write_all(text.as_bytes()).await?;
             stdin.flush().await
         };
-        let told = tokio::select! {
-            // What has been told is told, also to a process that ends right after.
+        let written = tokio::select! {
+            // What has been written is written, also to a process that ends right after.
             biased;
-            told = told => told.is_ok(),
+            written = written => written.is_ok(),
             _ = self.process.exited() => false,
-            () = telling.is_enough(stop) => false,
+            () = timeouts.is_enough(stop) => false,
         };
-        if told {
+        if written {
             self.stdin = Some(stdin);
         }
-        told
+        written
     }
 
     /// Writes to its stdin even if it was told to stop; returns false if that fails or takes too long.
     pub async fn command(&mut self, text: &str, longest: Duration) -> bool {
         let Some(stdin) = &mut self.stdin else { return false };
-        let told = async {
+        let written = async {
             stdin.write_all(text.as_bytes()).await?;
             stdin.flush().await
         };
-        let told = timeout(longest, told).await.is_ok_and(|told| told.is_ok());
-        if !told {
+        let written = timeout(longest, written).await.is_ok_and(|written| written.is_ok());
+        if !written {
             drop(self.stdin.take());
         }
-        told
+        written
     }
 
     /// Drops the partial messages of its last turn from the stream. A process that is alive and not known to be
     /// idle may still write, so its stream is left as it is; so is one that cannot be changed.
     pub fn compact(&mut self) {
-        let is_alive = self.process.group().is_some_and(group::is_alive);
+        let is_alive = self.process.group().is_some_and(ProcessGroup::is_alive);
         if is_alive && self.stdin.is_none() {
             return;
         }
@@ -190,7 +178,7 @@ impl Worker {
     }
 
     /// Ends it with all its processes.
-    pub async fn rest(
+    pub async fn shut_down(
         mut self,
         marker: &EnvironmentMarker,
         stop: &watch::Receiver<StopLevel>,
@@ -214,12 +202,12 @@ impl Worker {
             );
         }
         drop(self.stdin.take());
-        put_to_rest(&mut self.process, stop, how).await;
+        self.process.end(stop, how).await;
         point("rest.group");
         if let Some(group) = self.cgroup.take() {
             end_group(&group).await;
         }
-        if self.may_leave_others || self.began.elapsed() > BRIEF {
+        if self.may_leave_others || self.began.elapsed() > BRIEF_LIFETIME {
             orphans::sweep(marker, |process| process == self.files.name).await;
             subreaper::end_unclaimed(marker).await;
         }

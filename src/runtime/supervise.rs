@@ -23,8 +23,8 @@ use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::plugin::debug::DebugPlugin;
 use crate::plugin::external::RunPosition;
+use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
-use crate::process::plugin_process;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::pinned::PinnedFiles;
@@ -158,7 +158,7 @@ pub async fn supervised(
     };
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {
-        plugin_process::sweep(&marker).await;
+        orphans::sweep_plugins(&marker).await;
     }
     let place = RunPosition {
         run: id.clone(),
@@ -193,7 +193,7 @@ pub async fn supervised(
         Some(()) = interrupts.recv() => {}
     }
     if has_programs {
-        plugin_process::sweep(&marker).await;
+        orphans::sweep_plugins(&marker).await;
     }
     if let Ok(run) = &outcome
         && let Err(error) = seals::let_go(&user_state, root, run)

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::files::{LONGEST, replace};
+use super::files::{MAX_FILE_BYTES, replace};
 use super::note::{OperationNotes, RecordedOutcome};
 use super::outcome::OperationError;
 use crate::plain_file;
@@ -64,7 +64,7 @@ pub(super) fn append(
         complete(&intent, (steps, proofs))?;
     }
     if again {
-        match note.told()? {
+        match note.recorded()? {
             RecordedOutcome::Done(outcome) => return outcome.map_err(OperationError::Failed),
             RecordedOutcome::Begun => return Err(OperationError::Lost(lost(path))),
             RecordedOutcome::Nothing => {}
@@ -110,7 +110,7 @@ fn open(path: &Path) -> std::io::Result<File> {
 /// Completes an append that an operation that died had begun, and notes its outcome.
 fn complete(intent: &AppendIntent, (steps, proofs): (&Path, &StepProofs)) -> Result<(), String> {
     let note = OperationNotes::of(steps, proofs, &intent.stem);
-    if note.told()? != RecordedOutcome::Nothing {
+    if note.recorded()? != RecordedOutcome::Nothing {
         return Ok(());
     }
     let redone = redo(intent)
@@ -157,7 +157,7 @@ fn read_intent(
     let failed = |error: &dyn std::fmt::Display| {
         format!("cannot read the note {}: {error}", stored.display())
     };
-    let bytes = match plain_file::read(stored, 8 * LONGEST) {
+    let bytes = match plain_file::read(stored, 8 * MAX_FILE_BYTES) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(|error| failed(&error))?,
     };

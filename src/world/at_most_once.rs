@@ -19,14 +19,14 @@ pub(super) async fn once(
 ) -> Result<Value, OperationError> {
     let note = OperationNotes::of(&shared.place.steps, &shared.place.proofs, stem);
     let begun = note.clone();
-    let told = blocking(shared, move |_| {
-        let told = if again { begun.told()? } else { RecordedOutcome::Nothing };
-        if told == RecordedOutcome::Nothing {
+    let recorded = blocking(shared, move |_| {
+        let recorded = if again { begun.recorded()? } else { RecordedOutcome::Nothing };
+        if recorded == RecordedOutcome::Nothing {
             begun.begin()?;
         }
-        Ok::<RecordedOutcome, String>(told)
+        Ok::<RecordedOutcome, String>(recorded)
     });
-    match told.await?? {
+    match recorded.await?? {
         RecordedOutcome::Done(outcome) => return outcome.map_err(OperationError::Failed),
         RecordedOutcome::Begun => return Err(OperationError::Lost(lost(what))),
         RecordedOutcome::Nothing => {}

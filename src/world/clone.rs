@@ -42,8 +42,8 @@ impl GitClone<'_> {
         let path = resolve(shared.root(), self.dest, FileAccess::Write)?;
         let _turn = shared.turn(&path).await?;
         let git = GitRunner { shared, stem };
-        let looked_at = path.clone();
-        match blocking(shared, move |_| look(&looked_at)).await? {
+        let inspected = path.clone();
+        match blocking(shared, move |_| inspect(&inspected)).await? {
             CloneDestination::Repository => return self.is_same(git, &path).await,
             CloneDestination::Other => {
                 return Err(self.refused("there is something else with that name"));
@@ -100,7 +100,7 @@ impl GitClone<'_> {
     }
 }
 
-fn look(path: &Path) -> CloneDestination {
+fn inspect(path: &Path) -> CloneDestination {
     match std::fs::read_dir(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => CloneDestination::Nothing,
         Err(_) => CloneDestination::Other,

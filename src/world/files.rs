@@ -9,7 +9,7 @@ use super::paths::{FileAccess, resolve, shown};
 use crate::plain_file::replace::FileReplacement;
 
 /// The largest file that is read, in bytes: its text becomes a part of the run's state.
-pub(super) const LONGEST: u64 = 16 * 1024 * 1024;
+pub(super) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The mode of a new file, before the user's mask.
 const MODE: u32 = 0o644;
@@ -26,7 +26,7 @@ pub(super) fn is_directory(root: &Path, given: &str) -> Result<bool, String> {
 
 /// Returns the text of a file.
 pub(super) fn read(root: &Path, given: &str) -> Result<String, String> {
-    read_at_most(root, given, LONGEST)
+    read_at_most(root, given, MAX_FILE_BYTES)
 }
 
 /// Returns the text of a file of at most `most` bytes.
@@ -41,7 +41,7 @@ pub(super) fn read_at_most(root: &Path, given: &str, most: u64) -> Result<String
 
 /// Returns the text of a file; `None` if it does not exist.
 pub(super) fn read_at(path: &Path) -> Result<Option<String>, String> {
-    text_at(path, LONGEST)
+    text_at(path, MAX_FILE_BYTES)
 }
 
 fn text_at(path: &Path, most: u64) -> Result<Option<String>, String> {
@@ -174,7 +174,7 @@ mod tests {
         let (_kept, root) = &ground();
         std::fs::write(root.join("bytes"), b"ab\xff").expect("written");
         std::fs::create_dir(root.join("dir")).expect("made");
-        File::create(root.join("large")).and_then(|f| f.set_len(LONGEST + 1)).expect("made");
+        File::create(root.join("large")).and_then(|f| f.set_len(MAX_FILE_BYTES + 1)).expect("made");
         let said = |given: &str| read(root, given).expect_err("refused");
         assert!(said("bytes").ends_with("it is not UTF-8 text: byte 2 belongs to no character"));
         assert!(said("dir").ends_with("it is a directory"));

@@ -16,11 +16,11 @@ use super::config::clone_of;
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use super::shared::{OperationContext, OperationProgram, complaint};
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::process::program::ProcessOutput;
 
 /// The longest time that git may take.
-const LONGEST: Duration = Duration::from_mins(10);
+const GIT_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The number of bytes that are kept of its stdout, and of its stderr.
 const KEPT: usize = 64 * 1024;
@@ -56,13 +56,13 @@ const COMMON_LOCKS: [&str; 2] = ["shallow.lock", "config.lock"];
 
 /// Returns the message for a git that failed.
 pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &ProcessOutput) -> String {
-    let said = complaint(&ended.stderr);
+    let reason = complaint(&ended.stderr);
     let words = || words.iter().map(AsRef::as_ref);
     let settings =
         words().take_while(|word| *word == "-c" || word.as_encoded_bytes().contains(&b'='));
     let option = |word: &&OsStr| !word.as_encoded_bytes().starts_with(b"-");
     let name = words().skip(settings.count()).find(option).unwrap_or_default().display();
-    format!("`git {name}` {}{said}", ended.exit)
+    format!("`git {name}` {}{reason}", ended.exit)
 }
 
 /// Returns whether a text is the name of an object, not an option.
@@ -127,7 +127,7 @@ impl GitRunner<'_> {
             arguments: settings.chain(words.iter().map(OsString::from)).collect(),
             cwd: cwd.to_owned(),
             environment: self.environment().into_iter().chain(more).collect(),
-            longest: LONGEST,
+            longest: GIT_TIMEOUT,
             kept,
         };
         let _permit = self.shared.permit().await?;
@@ -135,7 +135,7 @@ impl GitRunner<'_> {
     }
 
     /// Runs git to inspect a directory, whose repository may begin above.
-    pub(super) async fn look(
+    pub(super) async fn inspect(
         &self,
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
@@ -143,13 +143,13 @@ impl GitRunner<'_> {
         self.ended(cwd, words, self.surroundings(), KEPT).await
     }
 
-    /// Inspects a directory like [`look`](Self::look); returns git's stdout without the last line's end.
+    /// Inspects a directory like [`inspect`](Self::inspect); returns git's stdout without the last line's end.
     pub(super) async fn ask(
         &self,
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
     ) -> Result<String, OperationError> {
-        let ended = self.look(cwd, words).await?;
+        let ended = self.inspect(cwd, words).await?;
         match ended.exit {
             ProcessExit::Code(0) => Ok(ended.stdout.text().trim_end().to_owned()),
             _ => Err(refusal(words, &ended).into()),
@@ -164,7 +164,7 @@ impl GitRunner<'_> {
     ) -> Result<Option<String>, OperationError> {
         let wanted = format!("{name}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
-        let ended = self.look(cwd, &words).await?;
+        let ended = self.inspect(cwd, &words).await?;
         let commit = ended.stdout.text().trim_end().to_owned();
         Ok(Some(commit).filter(|commit| ended.exit == ProcessExit::Code(0) && is_object(commit)))
     }
@@ -239,8 +239,8 @@ impl GitRunner<'_> {
         let given = clone_of(id)?;
         self.fetch(&given).await?;
         let path = self.repository(&given)?;
-        let said = self.run(&path, &["rev-parse", "HEAD", "@{u}"]).await?;
-        let mut commits = said.lines();
+        let output = self.run(&path, &["rev-parse", "HEAD", "@{u}"]).await?;
+        let mut commits = output.lines();
         Ok(Value::Bool(commits.next() != commits.next()))
     }
 }

@@ -13,7 +13,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::paths::{FileAccess, resolve};
 
 /// The maximum number of files that are found.
-const MOST: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 
 /// The maximum number of names that are checked.
 const LOOKS: usize = 2_000_000;
@@ -132,8 +132,8 @@ impl GlobWalk<'_> {
         if path.is_file() {
             self.found.insert(below);
         }
-        if self.found.len() > MOST {
-            return Err(self.too_many(&format!("names more than {MOST} files")));
+        if self.found.len() > MAX_FILES {
+            return Err(self.too_many(&format!("names more than {MAX_FILES} files")));
         }
         Ok(())
     }

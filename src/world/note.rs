@@ -56,7 +56,7 @@ impl OperationNotes {
     }
 
     /// Reads the recorded outcome.
-    pub(super) fn told(&self) -> Result<RecordedOutcome, String> {
+    pub(super) fn recorded(&self) -> Result<RecordedOutcome, String> {
         let done = self.path("done");
         match plain_file::read(&done, MAX_LENGTH) {
             Ok(bytes) => self
@@ -136,19 +136,19 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let note =
             OperationNotes::of(&place.path().join("steps"), &StepProofs::default(), "main.1");
-        assert_eq!(note.told(), Ok(RecordedOutcome::Nothing));
+        assert_eq!(note.recorded(), Ok(RecordedOutcome::Nothing));
         note.begin().expect("noted");
-        assert_eq!(note.told(), Ok(RecordedOutcome::Begun));
+        assert_eq!(note.recorded(), Ok(RecordedOutcome::Begun));
         note.end(&Err("no".to_owned())).expect("noted");
-        assert_eq!(note.told(), Ok(RecordedOutcome::Done(Err("no".to_owned()))));
+        assert_eq!(note.recorded(), Ok(RecordedOutcome::Done(Err("no".to_owned()))));
         assert_eq!(
-            OperationNotes::of(note.steps.as_path(), &StepProofs::default(), "main.2").told(),
+            OperationNotes::of(note.steps.as_path(), &StepProofs::default(), "main.2").recorded(),
             Ok(RecordedOutcome::Nothing)
         );
         note.begin().expect("noted");
-        assert_eq!(note.told(), Ok(RecordedOutcome::Begun), "that was another try's end");
+        assert_eq!(note.recorded(), Ok(RecordedOutcome::Begun), "that was another try's end");
         std::fs::write(note.path("done"), "{").expect("written");
-        let why = note.told().expect_err("it is broken");
+        let why = note.recorded().expect_err("it is broken");
         assert!(why.contains("cannot read the note") && why.contains("main.1.done"), "{why}");
     }
 
@@ -162,15 +162,19 @@ mod tests {
         let note = with("k", "main.1");
         let done: OperationResult = Ok("passed".into());
         note.end(&done).expect("noted");
-        assert_eq!(note.told(), Ok(RecordedOutcome::Done(done.clone())));
-        assert_eq!(with("l", "main.1").told(), Ok(RecordedOutcome::Begun));
+        assert_eq!(note.recorded(), Ok(RecordedOutcome::Done(done.clone())));
+        assert_eq!(with("l", "main.1").recorded(), Ok(RecordedOutcome::Begun));
         std::fs::copy(note.path("done"), place.path().join("main.2.done")).expect("copied");
-        assert_eq!(with("k", "main.2").told(), Ok(RecordedOutcome::Begun), "of another operation");
+        assert_eq!(
+            with("k", "main.2").recorded(),
+            Ok(RecordedOutcome::Begun),
+            "of another operation"
+        );
         std::fs::write(note.path("done"), r#"{"Ok":"passed"}"#).expect("written");
-        assert_eq!(note.told(), Ok(RecordedOutcome::Begun));
+        assert_eq!(note.recorded(), Ok(RecordedOutcome::Begun));
         let vouched = StepProofs { believes_unproven: true, ..note.proofs.clone() };
         assert_eq!(
-            OperationNotes::of(place.path(), &vouched, "main.1").told(),
+            OperationNotes::of(place.path(), &vouched, "main.1").recorded(),
             Ok(RecordedOutcome::Done(done))
         );
     }

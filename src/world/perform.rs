@@ -23,11 +23,11 @@ use super::{append, files, tools, work};
 use crate::domain::instance::ActivityResult;
 use crate::domain::operation::{Operation, RecoveryClass};
 use crate::domain::working_dir::WorkingDir;
-use crate::process::orphans;
+use crate::process::child::orphans;
 use crate::process::working_dirs::WorkingDirs;
 
 /// The longest time that an operation of an added type may take.
-const LONGEST: Duration = Duration::from_mins(30);
+const OPERATION_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// The executor of operations in a workspace.
 #[derive(Debug, Clone)]
@@ -107,7 +107,7 @@ impl WorkspaceExecutor {
         branch: Option<&str>,
         again: bool,
     ) -> InspectionOutcome {
-        self.look(
+        self.inspect(
             stem,
             again,
             work::bases(GitRunner { shared: &self.0, stem }, directories, branch),
@@ -126,14 +126,14 @@ impl WorkspaceExecutor {
     ) -> InspectionOutcome {
         let changes =
             work::WorkingDirDiff { git: GitRunner { shared: &self.0, stem }, directory, base };
-        self.look(stem, again, changes.since()).await
+        self.inspect(stem, again, changes.since()).await
     }
 
-    async fn look(
+    async fn inspect(
         &self,
         stem: &str,
         again: bool,
-        look: impl Future<Output = Result<ActivityResult, OperationError>>,
+        inspection: impl Future<Output = Result<ActivityResult, OperationError>>,
     ) -> InspectionOutcome {
         if self.0.is_stopped() {
             return InspectionOutcome::Interrupted;
@@ -141,7 +141,7 @@ impl WorkspaceExecutor {
         if again {
             orphans::sweep(&self.0.place.marker, |process| process == stem).await;
         }
-        look.await.into()
+        inspection.await.into()
     }
 
     /// Stops the executor: every running operation is interrupted, and so is each later one. A write
@@ -231,18 +231,20 @@ async fn own(
     let parameters = parameters.clone();
     // A task of its own, so that a panic in it is its own.
     let mut task = tokio::spawn(async move { own.perform(parameters).await });
-    let ended = shared.unless_stopped(tokio::time::timeout(LONGEST, &mut task)).await;
+    let ended = shared.unless_stopped(tokio::time::timeout(OPERATION_TIMEOUT, &mut task)).await;
     task.abort();
     match ended? {
         Ok(Ok(done)) => Ok(done?),
         Ok(Err(error)) => Err(panicked(error).into()),
-        Err(_) => Err(format!("it had not ended after {LONGEST:?} and was dropped").into()),
+        Err(_) => {
+            Err(format!("it had not ended after {OPERATION_TIMEOUT:?} and was dropped").into())
+        }
     }
 }
 
 fn panicked(error: JoinError) -> String {
     let Ok(panic) = error.try_into_panic() else { return "it was dropped".to_owned() };
-    let said = panic.downcast_ref::<String>().map(String::as_str);
-    let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
-    said.map_or_else(|| "it panicked".to_owned(), |said| format!("it panicked: {said}"))
+    let message = panic.downcast_ref::<String>().map(String::as_str);
+    let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
+    message.map_or_else(|| "it panicked".to_owned(), |message| format!("it panicked: {message}"))
 }

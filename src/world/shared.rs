@@ -24,7 +24,7 @@ use crate::process::working_dirs::REPOSITORY;
 const AT_A_TIME: usize = 16;
 
 /// The number of last lines of stderr that are shown when a program failed.
-const LINES: usize = 5;
+const SHOWN_LINES: usize = 5;
 
 /// The context of operations.
 #[derive(Debug)]
@@ -166,8 +166,8 @@ impl OperationContext {
         program.run(self.stopped()).await.map_err(|failure| match failure {
             ProcessFailure::Stopped => OperationError::Interrupted,
             ProcessFailure::TooLong { ref stderr, .. } => {
-                let said = complaint(stderr);
-                OperationError::Failed(format!("`{}` {failure}{said}", run.program))
+                let reason = complaint(stderr);
+                OperationError::Failed(format!("`{}` {failure}{reason}", run.program))
             }
             ProcessFailure::NotStarted(_) => {
                 OperationError::Failed(format!("`{}` {failure}", run.program))
@@ -178,8 +178,8 @@ impl OperationContext {
 
 /// Returns the end of a program's stderr, as the end of a message.
 pub(super) fn complaint(stderr: &CapturedOutput) -> String {
-    let said = masked(&stderr.last_lines(LINES));
-    if said.is_empty() { said } else { format!(": {said}") }
+    let reason = masked(&stderr.last_lines(SHOWN_LINES));
+    if reason.is_empty() { reason } else { format!(": {reason}") }
 }
 
 /// Runs `work` on a thread that may wait for a disk.

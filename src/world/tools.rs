@@ -8,20 +8,20 @@ use serde_json::{Value, json};
 use super::at_most_once::once;
 use super::outcome::OperationError;
 use super::shared::{OperationContext, OperationProgram, complaint};
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::process::command::locate;
 
 /// The longest time that a command may take.
-const LONGEST: Duration = Duration::from_mins(30);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// The longest time that python3 may take to look for a module.
-const LOOK: Duration = Duration::from_mins(1);
+const MODULE_SEARCH_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The number of bytes that are kept of the beginning of a command's stdout, and of its stderr.
 const KEPT: usize = 1024 * 1024;
 
 /// The number of characters of a command that are shown.
-const SHOWN: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 /// The script that looks for a module as `import` would, but runs none of it: not even the packages it is in.
 const FIND: &str = "
@@ -74,7 +74,7 @@ pub(super) async fn has_module(
         arguments: ["-c", FIND, module].map(Into::into).into(),
         cwd: shared.root().to_owned(),
         environment: shared.environment(),
-        longest: LOOK,
+        longest: MODULE_SEARCH_TIMEOUT,
         kept: 0,
     };
     let _permit = shared.permit().await?;
@@ -83,8 +83,8 @@ pub(super) async fn has_module(
         ProcessExit::Code(0) => Ok(Value::Bool(true)),
         ProcessExit::Code(1) if ended.stderr.last_lines(1).is_empty() => Ok(Value::Bool(false)),
         exit => {
-            let said = complaint(&ended.stderr);
-            Err(format!("python3 cannot look for `{module}`: it {exit}{said}").into())
+            let reason = complaint(&ended.stderr);
+            Err(format!("python3 cannot look for `{module}`: it {exit}{reason}").into())
         }
     }
 }
@@ -106,14 +106,14 @@ pub(super) async fn shell(
         arguments: ["-c", command].map(Into::into).into(),
         cwd: shared.root().to_owned(),
         environment: shared.environment(),
-        longest: LONGEST,
+        longest: COMMAND_TIMEOUT,
         kept: KEPT,
     };
     let work = async {
         let ended = shared.run(run).await?;
         if ended.exit != ProcessExit::Code(0) {
-            let said = complaint(&ended.stderr);
-            return Err(format!("{what} {}{said}", ended.exit).into());
+            let reason = complaint(&ended.stderr);
+            return Err(format!("{what} {}{reason}", ended.exit).into());
         }
         Ok(json!({
             "exit_code": 0,
@@ -129,7 +129,7 @@ pub(super) async fn shell(
 /// Returns the beginning of a command, on one line.
 fn shown(command: &str) -> String {
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SHOWN) {
+    match line.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }

@@ -4,8 +4,8 @@
 //! branch is never taken, and the half-made worktree of a killed git is known to be raymond's own and made again.
 //! The commands that change one repository run one after another, and none of its hooks runs.
 
+mod inspect;
 mod keep;
-mod look;
 mod make;
 mod remove;
 mod repository;
@@ -14,8 +14,8 @@ use std::path::Path;
 
 use tokio::task::JoinSet;
 
-pub use self::look::WorktreeInspection;
-use self::look::WorktreeInspector;
+pub use self::inspect::WorktreeInspection;
+use self::inspect::WorktreeInspector;
 use self::make::WorktreeCreator;
 pub use self::remove::RemovedWorktree;
 use self::remove::WorktreeRemover;
@@ -25,8 +25,8 @@ use super::outcome::{InspectionOutcome, OperationError};
 use super::perform::WorkspaceExecutor;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::KeepReason;
-use crate::process::classify::ProcessExit;
-use crate::process::orphans;
+use crate::process::child::exit::ProcessExit;
+use crate::process::child::orphans;
 use crate::process::program::ProcessOutput;
 use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 
@@ -79,24 +79,24 @@ impl WorkspaceExecutor {
         }
         let git = GitRunner { shared: &self.0, stem: LOOKS };
         let repository = GitRepository::of(git, self.0.place.homes.root()).await?;
-        let mut looks = JoinSet::new();
+        let mut inspections = JoinSet::new();
         for (number, mark) in marks.into_iter().enumerate() {
             let (world, repository) = (self.clone(), repository.clone());
-            looks.spawn(async move {
+            inspections.spawn(async move {
                 let git = GitRunner { shared: &world.0, stem: LOOKS };
-                let look = WorktreeInspector { git, repository: &repository, mark: &mark };
-                (number, look.look().await, mark)
+                let inspector = WorktreeInspector { git, repository: &repository, mark: &mark };
+                (number, inspector.inspect().await, mark)
             });
         }
         let mut seen = Vec::new();
-        while let Some(look) = looks.join_next().await {
-            let (number, look, mark) = look.map_err(|error| error.to_string())?;
-            let look = match look {
+        while let Some(inspected) = inspections.join_next().await {
+            let (number, inspection, mark) = inspected.map_err(|error| error.to_string())?;
+            let inspection = match inspection {
                 Ok(sight) => Ok(sight),
                 Err(OperationError::Interrupted) => return Err(OperationError::Interrupted),
                 Err(OperationError::Failed(why) | OperationError::Lost(why)) => Err(why),
             };
-            seen.push((number, (mark, look)));
+            seen.push((number, (mark, inspection)));
         }
         seen.sort_by_key(|(number, _)| *number);
         Ok(seen.into_iter().map(|(_, tree)| tree).collect())

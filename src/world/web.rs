@@ -18,7 +18,7 @@ use super::outcome::OperationError;
 use super::place::Workspace;
 
 /// The longest time that a page may take, with its redirects.
-const LONGEST: Duration = Duration::from_mins(1);
+const PAGE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The largest page, in bytes.
 const LARGEST: usize = 10 * 1024 * 1024;
@@ -185,7 +185,7 @@ fn make_client(place: &Workspace) -> Result<WebClient, String> {
         .user_agent(AGENT)
         .redirect(Policy::none())
         .dns_resolver(Arc::new(gate.clone()))
-        .timeout(LONGEST)
+        .timeout(PAGE_TIMEOUT)
         .no_proxy();
     for proxy in proxies {
         builder = builder.proxy(proxy.proxy);
@@ -228,11 +228,11 @@ fn proxies(place: &Workspace) -> Result<Vec<NamedProxy>, String> {
 
 /// Returns the message of an error with its causes.
 fn chain(error: &reqwest::Error) -> String {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     let mut next: Option<&dyn Error> = Some(error);
     while let Some(error) = next {
-        said.push(error.to_string());
+        messages.push(error.to_string());
         next = error.source();
     }
-    masked(&said.join(": "))
+    masked(&messages.join(": "))
 }

@@ -20,18 +20,18 @@ use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use super::shared::{OperationContext, blocking};
 use crate::domain::instance::ActivityResult;
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::process::command::locate;
 use crate::process::program::{CapturedOutput, ProcessOutput};
 
 /// The longest diff, in bytes.
-const LONGEST: usize = 1024 * 1024;
+const MAX_DIFF_BYTES: usize = 1024 * 1024;
 
 /// The number of bytes that are kept of git's other output.
 const KEPT: usize = 64 * 1024;
 
 /// The settings for the format of a diff, which override all configurations.
-const LOOK: [&str; 17] = [
+const DIFF_SETTINGS: [&str; 17] = [
     "advice.addEmbeddedRepo=false",
     "core.abbrev=auto",
     "core.quotePath=false",
@@ -78,7 +78,8 @@ pub(super) async fn bases(
         let mut path = resolve_directory(git.shared.root(), directory)?;
         while !path.is_dir() && path != git.shared.root() && path.pop() {}
         let base = if is_there { base(git, &path, branch).await } else { Ok(None) };
-        let base = base.map_err(|trouble| told(trouble, "find the commit of", directory))?;
+        let base =
+            base.map_err(|error| failed_in_directory(error, "find the commit of", directory))?;
         bases.insert(directory.clone(), base);
     }
     Ok(ActivityResult::Bases(bases))
@@ -90,10 +91,10 @@ async fn base(
     branch: Option<&str>,
 ) -> Result<Option<String>, OperationError> {
     let words = ["rev-parse", "--is-inside-work-tree"];
-    let ended = git.look(path, &words).await?;
+    let ended = git.inspect(path, &words).await?;
     if ended.exit != ProcessExit::Code(0) {
-        let said = ended.stderr.last_lines(1);
-        let is_none = said.contains("not a git repository");
+        let reason = ended.stderr.last_lines(1);
+        let is_none = reason.contains("not a git repository");
         return if is_none { Ok(None) } else { Err(refusal(&words, &ended).into()) };
     }
     if ended.stdout.text().trim_end() != "true" {
@@ -136,12 +137,13 @@ struct IndexCopy {
 impl WorkingDirDiff<'_> {
     /// Returns the diff.
     pub(super) async fn since(&self) -> Result<ActivityResult, OperationError> {
-        let diff = self.look().await;
-        let told = |trouble| told(trouble, "tell what has changed in", self.directory);
-        diff.map(ActivityResult::Changes).map_err(told)
+        let diff = self.text().await;
+        let in_directory =
+            |error| failed_in_directory(error, "tell what has changed in", self.directory);
+        diff.map(ActivityResult::Changes).map_err(in_directory)
     }
 
-    async fn look(&self) -> Result<String, OperationError> {
+    async fn text(&self) -> Result<String, OperationError> {
         if !is_object(self.base) {
             return Err(format!("{:?} is no commit", self.base).into());
         }
@@ -185,7 +187,7 @@ impl WorkingDirDiff<'_> {
         }
         let words = DIFF.iter().chain([&self.base]).map(OsString::from);
         let words: Vec<OsString> = words.chain(shown).collect();
-        let ended = self.with(path, copy, &words, LONGEST).await?;
+        let ended = self.with(path, copy, &words, MAX_DIFF_BYTES).await?;
         match ended.exit {
             ProcessExit::Code(0) => Ok(bounded(&ended.stdout)),
             _ => Err(refusal(&words, &ended).into()),
@@ -206,7 +208,7 @@ impl WorkingDirDiff<'_> {
             ("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(copy.objects.as_os_str())),
         ];
         let own = own.map(|(name, value)| (OsString::from(name), value));
-        let settings = LOOK.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
+        let settings = DIFF_SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
         let words: Vec<OsString> = settings.chain(words.iter().cloned()).collect();
         let own = self.git.surroundings().chain(own);
         self.git.ended(path, &words, own, kept).await
@@ -217,12 +219,12 @@ fn resolve_directory(root: &Path, given: &str) -> Result<PathBuf, String> {
     if given.is_empty() { Ok(root.to_owned()) } else { resolve(root, given, FileAccess::Read) }
 }
 
-fn told(trouble: OperationError, doing: &str, directory: &str) -> OperationError {
+fn failed_in_directory(error: OperationError, doing: &str, directory: &str) -> OperationError {
     let place = match directory {
         "" => "the workspace".to_owned(),
         directory => format!("`{directory}`"),
     };
-    match trouble {
+    match error {
         OperationError::Failed(why) => {
             OperationError::Failed(format!("cannot {doing} {place}: {why}"))
         }
@@ -274,10 +276,10 @@ fn quoted(path: &OsStr) -> OsString {
 }
 
 /// Returns a diff that fits into a prompt: of a longer one the beginning, with a note that it is cut.
-fn bounded(said: &CapturedOutput) -> String {
-    let (beginning, more) = said.beginning();
+fn bounded(output: &CapturedOutput) -> String {
+    let (beginning, more) = output.beginning();
     if more == 0 {
-        return said.text();
+        return output.text();
     }
     let cut = beginning.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let more = more + (beginning.len() - cut) as u64;

@@ -165,7 +165,7 @@ const TABLE: &[Row] = &[
             "actor::message",
             "actor::registry",
             "actor::clock",
-            "process::stream",
+            "process::turn_transcript",
         ],
         crates: &[
             "actix",

@@ -2,7 +2,7 @@
 
 use super::text::TextTone;
 use crate::domain::printable::printable;
-use crate::process::stream::glimpse::ConversationItem;
+use crate::process::stream::activity::ConversationItem;
 
 /// The number of lines shown of a tool's result.
 const ANSWER: usize = 4;

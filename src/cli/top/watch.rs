@@ -13,7 +13,7 @@ use crate::domain::id::AgentId;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
-use crate::process::stream::glimpse::ConversationItem;
+use crate::process::stream::activity::ConversationItem;
 use crate::process::turn_tail::{self, TurnTail};
 use crate::store::follow::RunFollower;
 use crate::store::layout::RunDir;
@@ -48,7 +48,7 @@ pub(super) struct RunWatcher {
 struct MessageTail {
     agent: AgentId,
     turn: Option<TurnId>,
-    onlooker: Option<TurnTail>,
+    tail: Option<TurnTail>,
 }
 
 impl RunWatcher {
@@ -138,13 +138,13 @@ impl RunWatcher {
     fn look_at_turns(&mut self) -> bool {
         let mut changed = false;
         self.seen.retain(|agent, _| self.turns.contains_key(agent));
-        for (agent, (_, onlooker)) in &mut self.turns {
-            changed |= onlooker.look().unwrap_or(false);
+        for (agent, (_, tail)) in &mut self.turns {
+            changed |= tail.read_new().unwrap_or(false);
             let seen = MonitoredTurn {
-                doing: onlooker.glimpse.doing.clone(),
-                tokens: onlooker.glimpse.tokens,
-                at_work: onlooker.glimpse.is_at_work(),
-                progressed: onlooker.progressed,
+                doing: tail.activity.doing.clone(),
+                tokens: tail.activity.tokens,
+                at_work: tail.activity.is_at_work(),
+                progressed: tail.progressed,
             };
             self.seen.insert(agent.clone(), seen);
         }
@@ -165,14 +165,14 @@ impl RunWatcher {
 
     /// Returns the last messages of the selected agent.
     pub(super) fn messages(&self) -> impl Iterator<Item = &ConversationItem> {
-        let onlooker = self.reading.as_ref().and_then(|reading| reading.onlooker.as_ref());
-        onlooker.into_iter().flat_map(|onlooker| &onlooker.glimpse.said)
+        let tail = self.reading.as_ref().and_then(|reading| reading.tail.as_ref());
+        tail.into_iter().flat_map(|tail| &tail.activity.items)
     }
 
     fn reading_of(&self, agent: &AgentId, turn: Option<TurnId>) -> MessageTail {
         let steps = self.dir.steps();
-        let onlooker = turn.as_ref().map(|turn| TurnTail::of(&steps, turn, MESSAGES));
-        MessageTail { agent: agent.clone(), turn, onlooker }
+        let tail = turn.as_ref().map(|turn| TurnTail::of(&steps, turn, MESSAGES));
+        MessageTail { agent: agent.clone(), turn, tail }
     }
 
     /// Reads further, in the agent's next turn once that has begun.
@@ -182,8 +182,8 @@ impl RunWatcher {
         if begun.is_some() && begun != reading.turn.as_ref() {
             self.reading = Some(self.reading_of(&reading.agent, begun.cloned()));
         }
-        let onlooker = self.reading.as_mut().and_then(|reading| reading.onlooker.as_mut());
-        onlooker.is_some_and(|onlooker| onlooker.look().unwrap_or(false))
+        let tail = self.reading.as_mut().and_then(|reading| reading.tail.as_mut());
+        tail.is_some_and(|tail| tail.read_new().unwrap_or(false))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Questions and answers: the program is asked once it is ready, and its answers are handed on.
 
-use super::heard::{PluginLineError, PluginLineErrorKind, read};
 use super::pipe::PluginLine;
+use super::plugin_line::{PluginLineError, PluginLineErrorKind, read};
 use super::{ExternalPlugin, PluginStatus, send};
 use crate::actor::clock::now;
 use crate::domain::consult::{ConsultVerdict, StopScope};

@@ -6,10 +6,10 @@ use actix::{AsyncContext, Context};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::chatter::StderrLimiter;
-use super::heard::WarnOnce;
 use super::pipe::{PluginLine, PluginOutbox, listen};
+use super::plugin_line::WarnOnce;
 use super::program::{GRACE, PluginExit, SpawnedPlugin, accompany};
+use super::stderr_limiter::StderrLimiter;
 use super::{ExternalPlugin, PluginEnded, PluginLineReceived, PluginStatus, RunningPlugin, send};
 use crate::actor::clock::now;
 use crate::domain::protocol::{HostHello, HostMessage, VERSION};
@@ -18,7 +18,7 @@ use crate::domain::supervision::RestartPolicy;
 use crate::domain::time::{Timestamp, span};
 
 /// The time to wait for the last output of a program that has ended: another may hold its pipes.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const PIPE_GRACE: Duration = Duration::from_millis(500);
 
 impl ExternalPlugin {
     /// Starts the program.
@@ -62,17 +62,17 @@ impl ExternalPlugin {
         });
         send(&outbox, &welcome);
         let (start, own) = (self.starts, ctx.address());
-        let hearing = actix::spawn(async move {
+        let reading_stdout = actix::spawn(async move {
             let hear =
                 async |line| own.send(PluginLineReceived { start, line }).await.unwrap_or(false);
             listen(stdout, hear).await;
         });
         let name = self.plugin.name.clone();
-        let chatting = actix::spawn(async move {
-            let mut chatter = StderrLimiter::default();
+        let reading_stderr = actix::spawn(async move {
+            let mut stderr_limiter = StderrLimiter::default();
             let pass_on = async |line| {
                 let PluginLine::Whole(line) = line else { return false };
-                let shown = chatter.shown(&line, now());
+                let shown = stderr_limiter.shown(&line, now());
                 if let Some(text) = &shown {
                     tracing::warn!("the plug-in {name} says: {text}");
                 }
@@ -80,13 +80,13 @@ impl ExternalPlugin {
             };
             listen(stderr, pass_on).await;
         });
-        let (closed, told) = oneshot::channel();
+        let (closed, stdin_closed) = oneshot::channel();
         let own = ctx.address();
         actix::spawn(async move {
-            let end = accompany(life, told).await;
-            for mut words in [hearing, chatting] {
-                if timeout(LAST_WORDS, &mut words).await.is_err() {
-                    words.abort();
+            let end = accompany(life, stdin_closed).await;
+            for mut reading in [reading_stdout, reading_stderr] {
+                if timeout(PIPE_GRACE, &mut reading).await.is_err() {
+                    reading.abort();
                 }
             }
             let _ = own.send(PluginEnded(end)).await;

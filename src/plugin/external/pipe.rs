@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 /// The maximum number of bytes of records that wait for a program that does not read them.
-const WAITING: usize = 8 * 1024 * 1024;
+const MAX_WAITING_BYTES: usize = 8 * 1024 * 1024;
 
 /// The longest line a program may write, in bytes.
-pub(super) const LONGEST_LINE: usize = 1024 * 1024;
+pub(super) const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// The number of useless lines after which a flood is slowed down.
 const FLOOD: u32 = 100;
@@ -54,7 +54,7 @@ impl PluginOutbox {
 
     /// Returns whether there is room for another record.
     pub(super) fn has_room(&self) -> bool {
-        self.waiting.load(Relaxed) < WAITING
+        self.waiting.load(Relaxed) < MAX_WAITING_BYTES
     }
 }
 
@@ -134,7 +134,7 @@ impl LineAssembler {
         if self.skipping {
             return;
         }
-        if self.begun.len() + part.len() > LONGEST_LINE {
+        if self.begun.len() + part.len() > MAX_LINE_BYTES {
             self.begun = Vec::new();
             self.skipping = true;
             lines.push(PluginLine::TooLong);
@@ -162,7 +162,7 @@ mod tests {
         let mut lines = LineAssembler::default();
         assert_eq!(lines.add(b"one\ntw"), [whole("one")]);
         assert_eq!(lines.add(b"o\n\nth"), [whole("two"), whole("")]);
-        let endless = vec![b'x'; LONGEST_LINE];
+        let endless = vec![b'x'; MAX_LINE_BYTES];
         assert_eq!(lines.add(&endless), [PluginLine::TooLong]);
         assert_eq!(lines.add(&endless), []);
         assert_eq!(lines.add(b"\nfour\nfive"), [whole("four")]);

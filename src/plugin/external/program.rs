@@ -55,15 +55,15 @@ pub struct PluginExit {
     pub how: String,
 }
 
-/// Stays with a process until it has ended. After it was `told` that its stdin is closed, it has its grace; then
+/// Stays with a process until it has ended. After `stdin_closed` tells that its stdin is, it has its grace; then
 /// it is asked to end; then it is killed.
 pub(super) async fn accompany(
     mut life: Box<dyn PluginHandle>,
-    told: oneshot::Receiver<()>,
+    stdin_closed: oneshot::Receiver<()>,
 ) -> PluginExit {
     tokio::select! {
         end = life.exited() => return end,
-        _ = told => {}
+        _ = stdin_closed => {}
     }
     if let Ok(end) = timeout(GRACE, life.exited()).await {
         return end;

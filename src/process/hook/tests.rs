@@ -11,18 +11,18 @@ fn call(name: &'static str) -> HookCall {
 }
 
 /// Returns a hook that runs a script, and the messages of its failures.
-fn hook(script: &str, patience: HookTimeouts) -> (Hook, mpsc::Receiver<String>) {
+fn hook(script: &str, timeouts: HookTimeouts) -> (Hook, mpsc::Receiver<String>) {
     let program = HookCommand {
         path: "/bin/sh".into(),
         arguments: vec!["-c".to_owned(), script.to_owned()],
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        patience,
+        timeouts,
     };
-    let (tell, told) = mpsc::channel();
-    let tell: HookFailureHandler = Box::new(move |call, failure| {
-        let _ = tell.send(format!("{} {failure}", call.unwrap_or("-")));
+    let (report, failures) = mpsc::channel();
+    let report: HookFailureHandler = Box::new(move |call, failure| {
+        let _ = report.send(format!("{} {failure}", call.unwrap_or("-")));
     });
-    (Hook::new(program, tell), told)
+    (Hook::new(program, report), failures)
 }
 
 /// A directory, and in it the file that is written and the one that is waited for.
@@ -32,7 +32,7 @@ fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {
     (place, out, go)
 }
 
-fn said(out: &Path) -> String {
+fn written(out: &Path) -> String {
     std::fs::read_to_string(out).unwrap_or_default()
 }
 
@@ -48,23 +48,23 @@ fn patiently(mut holds: impl FnMut() -> bool) {
 #[tokio::test]
 async fn calls_are_answered_one_after_the_other_and_all_before_the_end() {
     let (_place, out, _) = place();
-    let (hook, told) = hook(&format!("cat >> {}", out.display()), HookTimeouts::default());
+    let (hook, failures) = hook(&format!("cat >> {}", out.display()), HookTimeouts::default());
     for name in ["one", "two", "three"] {
         hook.call(call(name));
     }
     hook.finish().await;
-    assert_eq!(said(&out), "one\ntwo\nthree\n");
-    assert_eq!(told.try_iter().count(), 0);
+    assert_eq!(written(&out), "one\ntwo\nthree\n");
+    assert_eq!(failures.try_iter().count(), 0);
 }
 
 #[tokio::test]
 async fn a_failure_is_told_with_the_call_it_befell_and_the_next_is_answered() {
-    let (hook, told) = hook("read call; test $call = two", HookTimeouts::default());
+    let (hook, failures) = hook("read call; test $call = two", HookTimeouts::default());
     for name in ["one", "two"] {
         hook.call(call(name));
     }
     hook.finish().await;
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), ["one exited with code 1"]);
+    assert_eq!(failures.try_iter().collect::<Vec<_>>(), ["one exited with code 1"]);
 }
 
 #[tokio::test]
@@ -75,23 +75,23 @@ async fn of_too_many_the_oldest_are_left_out() {
         out.display(),
         go.display()
     );
-    let (hook, told) = hook(&script, HookTimeouts::default());
+    let (hook, failures) = hook(&script, HookTimeouts::default());
     hook.call(call("first"));
-    patiently(|| !said(&out).is_empty());
-    for _ in 0..WAITING {
+    patiently(|| !written(&out).is_empty());
+    for _ in 0..MAX_QUEUED_CALLS {
         hook.call(call("old"));
     }
-    for _ in 0..WAITING - 1 {
+    for _ in 0..MAX_QUEUED_CALLS - 1 {
         hook.call(call("new"));
     }
     hook.call(call("last"));
     std::fs::write(&go, "").expect("it may go on");
     hook.finish().await;
-    let said = said(&out);
-    assert!(said.starts_with("x\nfirst\n") && said.ends_with("last\n"), "{said}");
-    assert!(!said.contains("old"), "{said}");
+    let written = written(&out);
+    assert!(written.starts_with("x\nfirst\n") && written.ends_with("last\n"), "{written}");
+    assert!(!written.contains("old"), "{written}");
     let left_out = "- was not run for 256 events: it takes longer than the events take to arrive";
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), [left_out]);
+    assert_eq!(failures.try_iter().collect::<Vec<_>>(), [left_out]);
 }
 
 #[tokio::test]
@@ -100,17 +100,20 @@ async fn at_the_end_the_last_call_is_answered_however_slow_those_before_it_are()
     let script =
         format!("read call; echo $call >> {}; test $call = last || sleep 600", out.display());
     let brief = Duration::from_millis(500);
-    let (hook, told) = hook(&script, HookTimeouts { longest: brief, grace: brief });
+    let (hook, failures) = hook(&script, HookTimeouts { longest: brief, grace: brief });
     hook.call(call("first"));
-    patiently(|| !said(&out).is_empty());
+    patiently(|| !written(&out).is_empty());
     for _ in 0..9 {
         hook.call(call("slow"));
     }
     hook.call(call("last"));
     hook.finish().await;
-    assert!(said(&out).ends_with("last\n"), "{}", said(&out));
-    let told: Vec<String> = told.try_iter().collect();
-    assert!(told.iter().any(|told| told.starts_with("- was not run for ")), "{told:?}");
+    assert!(written(&out).ends_with("last\n"), "{}", written(&out));
+    let failures: Vec<String> = failures.try_iter().collect();
+    assert!(
+        failures.iter().any(|failure| failure.starts_with("- was not run for ")),
+        "{failures:?}"
+    );
 }
 
 #[tokio::test]
@@ -120,8 +123,8 @@ async fn one_that_is_abandoned_is_ended_at_once() {
         hook(&format!("echo $$ >> {}; sleep 600", out.display()), HookTimeouts::default());
     hook.call(call("one"));
     hook.call(call("two"));
-    patiently(|| said(&out).ends_with('\n'));
+    patiently(|| written(&out).ends_with('\n'));
     hook.abandon();
     hook.finish().await;
-    assert_eq!(said(&out).lines().count(), 1);
+    assert_eq!(written(&out).lines().count(), 1);
 }

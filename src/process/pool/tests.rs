@@ -1,8 +1,8 @@
 //! Tests of the pool: the process that is taken, kept or retired, with processes that have ended already.
 
 use super::*;
-use crate::process::child::WorkerProcess;
 use crate::process::transcript::ProcessFiles;
+use crate::process::worker_process::WorkerProcess;
 
 /// A process that has ended already, in the place of one that waits.
 fn worker(pool: &WorkerPool, name: &str) -> Worker {

@@ -1,11 +1,10 @@
 //! Reads the events of a stream into the state of the turn. Pure.
 
-use super::line::{RateLimit, StreamLine, StreamMessage, StreamTurnOrigin, get, text};
+use super::line::{LineKind, RateLimit, StreamLine, StreamMessage, StreamTurnOrigin, get, text};
 use super::{
     AUTHENTICATION_FAILED, AnswerState, RateLimitRejection, SYNTHETIC, StreamParser, TurnResult,
-    is_throttle, partial, spent, whole,
+    is_throttle, spent, whole,
 };
-use crate::domain::id::MessageId;
 use crate::process::message::{BASE_USAGE, FINAL_USAGE};
 
 /// The reason for the end of a turn whose response was cut off.
@@ -13,19 +12,19 @@ const CUT_OFF: &str = "aborted_streaming";
 
 impl StreamParser {
     pub(super) fn event(&mut self, event: &StreamLine<'_>) {
-        if event.kind == partial::KIND {
+        if event.kind == LineKind::Partial {
             return self.partial_message();
         }
         self.events += 1;
         self.retry_delay_ms = 0;
-        match &*event.kind {
-            "assistant" => self.assistant(event),
-            "system" => self.system(event),
-            "user" => self.user(event),
-            "rate_limit_event" => self.rate_limit(event),
-            "result" => self.result(event),
-            "control_response" => self.control_response(event),
-            _ => {}
+        match event.kind {
+            LineKind::Assistant => self.assistant(event),
+            LineKind::System => self.system(event),
+            LineKind::User => self.user(event),
+            LineKind::RateLimit => self.rate_limit(event),
+            LineKind::Result => self.result(event),
+            LineKind::ControlResponse => self.control_response(event),
+            LineKind::Partial | LineKind::Other => {}
         }
     }
 
@@ -49,8 +48,8 @@ impl StreamParser {
             return;
         }
         self.authentication_refusals = 0;
-        if let (Some(uuid), None) = (text(event.uuid), text(event.parent_tool_use_id)) {
-            self.message = Some(MessageId::new(&uuid));
+        if let (Some(id), None) = (event.message_id(), text(event.parent_tool_use_id)) {
+            self.message = Some(id);
         }
         for content in message.content {
             match &*content.kind {
@@ -90,14 +89,19 @@ impl StreamParser {
     /// Takes only the cost of an event.
     pub(super) fn costs_of(&mut self, event: &StreamLine<'_>) {
         self.events += 1;
-        match &*event.kind {
-            "result" => {
+        match event.kind {
+            LineKind::Result => {
                 self.results += 1;
                 self.meter.read_total(spent::of_result(event));
                 self.cost.has_lost_answer = true;
             }
-            "control_response" => self.control_response(event),
-            _ => {}
+            LineKind::ControlResponse => self.control_response(event),
+            LineKind::Assistant
+            | LineKind::User
+            | LineKind::System
+            | LineKind::RateLimit
+            | LineKind::Partial
+            | LineKind::Other => {}
         }
     }
 
@@ -151,7 +155,7 @@ impl StreamParser {
         }
         let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
         if waits
-            && get(event.is_replay).unwrap_or(false)
+            && event.is_repetition()
             && let Some(id) = text(event.uuid)
         {
             self.expected.repeated(&id);

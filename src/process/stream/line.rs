@@ -1,4 +1,4 @@
-//! One line of the stream, parsed only as far as needed.
+//! The types of a line of the stream, for all that read it: parsed only as far as needed.
 
 use std::borrow::Cow;
 
@@ -6,146 +6,207 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+pub(in crate::process) use super::line_kind::LineKind;
+use crate::domain::id::MessageId;
+
 /// One event. Only its kind has to be as expected: a field of another type than it used to have
 /// counts as absent, so that no change of the program costs a turn.
 #[derive(Deserialize)]
-pub(super) struct StreamLine<'line> {
-    #[serde(rename = "type", borrow)]
-    pub(super) kind: Cow<'line, str>,
+pub(in crate::process) struct StreamLine<'line> {
+    #[serde(rename = "type")]
+    pub(in crate::process) kind: LineKind,
     #[serde(borrow, default)]
-    pub(super) subtype: RawField<'line>,
+    pub(in crate::process) subtype: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) uuid: RawField<'line>,
+    pub(in crate::process) uuid: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) message: RawField<'line>,
+    pub(in crate::process) message: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) error: RawField<'line>,
+    pub(in crate::process) error: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) parent_tool_use_id: RawField<'line>,
+    pub(in crate::process) parent_tool_use_id: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) is_error: RawField<'line>,
+    pub(in crate::process) is_error: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) result: RawField<'line>,
+    pub(in crate::process) result: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) structured_output: RawField<'line>,
+    pub(in crate::process) structured_output: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) total_cost_usd: RawField<'line>,
+    pub(in crate::process) total_cost_usd: RawField<'line>,
     #[serde(borrow, default, rename = "modelUsage")]
-    pub(super) model_usage: RawField<'line>,
+    pub(in crate::process) model_usage: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) duration_ms: RawField<'line>,
+    pub(in crate::process) duration_ms: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) api_error_status: RawField<'line>,
+    pub(in crate::process) api_error_status: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) errors: RawField<'line>,
+    pub(in crate::process) errors: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) attempt: RawField<'line>,
+    pub(in crate::process) attempt: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) retry_delay_ms: RawField<'line>,
+    pub(in crate::process) retry_delay_ms: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) error_status: RawField<'line>,
+    pub(in crate::process) error_status: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) rate_limit_info: RawField<'line>,
+    pub(in crate::process) rate_limit_info: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) task_id: RawField<'line>,
+    pub(in crate::process) task_id: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) task_type: RawField<'line>,
+    pub(in crate::process) task_type: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) description: RawField<'line>,
+    pub(in crate::process) description: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) is_backgrounded: RawField<'line>,
+    pub(in crate::process) is_backgrounded: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) tasks: RawField<'line>,
+    pub(in crate::process) tasks: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) state: RawField<'line>,
+    pub(in crate::process) state: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) queued_turn_count: RawField<'line>,
+    pub(in crate::process) queued_turn_count: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) terminal_reason: RawField<'line>,
+    pub(in crate::process) terminal_reason: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) model_usage_since_last_result: RawField<'line>,
+    pub(in crate::process) model_usage_since_last_result: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) user_message_uuids: RawField<'line>,
+    pub(in crate::process) user_message_uuids: RawField<'line>,
     #[serde(borrow, default, rename = "isReplay")]
-    pub(super) is_replay: RawField<'line>,
+    pub(in crate::process) is_replay: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) response: RawField<'line>,
+    pub(in crate::process) response: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) origin: RawField<'line>,
+    pub(in crate::process) origin: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) claude_code_version: RawField<'line>,
+    pub(in crate::process) claude_code_version: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) permission_denials: RawField<'line>,
+    pub(in crate::process) permission_denials: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) tool_name: RawField<'line>,
+    pub(in crate::process) tool_name: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) tool_use_id: RawField<'line>,
+    pub(in crate::process) tool_use_id: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) event: RawField<'line>,
+    pub(in crate::process) event: RawField<'line>,
+}
+
+impl<'line> StreamLine<'line> {
+    /// Reads a line; `None` if it is no event.
+    pub(in crate::process) fn parse(line: &'line str) -> Option<Self> {
+        serde_json::from_str(line).ok()
+    }
+
+    /// Returns whether it is of the agent itself, not of a sub-agent.
+    pub(in crate::process) fn is_of_main_agent(&self) -> bool {
+        self.parent_tool_use_id.is_none_or(|parent| parent.get() == "null")
+    }
+
+    /// Returns whether it repeats a message that was sent to the program.
+    pub(in crate::process) fn is_repetition(&self) -> bool {
+        get(self.is_replay).unwrap_or(false)
+    }
+
+    /// Returns the id of its message, if it has one.
+    pub(in crate::process) fn message_id(&self) -> Option<MessageId> {
+        text(self.uuid).map(|id| MessageId::new(&id))
+    }
+
+    /// Returns whether the content of its message is a list of blocks, not a text.
+    pub(in crate::process) fn has_blocks(&self) -> bool {
+        get::<Vec<&RawValue>>(self.content()).is_some()
+    }
+
+    /// Returns the text of its message, without its other content; `None` if it has no text.
+    pub(in crate::process) fn message_text(&self) -> Option<String> {
+        let content = self.content();
+        let whole = text(content).or_else(|| {
+            let blocks: Vec<&RawValue> = get(content)?;
+            let texts = blocks
+                .into_iter()
+                .filter_map(|block| text(get::<TextBlock<'_>>(Some(block))?.text));
+            Some(texts.collect::<Vec<_>>().join("\n"))
+        });
+        whole.filter(|text| !text.is_empty())
+    }
+
+    fn content(&self) -> RawField<'line> {
+        get::<MessageContent<'_>>(self.message)?.content
+    }
+}
+
+/// The content of a message, whatever its form is.
+#[derive(Deserialize)]
+struct MessageContent<'line> {
+    #[serde(borrow, default)]
+    content: RawField<'line>,
+}
+
+/// The text of a block of a message, if it has any.
+#[derive(Deserialize)]
+struct TextBlock<'line> {
+    #[serde(borrow, default)]
+    text: RawField<'line>,
 }
 
 /// A part of a message, as the API streams it.
 #[derive(Deserialize)]
-pub(super) struct PartialEvent<'line> {
+pub(in crate::process) struct PartialEvent<'line> {
     #[serde(rename = "type", borrow)]
-    pub(super) kind: Cow<'line, str>,
+    pub(in crate::process) kind: Cow<'line, str>,
     #[serde(borrow, default)]
-    pub(super) content_block: Option<ContentBlock<'line>>,
+    pub(in crate::process) content_block: Option<ContentBlock<'line>>,
     #[serde(borrow, default)]
-    pub(super) delta: Option<ContentDelta<'line>>,
+    pub(in crate::process) delta: Option<ContentDelta<'line>>,
 }
 
 /// The next piece of a message.
 #[derive(Deserialize)]
-pub(super) struct ContentDelta<'line> {
+pub(in crate::process) struct ContentDelta<'line> {
     #[serde(rename = "type", borrow, default)]
-    pub(super) kind: Cow<'line, str>,
+    pub(in crate::process) kind: Cow<'line, str>,
     #[serde(borrow, default)]
-    pub(super) text: RawField<'line>,
+    pub(in crate::process) text: RawField<'line>,
 }
 
 /// The answer to a control request.
 #[derive(Deserialize)]
-pub(super) struct ControlResponse<'line> {
+pub(in crate::process) struct ControlResponse<'line> {
     #[serde(borrow, default)]
-    pub(super) request_id: RawField<'line>,
+    pub(in crate::process) request_id: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) response: RawField<'line>,
+    pub(in crate::process) response: RawField<'line>,
 }
 
 /// The answer to `get_usage`.
 #[derive(Deserialize)]
-pub(super) struct UsageResponse<'line> {
+pub(in crate::process) struct UsageResponse<'line> {
     #[serde(borrow)]
-    pub(super) session: SessionUsage<'line>,
+    pub(in crate::process) session: SessionUsage<'line>,
 }
 
 /// The totals of a session, as `get_usage` gives them.
 #[derive(Deserialize)]
-pub(super) struct SessionUsage<'line> {
+pub(in crate::process) struct SessionUsage<'line> {
     #[serde(borrow, default)]
-    pub(super) total_cost_usd: RawField<'line>,
+    pub(in crate::process) total_cost_usd: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) model_usage: RawField<'line>,
+    pub(in crate::process) model_usage: RawField<'line>,
 }
 
 /// The occasion of a turn that no message asked for.
 #[derive(Deserialize)]
-pub(super) struct StreamTurnOrigin<'line> {
+pub(in crate::process) struct StreamTurnOrigin<'line> {
     #[serde(borrow)]
-    pub(super) kind: Cow<'line, str>,
+    pub(in crate::process) kind: Cow<'line, str>,
 }
 
 /// A value that is not yet understood.
-pub(super) type RawField<'line> = Option<&'line RawValue>;
+pub(in crate::process) type RawField<'line> = Option<&'line RawValue>;
 
 /// Returns the value, if it is there and of that type.
-pub(super) fn get<'line, T: Deserialize<'line>>(field: RawField<'line>) -> Option<T> {
+pub(in crate::process) fn get<'line, T: Deserialize<'line>>(field: RawField<'line>) -> Option<T> {
     serde_json::from_str(field?.get()).ok()
 }
 
 /// Returns a text in which half a character, as JavaScript can cut one, is replaced.
-pub(super) fn text(field: RawField<'_>) -> Option<String> {
+pub(in crate::process) fn text(field: RawField<'_>) -> Option<String> {
     get::<LossyString>(field).map(|LossyString(text)| text)
 }
 
@@ -172,61 +233,61 @@ impl Visitor<'_> for LossyVisitor {
 }
 
 #[derive(Deserialize)]
-pub(super) struct StreamMessage<'line> {
+pub(in crate::process) struct StreamMessage<'line> {
     #[serde(borrow, default)]
-    pub(super) id: RawField<'line>,
+    pub(in crate::process) id: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) model: RawField<'line>,
+    pub(in crate::process) model: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) usage: RawField<'line>,
+    pub(in crate::process) usage: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) content: Vec<ContentBlock<'line>>,
+    pub(in crate::process) content: Vec<ContentBlock<'line>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct ContentBlock<'line> {
+pub(in crate::process) struct ContentBlock<'line> {
     #[serde(rename = "type", borrow)]
-    pub(super) kind: Cow<'line, str>,
+    pub(in crate::process) kind: Cow<'line, str>,
     #[serde(borrow, default)]
-    pub(super) name: RawField<'line>,
+    pub(in crate::process) name: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) id: RawField<'line>,
+    pub(in crate::process) id: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) tool_use_id: RawField<'line>,
+    pub(in crate::process) tool_use_id: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) text: RawField<'line>,
+    pub(in crate::process) text: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) input: RawField<'line>,
+    pub(in crate::process) input: RawField<'line>,
     #[serde(borrow, default, rename = "content")]
-    pub(super) answer: RawField<'line>,
+    pub(in crate::process) answer: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) is_error: RawField<'line>,
+    pub(in crate::process) is_error: RawField<'line>,
 }
 
 /// The tokens and the cost of one model; the tokens of both caches are counted apart.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ModelUsage<'line> {
+pub(in crate::process) struct ModelUsage<'line> {
     #[serde(borrow, default)]
-    pub(super) input_tokens: RawField<'line>,
+    pub(in crate::process) input_tokens: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) output_tokens: RawField<'line>,
+    pub(in crate::process) output_tokens: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) cache_read_input_tokens: RawField<'line>,
+    pub(in crate::process) cache_read_input_tokens: RawField<'line>,
     #[serde(borrow, default)]
-    pub(super) cache_creation_input_tokens: RawField<'line>,
+    pub(in crate::process) cache_creation_input_tokens: RawField<'line>,
     #[serde(borrow, default, rename = "costUSD")]
-    pub(super) cost_usd: RawField<'line>,
+    pub(in crate::process) cost_usd: RawField<'line>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct RateLimit<'line> {
+pub(in crate::process) struct RateLimit<'line> {
     #[serde(borrow, default)]
-    pub(super) status: RawField<'line>,
+    pub(in crate::process) status: RawField<'line>,
     #[serde(borrow, default, rename = "resetsAt")]
-    pub(super) resets_at: RawField<'line>,
+    pub(in crate::process) resets_at: RawField<'line>,
     #[serde(borrow, default, rename = "isUsingOverage")]
-    pub(super) on_extra_usage: RawField<'line>,
+    pub(in crate::process) on_extra_usage: RawField<'line>,
     #[serde(borrow, default, rename = "rateLimitType")]
-    pub(super) kind: RawField<'line>,
+    pub(in crate::process) kind: RawField<'line>,
 }

@@ -6,16 +6,15 @@
 use memchr::memmem;
 use serde::Deserialize;
 
-/// The kind of these lines.
-pub(super) const KIND: &str = "stream_event";
+use super::line_kind::{LineKind, PARTIAL};
 
 /// Beginning of nearly all of these lines; the order of the keys is not fixed.
 const PREFIX: &[u8] = b"{\"type\":\"stream_event\",";
 
 #[derive(Deserialize)]
-struct StreamLineKind<'line> {
-    #[serde(rename = "type", borrow)]
-    kind: std::borrow::Cow<'line, str>,
+struct StreamLineKind {
+    #[serde(rename = "type")]
+    kind: LineKind,
 }
 
 /// Returns whether a line is certainly a part of a message, by its beginning alone.
@@ -27,9 +26,9 @@ pub(super) fn begins_as_partial(line: &[u8]) -> bool {
 #[must_use]
 pub fn is_partial(line: &[u8]) -> bool {
     begins_as_partial(line)
-        || (memmem::find(line, KIND.as_bytes()).is_some()
-            && serde_json::from_slice::<StreamLineKind<'_>>(line)
-                .is_ok_and(|line| line.kind == KIND))
+        || (memmem::find(line, PARTIAL.as_bytes()).is_some()
+            && serde_json::from_slice::<StreamLineKind>(line)
+                .is_ok_and(|line| line.kind == LineKind::Partial))
 }
 
 /// The lengths of a region of a stream without the parts of messages, in bytes.

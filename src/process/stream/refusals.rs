@@ -13,10 +13,10 @@ use super::line::{ContentBlock, RawField, StreamLine, get, text};
 use crate::domain::refusal::{NAMED_PER_TURN, ToolRefusal, ToolRefusals};
 
 /// The number of calls whose inputs and answers are remembered, and whose repetition is noticed.
-const REMEMBERED: usize = 256;
+const MAX_CALLS: usize = 256;
 
 /// The number of bytes of an answer that are read to decide whether it is a refusal.
-const LONGEST_ANSWER: usize = 2000;
+const MAX_ANSWER_BYTES: usize = 2000;
 
 /// The refused tools of a turn, as far as its stream has been read.
 #[derive(Debug, Default)]
@@ -160,7 +160,7 @@ impl RefusedTools {
     fn call(&mut self, id: String) -> &mut ToolCall {
         let known = self.calls.iter().rposition(|call| call.id == id);
         let place = known.unwrap_or_else(|| {
-            if self.calls.len() == REMEMBERED {
+            if self.calls.len() == MAX_CALLS {
                 self.calls.pop_front();
             }
             self.calls.push_back(ToolCall { id, ..ToolCall::default() });
@@ -180,7 +180,7 @@ impl ToolCall {
 fn shortened(mut input: Value) -> Value {
     for value in input.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
         let is_short = match value {
-            Value::String(text) => text.len() <= LONGEST_ANSWER,
+            Value::String(text) => text.len() <= MAX_ANSWER_BYTES,
             Value::Array(_) | Value::Object(_) => false,
             Value::Null | Value::Bool(_) | Value::Number(_) => true,
         };
@@ -192,7 +192,7 @@ fn shortened(mut input: Value) -> Value {
 }
 
 fn beginning(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(LONGEST_ANSWER));
+    text.truncate(text.floor_char_boundary(MAX_ANSWER_BYTES));
     text
 }
 

@@ -30,13 +30,13 @@ fn totals(cost: RawField<'_>, model_usage: RawField<'_>) -> ProcessSpending {
     ProcessSpending { cost: dollars(cost), usage: models.into_iter().filter_map(used).collect() }
 }
 
-fn model_use(said: &ModelUsage<'_>) -> ModelUse {
+fn model_use(reported: &ModelUsage<'_>) -> ModelUse {
     ModelUse {
-        input_tokens: tokens(said.input_tokens),
-        output_tokens: tokens(said.output_tokens),
-        cache_read_tokens: tokens(said.cache_read_input_tokens),
-        cache_write_tokens: tokens(said.cache_creation_input_tokens),
-        cost_usd: dollars(said.cost_usd),
+        input_tokens: tokens(reported.input_tokens),
+        output_tokens: tokens(reported.output_tokens),
+        cache_read_tokens: tokens(reported.cache_read_input_tokens),
+        cache_write_tokens: tokens(reported.cache_creation_input_tokens),
+        cost_usd: dollars(reported.cost_usd),
     }
 }
 

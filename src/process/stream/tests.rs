@@ -75,7 +75,7 @@ fn half_a_character_or_a_field_of_another_type_costs_no_turn() {
 #[test]
 fn a_long_line_is_taken_and_a_too_long_one_is_named() {
     let mut stream = StreamParser::default();
-    let padding = "x".repeat(LONGEST_LINE - 100);
+    let padding = "x".repeat(MAX_LINE_BYTES - 100);
     stream
         .feed(format!("{{\"type\":\"user\",\"padding\":\"{padding}\"}}\n{RESULT}").as_bytes())
         .expect("allowed");
@@ -93,7 +93,7 @@ fn a_long_line_is_taken_and_a_too_long_one_is_named() {
 
 #[test]
 fn line_too_long_is_told_once_and_the_cost_counts_wherever_it_stands() {
-    let answer = "x".repeat(LONGEST_LINE);
+    let answer = "x".repeat(MAX_LINE_BYTES);
     let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n{\"type\":\"assistant\",\"uuid\":\"m\",\"message\":{\"model\":\"opus\"}}\n";
     let costs = "\"total_cost_usd\":0.25,\"modelUsage\":{\"opus\":{\"costUSD\":0.25}}";
     let long_result = format!("{{\"type\":\"result\",\"result\":\"{answer}\",{costs}}}\n");

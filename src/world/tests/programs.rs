@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::operation::RecoveryClass;
-use crate::process::{orphans, program};
+use crate::process::child::orphans;
+use crate::process::program;
 use crate::proof::StepProofs;
 use crate::world::note::OperationNotes;
 

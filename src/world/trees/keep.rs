@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::well;
 use crate::domain::worktree::keeping;
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::process::working_dirs::WorktreeRecord;
 use crate::world::git::{GitRunner, link};
 use crate::world::outcome::OperationError;
@@ -75,16 +75,16 @@ impl WorktreeKeeper<'_> {
 
     /// Keeps the content.
     pub(super) async fn keep(&self) -> Result<KeptCommit, OperationError> {
-        let held = self.ask(&["rev-parse", &format!("{}^{{tree}}", self.head)]).await?;
+        let head_tree = self.ask(&["rev-parse", &format!("{}^{{tree}}", self.head)]).await?;
         let (staged, all) = self.trees().await?;
-        let staged = staged.filter(|staged| *staged != held && *staged != all);
-        if all == held && staged.is_none() {
+        let staged = staged.filter(|staged| *staged != head_tree && *staged != all);
+        if all == head_tree && staged.is_none() {
             let commit = self.head.to_owned();
             let found_by =
                 if self.is_alone { Some(self.name(&commit, &all, &[]).await?) } else { None };
             return Ok(KeptCommit { commit, found_by });
         }
-        self.refuse_repositories(&held, &all).await?;
+        self.refuse_repositories(&head_tree, &all).await?;
         let branch = &self.mark.branch;
         let mut parents = vec![self.head.to_owned()];
         if let Some(staged) = staged {
@@ -122,10 +122,10 @@ impl WorktreeKeeper<'_> {
     }
 
     /// Refuses a repository in the worktree: only the name of its commit would be kept, not its content.
-    async fn refuse_repositories(&self, held: &str, all: &str) -> Result<(), OperationError> {
-        let words = ["diff-tree", "-r", "--no-renames", "--diff-filter=d", "-z", held, all];
-        let said = well(&words, self.ended(&words).await?)?.stdout.text();
-        let mut fields = said.split('\0');
+    async fn refuse_repositories(&self, head_tree: &str, all: &str) -> Result<(), OperationError> {
+        let words = ["diff-tree", "-r", "--no-renames", "--diff-filter=d", "-z", head_tree, all];
+        let output = well(&words, self.ended(&words).await?)?.stdout.text();
+        let mut fields = output.split('\0');
         while let (Some(entry), Some(path)) = (fields.next(), fields.next()) {
             let is_link = entry.split(' ').nth(1) == Some("160000");
             if is_link && self.tree().join(path).join(".git").exists() {
@@ -181,8 +181,8 @@ impl WorktreeKeeper<'_> {
     }
 
     async fn ask(&self, words: &[&str]) -> Result<String, OperationError> {
-        let said = well(words, self.ended(words).await?)?;
-        Ok(said.stdout.text().trim_end().to_owned())
+        let output = well(words, self.ended(words).await?)?;
+        Ok(output.stdout.text().trim_end().to_owned())
     }
 
     async fn ended(

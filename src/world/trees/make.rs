@@ -11,7 +11,7 @@ use super::repository::GitRepository;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::branch;
 use crate::fault::point;
-use crate::process::orphans;
+use crate::process::child::orphans;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::git::{GitRunner, is_object};
 use crate::world::outcome::OperationError;
@@ -218,7 +218,7 @@ pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
     for entry in entries {
         let known: PathBuf = entry?.path();
         let says = |file: &str, text: &[u8]| {
-            std::fs::read(known.join(file)).is_ok_and(|said| said.trim_ascii_end() == text)
+            std::fs::read(known.join(file)).is_ok_and(|content| content.trim_ascii_end() == text)
         };
         if says("gitdir", link.as_os_str().as_encoded_bytes())
             || says("locked", reason.as_bytes())
@@ -238,7 +238,7 @@ fn is_unborn(known: &Path, tree: &Path) -> bool {
     };
     let number = known_as.strip_prefix(name);
     let says_nothing = |file: &str| {
-        std::fs::read(known.join(file)).map_or(true, |said| said.trim_ascii().is_empty())
+        std::fs::read(known.join(file)).map_or(true, |content| content.trim_ascii().is_empty())
     };
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         && says_nothing("gitdir")

@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
+use super::inspect::{WorktreeInspection, WorktreeInspector, lock};
 use super::keep::{KeptCommit, WorktreeKeeper};
-use super::look::{WorktreeInspection, WorktreeInspector, lock};
 use super::make::clear;
 use super::reason;
 use super::repository::GitRepository;
@@ -47,9 +47,10 @@ impl WorktreeRemover<'_> {
         &self,
         mark: WorktreeRecord,
     ) -> Result<Result<RemovedWorktree, KeepReason>, OperationError> {
-        let look = WorktreeInspector { git: self.git, repository: self.repository, mark: &mark };
-        let sight = look.look().await?;
-        if let Err(stay) = may_go(&sight.condition, self.live, self.all) {
+        let inspector =
+            WorktreeInspector { git: self.git, repository: self.repository, mark: &mark };
+        let inspection = inspector.inspect().await?;
+        if let Err(stay) = may_go(&inspection.condition, self.live, self.all) {
             return Ok(Err(stay));
         }
         let removed = match &mark.stage {
@@ -63,14 +64,14 @@ impl WorktreeRemover<'_> {
                 }
                 Ok(kept.found_by)
             }
-            WorktreeStage::Ready => self.go(&mark, &sight).await,
+            WorktreeStage::Ready => self.go(&mark, &inspection).await,
         };
         let kept = match removed {
             Ok(kept) => kept,
             Err(OperationError::Failed(why)) => return Ok(Err(KeepReason::Refused(why))),
             Err(trouble) => return Err(trouble),
         };
-        let gone = self.remove_branch(&look).await?;
+        let gone = self.remove_branch(&inspector).await?;
         point("worktree.branch");
         self.homes().forget(&mark.agent)?;
         Ok(Ok(RemovedWorktree { kept, branch: (!gone).then_some(mark.branch) }))
@@ -89,13 +90,13 @@ impl WorktreeRemover<'_> {
     async fn go(
         &self,
         mark: &WorktreeRecord,
-        sight: &WorktreeInspection,
+        inspection: &WorktreeInspection,
     ) -> Result<Option<String>, OperationError> {
         let tree = self.homes().tree(&mark.agent);
-        let Some(head) = sight.head.as_deref().filter(|_| tree.join(".git").is_file()) else {
+        let Some(head) = inspection.head.as_deref().filter(|_| tree.join(".git").is_file()) else {
             return Ok(None);
         };
-        let is_alone = sight.is_alone;
+        let is_alone = inspection.is_alone;
         let kept = WorktreeKeeper { git: self.git, mark, head, is_alone }.keep().await?;
         point("worktree.kept");
         let (commit, found_by) = (kept.commit.clone(), kept.found_by.clone());
@@ -210,12 +211,15 @@ impl WorktreeRemover<'_> {
     }
 
     /// Deletes the branch with git, which does so only if another has its commits; returns whether it is gone.
-    async fn remove_branch(&self, look: &WorktreeInspector<'_>) -> Result<bool, OperationError> {
-        let (branch, at) = (&look.mark.branch, &self.repository.at);
-        if look.tip().await?.is_none() {
+    async fn remove_branch(
+        &self,
+        inspector: &WorktreeInspector<'_>,
+    ) -> Result<bool, OperationError> {
+        let (branch, at) = (&inspector.mark.branch, &self.repository.at);
+        if inspector.tip().await?.is_none() {
             return Ok(true);
         }
-        let Some(into) = look.branch_is_in().await? else { return Ok(false) };
+        let Some(into) = inspector.branch_is_in().await? else { return Ok(false) };
         let mut words = Vec::new();
         if into != "HEAD" {
             // Then git compares it with that branch.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::process::classify::ProcessExit;
+use crate::process::child::exit::ProcessExit;
 use crate::world::git::{GitRunner, refusal};
 use crate::world::outcome::OperationError;
 
@@ -30,7 +30,7 @@ pub(super) struct GitRepository {
 impl GitRepository {
     /// Returns the repository that a directory is in.
     pub(super) async fn of(git: GitRunner<'_>, at: &Path) -> Result<Self, OperationError> {
-        let (shown, ended) = (at.display(), git.look(at, &QUESTIONS).await?);
+        let (shown, ended) = (at.display(), git.inspect(at, &QUESTIONS).await?);
         if ended.exit != ProcessExit::Code(0) {
             return Err(if ended.stderr.text().contains("not a git repository") {
                 format!(
@@ -41,8 +41,8 @@ impl GitRepository {
             }
             .into());
         }
-        let said = ended.stdout.text();
-        let mut lines = said.lines();
+        let output = ended.stdout.text();
+        let mut lines = output.lines();
         let mut next = || lines.next().unwrap_or_default();
         let (bare, inside, common, prefix) = (next(), next(), next(), next());
         if inside != "true" {

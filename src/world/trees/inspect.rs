@@ -13,10 +13,10 @@ use crate::world::outcome::OperationError;
 const STATUS: usize = 64 * 1024 * 1024;
 
 /// Inspects a worktree.
-pub(super) struct WorktreeInspector<'look> {
-    pub(super) git: GitRunner<'look>,
-    pub(super) repository: &'look GitRepository,
-    pub(super) mark: &'look WorktreeRecord,
+pub(super) struct WorktreeInspector<'tree> {
+    pub(super) git: GitRunner<'tree>,
+    pub(super) repository: &'tree GitRepository,
+    pub(super) mark: &'tree WorktreeRecord,
 }
 
 /// The result of an inspection.
@@ -41,7 +41,7 @@ impl WorktreeInspector<'_> {
         self.homes().tree(&self.mark.agent)
     }
 
-    pub(super) async fn look(&self) -> Result<WorktreeInspection, OperationError> {
+    pub(super) async fn inspect(&self) -> Result<WorktreeInspection, OperationError> {
         let condition = match self.mark.stage {
             WorktreeStage::Begun => WorktreeStatus::Begun,
             WorktreeStage::Going { .. } => WorktreeStatus::Going,
@@ -115,9 +115,9 @@ impl WorktreeInspector<'_> {
         }
         words.extend(["refs/heads", "refs/remotes"].map(str::to_owned));
         let own = self.own();
-        let said = self.git.ask(&self.repository.at, &words).await?;
+        let output = self.git.ask(&self.repository.at, &words).await?;
         // Of several commits, a branch is named that has one of them.
-        for other in said.lines().filter(|&name| name != own).chain(["HEAD"]) {
+        for other in output.lines().filter(|&name| name != own).chain(["HEAD"]) {
             if self.are_in(commits, other).await? {
                 return Ok(Some(other.to_owned()));
             }
@@ -152,9 +152,9 @@ impl WorktreeInspector<'_> {
 
     async fn count(&self, words: &[&str]) -> Result<u64, OperationError> {
         let words = [&["rev-list", "--count"], words].concat();
-        let said = self.git.ask(&self.repository.at, &words).await?;
-        let unreadable = |error| format!("git counts {said:?} commits: {error}");
-        Ok(said.parse::<u64>().map_err(unreadable)?)
+        let output = self.git.ask(&self.repository.at, &words).await?;
+        let unreadable = |error| format!("git counts {output:?} commits: {error}");
+        Ok(output.parse::<u64>().map_err(unreadable)?)
     }
 
     /// Returns the number of files that differ from the last commit; ignored files do not count.
@@ -169,8 +169,8 @@ impl WorktreeInspector<'_> {
             "--ignore-submodules=none",
         ];
         let ended = self.git.ended(tree, &words, self.git.surroundings(), STATUS).await?;
-        let said = super::well(&words, ended)?;
-        Ok(said.stdout.text().bytes().filter(|&byte| byte == 0).count())
+        let output = super::well(&words, ended)?;
+        Ok(output.stdout.text().bytes().filter(|&byte| byte == 0).count())
     }
 }
 

@@ -6,18 +6,19 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, Command};
+use tokio::process::{ChildStderr, ChildStdin};
 use tokio::time::timeout;
 
-use crate::process::classify::ProcessExit;
-use crate::process::group;
-use crate::process::subreaper::{ProcessPurpose, start_noted};
+use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessGroup;
+use crate::process::child::subreaper::ProcessPurpose;
+use crate::process::child::{ChildEnvironment, ChildProcess, ChildSpec};
 
 /// The number of bytes that are kept of a command's stderr.
-const COMPLAINT: usize = 400;
+const STDERR_TAIL: usize = 400;
 
 /// The longest time to wait for the rest of its stderr after it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const PIPE_GRACE: Duration = Duration::from_millis(200);
 
 /// The command of a hook.
 #[derive(Debug, Clone)]
@@ -29,7 +30,7 @@ pub struct HookCommand {
     /// Its environment, without the variables of a call.
     pub environment: Vec<(OsString, OsString)>,
     /// Its timeouts.
-    pub patience: HookTimeouts,
+    pub timeouts: HookTimeouts,
 }
 
 /// The timeouts of a command.
@@ -91,116 +92,105 @@ pub enum HookFailure {
 /// A command that runs.
 #[derive(Debug)]
 pub(super) struct HookProcess {
-    child: Child,
-    patience: HookTimeouts,
+    child: ChildProcess,
+    timeouts: HookTimeouts,
     input: String,
 }
 
 impl HookCommand {
     /// Starts the command.
     pub(super) fn start(&self, call: HookCall) -> Result<HookProcess, HookFailure> {
-        let mut command = Command::new(&self.path);
-        command
-            .args(&self.arguments)
-            .env_clear()
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .envs(call.environment)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        let child = start_noted(ProcessPurpose::Beside, || command.spawn(), Child::id);
+        let added = call.environment.into_iter();
+        let added = added.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let environment = self.environment.iter().cloned().chain(added).collect();
+        let child = ChildProcess::start(ChildSpec {
+            program: self.path.clone(),
+            arguments: self.arguments.iter().map(Into::into).collect(),
+            cwd: None,
+            environment: ChildEnvironment::Only(environment),
+            stdin: Stdio::piped(),
+            stdout: Stdio::null(),
+            stderr: Stdio::piped(),
+            purpose: ProcessPurpose::Beside,
+            outlives_handle: false,
+        });
         let child = child.map_err(HookFailure::NotStarted)?;
-        Ok(HookProcess { child, patience: self.patience, input: call.input })
+        Ok(HookProcess { child, timeouts: self.timeouts, input: call.input })
     }
 }
 
 impl HookProcess {
-    /// The id of its process group.
-    pub(super) fn group(&self) -> Option<u32> {
-        self.child.id()
+    /// Returns its process group.
+    pub(super) fn group(&self) -> ProcessGroup {
+        self.child.group()
     }
 
     /// Waits for its end, ends it if it takes too long, and kills the rest of its group.
     pub(super) async fn end(mut self) -> Result<(), HookFailure> {
-        let group = self.child.id();
-        let telling = tokio::spawn(tell(self.child.stdin.take(), self.input));
-        let mut hearing = tokio::spawn(hear(self.child.stderr.take()));
-        let exit = wait(&mut self.child, group, self.patience).await;
-        if let Some(group) = group {
-            group::kill(group);
-        }
-        telling.abort();
+        let writing = tokio::spawn(write_input(self.child.take_stdin(), self.input));
+        let mut reading = tokio::spawn(read_complaint(self.child.take_stderr()));
+        let exit = wait(&mut self.child, self.timeouts).await;
+        writing.abort();
         // What has left the group may keep its stderr open for ever.
-        let complaint = timeout(LAST_WORDS, &mut hearing).await;
-        hearing.abort();
+        let complaint = timeout(PIPE_GRACE, &mut reading).await;
+        reading.abort();
         let complaint = complaint.ok().and_then(Result::ok).unwrap_or_default();
         match exit {
             Some(ProcessExit::Code(0)) => Ok(()),
             Some(exit) => Err(HookFailure::Failed { exit, complaint }),
-            None => Err(HookFailure::TooLong { longest: self.patience.longest, complaint }),
+            None => Err(HookFailure::TooLong { longest: self.timeouts.longest, complaint }),
         }
     }
 }
 
 /// Returns the exit of a command that ended by itself; `None` if it had to be ended.
-async fn wait(
-    child: &mut Child,
-    group: Option<u32>,
-    patience: HookTimeouts,
-) -> Option<ProcessExit> {
-    if let Ok(ended) = timeout(patience.longest, child.wait()).await {
-        return Some(ended.map_or(ProcessExit::Unseen, ProcessExit::from));
+async fn wait(child: &mut ChildProcess, timeouts: HookTimeouts) -> Option<ProcessExit> {
+    let ended = timeout(timeouts.longest, child.exited_with_group()).await;
+    if ended.is_err() {
+        child.end(timeouts.grace).await;
     }
-    if let Some(group) = group {
-        group::terminate(group);
-        if timeout(patience.grace, child.wait()).await.is_err() {
-            group::kill(group);
-        }
-    }
-    let _ = child.wait().await;
-    None
+    ended.ok()
 }
 
 /// Writes the input to a command's stdin. The command need not read it.
-async fn tell(stdin: Option<ChildStdin>, input: String) {
+async fn write_input(stdin: Option<ChildStdin>, input: String) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(input.as_bytes()).await;
     }
 }
 
 /// Reads the end of a command's stderr, and returns it as the end of a message.
-async fn hear(stderr: Option<ChildStderr>) -> String {
+async fn read_complaint(stderr: Option<ChildStderr>) -> String {
     let Some(mut stderr) = stderr else { return String::new() };
-    let mut said = Vec::new();
+    let mut tail = Vec::new();
     let mut part = [0; 1024];
     while let Ok(length @ 1..) = stderr.read(&mut part).await {
-        said.extend_from_slice(&part[..length]);
-        said.drain(..said.len().saturating_sub(COMPLAINT));
+        tail.extend_from_slice(&part[..length]);
+        tail.drain(..tail.len().saturating_sub(STDERR_TAIL));
     }
-    let said = String::from_utf8_lossy(&said);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    if said.is_empty() { said } else { format!(": {said}") }
+    let text = String::from_utf8_lossy(&tail);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() { text } else { format!(": {text}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shell(script: &str, patience: HookTimeouts) -> HookCommand {
+    fn shell(script: &str, timeouts: HookTimeouts) -> HookCommand {
         HookCommand {
             path: "/bin/sh".into(),
             arguments: vec!["-c".to_owned(), script.to_owned()],
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-            patience,
+            timeouts,
         }
     }
 
     async fn run(program: &HookCommand, input: &str) -> Result<(), String> {
         let environment = vec![("RAYMOND_EVENT", "ended".to_owned())];
         let call = HookCall { name: "ended", input: input.to_owned(), environment };
-        let errand = program.start(call).map_err(|failure| failure.to_string())?;
-        errand.end().await.map_err(|failure| failure.to_string())
+        let process = program.start(call).map_err(|failure| failure.to_string())?;
+        process.end().await.map_err(|failure| failure.to_string())
     }
 
     #[tokio::test]

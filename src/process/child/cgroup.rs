@@ -12,18 +12,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::command::EnvironmentMarker;
-use super::group;
+use super::group::{self, ProcessGroup};
 use crate::fault::may_use_cgroups;
+use crate::process::command::EnvironmentMarker;
 
 /// The beginning of the names of runs' groups.
 const PREFIX: &str = "raymond-";
 
 /// The name of the file beside the streams that says where a run's groups are.
-const NOTE: &str = "cgroup";
+const NOTE_FILE: &str = "cgroup";
 
 /// Number of tries to remove a group whose processes were killed.
-const ROUNDS: usize = 100;
+const MAX_ROUNDS: usize = 100;
 
 /// The pause between two tries.
 const ROUND_INTERVAL: Duration = Duration::from_millis(10);
@@ -55,7 +55,7 @@ impl RunGroups {
 
     /// Puts a process that was just started into a group of its own; returns the group, if there can be one.
     #[must_use]
-    pub fn put(&self, process: &str, pid: u32) -> Option<PathBuf> {
+    pub fn put(&self, process: &str, started: ProcessGroup) -> Option<PathBuf> {
         if self.is_refused.get() {
             return None;
         }
@@ -63,7 +63,7 @@ impl RunGroups {
             let group = self.make()?.join(process);
             // Another raymond may have taken the run's group away while it was empty.
             std::fs::create_dir_all(&group).ok()?;
-            let moved = std::fs::write(group.join("cgroup.procs"), pid.to_string());
+            let moved = std::fs::write(group.join("cgroup.procs"), started.leader().to_string());
             if moved.is_err() {
                 let _ = std::fs::remove_dir(&group);
             }
@@ -82,7 +82,8 @@ impl RunGroups {
                 Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return None,
                 _ => {}
             }
-            std::fs::write(self.steps.join(NOTE), group.as_os_str().as_encoded_bytes()).ok()?;
+            std::fs::write(self.steps.join(NOTE_FILE), group.as_os_str().as_encoded_bytes())
+                .ok()?;
             remove_abandoned(&group);
             Some(group)
         });
@@ -110,7 +111,7 @@ impl RunGroups {
             }
             if keep.is_empty() && std::fs::remove_dir(&run).is_ok() {
                 self.own.replace(None);
-                let _ = std::fs::remove_file(self.steps.join(NOTE));
+                let _ = std::fs::remove_file(self.steps.join(NOTE_FILE));
             }
         }
     }
@@ -118,7 +119,7 @@ impl RunGroups {
     /// Returns the existing groups of the run: this raymond's, and an earlier one's.
     fn known(&self) -> Vec<PathBuf> {
         let (Some(name), Some(mount)) = (&self.name, mount()) else { return Vec::new() };
-        let noted = std::fs::read_to_string(self.steps.join(NOTE)).ok().map(PathBuf::from);
+        let noted = std::fs::read_to_string(self.steps.join(NOTE_FILE)).ok().map(PathBuf::from);
         // The note is a file like others: it may name nothing but a group of this very run.
         let noted = noted.filter(|group| is_group_of(group, &mount.at, name));
         let own = below_own(&mount).map(|own| own.join(name));
@@ -130,7 +131,7 @@ impl RunGroups {
 
 /// Ends everything in a group and in those below it, and removes them.
 pub async fn end_group(dir: &Path) {
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         if remove_tree(dir) {
             return;
         }

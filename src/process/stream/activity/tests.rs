@@ -10,41 +10,41 @@ const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"resu
 
 fn seen(lines: &[&str], piece: usize) -> TurnActivity {
     let text = lines.join("\n") + "\n";
-    let mut glimpse = TurnActivity::keeping(3);
+    let mut activity = TurnActivity::keeping(3);
     for piece in text.as_bytes().chunks(piece) {
-        glimpse.feed(piece);
+        activity.feed(piece);
     }
-    glimpse
+    activity
 }
 
 #[test]
 fn a_tool_at_work_is_named_with_what_it_is_about() {
-    let glimpse = seen(&["no json", TOOL], 7);
-    assert_eq!(glimpse.doing.as_deref(), Some("Bash: cargo test"));
-    assert!(glimpse.is_at_work());
-    assert_eq!(glimpse.tokens, 11, "what is in the cache was counted before");
+    let activity = seen(&["no json", TOOL], 7);
+    assert_eq!(activity.doing.as_deref(), Some("Bash: cargo test"));
+    assert!(activity.is_at_work());
+    assert_eq!(activity.tokens, 11, "what is in the cache was counted before");
 }
 
 #[test]
 fn a_message_in_several_lines_counts_once() {
-    let glimpse = seen(&[TOOL, GREW, DONE, NEXT], 1000);
-    assert_eq!((glimpse.tokens, glimpse.is_at_work()), (117, false));
-    assert_eq!(glimpse.doing.as_deref(), Some("thinking"));
-    let said = [
+    let activity = seen(&[TOOL, GREW, DONE, NEXT], 1000);
+    assert_eq!((activity.tokens, activity.is_at_work()), (117, false));
+    assert_eq!(activity.doing.as_deref(), Some("thinking"));
+    let items = [
         ConversationItem::Tool("Bash: cargo test".into()),
         ConversationItem::Text("Let me see.".into()),
         ConversationItem::Answer("3 passed".into()),
     ];
-    assert_eq!(glimpse.said, said);
+    assert_eq!(activity.items, items);
 }
 
 #[test]
 fn only_the_last_things_are_kept_and_nothing_after_the_end() {
-    let glimpse = seen(&[TOOL, GREW, DONE, END, TOOL], 50);
-    assert!(glimpse.ended && !glimpse.is_at_work());
-    assert_eq!(glimpse.said.len(), 3);
-    assert_eq!(glimpse.said.back(), Some(&ConversationItem::Note("the turn is over".into())));
-    assert_eq!(glimpse.doing.as_deref(), Some("has answered"));
+    let activity = seen(&[TOOL, GREW, DONE, END, TOOL], 50);
+    assert!(activity.ended && !activity.is_at_work());
+    assert_eq!(activity.items.len(), 3);
+    assert_eq!(activity.items.back(), Some(&ConversationItem::Note("the turn is over".into())));
+    assert_eq!(activity.doing.as_deref(), Some("has answered"));
 }
 
 fn part(text: &str) -> String {
@@ -57,30 +57,30 @@ fn part(text: &str) -> String {
 fn a_message_is_shown_while_it_is_written_and_once_when_it_is_whole() {
     let start = r#"{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"parent_tool_use_id":null}"#;
     let (let_me, see) = (part("Let me"), part(" s"));
-    let glimpse = seen(&[start, &let_me, &see], 11);
-    assert_eq!(glimpse.said, [ConversationItem::Text("Let me s".into())]);
-    assert_eq!(glimpse.doing.as_deref(), Some("writing"));
-    let glimpse = seen(&[start, &let_me, &see, GREW, TOOL], 1000);
+    let activity = seen(&[start, &let_me, &see], 11);
+    assert_eq!(activity.items, [ConversationItem::Text("Let me s".into())]);
+    assert_eq!(activity.doing.as_deref(), Some("writing"));
+    let activity = seen(&[start, &let_me, &see, GREW, TOOL], 1000);
     let whole = [
         ConversationItem::Text("Let me see.".into()),
         ConversationItem::Tool("Bash: cargo test".into()),
     ];
-    assert_eq!(glimpse.said, whole);
+    assert_eq!(activity.items, whole);
 }
 
 #[test]
 fn a_long_message_is_bounded_while_it_is_written_and_a_sub_agents_is_not_shown() {
-    let mut glimpse = TurnActivity::keeping(3);
-    for _ in 0..3 * LONGEST {
-        glimpse.feed(format!("{}\n", part("ö")).as_bytes());
+    let mut activity = TurnActivity::keeping(3);
+    for _ in 0..3 * MAX_ITEM_BYTES {
+        activity.feed(format!("{}\n", part("ö")).as_bytes());
     }
-    let Some(ConversationItem::Text(text)) = glimpse.said.back() else { panic!("a text") };
-    assert!(glimpse.said.len() == 1 && text.len() <= LONGEST + 8 && text.starts_with('…'));
+    let Some(ConversationItem::Text(text)) = activity.items.back() else { panic!("a text") };
+    assert!(activity.items.len() == 1 && text.len() <= MAX_ITEM_BYTES + 8 && text.starts_with('…'));
     let other = part("sub").replace(":null", ":\"toolu_1\"");
-    assert!(seen(&[&other], 50).said.is_empty());
+    assert!(seen(&[&other], 50).items.is_empty());
     let mut nobody_reads = TurnActivity::default();
     nobody_reads.feed(format!("{}\n", part("text")).as_bytes());
-    assert!(nobody_reads.said.is_empty());
+    assert!(nobody_reads.items.is_empty());
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn a_turn_with_background_work_ends_when_that_has_ended() {
         let path = format!("tests/fixtures/streams/{version}/background_agent.jsonl");
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let stream = std::fs::read_to_string(path).expect("a recorded stream");
-        let mut glimpse = TurnActivity::keeping(3);
+        let mut activity = TurnActivity::keeping(3);
         let mut waited = false;
         for line in stream.lines() {
-            assert!(!glimpse.ended || waited, "{version}");
-            glimpse.feed(format!("{line}\n").as_bytes());
-            let doing = glimpse.doing.as_deref().unwrap_or_default();
+            assert!(!activity.ended || waited, "{version}");
+            activity.feed(format!("{line}\n").as_bytes());
+            let doing = activity.doing.as_deref().unwrap_or_default();
             waited |= doing == "waiting for the sub-agent \"Count the files\"";
         }
-        assert!(waited && glimpse.ended, "{version}: {:?}", glimpse.doing);
+        assert!(waited && activity.ended, "{version}: {:?}", activity.doing);
     }
 }

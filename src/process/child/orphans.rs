@@ -6,12 +6,12 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 
-use super::command::EnvironmentMarker;
 use super::group;
+use crate::process::command::EnvironmentMarker;
 
 /// A process that bears the mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,13 @@ pub struct OrphanProcess {
 }
 
 /// Number of times a sweep looks again, because a process that it ends may just have started another.
-const ROUNDS: usize = 20;
+const MAX_ROUNDS: usize = 20;
+
+/// The pause between two searches.
+const ROUND_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The time that an orphaned plug-in has to end after it is asked to.
+const PLUGIN_GRACE: Duration = Duration::from_secs(2);
 
 /// Returns all processes of a run that belong to Claude Code.
 #[must_use]
@@ -36,8 +42,7 @@ pub fn find(marker: &EnvironmentMarker) -> Vec<OrphanProcess> {
 }
 
 /// Returns all processes of a run's plug-ins, by the names of the plug-ins.
-#[must_use]
-pub fn find_plugins(marker: &EnvironmentMarker) -> Vec<OrphanProcess> {
+fn find_plugins(marker: &EnvironmentMarker) -> Vec<OrphanProcess> {
     search(|environment| marker.plugin_of(environment).map(str::to_owned))
 }
 
@@ -45,26 +50,26 @@ fn search(whose: impl Fn(&[u8]) -> Option<String>) -> Vec<OrphanProcess> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let own = std::process::id();
-    let look = |pid: u32| {
+    let read = |pid: u32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         let process = whose(&environment)?;
         let ProcessStat { group, started, .. } = stat(pid)?;
         Some(OrphanProcess { pid, started, leads: group == pid, process })
     };
-    pids.filter(|&pid| pid != own).filter_map(look).collect()
+    pids.filter(|&pid| pid != own).filter_map(read).collect()
 }
 
 /// Returns whether a process is still the one that was found.
 #[must_use]
-pub fn is_alive(leftover: &OrphanProcess) -> bool {
-    stat(leftover.pid).is_some_and(|now| now.started == leftover.started)
+pub fn is_alive(orphan: &OrphanProcess) -> bool {
+    stat(orphan.pid).is_some_and(|now| now.started == orphan.started)
 }
 
 /// Returns whether a process has this file as its stdout.
 #[must_use]
-pub fn writes_to(leftover: &OrphanProcess, file: &Path) -> bool {
+pub fn writes_to(orphan: &OrphanProcess, file: &Path) -> bool {
     let identity = |path: &Path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
-    let stdout = format!("/proc/{}/fd/1", leftover.pid);
+    let stdout = format!("/proc/{}/fd/1", orphan.pid);
     identity(file).is_some_and(|file| identity(stdout.as_ref()) == Some(file))
 }
 
@@ -72,20 +77,45 @@ pub fn writes_to(leftover: &OrphanProcess, file: &Path) -> bool {
 /// returns their number.
 pub async fn sweep(marker: &EnvironmentMarker, ends: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
-    for _ in 0..ROUNDS {
-        let looked_for = marker.clone();
-        let mut found = spawn_blocking(move || find(&looked_for)).await.unwrap_or_default();
-        found.retain(|leftover| ends(&leftover.process));
+    for _ in 0..MAX_ROUNDS {
+        let searched = marker.clone();
+        let mut found = spawn_blocking(move || find(&searched)).await.unwrap_or_default();
+        found.retain(|orphan| ends(&orphan.process));
         if found.is_empty() {
             break;
         }
         ended += found.len();
-        for leftover in found.iter().filter(|leftover| is_alive(leftover)) {
-            group::kill_one(leftover.pid);
+        for orphan in found.iter().filter(|orphan| is_alive(orphan)) {
+            group::kill_one(orphan.pid);
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::sleep(ROUND_INTERVAL).await;
     }
     ended
+}
+
+/// Ends the plug-ins of a run that an earlier raymond left behind, or that have outlived their end: asks first,
+/// then kills.
+pub async fn sweep_plugins(marker: &EnvironmentMarker) {
+    let start = Instant::now();
+    let mut asked = Vec::new();
+    loop {
+        let marker = marker.clone();
+        let search = spawn_blocking(move || find_plugins(&marker));
+        let mut found = search.await.unwrap_or_default();
+        found.retain(is_alive);
+        if found.is_empty() || start.elapsed() > 2 * PLUGIN_GRACE {
+            return;
+        }
+        for orphan in found {
+            if start.elapsed() > PLUGIN_GRACE {
+                group::kill_one(orphan.pid);
+            } else if !asked.contains(&orphan.pid) {
+                asked.push(orphan.pid);
+                group::terminate_one(orphan.pid);
+            }
+        }
+        tokio::time::sleep(ROUND_INTERVAL).await;
+    }
 }
 
 /// The state of a process, from `/proc/<pid>/stat`.
@@ -114,8 +144,8 @@ pub(super) fn stat(pid: u32) -> Option<ProcessStat> {
     read_stat(pid).filter(|stat| !stat.has_ended)
 }
 
-/// Reads `/proc/<pid>/stat`.
-fn read_stat(pid: u32) -> Option<ProcessStat> {
+/// Reads the state of a process, also of a zombie.
+pub(super) fn read_stat(pid: u32) -> Option<ProcessStat> {
     let text =
         std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();

@@ -109,11 +109,11 @@ fn steps_are_none_and_the_end_of_the_last_agent_is_the_end() {
     assert_eq!(occasions.of(&published(fork, Some(view()))), None);
     assert_eq!(occasions.of(&published(step(TagName::Result, &[], "x"), None)), None);
     let broken = occasions.at_the_end().expect("one lives");
-    assert_eq!((broken.occasion, broken.status), (NotificationKind::Broken, RunStatus::Running));
+    assert_eq!((broken.kind, broken.status), (NotificationKind::Broken, RunStatus::Running));
 
     assert_eq!(occasions.of(&published(step(TagName::Result, &[], "x"), None)), None);
     let ended = occasions.at_the_end().expect("none lives");
-    assert_eq!((ended.occasion, ended.status), (NotificationKind::Ended, RunStatus::Completed));
+    assert_eq!((ended.kind, ended.status), (NotificationKind::Ended, RunStatus::Completed));
     assert_eq!(ended.message, "run t finished, $0.05 spent");
 }
 
@@ -123,7 +123,7 @@ fn a_failure_is_told_and_counted() {
     let fork = step(TagName::Fork, &[("next", "A.md")], "B.md");
     occasions.of(&published(fork, Some(view())));
     let told = occasions.of(&published(failed("it\nfell\0", true), None)).expect("told");
-    assert_eq!(told.occasion, NotificationKind::AgentFailed);
+    assert_eq!(told.kind, NotificationKind::AgentFailed);
     assert_eq!(
         told.message,
         "main of run t failed at A.md (crash): it fell\\u{0}; all other agents end with it"
@@ -139,7 +139,7 @@ fn a_pause_says_how_to_go_on_and_is_the_last_word() {
     let pause =
         PauseReason::Budget { spent: Usd::from_dollars(0.05), limit: Usd::from_dollars(0.04) };
     let told = occasions.of(&published(Event::RunPaused { pause }, None)).expect("told");
-    assert_eq!((told.occasion, told.status), (NotificationKind::Paused, RunStatus::Paused));
+    assert_eq!((told.kind, told.status), (NotificationKind::Paused, RunStatus::Paused));
     assert_eq!(
         told.message,
         "run t paused: the budget of $0.04 is used up: $0.05 spent; resume with more: raymond run t --budget USD"
@@ -168,7 +168,7 @@ fn a_question_is_told_unless_it_has_its_answer_already() {
     let asking = AgentView { phase: AgentStatus::Asking { node: "B.md".into() }, ..view() };
     assert_eq!(occasions().of(&published(asks(), Some(view()))), None);
     let told = occasions().of(&published(asks(), Some(asking.clone()))).expect("told");
-    assert_eq!(told.occasion, NotificationKind::Question);
+    assert_eq!(told.kind, NotificationKind::Question);
     assert_eq!(
         told.message,
         "main of run t asks B.md: Sure?; answer: raymond answer t main/B.md=TEXT"

@@ -6,12 +6,12 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 
-use super::chatter::start_of;
-use super::pipe::{LONGEST_LINE, PluginLine};
+use super::pipe::{MAX_LINE_BYTES, PluginLine};
+use super::stderr_limiter::start_of;
 use crate::domain::protocol::{PluginMessage, VERSION};
 
 /// The number of characters of a line that a warning shows.
-const SHOWN: usize = 100;
+const MAX_SHOWN_CHARS: usize = 100;
 
 /// An error in a line.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) fn read(line: PluginLine) -> Result<PluginMessage, PluginLineError> {
     let line = match line {
         PluginLine::Whole(line) => line,
         PluginLine::TooLong => {
-            let text = format!("wrote a line of more than {LONGEST_LINE} bytes");
+            let text = format!("wrote a line of more than {MAX_LINE_BYTES} bytes");
             return Err(PluginLineError { kind: PluginLineErrorKind::TooLong, text, id: None });
         }
     };
@@ -57,7 +57,7 @@ pub(super) fn read(line: PluginLine) -> Result<PluginMessage, PluginLineError> {
             );
             Err(PluginLineError { kind: PluginLineErrorKind::Version, text, id: None })
         }
-        Ok(said) => Ok(said),
+        Ok(message) => Ok(message),
         Err(error) => Err(flaw(&text, &error.to_string())),
     }
 }
@@ -68,7 +68,7 @@ fn flaw(line: &str, error: &str) -> PluginLineError {
         r#type: String,
         id: Option<u64>,
     }
-    let start = start_of(line.trim_end(), SHOWN);
+    let start = start_of(line.trim_end(), MAX_SHOWN_CHARS);
     match serde_json::from_str(line) {
         Ok(Outline { r#type, id }) if r#type == "verdict" => PluginLineError {
             kind: PluginLineErrorKind::Answer,

@@ -3,10 +3,10 @@
 use crate::domain::time::Timestamp;
 
 /// The maximum number of lines shown a minute.
-const LINES: u32 = 20;
+const MAX_LINES_A_MINUTE: u32 = 20;
 
 /// The maximum number of characters shown of a line.
-const CHARACTERS: usize = 1000;
+const MAX_LINE_CHARS: usize = 1000;
 
 const MINUTE_MS: u64 = 60 * 1000;
 
@@ -30,8 +30,8 @@ impl StderrLimiter {
         }
         self.lines = self.lines.saturating_add(1);
         match self.lines {
-            ..=LINES => Some(start_of(text, CHARACTERS)),
-            more if more == LINES + 1 => {
+            ..=MAX_LINES_A_MINUTE => Some(start_of(text, MAX_LINE_CHARS)),
+            more if more == MAX_LINES_A_MINUTE + 1 => {
                 Some("(it says more than is shown within a minute)".to_owned())
             }
             _ => None,
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(shown, 21);
         assert_eq!(chatter.shown(b"again", now.plus(MINUTE_MS)).as_deref(), Some("again"));
         let long = chatter.shown("é".repeat(5000).as_bytes(), now).unwrap_or_default();
-        assert_eq!(long.chars().count(), CHARACTERS + 1);
+        assert_eq!(long.chars().count(), MAX_LINE_CHARS + 1);
         assert_eq!(chatter.shown(b" \n", now), None);
     }
 }

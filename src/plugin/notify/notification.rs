@@ -23,7 +23,7 @@ use crate::domain::transition::Transition;
 use crate::plugin::sentence::date;
 
 /// The maximum length of a message. It goes into the environment, where there is little room.
-const LONGEST: usize = 2000;
+const MAX_MESSAGE_BYTES: usize = 2000;
 
 /// The kind of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
@@ -57,7 +57,7 @@ impl NotificationKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
     /// Its kind.
-    pub occasion: NotificationKind,
+    pub kind: NotificationKind,
     /// Its text, one sentence.
     pub message: String,
     /// The status of the run.
@@ -75,7 +75,7 @@ impl Notification {
         let record = self.line.as_deref().and_then(|line| serde_json::from_str(line).ok());
         let record: Option<&RawValue> = record;
         let mut text = serde_json::json!({
-            "event": self.occasion.name(),
+            "event": self.kind.name(),
             "run": run,
             "dir": dir,
             "message": self.message,
@@ -125,7 +125,7 @@ impl NotificationTracker {
     pub fn of(&mut self, published: &Published) -> Option<Notification> {
         self.count(published);
         let run = &self.run;
-        let (occasion, message) = match &published.record.event {
+        let (kind, message) = match &published.record.event {
             Event::RunPaused { pause } => (NotificationKind::Paused, paused(run, pause)),
             event if is_asking(published) => {
                 let question = asked(event)?;
@@ -164,15 +164,15 @@ impl NotificationTracker {
             ),
             _ => return None,
         };
-        Some(self.notification(occasion, &message, Some(Arc::clone(&published.line))))
+        Some(self.notification(kind, &message, Some(Arc::clone(&published.line))))
     }
 
     /// Returns the notification that is due when no further record comes.
     #[must_use]
     pub fn at_the_end(&self) -> Option<Notification> {
         let Self { run, ended, failed, spent, .. } = self;
-        let (occasion, message) = match (self.live, self.failed) {
-            (0, 0) => (NotificationKind::Ended, format!("run {run} ended well, {spent} spent")),
+        let (kind, message) = match (self.live, self.failed) {
+            (0, 0) => (NotificationKind::Ended, format!("run {run} finished, {spent} spent")),
             (0, _) => (
                 NotificationKind::Ended,
                 format!("run {run} ended, {failed} of {ended} agents failed, {spent} spent"),
@@ -187,12 +187,12 @@ impl NotificationTracker {
         };
         let refused = closing_line(&self.refused).map(|line| format!("; {line}"));
         let message = message + &refused.unwrap_or_default();
-        Some(self.notification(occasion, &message, None))
+        Some(self.notification(kind, &message, None))
     }
 
     fn notification(
         &self,
-        occasion: NotificationKind,
+        kind: NotificationKind,
         message: &str,
         line: Option<Arc<str>>,
     ) -> Notification {
@@ -202,8 +202,8 @@ impl NotificationTracker {
             _ if self.paused => RunStatus::Paused,
             _ => RunStatus::Running,
         };
-        let message = flat(message, LONGEST);
-        Notification { occasion, message, status, spent: self.spent, line }
+        let message = flat(message, MAX_MESSAGE_BYTES);
+        Notification { kind, message, status, spent: self.spent, line }
     }
 
     fn count(&mut self, published: &Published) {

@@ -5,24 +5,26 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use memchr::memchr;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::SYNTHETIC;
 use super::background::{BackgroundTasks, TurnRemainder};
-use super::line::{ContentBlock, PartialEvent, RawField, StreamLine, StreamMessage, get, text};
+use super::line::{
+    ContentBlock, LineKind, PartialEvent, RawField, StreamLine, StreamMessage, get, text,
+};
+use super::line_assembler::{AssembledLine, LineAssembler};
 use super::refusals::reads_like_a_refusal;
-use super::{LONGEST_LINE, SYNTHETIC, partial};
 use crate::domain::turn_options::BackgroundWork;
 
 /// The number of bytes that are kept of one item of the conversation.
-const LONGEST: usize = 4096;
+const MAX_ITEM_BYTES: usize = 4096;
 
 /// The number of bytes that are kept of a tool's input or answer.
-const LONGEST_TOOL: usize = 400;
+const MAX_TOOL_BYTES: usize = 400;
 
 /// The fields of a tool's input that describe it best, the best first.
-const TELLING: [&str; 9] = [
+const DESCRIPTIVE_FIELDS: [&str; 9] = [
     "command",
     "file_path",
     "notebook_path",
@@ -50,7 +52,7 @@ pub enum ConversationItem {
 /// The observed activity of a turn.
 #[derive(Debug, Default)]
 pub struct TurnActivity {
-    partial: Vec<u8>,
+    lines: LineAssembler,
     keep: usize,
     /// The tokens that each message of the model has taken.
     taken: HashMap<String, u64>,
@@ -64,7 +66,7 @@ pub struct TurnActivity {
     /// The tokens it has read and written so far; tokens that are read from the cache are not counted again.
     pub tokens: u64,
     /// The last items of its conversation.
-    pub said: VecDeque<ConversationItem>,
+    pub items: VecDeque<ConversationItem>,
     /// True if it has ended.
     pub ended: bool,
 }
@@ -99,17 +101,14 @@ impl TurnActivity {
         !self.open_tools.is_empty()
     }
 
-    /// Takes the next bytes of the stream.
-    pub fn feed(&mut self, mut bytes: &[u8]) {
-        while let Some(end) = memchr(b'\n', bytes) {
-            let mut line = std::mem::take(&mut self.partial);
-            line.extend_from_slice(&bytes[..end]);
-            self.line(&line);
-            bytes = &bytes[end + 1..];
-        }
-        if self.partial.len() < LONGEST_LINE {
-            self.partial.extend_from_slice(bytes);
-        }
+    /// Takes the next bytes of the stream. A line that is too long is skipped.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let mut lines = std::mem::take(&mut self.lines);
+        let _ = lines.feed(bytes, |line| match line {
+            AssembledLine::Whole(line) => self.line(line),
+            AssembledLine::TooLong(_) => {}
+        });
+        self.lines = lines;
     }
 
     fn line(&mut self, line: &[u8]) {
@@ -117,14 +116,17 @@ impl TurnActivity {
             return;
         }
         let text = String::from_utf8_lossy(line);
-        let Ok(event) = serde_json::from_str::<StreamLine<'_>>(&text) else { return };
-        match &*event.kind {
-            "assistant" => self.assistant(&event),
-            "user" => self.user(&event),
-            "system" => self.system(&event),
-            "result" => self.result(&event),
-            partial::KIND if is_main(&event) => self.partial(&event),
-            _ => {}
+        let Some(event) = StreamLine::parse(&text) else { return };
+        match event.kind {
+            LineKind::Assistant => self.assistant(&event),
+            LineKind::User => self.user(&event),
+            LineKind::System => self.system(&event),
+            LineKind::Result => self.result(&event),
+            LineKind::Partial if event.is_of_main_agent() => self.partial(&event),
+            LineKind::Partial
+            | LineKind::RateLimit
+            | LineKind::ControlResponse
+            | LineKind::Other => {}
         }
         let remainder = self.background.remainder(BackgroundWork::Wait);
         self.ended = self.has_answered && remainder == TurnRemainder::Nothing;
@@ -159,16 +161,16 @@ impl TurnActivity {
     fn write(&mut self, piece: Option<String>) {
         let Some(piece) = piece.filter(|_| self.keep > 0) else { return };
         if self.is_writing
-            && let Some(ConversationItem::Text(text)) = self.said.back_mut()
+            && let Some(ConversationItem::Text(text)) = self.items.back_mut()
         {
             text.push_str(&piece);
-            if text.len() > LONGEST {
-                let cut = text.ceil_char_boundary(text.len() - LONGEST / 2);
+            if text.len() > MAX_ITEM_BYTES {
+                let cut = text.ceil_char_boundary(text.len() - MAX_ITEM_BYTES / 2);
                 text.replace_range(..cut, "…");
             }
             return;
         }
-        self.say(ConversationItem::Text, Some(piece), LONGEST);
+        self.say(ConversationItem::Text, Some(piece), MAX_ITEM_BYTES);
         self.is_writing = true;
     }
 
@@ -178,15 +180,15 @@ impl TurnActivity {
             return;
         }
         self.count(&message);
-        if is_main(event) && std::mem::take(&mut self.is_writing) {
-            self.said.pop_back();
+        if event.is_of_main_agent() && std::mem::take(&mut self.is_writing) {
+            self.items.pop_back();
         }
         for content in &message.content {
             match &*content.kind {
                 "tool_use" => self.tool(content),
                 "text" => {
                     self.doing = Some("writing".to_owned());
-                    self.say(ConversationItem::Text, text(content.text), LONGEST);
+                    self.say(ConversationItem::Text, text(content.text), MAX_ITEM_BYTES);
                 }
                 "thinking" => self.doing = Some("thinking".to_owned()),
                 _ => {}
@@ -208,7 +210,7 @@ impl TurnActivity {
         self.open_tools.extend(text(content.id));
         let about = about(content.input);
         let doing = if about.is_empty() { name } else { format!("{name}: {about}") };
-        self.say(ConversationItem::Tool, Some(doing.clone()), LONGEST_TOOL);
+        self.say(ConversationItem::Tool, Some(doing.clone()), MAX_TOOL_BYTES);
         self.doing = Some(doing);
     }
 
@@ -218,12 +220,12 @@ impl TurnActivity {
             let Some(answered) = text(content.tool_use_id) else { continue };
             self.open_tools.retain(|tool| *tool != answered);
             if get(content.is_error) == Some(true)
-                && answer(content.answer).is_some_and(|said| reads_like_a_refusal(&said))
+                && answer(content.answer).is_some_and(|answer| reads_like_a_refusal(&answer))
             {
                 let was = self.doing.take().unwrap_or_default();
                 self.doing = Some(format!("refused: {was}"));
             }
-            self.say(ConversationItem::Answer, answer(content.answer), LONGEST_TOOL);
+            self.say(ConversationItem::Answer, answer(content.answer), MAX_TOOL_BYTES);
         }
     }
 
@@ -245,13 +247,13 @@ impl TurnActivity {
         self.open_tools.clear();
         let waits = self.background.names().map(|tasks| format!("waiting for {tasks}"));
         let failed = get(event.is_error).unwrap_or(false);
-        let said = match &waits {
+        let note = match &waits {
             _ if failed => format!("the turn failed: {}", text(event.result).unwrap_or_default()),
             Some(waits) => waits.clone(),
             None => "the turn is over".to_owned(),
         };
         self.doing = Some(waits.unwrap_or_else(|| "has answered".to_owned()));
-        self.say(ConversationItem::Note, Some(said), LONGEST);
+        self.say(ConversationItem::Note, Some(note), MAX_ITEM_BYTES);
     }
 
     fn say(
@@ -262,33 +264,28 @@ impl TurnActivity {
     ) {
         let Some(text) = text.filter(|_| self.keep > 0) else { return };
         self.is_writing = false;
-        if self.said.len() == self.keep {
-            self.said.pop_front();
+        if self.items.len() == self.keep {
+            self.items.pop_front();
         }
-        self.said.push_back(kind(beginning(text, longest)));
+        self.items.push_back(kind(beginning(text, longest)));
     }
-}
-
-/// Returns whether a line is of the agent itself, not of a sub-agent.
-fn is_main(event: &StreamLine<'_>) -> bool {
-    event.parent_tool_use_id.is_none_or(|parent| parent.get() == "null")
 }
 
 /// Returns the purpose of a tool call, on one line.
 fn about(input: RawField<'_>) -> String {
     let Some(Value::Object(input)) = get::<Value>(input) else { return String::new() };
-    let telling = TELLING.iter().find_map(|key| input.get(*key)?.as_str());
-    let text = match telling.or_else(|| input.values().find_map(Value::as_str)) {
+    let descriptive = DESCRIPTIVE_FIELDS.iter().find_map(|key| input.get(*key)?.as_str());
+    let text = match descriptive.or_else(|| input.values().find_map(Value::as_str)) {
         Some(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
         None => String::new(),
     };
-    beginning(text, LONGEST_TOOL)
+    beginning(text, MAX_TOOL_BYTES)
 }
 
 /// Returns the answer of a tool: a text, or a list of them.
 fn answer(content: RawField<'_>) -> Option<String> {
-    if let Some(said) = text(content) {
-        return Some(said);
+    if let Some(whole) = text(content) {
+        return Some(whole);
     }
     let parts: Vec<ContentBlock<'_>> = get(content)?;
     let texts: Vec<String> = parts.iter().filter_map(|part| text(part.text)).collect();

@@ -19,14 +19,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use super::command::EnvironmentMarker;
 use super::{group, orphans};
+use crate::process::command::EnvironmentMarker;
 
 /// The pause before orphans that have ended are waited for.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Number of times that orphans are looked for, because one that is ended may just have started another.
-const ROUNDS: usize = 20;
+const MAX_ROUNDS: usize = 20;
 
 /// The pause between two rounds.
 const ROUND_INTERVAL: Duration = Duration::from_millis(10);
@@ -58,7 +58,6 @@ struct NotedChild {
 struct ReparentedProcess {
     pid: u32,
     started: u64,
-    has_ended: bool,
 }
 
 /// Makes this process the one that orphans of its descendants are given to, if the system can; the whole
@@ -70,7 +69,8 @@ pub fn take_orphans() {
     }
 }
 
-/// Starts a process, and notes that it is no orphan.
+/// Starts a process, and notes that it is no orphan, even if it has ended by then: its exit code is still to be
+/// taken by whoever started it.
 ///
 /// # Errors
 /// Those of `start`.
@@ -85,7 +85,7 @@ pub(super) fn start_noted<T>(
     let _started = STARTS.read().unwrap_or_else(PoisonError::into_inner);
     let child = start()?;
     if let Some(pid) = id(&child)
-        && let Some(stat) = orphans::stat(pid)
+        && let Some(stat) = orphans::read_stat(pid)
     {
         let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
         children.insert(pid, NotedChild { started: stat.started, purpose });
@@ -99,17 +99,17 @@ pub async fn reap_orphans() {
     let Ok(mut ends) = signal(SignalKind::child()) else { return };
     while TAKES_ORPHANS.load(Ordering::Acquire) && ends.recv().await.is_some() {
         tokio::time::sleep(REAP_INTERVAL).await;
-        drop(tokio::task::spawn_blocking(look).await);
+        drop(tokio::task::spawn_blocking(find_orphans).await);
     }
 }
 
 /// Ends the orphans that no living process of a turn can have started.
-pub(super) async fn end_unclaimed(marker: &EnvironmentMarker) {
+pub(in crate::process) async fn end_unclaimed(marker: &EnvironmentMarker) {
     end(marker, unclaimed).await;
 }
 
 /// Ends all orphans of a run whose turns are over.
-pub(super) async fn end_all(marker: &EnvironmentMarker) {
+pub(in crate::process) async fn end_all(marker: &EnvironmentMarker) {
     end(marker, |orphans, _| orphans.to_vec()).await;
 }
 
@@ -120,14 +120,14 @@ async fn end(
     if !TAKES_ORPHANS.load(Ordering::Acquire) {
         return;
     }
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let marker = marker.clone();
         let find = move || {
-            let (orphans, turns) = look();
+            let (orphans, turns) = find_orphans();
             let mut chosen = choose(&orphans, &turns);
             chosen.retain(|orphan| {
                 let environment = std::fs::read(format!("/proc/{}/environ", orphan.pid));
-                !orphan.has_ended && environment.is_ok_and(|bytes| !marker.is_of_others(&bytes))
+                environment.is_ok_and(|bytes| !marker.is_of_others(&bytes))
             });
             for orphan in &chosen {
                 if orphans::stat(orphan.pid).is_some_and(|now| now.started == orphan.started) {
@@ -151,7 +151,7 @@ fn unclaimed(orphans: &[ReparentedProcess], turns: &[u64]) -> Vec<ReparentedProc
 
 /// Returns the orphans, and the start times of the living processes of turns; reaps the orphans
 /// that have ended.
-fn look() -> (Vec<ReparentedProcess>, Vec<u64>) {
+fn find_orphans() -> (Vec<ReparentedProcess>, Vec<u64>) {
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
     let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut orphans, mut turns, mut still) = (Vec::new(), Vec::new(), HashMap::new());
@@ -164,7 +164,7 @@ fn look() -> (Vec<ReparentedProcess>, Vec<u64>) {
                 }
             }
             _ if stat.has_ended => group::reap(pid),
-            _ => orphans.push(ReparentedProcess { pid, started: stat.started, has_ended: false }),
+            _ => orphans.push(ReparentedProcess { pid, started: stat.started }),
         }
     }
     *children = still;
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn orphan_is_ended_when_no_older_turn_lives() {
-        let orphan = |started| ReparentedProcess { pid: 1, started, has_ended: false };
+        let orphan = |started| ReparentedProcess { pid: 1, started };
         let orphans = [orphan(10), orphan(20), orphan(30)];
         assert_eq!(unclaimed(&orphans, &[5, 40]), [], "the first turn may have started each");
         assert_eq!(unclaimed(&orphans, &[25, 40]), orphans[..2]);

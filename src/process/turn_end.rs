@@ -11,27 +11,29 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
 
+use super::cancellation::StopLevel;
 use super::claude::{ClaudeRunner, WorkerTurn};
-use super::follow::{FollowEnd, StopLevel};
+use super::follow::FollowEnd;
 use super::host::is_disk_full;
 use super::message;
 use super::outcome::outcome;
 use super::stream::StreamParser;
 use super::transcript::TurnFiles;
-use super::worker::{ShutdownMode, Worker};
+use super::worker::Worker;
+use super::worker_process::ShutdownMode;
 use crate::domain::turn::{StepInput, StepOutcome};
 use crate::domain::turn_options::BackgroundWork;
 use crate::fault::point;
 
 /// The longest time to wait for the cost of a turn that is cut off.
-const LAST_READING: Duration = Duration::from_secs(2);
+const COST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Poll interval while waiting for it.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl ClaudeRunner {
     /// Keeps the process for the next turn, or ends it, and returns the outcome of the turn.
-    pub(super) async fn finish(
+    pub(super) async fn end_turn(
         &self,
         turn: WorkerTurn,
         end: FollowEnd,
@@ -53,7 +55,7 @@ impl ClaudeRunner {
         if stream.background_work != BackgroundWork::End {
             worker.background = stream.background.left_running();
         }
-        if self.stays(&worker, &stream, &end, stop) {
+        if self.may_serve_again(&worker, &stream, &end, stop) {
             let files = worker.files.clone();
             worker.compact();
             self.keep_for_next(worker, input, &stream);
@@ -80,7 +82,7 @@ impl ClaudeRunner {
 
     /// Returns whether a process can serve another turn: it has answered well, its stdin is open, and it
     /// runs only tasks that are to live on.
-    fn stays(
+    fn may_serve_again(
         &self,
         worker: &Worker,
         stream: &StreamParser,
@@ -113,7 +115,7 @@ impl ClaudeRunner {
                 spawn_local(async move {
                     sleep(longest).await;
                     if let Some(worker) = pool.expired(number) {
-                        worker.rest(&marker, &stop, ShutdownMode::Patiently).await;
+                        worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await;
                     }
                 });
             }
@@ -132,7 +134,7 @@ async fn read_cost_of_tasks(
     if stream.background_work != BackgroundWork::End || !stream.background.has_running() {
         return;
     }
-    if worker.command(&message::get_usage(message::FINAL_USAGE), LAST_READING).await {
+    if worker.command(&message::get_usage(message::FINAL_USAGE), COST_TIMEOUT).await {
         read_until(worker, stream, stop, StreamParser::has_final_cost).await;
     }
 }
@@ -146,8 +148,8 @@ async fn interrupt(
     if stream.events == 0 || worker.process.has_ended() {
         return;
     }
-    let said = message::interrupt() + &message::get_usage(message::FINAL_USAGE);
-    if *stop.borrow() != StopLevel::Now && worker.command(&said, LAST_READING).await {
+    let lines = message::interrupt() + &message::get_usage(message::FINAL_USAGE);
+    if *stop.borrow() != StopLevel::Now && worker.command(&lines, COST_TIMEOUT).await {
         read_until(worker, stream, stop, StreamParser::has_settled).await;
     }
 }
@@ -159,7 +161,7 @@ async fn read_until(
     stop: &watch::Receiver<StopLevel>,
     is_done: impl Fn(&StreamParser) -> bool,
 ) {
-    let deadline = Instant::now() + LAST_READING;
+    let deadline = Instant::now() + COST_TIMEOUT;
     while Instant::now() < deadline && *stop.borrow() != StopLevel::Now {
         let has_ended = worker.process.has_ended();
         if worker.follower.read(stream).is_err() || is_done(stream) || has_ended {

@@ -1,0 +1,149 @@
+//! Assembles the lines of a stream from pieces, in memory that does not grow with it. Pure.
+//!
+//! A line is held up to a maximum length. Of a longer one, only the short members of its object are kept.
+
+use memchr::memchr;
+
+use super::long_line::LongLine;
+
+/// The longest line that is held, in bytes.
+pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+
+/// The capacity that is kept for the next line, in bytes.
+const KEPT_CAPACITY: usize = 1024 * 1024;
+
+/// A line that is longer than [`MAX_LINE_BYTES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of its output is longer than {} MiB", MAX_LINE_BYTES >> 20)]
+pub struct LineTooLong {
+    /// The line, from 1.
+    pub line: u64,
+}
+
+/// A line without its line feed.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::process) enum AssembledLine<'line> {
+    /// The whole line.
+    Whole(&'line [u8]),
+    /// An object with the short members of one that is too long.
+    TooLong(Vec<u8>),
+}
+
+/// The line that is being read.
+#[derive(Debug, Default)]
+pub(in crate::process) struct LineAssembler {
+    begun: Vec<u8>,
+    /// The line, if it is too long to be held.
+    long: Option<LongLine>,
+    /// The number of lines before it.
+    lines: u64,
+}
+
+impl LineAssembler {
+    /// Takes the next bytes, and passes each line that ends in them to `take`.
+    ///
+    /// # Errors
+    /// [`LineTooLong`], once for each such line; all bytes are taken nevertheless.
+    pub(in crate::process) fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        mut take: impl FnMut(AssembledLine<'_>),
+    ) -> Result<(), LineTooLong> {
+        let mut fed = Ok(());
+        while let Some(end) = memchr(b'\n', bytes) {
+            fed = fed.and(self.end_line(&bytes[..end], &mut take));
+            bytes = &bytes[end + 1..];
+        }
+        fed.and(self.continue_line(bytes))
+    }
+
+    /// Passes the line that has no line feed to `take`, at the end of the stream.
+    pub(in crate::process) fn end(&mut self, take: impl FnOnce(AssembledLine<'_>)) {
+        if self.long.is_some() || !self.begun.is_empty() {
+            self.end_begun_line(take);
+        }
+    }
+
+    /// Takes the last bytes of a line.
+    fn end_line(
+        &mut self,
+        bytes: &[u8],
+        take: impl FnOnce(AssembledLine<'_>),
+    ) -> Result<(), LineTooLong> {
+        if self.begun.is_empty() && self.long.is_none() && bytes.len() <= MAX_LINE_BYTES {
+            self.lines += 1;
+            take(AssembledLine::Whole(bytes));
+            return Ok(());
+        }
+        let taken = self.continue_line(bytes);
+        self.end_begun_line(take);
+        taken
+    }
+
+    /// Takes bytes of a line that is not at its end.
+    fn continue_line(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
+        if let Some(long) = &mut self.long {
+            long.feed(bytes);
+        } else if self.begun.len() + bytes.len() > MAX_LINE_BYTES {
+            let long = self.long.insert(LongLine::default());
+            long.feed(&std::mem::take(&mut self.begun));
+            long.feed(bytes);
+            return Err(LineTooLong { line: self.lines + 1 });
+        } else {
+            self.begun.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    fn end_begun_line(&mut self, take: impl FnOnce(AssembledLine<'_>)) {
+        self.lines += 1;
+        if let Some(long) = self.long.take() {
+            return take(AssembledLine::TooLong(long.finish()));
+        }
+        take(AssembledLine::Whole(&self.begun));
+        self.begun.clear();
+        self.begun.shrink_to(KEPT_CAPACITY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the lines of a text that comes in pieces, and the number of errors.
+    fn assembled(text: &[u8], piece: usize) -> (Vec<String>, usize) {
+        let (mut assembler, mut lines, mut errors) = (LineAssembler::default(), Vec::new(), 0);
+        let mut keep = |line: AssembledLine<'_>| {
+            lines.push(match line {
+                AssembledLine::Whole(line) => String::from_utf8_lossy(line).into_owned(),
+                AssembledLine::TooLong(members) => {
+                    format!("too long: {}", String::from_utf8_lossy(&members))
+                }
+            });
+        };
+        for piece in text.chunks(piece) {
+            errors += usize::from(assembler.feed(piece, &mut keep).is_err());
+        }
+        assembler.end(&mut keep);
+        (lines, errors)
+    }
+
+    #[test]
+    fn lines_are_whole_however_they_come() {
+        for piece in 1..9 {
+            let (lines, errors) = assembled(b"one\n\ntwo\nthree", piece);
+            assert_eq!((lines.join("|"), errors), ("one||two|three".to_owned(), 0));
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_not_held() {
+        let padding = "x".repeat(MAX_LINE_BYTES);
+        let text = format!("{{\"type\":\"result\",\"result\":\"{padding}\"}}\nnext\n");
+        for piece in [1 << 16, usize::MAX] {
+            let (lines, errors) = assembled(text.as_bytes(), piece.min(text.len()));
+            assert_eq!(lines, ["too long: {\"type\":\"result\"}", "next"]);
+            assert_eq!(errors, 1);
+        }
+    }
+}

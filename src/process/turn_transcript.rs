@@ -1,0 +1,313 @@
+//! A turn's part of a stream, line by line, and the messages in it.
+//!
+//! A process that stays writes all its turns into one stream. The start of each further turn stands in a file of
+//! its own; a turn ends when nothing more will come of it after its result. A process that was given its prompt as
+//! a file had one turn only, and all its output belongs to that turn.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::stream::StreamParser;
+use super::stream::background::TurnRemainder;
+use super::stream::line::{LineKind, StreamLine, text};
+use super::stream::line_assembler::{AssembledLine, LineAssembler};
+use crate::domain::id::MessageId;
+use crate::domain::turn_offset::TurnOffset;
+use crate::plain_file;
+
+/// The maximum size of the file with a turn's position, in bytes.
+const MAX_PASSAGE_BYTES: u64 = 1024 * 1024;
+
+/// The maximum size of a prompt, in bytes.
+const MAX_PROMPT_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The number of bytes that are read at a time.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A turn's part of a stream.
+#[derive(Debug)]
+pub struct TurnTranscript {
+    stream: File,
+    /// The parser of the lines so far, which knows the turn's end; absent if the turn ends with the stream.
+    read: Option<StreamParser>,
+    is_over: bool,
+    /// The message that asked, if that is known.
+    message: Option<MessageId>,
+    /// The path of the prompt, if it was given as a file.
+    prompt: Option<PathBuf>,
+}
+
+/// The prompt and the reply of a turn, as far as they have left a trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PromptAndReply {
+    /// The prompt.
+    pub prompt: Option<String>,
+    /// Its final message; of a turn that has not ended, the last that it wrote.
+    pub answer: Option<String>,
+}
+
+impl TurnTranscript {
+    /// Returns the transcript of the turn of that name; `None` if it has left no stream, like a script's.
+    #[must_use]
+    pub fn find(steps: &Path, name: &str) -> Option<Self> {
+        let file = |name: &str, ending: &str| steps.join(format!("{name}.{ending}"));
+        let transcript =
+            |stream, read, message, prompt| Self { stream, read, is_over: false, message, prompt };
+        if let Ok(stream) = plain_file::open(&file(name, "jsonl")) {
+            let prompt = Some(file(name, "prompt")).filter(|prompt| prompt.exists());
+            let read = prompt.is_none().then(StreamParser::default);
+            return Some(transcript(stream, read, None, prompt));
+        }
+        let passage = plain_file::read(&file(name, "turn"), MAX_PASSAGE_BYTES).ok()?;
+        let passage: TurnOffset = serde_json::from_slice(&passage).ok()?;
+        let mut stream = plain_file::open(&file(&passage.process, "jsonl")).ok()?;
+        stream.seek(SeekFrom::Start(passage.from)).ok()?;
+        let read = StreamParser::answer_to(passage.message.clone(), passage.spent);
+        Some(transcript(stream, Some(read), Some(passage.message), None))
+    }
+
+    /// Returns the prompt and the reply in it.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn prompt_and_reply(mut self) -> io::Result<PromptAndReply> {
+        let mut found = PromptAndReply::default();
+        if let Some(prompt) = self.prompt.take() {
+            let file = plain_file::read(&prompt, MAX_PROMPT_BYTES)?;
+            found.prompt = Some(prompt_in_file(&String::from_utf8_lossy(&file)));
+        }
+        let message = self.message.take();
+        let mut written = None;
+        self.each(|_, event| {
+            let Some(event) = event else { return Ok(()) };
+            match event.kind {
+                LineKind::User if found.prompt.is_none() && asks(event, message.as_ref()) => {
+                    found.prompt = event.message_text();
+                }
+                LineKind::Assistant if event.is_of_main_agent() => {
+                    written = event.message_text().or(written.take());
+                }
+                LineKind::Result => found.answer = text(event.result),
+                LineKind::User
+                | LineKind::Assistant
+                | LineKind::System
+                | LineKind::RateLimit
+                | LineKind::ControlResponse
+                | LineKind::Partial
+                | LineKind::Other => {}
+            }
+            Ok(())
+        })?;
+        // Of several results, the one that was judged is the answer.
+        let judged = self.read.and_then(|read| read.result).and_then(|result| result.text);
+        found.answer = judged.or(found.answer).or(written);
+        Ok(found)
+    }
+
+    /// Passes each line to `visit`; of one that is too long to be held, only its short members.
+    ///
+    /// # Errors
+    /// The error of the system, or of `visit`.
+    pub fn for_each_line(
+        mut self,
+        mut visit: impl FnMut(&str) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.each(|line, _| visit(line))
+    }
+
+    /// Passes each line to `visit`, with the event that it is; partial messages and answers to the runtime's own
+    /// requests are left out.
+    fn each(
+        &mut self,
+        mut visit: impl FnMut(&str, Option<&StreamLine<'_>>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (mut lines, mut chunk) = (LineAssembler::default(), vec![0; CHUNK_BYTES]);
+        while !self.is_over {
+            let count = match self.stream.read(&mut chunk) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                count => count?,
+            };
+            let mut visited = Ok(());
+            let take = |line: AssembledLine<'_>| {
+                if visited.is_ok() && !self.is_over {
+                    visited = self.line(&line, &mut visit);
+                }
+            };
+            if count > 0 {
+                // A line that is too long comes as such when it has ended.
+                let _ = lines.feed(&chunk[..count], take);
+            } else {
+                lines.end(take);
+            }
+            visited?;
+            self.is_over |= count == 0;
+        }
+        Ok(())
+    }
+
+    fn line(
+        &mut self,
+        line: &AssembledLine<'_>,
+        visit: &mut impl FnMut(&str, Option<&StreamLine<'_>>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (bytes, is_whole) = match line {
+            AssembledLine::Whole(line) => (*line, true),
+            AssembledLine::TooLong(members) => (members.trim_ascii(), false),
+        };
+        let text = String::from_utf8_lossy(bytes);
+        let event = StreamLine::parse(&text);
+        let kind = event.as_ref().map(|event| event.kind);
+        if kind == Some(LineKind::Partial) {
+            return Ok(());
+        }
+        if event.as_ref().is_some_and(|event| self.begins_another(event)) {
+            self.is_over = true;
+            return Ok(());
+        }
+        if let Some(read) = &mut self.read {
+            if let Some(event) = event.as_ref().filter(|_| is_whole) {
+                read.take(event);
+            }
+            // The runtime gives up a turn at a line that is too long.
+            self.is_over = !is_whole || read.remainder() == Some(TurnRemainder::Nothing);
+        }
+        if text.is_empty() || kind == Some(LineKind::ControlResponse) {
+            return Ok(());
+        }
+        visit(&text, event.as_ref())
+    }
+
+    /// Returns whether a line repeats another message than the one that asked, after a result: tasks
+    /// that are not waited for may still run then.
+    fn begins_another(&mut self, event: &StreamLine<'_>) -> bool {
+        if event.kind != LineKind::User || !event.is_repetition() || !event.has_blocks() {
+            return false;
+        }
+        let id = event.message_id();
+        if self.message.is_none() {
+            self.message.clone_from(&id);
+        }
+        let has_result = self.read.as_ref().is_some_and(|read| read.result.is_some());
+        has_result && id != self.message
+    }
+}
+
+/// Returns the prompt that a file holds as a message; an older one holds the prompt itself.
+fn prompt_in_file(file: &str) -> String {
+    let messages = file.lines().filter_map(StreamLine::parse);
+    let mut prompts = messages
+        .filter(|event| event.kind == LineKind::User && event.message_id().is_some())
+        .filter_map(|event| event.message_text());
+    prompts.next().unwrap_or_else(|| file.to_owned())
+}
+
+/// Returns whether a line repeats the message that asked: the one of this id, else the first that is repeated.
+fn asks(event: &StreamLine<'_>, message: Option<&MessageId>) -> bool {
+    match message {
+        Some(message) => event.message_id().as_ref() == Some(message),
+        None => event.is_repetition(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::usage::ProcessSpending;
+    use crate::process::stream::MAX_LINE_BYTES;
+
+    fn read(steps: &Path, name: &str) -> PromptAndReply {
+        let transcript = TurnTranscript::find(steps, name).expect("it has left a stream");
+        transcript.prompt_and_reply().expect("it can be read")
+    }
+
+    fn asked(id: &str, text: &str) -> String {
+        let content = json!([{ "type": "text", "text": text }]);
+        let line = json!({ "type": "user", "uuid": id, "isReplay": true, "message": { "content": content } });
+        format!("{line}\n")
+    }
+
+    fn wrote(text: &str) -> String {
+        let message = json!({ "content": [{ "type": "text", "text": text }] });
+        format!("{}\n", json!({ "type": "assistant", "message": message }))
+    }
+
+    #[test]
+    fn answer_is_the_result_that_was_judged() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let result = |more: &str| format!("{{\"type\":\"result\",{more}}}\n");
+        let of_task = "\"origin\":{\"kind\":\"task-notification\"},\"result\":\"\"";
+        let lines = [
+            asked("a", "begin"),
+            "{\"type\":\"system\",\"subtype\":\"background_tasks_changed\",\"tasks\":[{\"task_id\":\"t\",\"task_type\":\"local_bash\"}]}\n".to_owned(),
+            result("\"result\":\"<result>one</result>\""),
+            "{\"type\":\"system\",\"subtype\":\"background_tasks_changed\",\"tasks\":[]}\n".to_owned(),
+            "{\"type\":\"system\",\"subtype\":\"init\"}\n".to_owned(),
+            result(of_task),
+        ];
+        std::fs::write(steps.path().join("main-1-0.jsonl"), lines.concat()).expect("written");
+        let answer = read(steps.path(), "main-1-0").answer;
+        assert_eq!(answer.as_deref(), Some("<result>one</result>"), "an empty one changes nothing");
+    }
+
+    #[test]
+    fn each_turn_of_a_process_has_its_own_words() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, text: &str| {
+            std::fs::write(steps.path().join(name), text).expect("written");
+        };
+        let tool = "{\"type\":\"user\",\"uuid\":\"t\",\"message\":{\"content\":[{\"type\":\"tool_result\"}]}}\n";
+        let result = "{\"type\":\"result\",\"result\":\"one\"}\n";
+        let first = [&asked("a", "first"), tool, &wrote("thinking aloud"), result].concat();
+        let second = [&asked("m", "second"), &wrote("two"), "{\"type\":\"assi"].concat();
+        write("main-1-0.jsonl", &format!("{first}{second}"));
+        let passage = TurnOffset {
+            process: "main-1-0".to_owned(),
+            from: first.len() as u64,
+            spent: ProcessSpending::default(),
+            message: MessageId::new("m"),
+        };
+        write("main-2-0.turn", &serde_json::to_string(&passage).expect("written"));
+        let pair = |found: PromptAndReply| {
+            (found.prompt.unwrap_or_default(), found.answer.unwrap_or_default())
+        };
+        assert_eq!(pair(read(steps.path(), "main-1-0")), ("first".into(), "one".into()));
+        assert_eq!(pair(read(steps.path(), "main-2-0")), ("second".into(), "two".into()));
+        assert!(TurnTranscript::find(steps.path(), "main-9-0").is_none());
+    }
+
+    #[test]
+    fn a_long_prompt_is_in_a_file_of_its_own() {
+        let steps = tempfile::tempdir().expect("a directory");
+        std::fs::write(steps.path().join("main-1-0.jsonl"), wrote("half a")).expect("written");
+        std::fs::write(steps.path().join("main-1-0.prompt"), "long").expect("written");
+        let found = read(steps.path(), "main-1-0");
+        assert_eq!(
+            (found.prompt.as_deref(), found.answer.as_deref()),
+            (Some("long"), Some("half a"))
+        );
+    }
+
+    #[test]
+    fn of_a_line_that_is_too_long_only_short_members_are_read() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let long = "x".repeat(MAX_LINE_BYTES);
+        let result =
+            format!("{{\"type\":\"result\",\"result\":\"{long}\",\"total_cost_usd\":1}}\n");
+        let lines = [asked("a", "begin"), wrote("a beginning"), result, wrote("later")];
+        std::fs::write(steps.path().join("main-1-0.jsonl"), lines.concat()).expect("written");
+        let found = read(steps.path(), "main-1-0");
+        let pair = (found.prompt.as_deref(), found.answer.as_deref());
+        assert_eq!(pair, (Some("begin"), Some("a beginning")));
+        let mut last = String::new();
+        let transcript = TurnTranscript::find(steps.path(), "main-1-0").expect("a stream");
+        let visit = |line: &str| {
+            line.clone_into(&mut last);
+            Ok(())
+        };
+        transcript.for_each_line(visit).expect("read");
+        assert_eq!(last, "{\"type\":\"result\",\"total_cost_usd\":1}");
+    }
+}

@@ -1,0 +1,157 @@
+//! A running process of a turn: one this runtime started, or one an earlier runtime left running.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::ChildStdin;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::cancellation::StopLevel;
+use super::child::exit::ProcessExit;
+use super::child::group::ProcessGroup;
+use super::child::orphans::{self, OrphanProcess};
+use super::child::subreaper::ProcessPurpose;
+use super::child::{ChildEnvironment, ChildProcess, ChildSpec};
+use super::transcript::OpenProcessFiles;
+use super::working_dirs::REPOSITORY;
+
+/// Poll interval of an adopted process: the system reports an end only to the parent.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The longest time for a process to end by itself after its result.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The longest time for a group to end after it is asked to.
+const TERM_GRACE: Duration = Duration::from_secs(2);
+
+/// A process that runs, or has run, a turn.
+#[derive(Debug)]
+pub enum WorkerProcess {
+    /// It was started by this runtime.
+    Own(Box<ChildProcess>),
+    /// It was found running.
+    Adopted(OrphanProcess),
+    /// It does not run; only its files are left.
+    Gone,
+}
+
+/// The parameters of a process that is started.
+#[derive(Debug)]
+pub struct WorkerSpec {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The directory it works in.
+    pub cwd: PathBuf,
+    /// True if that is in a worktree of an agent's own.
+    pub in_tree: bool,
+    /// The variables that are added to the caller's environment.
+    pub environment: Vec<(String, String)>,
+}
+
+/// The way in which a process is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShutdownMode {
+    /// It may end by itself first.
+    Patiently,
+    /// It is asked to end.
+    Soon,
+    /// It is killed at once, because it would continue by itself.
+    Now,
+}
+
+impl WorkerProcess {
+    /// Starts a process that goes on when this runtime dies.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn start(start: WorkerSpec, files: OpenProcessFiles) -> std::io::Result<Self> {
+        let mut added = Vec::new();
+        if start.in_tree {
+            added.push(("PWD".into(), start.cwd.clone().into_os_string()));
+        }
+        let own = start.environment.into_iter();
+        added.extend(own.map(|(name, value)| (name.into(), value.into())));
+        let removed: &[&str] = if start.in_tree { &REPOSITORY } else { &[] };
+        let child = ChildProcess::start(ChildSpec {
+            program: start.program,
+            arguments: start.arguments.into_iter().map(Into::into).collect(),
+            cwd: Some(start.cwd),
+            environment: ChildEnvironment::Inherited { removed, added },
+            stdin: files.stdin.map_or_else(Stdio::piped, Stdio::from),
+            stdout: Stdio::from(files.stdout),
+            stderr: Stdio::from(files.stderr),
+            purpose: ProcessPurpose::Turn,
+            outlives_handle: true,
+        })?;
+        Ok(Self::Own(Box::new(child)))
+    }
+
+    /// Returns its stdin, if that is a pipe; it can be taken once.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        match self {
+            Self::Own(child) => child.take_stdin(),
+            Self::Adopted(_) | Self::Gone => None,
+        }
+    }
+
+    /// Returns whether it is known to have ended.
+    pub fn has_ended(&mut self) -> bool {
+        match self {
+            Self::Own(child) => child.has_ended(),
+            Self::Adopted(orphan) => !orphans::is_alive(orphan),
+            Self::Gone => true,
+        }
+    }
+
+    /// Returns its process group.
+    #[must_use]
+    pub fn group(&self) -> Option<ProcessGroup> {
+        match self {
+            Self::Own(child) => Some(child.group()),
+            Self::Adopted(orphan) => Some(ProcessGroup::of(orphan.pid)),
+            Self::Gone => None,
+        }
+    }
+
+    /// Waits for its end. May be dropped and called again.
+    pub async fn exited(&mut self) -> ProcessExit {
+        match self {
+            Self::Own(child) => child.exited().await,
+            Self::Adopted(orphan) => {
+                while orphans::is_alive(orphan) {
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                }
+                ProcessExit::Unseen
+            }
+            Self::Gone => ProcessExit::Unseen,
+        }
+    }
+
+    /// Ends its whole group: waits for its own end if there is time, then asks, then kills. The waits are cut short
+    /// when the run is told to stop now.
+    pub async fn end(&mut self, stop: &watch::Receiver<StopLevel>, how: ShutdownMode) {
+        let Some(group) = self.group() else { return };
+        let has_ended = how == ShutdownMode::Patiently && self.ends_within(END_TIMEOUT, stop).await;
+        if !has_ended && how != ShutdownMode::Now && *stop.borrow() != StopLevel::Now {
+            group.terminate();
+            self.ends_within(TERM_GRACE, stop).await;
+        }
+        if group.is_alive() {
+            group.kill();
+            let _ = timeout(TERM_GRACE, self.exited()).await;
+        }
+    }
+
+    /// Returns whether it ends within some time; does not wait if it is told to end at once.
+    async fn ends_within(&mut self, time: Duration, stop: &watch::Receiver<StopLevel>) -> bool {
+        let mut stop = stop.clone();
+        tokio::select! {
+            ended = timeout(time, self.exited()) => ended.is_ok(),
+            Ok(_) = stop.wait_for(|&level| level == StopLevel::Now) => false,
+        }
+    }
+}

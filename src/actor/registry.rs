@@ -5,7 +5,7 @@
 
 use dashmap::DashMap;
 
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, TurnHold};
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
@@ -101,30 +101,29 @@ impl AgentView {
 impl AgentStatus {
     /// Returns the status of an agent with no running turn.
     fn of(agent: &Agent) -> Self {
-        if let Some(asked) = &agent.asked {
+        if let Some(asked) = agent.question() {
             return Self::Asking { node: asked.question.node.clone() };
         }
-        if let Some(other) = &agent.awaits {
+        if let Some(other) = agent.awaited_agent() {
             return Self::Awaiting(other.clone());
         }
-        if let Some(joining) = &agent.join {
+        if let Some(joining) = agent.pending_join() {
             let of = agent.forks.tally(agent.stack.len()).count;
             return Self::Joining { needs: joining.join.needs(of), of };
         }
-        let wait = agent.program.as_ref().and_then(|instance| instance.stand.wait.as_ref());
-        if let Some(wait) = wait {
+        if let Some(wait) = agent.program_wait() {
             return Self::Blocked { awaiting: wait.awaiting.clone() };
         }
-        if agent.serves.as_ref().is_some_and(|service| service.current.is_none()) {
+        if agent.mailbox().is_some_and(|service| service.current.is_none()) {
             return Self::Idle;
         }
-        match (&agent.parked, agent.not_before, &agent.held) {
-            (Some(_), _, _) => Self::Parked,
-            (None, Some(until), Some(by)) => Self::Held { until, by: by.clone() },
-            (None, Some(until), None) if agent.is_new() => Self::Staggered { until },
-            (None, Some(until), None) => Self::Delayed { until },
-            (None, None, _) if agent.walks() => Self::Walking,
-            (None, None, _) => Self::Waiting,
+        match &agent.hold {
+            Some(TurnHold::Person { .. }) => Self::Parked,
+            Some(TurnHold::Plugin { until, by }) => Self::Held { until: *until, by: by.clone() },
+            Some(TurnHold::Stagger { until }) => Self::Staggered { until: *until },
+            Some(TurnHold::Backoff { until }) => Self::Delayed { until: *until },
+            None if agent.runs_graph() => Self::Walking,
+            None => Self::Waiting,
         }
     }
 }

@@ -165,7 +165,7 @@ impl Supervisor {
         let again = match start {
             SupervisorStart::Again(_) => {
                 let walking =
-                    run.agents.values().filter(|agent| agent.walks() || agent.has_errand());
+                    run.agents.values().filter(|agent| agent.runs_graph() || agent.runs_activity());
                 walking.map(|agent| agent.id.clone()).collect()
             }
             SupervisorStart::New(_) | SupervisorStart::Begun => HashSet::new(),

@@ -221,7 +221,7 @@ fn step_finished(
     report: &TurnReport,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
-    if let Some(service) = &agent.serves {
+    if let Some(service) = agent.mailbox() {
         return vec![responded(agent, service, accepted, report)];
     }
     if let Some(instead) = refused(run, agent, accepted, report) {
@@ -259,7 +259,7 @@ fn step_finished(
         implicit: accepted.implicit,
         overruled: accepted.overruled.clone(),
         unasked: matches!(report.judgement, TurnJudgement::NotStarted | TurnJudgement::Walked(_)),
-        evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
+        evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
         cost_usd: report.cost,
         usage: report.usage.clone(),
         refused_tools: report.refused_tools.clone(),

@@ -23,13 +23,17 @@ use super::time::Timestamp;
 use super::transition::Variables;
 use super::turn::{FailureCause, TurnId};
 
-/// The version of the state file and the journal.
+/// The version of the journal.
 pub const STATE_VERSION: u32 = 1;
+
+/// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
+/// snapshot of an earlier version is not read, and is made again from the journal.
+pub const SNAPSHOT_VERSION: u32 = 2;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The [`STATE_VERSION`] of the program that wrote it.
+    /// The [`SNAPSHOT_VERSION`] of the program that wrote it.
     pub version: u32,
     /// The number of the last record in it.
     pub seq: u64,
@@ -253,10 +257,10 @@ impl Run {
     /// Returns the pause that is due when every live agent waits for a person or for one that does.
     #[must_use]
     pub fn waiting(&self) -> Option<PauseReason> {
-        if !self.agents.all(|agent| agent.parked.is_some() || agent.waits()) {
+        if !self.agents.all(|agent| agent.parked_reason().is_some() || agent.waits()) {
             return None;
         }
-        let questions = self.agents.values().filter_map(|agent| agent.asked.as_ref());
+        let questions = self.agents.values().filter_map(Agent::question);
         let texts: Vec<&String> = questions.map(|asked| &asked.question.text).collect();
         if let Some(first) = texts.first() {
             return Some(PauseReason::Asking { questions: texts.len(), first: (*first).clone() });
@@ -266,7 +270,8 @@ impl Run {
             let first = first.awaiting.clone();
             return Some(PauseReason::Waiting { instances: 1 + outside.count(), first });
         }
-        let mut parked = self.agents.values().filter_map(|agent| agent.parked.clone());
+        let mut parked =
+            self.agents.values().filter_map(|agent| agent.parked_reason().map(str::to_owned));
         let because = parked.next()?;
         Some(PauseReason::Parked { agents: 1 + parked.count(), because })
     }
@@ -280,9 +285,7 @@ impl Run {
 
     /// Returns the waits of its programs that can be ended from outside.
     pub fn outside(&self) -> impl Iterator<Item = &ProgramWait> {
-        let instances = self.agents.values().filter_map(|agent| agent.program.as_ref());
-        let waits = instances.filter_map(|instance| instance.stand.wait.as_ref());
-        waits.filter(|wait| wait.outside)
+        self.agents.values().filter_map(Agent::program_wait).filter(|wait| wait.outside)
     }
 
     /// Returns the first of the answers given ahead of time that fits a question, and the number of answers

@@ -3,7 +3,7 @@
 //! A run alone does not tell whether a turn has begun, nor whether a process executes the run. The caller
 //! has to supply both.
 
-use super::agent::Agent;
+use super::agent::{Agent, TurnHold};
 use super::id::AgentId;
 use super::join::{JoinTally, PendingJoin};
 use super::run::{Run, RunStatus};
@@ -71,37 +71,38 @@ impl<'run> WaitReason<'run> {
     /// Returns the wait reason of an agent; `begun` tells whether its turn has begun, if that is known.
     #[must_use]
     pub fn of(run: &Run, agent: &'run Agent, seen: RunObservation, begun: Option<bool>) -> Self {
-        let backoff = agent.not_before.filter(|&until| until > seen.now);
-        if let Some(asked) = &agent.asked {
+        let backoff = agent.not_before().filter(|&until| until > seen.now);
+        if let Some(asked) = agent.question() {
             let question = &asked.question;
             return Self::Answer { node: &question.node, question: &question.text };
         }
-        if let Some(other) = &agent.awaits {
+        if let Some(other) = agent.awaited_agent() {
             return Self::Agent(other);
         }
-        if let Some(keeps) = agent.join.as_ref().and_then(|joining| Self::join(agent, joining)) {
+        if let Some(keeps) = agent.pending_join().and_then(|joining| Self::join(agent, joining)) {
             return keeps;
         }
-        let instance = agent.program.as_ref();
-        if let Some(wait) = instance.and_then(|instance| instance.stand.wait.as_ref()) {
+        if let Some(wait) = agent.program_wait() {
             return Self::Program(&wait.awaiting);
         }
-        if agent.serves.as_ref().is_some_and(|service| service.current.is_none()) {
+        if agent.mailbox().is_some_and(|service| service.current.is_none()) {
             return Self::Unasked;
         }
-        let begun = if agent.walks() || agent.conducts() {
+        let begun = if agent.runs_graph() || agent.runs_program() {
             Some(run.status == RunStatus::Running)
         } else {
             begun
         };
-        match (&agent.parked, run.status, begun, backoff, run.limited(seen.now)) {
+        match (agent.parked_reason(), run.status, begun, backoff, run.limited(seen.now)) {
             (Some(because), ..) => Self::Person(because),
             (_, _, Some(true), ..) if seen.held => Self::AtWork,
             _ if run.status != RunStatus::Running || !seen.held => Self::Run,
-            (_, _, _, Some(until), _) => match &agent.held {
-                Some(held) => Self::Plugin(held, until),
-                None if agent.is_new() => Self::Stagger(until),
-                None => Self::Backoff(until),
+            (_, _, _, Some(until), _) => match &agent.hold {
+                Some(TurnHold::Plugin { by, .. }) => Self::Plugin(by, until),
+                Some(TurnHold::Stagger { .. }) => Self::Stagger(until),
+                Some(TurnHold::Backoff { .. } | TurnHold::Person { .. }) | None => {
+                    Self::Backoff(until)
+                }
             },
             (_, _, _, _, Some(until)) => Self::Limit(until),
             (_, _, Some(_), ..) => Self::Permit,
@@ -185,7 +186,7 @@ mod tests {
         let keeps =
             |scene: &Scene| WaitReason::of(&scene.run, scene.agent("main"), NOW, None).name();
         let agent = scene.agent("main");
-        let until = agent.join.as_ref().and_then(|joining| joining.until());
+        let until = agent.pending_join().and_then(PendingJoin::until);
         let expected = WaitReason::Join { more: 2, of: 5, done: 1, failed: 1, until };
         assert_eq!(WaitReason::of(&scene.run, agent, NOW, None), expected);
         scene.take("main.3", result("done"));
@@ -197,10 +198,14 @@ mod tests {
     fn who_has_had_no_turn_yet_is_not_run_again() {
         let scene = Scene::begin();
         let agent = scene.agent("main").clone();
-        let staggered = Agent { not_before: Some(Timestamp(200_000)), ..agent };
+        let staggered =
+            Agent { hold: Some(TurnHold::Stagger { until: Timestamp(200_000) }), ..agent };
         let keeps = |agent| WaitReason::of(&scene.run, agent, NOW, Some(false));
         assert_eq!(keeps(&staggered), WaitReason::Stagger(Timestamp(200_000)));
-        let again = Agent { turn: 1, ..staggered.clone() };
+        let again = Agent {
+            hold: Some(TurnHold::Backoff { until: Timestamp(200_000) }),
+            ..staggered.clone()
+        };
         assert_eq!(keeps(&again), WaitReason::Backoff(Timestamp(200_000)));
     }
 

@@ -47,14 +47,14 @@ impl Supervisor {
                 return self.settle(&TurnReport::failed(agent.turn_id(), failure), ctx);
             }
         };
-        if agent.program.is_none() && !self.begin_instance(id, &definition, ctx) {
+        if agent.program().is_none() && !self.begin_instance(id, &definition, ctx) {
             return;
         }
         if !self.see_facts(ctx) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
-        let Some(instance) = agent.program.as_deref() else { return };
+        let Some(instance) = agent.program() else { return };
         if instance.stand.errand.is_some() && fetched.is_none() {
             if !self.is_pending(id) && !self.walking.contains(id) {
                 self.assign(id, None);
@@ -85,7 +85,7 @@ impl Supervisor {
         let source = self.context.source_of(agent.birth.folder.as_ref());
         let source: Arc<dyn WorkflowSource> = source.map_err(|error| error.to_string())?;
         let (file, definitions) = (&agent.current_state, &self.context.definitions);
-        let kept = match &agent.program {
+        let kept = match agent.program() {
             Some(own) => self.run.definitions.get(&own.program),
             None => self.run.first_definition(agent),
         };
@@ -117,7 +117,7 @@ impl Supervisor {
         };
         let events = begun(&self.run, agent, beginning);
         self.commit_all(events, ctx);
-        self.run.agents.get(id).is_some_and(|agent| agent.program.is_some())
+        self.run.agents.get(id).is_some_and(|agent| agent.program().is_some())
     }
 
     /// Notes the changed facts, of those that programs of this run look at. If they cannot be read, the run holds
@@ -145,7 +145,7 @@ impl Supervisor {
 
     /// Ends the processes of the roles of a program that waits for an outside event, which may take days.
     fn let_go_of_processes(&self, id: &AgentId) {
-        let Some(instance) = self.run.agents.get(id).and_then(|own| own.program.as_deref()) else {
+        let Some(instance) = self.run.agents.get(id).and_then(Agent::program) else {
             return;
         };
         if !instance.stand.wait.as_ref().is_some_and(|wait| wait.outside) {
@@ -163,8 +163,7 @@ impl Supervisor {
     /// Looks again at the time that a program waits for.
     fn look_later(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        let wait = agent.program.as_ref().and_then(|instance| instance.stand.wait.as_ref());
-        let Some(until) = wait.and_then(|wait| wait.until) else { return };
+        let Some(until) = agent.program_wait().and_then(|wait| wait.until) else { return };
         self.wake(id, until.plus(1), ctx);
     }
 
@@ -172,7 +171,7 @@ impl Supervisor {
     /// the answer; the role ends when its program has ended. Returns whether that was all.
     pub(super) fn serve(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return true };
-        let Some(service) = &agent.serves else { return false };
+        let Some(service) = agent.mailbox() else { return false };
         let terms = match service.current.as_deref().map(|asking| &asking.work) {
             Some(RequestBody::Folder { folder, start, .. }) => {
                 let folder = folder.as_ref().or(agent.birth.folder.as_ref());

@@ -20,7 +20,7 @@ impl Supervisor {
     /// process is kept for it.
     pub(super) fn await_forks(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        let Some(joining) = &agent.join else { return };
+        let Some(joining) = agent.pending_join() else { return };
         let until = joining.until();
         let holders: HashSet<&AgentId> = self.admission.holders().collect();
         let events = joined(&self.run, agent, now(), &|agent| holders.contains(agent));

@@ -16,7 +16,7 @@ impl Supervisor {
     pub(super) fn await_answer(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(AgentView::of(agent));
-        let Some(asked) = &agent.asked else { return };
+        let Some(asked) = agent.question() else { return };
         self.context.runner.keep(id, &|_| false);
         let Some(late) = &asked.late else { return };
         let late = late.at;

@@ -69,25 +69,25 @@ impl Supervisor {
         }
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(AgentView::of(agent));
-        if agent.asked.is_some() {
+        if agent.question().is_some() {
             return self.await_answer(id, ctx);
         }
-        if agent.join.is_some() {
+        if agent.pending_join().is_some() {
             return self.await_forks(id, ctx);
         }
-        if agent.parked.is_some() || self.serve(id, ctx) {
+        if agent.parked_reason().is_some() || self.serve(id, ctx) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
-        if agent.waits() && !agent.conducts() {
+        if agent.waits() && !agent.runs_program() {
             return;
         }
         let begun = self.admission.is_reserved(id);
-        if let Some(until) = agent.not_before.filter(|&until| until > now() && !begun) {
+        if let Some(until) = agent.not_before().filter(|&until| until > now() && !begun) {
             self.wake(id, until, ctx);
-        } else if agent.conducts() {
+        } else if agent.runs_program() {
             self.conduct(id, None, ctx);
-        } else if agent.walks() {
+        } else if agent.runs_graph() {
             self.assign(id, None);
         } else {
             let (looks_ahead, prompt) = (agent.may_join(), agent.prompt().clone());
@@ -107,17 +107,17 @@ impl Supervisor {
             folder: agent.birth.folder.clone(),
             home: agent.birth.home.clone(),
             base: agent.birth.base.clone(),
-            results: agent.results.clone(),
-            errand: agent.program.as_ref().and_then(|instance| instance.stand.errand.clone()),
-            task: agent.task.clone(),
-            walks: agent.walks(),
+            results: agent.results().cloned(),
+            errand: agent.program().and_then(|instance| instance.stand.errand.clone()),
+            task: agent.task().cloned().map(Box::new),
+            walks: agent.runs_graph(),
             again: self.again.remove(id),
-            graph: agent.graph.as_ref().map(|memory| Arc::clone(&memory.state)),
-            heard: agent.heard.clone(),
+            graph: agent.graph().map(|graph| Arc::clone(&graph.state)),
+            heard: agent.wait_result().cloned().map(Box::new),
             visit: agent.visit(),
             session: agent.turn_session().clone(),
             variables: agent.variables.clone(),
-            proposal: agent.proposal.clone(),
+            proposal: agent.proposal().cloned().map(Box::new),
             limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),
         };
@@ -175,7 +175,7 @@ impl Supervisor {
     /// Records the consequence of a turn that cannot start because the budget is used up.
     fn turn_away(&mut self, id: &AgentId, whose: &BudgetScope, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        let proposed = agent.proposal.as_ref().map(|proposal| &proposal.transition);
+        let proposed = agent.proposal().map(|proposal| &proposal.transition);
         let source = &*self.context.source;
         let child = proposed.map(|wanted| step::terms_of_child(wanted, source)).unwrap_or_default();
         let events = out_of_money(&self.run, agent, whose, child, choice(None));

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, TurnHold};
 use crate::domain::budget::{BudgetCheck, RunningTurn};
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
@@ -240,20 +240,22 @@ fn ended(place: usize, agent: &FinishedAgent) -> AgentEntry {
 
 fn doing(known: MonitoredRun<'_>, agent: &Agent, seen: Option<&MonitoredTurn>) -> TopAgentStatus {
     let MonitoredRun { run, held, now, .. } = known;
-    if agent.parked.is_some() || agent.asked.is_some() {
+    if agent.parked_reason().is_some() || agent.question().is_some() {
         return TopAgentStatus::Someone;
     }
-    if agent.awaits.is_some() || agent.join.is_some() {
+    if agent.awaited_agent().is_some() || agent.pending_join().is_some() {
         return TopAgentStatus::Waiting(TopWaitReason::Agents);
     }
-    if agent.walks() && held && run.status == RunStatus::Running {
+    if agent.runs_graph() && held && run.status == RunStatus::Running {
         return TopAgentStatus::Running;
     }
-    if let Some(until) = agent.not_before.filter(|&until| held && until > now) {
-        return TopAgentStatus::Waiting(match &agent.held {
-            Some(_) => TopWaitReason::PlugIn(until),
-            None if agent.is_new() => TopWaitReason::Stagger(until),
-            None => TopWaitReason::Backoff(until),
+    if let Some(until) = agent.not_before().filter(|&until| held && until > now) {
+        return TopAgentStatus::Waiting(match &agent.hold {
+            Some(TurnHold::Plugin { .. }) => TopWaitReason::PlugIn(until),
+            Some(TurnHold::Stagger { .. }) => TopWaitReason::Stagger(until),
+            Some(TurnHold::Backoff { .. } | TurnHold::Person { .. }) | None => {
+                TopWaitReason::Backoff(until)
+            }
         });
     }
     match seen {

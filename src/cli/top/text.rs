@@ -6,7 +6,7 @@ use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus, TopW
 use super::rows::AgentFilter;
 use crate::cli::status::standing;
 use crate::cli::wait_reasons;
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, TurnHold};
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::time::Timestamp;
@@ -181,27 +181,33 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     };
     match entry.doing {
         TopAgentStatus::Silent => format!("silent since: {}", doing()),
-        TopAgentStatus::Running if agent.is_some_and(|agent| agent.proposal.is_some()) => {
+        TopAgentStatus::Running if agent.is_some_and(|agent| agent.proposal().is_some()) => {
             format!("is evaluated: {}", doing())
         }
-        TopAgentStatus::Running if agent.is_some_and(Agent::walks) => "walks the graph".to_owned(),
+        TopAgentStatus::Running if agent.is_some_and(Agent::runs_graph) => {
+            "walks the graph".to_owned()
+        }
         TopAgentStatus::Running => doing(),
         TopAgentStatus::Someone => {
-            let asked = agent.and_then(|agent| agent.asked.as_ref());
+            let asked = agent.and_then(Agent::question);
             if let Some(asked) = asked {
                 let question = &asked.question;
                 return format!("asks {}: {}", question.node, one_line(&question.text));
             }
-            let because = agent.and_then(|agent| agent.parked.as_deref()).unwrap_or_default();
+            let because = agent.and_then(|agent| agent.parked_reason()).unwrap_or_default();
             format!("waits for a person: {}", one_line(because))
         }
         TopAgentStatus::Left => "was at work when its raymond ended".to_owned(),
         TopAgentStatus::Waiting(TopWaitReason::PlugIn(until)) => {
-            let by = agent.and_then(|agent| agent.held.as_deref()).unwrap_or("a plug-in");
+            let by = agent.and_then(|agent| match &agent.hold {
+                Some(TurnHold::Plugin { by, .. }) => Some(by.as_str()),
+                _ => None,
+            });
+            let by = by.unwrap_or("a plug-in");
             format!("held by {} until {}", one_line(by), date(until))
         }
         TopAgentStatus::Waiting(TopWaitReason::Agents) => {
-            let other = agent.and_then(|agent| agent.awaits.as_ref());
+            let other = agent.and_then(Agent::awaited_agent);
             let other = other.map(|other| format!("waits for {other}"));
             other
                 .or_else(|| agent.and_then(forked))
@@ -224,7 +230,7 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
 /// Returns the sentence on how many more forked agents are waited for; `None` without a join.
 fn forked(agent: &Agent) -> Option<String> {
     let tally = agent.forks.tally(agent.stack.len());
-    agent.join.as_ref().map(|joining| wait_reasons::join(joining.more(tally), tally.count))
+    agent.pending_join().map(|joining| wait_reasons::join(joining.more(tally), tally.count))
 }
 
 fn wait(why: TopWaitReason, now: Timestamp) -> String {

@@ -100,10 +100,10 @@ pub(super) fn retire(
         forked,
         told: told.is_some(),
     });
-    let instance = agent.and_then(|agent| agent.program);
+    let program = agent.and_then(|mut agent| agent.execution.take_program());
     let mut effects = vec![Effect::Retire(id)];
     effects.extend(told.into_iter().chain(joins).map(Effect::Proceed));
-    effects.extend(instance.map(|instance| release(run, &instance)).unwrap_or_default());
+    effects.extend(program.map(|program| release(run, &program)).unwrap_or_default());
     run.settle();
     if run.agents.is_empty() {
         effects.push(Effect::End);

@@ -6,7 +6,7 @@
 use super::failure::FailedTurn;
 use super::fork::no_room;
 use super::{NondeterministicInputs, TurnReport, step_finished};
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, StepStage};
 use crate::domain::event::{
     Event, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut, TurnCost,
 };
@@ -38,7 +38,7 @@ pub(super) fn walked(
     }
     let done = record(agent, walk, report, &chosen);
     let mut after = Agent { step: next.step, turn: 0, ..agent.clone() };
-    after.task = None;
+    after.stage = StepStage::default();
     let then = match &walk.then {
         GraphNext::Question(question) => {
             answered_ahead(run, question, &next, &agent.current_state).into_iter().collect()
@@ -89,7 +89,7 @@ fn record(
         NextAction::Agent { .. } => Some(chosen.session.clone()),
         _ => None,
     };
-    let paid = agent.task.as_ref().map(|task| {
+    let paid = agent.task().map(|task| {
         Box::new(TurnCost {
             prompt: task.name.clone(),
             cost_usd: report.cost,
@@ -192,7 +192,7 @@ fn waiting(open: &[String]) -> String {
 /// [`AnswerError`] if the answer is rejected.
 pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
     let AnswerCommand { agent, step, node, text } = given;
-    let open = || run.agents.values().filter_map(|one| Some((one, one.asked.as_ref()?)));
+    let open = || run.agents.values().filter_map(|one| Some((one, one.question()?)));
     let mut asking = open().filter(|(one, asked)| {
         asked.question.node == *node && agent.as_ref().is_none_or(|agent| *agent == one.id)
     });
@@ -216,7 +216,7 @@ pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
 #[must_use]
 pub fn answered_at_last(run: &Run) -> Option<Event> {
     run.agents.values().find_map(|agent| {
-        let question = &agent.asked.as_ref()?.question;
+        let question = &agent.question()?.question;
         let (answer, used) = run.ahead(question)?;
         Some(answered(agent, &question.node, answer, Some(used)))
     })
@@ -235,7 +235,7 @@ fn answered(agent: &Agent, node: &str, answer: Answer, ahead: Option<u32>) -> Ev
 /// Returns the event of a question that was not answered in time, once its deadline has passed.
 #[must_use]
 pub fn timed_out(agent: &Agent, now: Timestamp) -> Option<Event> {
-    let late = agent.asked.as_ref()?.late.as_ref()?;
+    let late = agent.question()?.late.as_ref()?;
     (late.at <= now).then(|| {
         Event::QuestionTimedOut(QuestionTimedOut {
             turn: agent.turn_id(),

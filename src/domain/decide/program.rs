@@ -70,7 +70,7 @@ pub fn conducted(
     sessions: Vec<SessionId>,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
-    let Some(instance) = agent.program.as_deref() else { return Vec::new() };
+    let Some(instance) = agent.program() else { return Vec::new() };
     if stands_still(instance, conduct) {
         return Vec::new();
     }
@@ -218,7 +218,7 @@ fn answer(
     response: RequestStatus,
     report: &TurnReport,
 ) -> Event {
-    let state = agent.task.as_ref().map_or_else(|| agent.place(), |task| task.name.clone());
+    let state = agent.task().map_or_else(|| agent.place(), |task| task.name.clone());
     Event::AgentResponded(Box::new(AgentResponded {
         turn: report.turn.clone(),
         state,
@@ -238,8 +238,8 @@ fn answer(
 /// Returns the role's answer once the agent it delegated to has ended.
 #[must_use]
 pub fn heard_out(agent: &Agent) -> Option<Event> {
-    let asking = agent.serves.as_ref()?.current.as_deref()?;
-    let response = match agent.heard.as_deref()? {
+    let asking = agent.role_request()?;
+    let response = match agent.wait_result()? {
         WaitResult::Done(value) => RequestStatus::Answer(
             value.as_str().map_or_else(|| value.to_string(), str::to_owned).into(),
         ),
@@ -253,9 +253,9 @@ pub fn heard_out(agent: &Agent) -> Option<Event> {
 /// settings of the folder's first state.
 #[must_use]
 pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<Event> {
-    let asking = agent.serves.as_ref()?.current.as_deref()?;
+    let asking = agent.role_request()?;
     let RequestBody::Folder { folder, start, input } = &asking.work else { return None };
-    if agent.awaits.is_some() || agent.heard.is_some() {
+    if !agent.stage.is_first() {
         return None;
     }
     let birth = AgentSpec {
@@ -277,7 +277,7 @@ pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<E
 /// Ends a role when its program has ended and its queue is empty.
 #[must_use]
 pub fn dismissed(agent: &Agent) -> Option<Event> {
-    let service = agent.serves.as_ref().filter(|service| service.is_over())?;
+    let service = agent.mailbox().filter(|service| service.is_over())?;
     let payload = service.outcome();
     Some(Event::StepFinished(StepFinished {
         turn: agent.turn_id(),

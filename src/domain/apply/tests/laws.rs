@@ -43,7 +43,7 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     named.extend(of_forks(before, event));
     named.extend(of_programs(before, event));
     if let Event::RunResumed { .. } = event {
-        let parked = before.agents.values().filter(|agent| agent.parked.is_some());
+        let parked = before.agents.values().filter(|agent| agent.parked_reason().is_some());
         named.extend(parked.map(|agent| agent.id.clone()));
     }
     if let Event::AgentFailed(failure) = event
@@ -70,11 +70,11 @@ fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     let mut named = BTreeSet::new();
     if let Event::FactsSeen { .. } = event {
         named.extend(
-            before.agents.values().filter(|own| own.program.is_some()).map(|own| own.id.clone()),
+            before.agents.values().filter(|own| own.program().is_some()).map(|own| own.id.clone()),
         );
     }
     let Some(own) = event.agent().and_then(|id| before.agents.get(id)) else { return named };
-    if let Some(program) = &own.program {
+    if let Some(program) = own.program() {
         named.extend(program.handles.values().cloned());
     }
     if matches!(event, Event::AgentRequested(_) | Event::RoleDelegated(_)) {
@@ -83,7 +83,9 @@ fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     let parent = own.id.parent().map(agent_id);
     let waits = |parent: &AgentId| {
         let parent = before.agents.get(parent);
-        parent.is_some_and(|parent| own.serves.is_some() || parent.awaits.as_ref() == Some(&own.id))
+        parent.is_some_and(|parent| {
+            own.mailbox().is_some() || parent.awaited_agent() == Some(&own.id)
+        })
     };
     named.extend(parent.filter(waits));
     named

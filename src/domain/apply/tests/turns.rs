@@ -61,11 +61,11 @@ fn a_failed_turn_is_run_again_from_where_its_session_stood() {
         assert_eq!(scene.agent("main").session, branch(again, 2, Some(message(3))));
     }
     let main = scene.agent("main");
-    assert_eq!((main.step, main.turn, main.not_before), (2, 2, Some(Timestamp(5500))));
+    assert_eq!((main.step, main.turn, main.not_before()), (2, 2, Some(Timestamp(5500))));
     scene.take("main", goto("C.md"));
     let main = scene.agent("main");
     assert_eq!(main.session, Session::resumed(session(5), Some(message(6))));
-    assert_eq!((main.turn, main.not_before), (0, None));
+    assert_eq!((main.turn, main.not_before()), (0, None));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn over(scene: &Scene) -> (JoinFinished, Option<String>) {
 }
 
 fn results(scene: &Scene) -> serde_json::Value {
-    let results = scene.agent("main").results.as_ref().expect("results");
+    let results = scene.agent("main").results().expect("results");
     serde_json::from_str(results).expect("JSON")
 }
 
@@ -88,7 +88,7 @@ fn all_are_born_of_one_record_and_the_first_starts_ahead() {
     assert_eq!(starts, [None, Some(NOW.plus(500))]);
 
     let scene = forked(3);
-    let waits = |id: &str| scene.agent(id).not_before;
+    let waits = |id: &str| scene.agent(id).not_before();
     assert_eq!((waits("main.1"), waits("main.2")), (None, Some(NOW.plus(3000))));
     assert_eq!(scene.agent("main.3").session.id, SessionId::new("b3"));
     assert_eq!(scene.agent("main.2").variables["item"], "2");

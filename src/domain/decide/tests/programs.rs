@@ -112,7 +112,7 @@ fn answers(scene: &mut Scene, role: &str, text: &str) -> Vec<Effect> {
 }
 
 fn status(scene: &Scene, name: &str) -> RequestStatus {
-    let instance = scene.agent("main").program.as_ref().expect("an instance");
+    let instance = scene.agent("main").program().expect("an instance");
     instance.requests[name].status.clone()
 }
 
@@ -130,7 +130,7 @@ fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
     let deeds = vec![request("a", "first"), request("b", "other"), request("a", "second")];
     let effects = goes_on(&mut scene, deeds, ProgramNext::Wait);
     assert_eq!(proceeds(&effects), ["main.1", "main.2", "main"]);
-    let asked = scene.agent("main.1").task.as_ref().expect("a task").prompt.clone();
+    let asked = scene.agent("main.1").task().expect("a task").prompt.clone();
     assert_eq!(
         (asked.as_str(), scene.agent("main.1").session.id.to_string()),
         ("first?", "role0".into())
@@ -140,7 +140,7 @@ fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
     assert_eq!(status(&scene, "first"), RequestStatus::Answer("one".into()));
     assert_eq!(status(&scene, "second"), RequestStatus::Pending);
     let role = scene.agent("main.1");
-    assert_eq!(role.task.as_ref().expect("the next").prompt, "second?");
+    assert_eq!(role.task().expect("the next").prompt, "second?");
     assert_eq!(
         (role.session.id.to_string(), &role.session.origin),
         ("role0".into(), &SessionOrigin::Resumed)
@@ -150,7 +150,7 @@ fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
     assert!(scene.agent("main.1").waits() && !scene.agent("main.2").waits());
     let ids: Vec<String> = scene
         .agent("main")
-        .program
+        .program()
         .iter()
         .flat_map(|own| {
             own.requests
@@ -170,7 +170,7 @@ fn the_latest_request_of_a_name_counts() {
     assert_eq!(status(&scene, "ask"), RequestStatus::Pending);
     answers(&mut scene, "main.1", "late");
     assert_eq!(status(&scene, "ask"), RequestStatus::Answer("late".into()));
-    let own = scene.agent("main").program.as_ref().expect("an instance");
+    let own = scene.agent("main").program().expect("an instance");
     assert_eq!(&*own.answers["a"], "late");
 }
 
@@ -253,7 +253,7 @@ fn a_prompt_that_called_a_program_is_told_how_it_ended() {
         let end = ProgramNext::End { payload: "outcome".into(), error };
         goes_on(&mut scene, Vec::new(), end);
         let main = scene.agent("main");
-        assert_eq!((main.current_state.as_str(), main.program.is_some()), ("NEXT.md", false));
+        assert_eq!((main.current_state.as_str(), main.program().is_some()), ("NEXT.md", false));
         assert_eq!(main.variables.get("result").map(String::as_str), Some("outcome"));
     }
 }

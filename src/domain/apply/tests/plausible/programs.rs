@@ -26,7 +26,7 @@ pub(super) const FILE: &str = "p.lisp";
 impl Journal {
     /// Starts an agent's program, or advances it as chance has it.
     pub(super) fn conduct(&mut self, agent: &Agent, dice: u32, chance: f64) {
-        let events = match &agent.program {
+        let events = match agent.program() {
             None => begun(&self.run, agent, beginning(dice)),
             Some(instance) => {
                 let conduct = conduct(instance, dice, self.now());
@@ -80,7 +80,7 @@ impl Journal {
 
 /// Returns whether an agent is a role that has no turn to take.
 pub(super) fn takes_no_turn(agent: &Agent) -> bool {
-    agent.serves.as_ref().is_some_and(|service| {
+    agent.mailbox().is_some_and(|service| {
         let work = service.current.as_deref().map(|asking| &asking.work);
         !matches!(work, Some(RequestBody::Prompt(_)))
     })

@@ -101,7 +101,7 @@ impl Play {
     }
 
     pub(super) fn instance(&self) -> &ProgramExecution {
-        self.scene.agent("main").program.as_deref().expect("it has not ended")
+        self.scene.agent("main").program().expect("it has not ended")
     }
 
     /// Returns the description of its wait.
@@ -201,7 +201,7 @@ impl Play {
 
     fn reports(&mut self, role: &str, judgement: TurnJudgement) -> &mut Self {
         let at = |agent: &&crate::domain::agent::Agent| {
-            agent.serves.as_ref().is_some_and(|service| service.role == role)
+            agent.mailbox().is_some_and(|service| service.role == role)
         };
         let agent = self.scene.run.agents.values().find(at).expect("such a role");
         let report = TurnReport { judgement, ..TurnReport::empty(agent.turn_id()) };
@@ -221,7 +221,7 @@ impl Play {
         let mut fetched = None;
         for _ in 0..10_000 {
             let main = self.scene.run.agents.get(&AgentId::main());
-            if main.is_none_or(|own| own.program.is_none()) {
+            if main.is_none_or(|own| own.program().is_none()) {
                 return self;
             }
             if !self.stretch(fetched.take()) {
@@ -234,7 +234,7 @@ impl Play {
 
     fn instance_errand(&self) -> Option<Activity> {
         let agent = self.scene.run.agents.get(&AgentId::main())?;
-        agent.program.as_ref()?.stand.errand.clone()
+        agent.program()?.stand.errand.clone()
     }
 
     /// Advances once, and returns whether anything changed.

@@ -7,6 +7,7 @@
 
 pub mod admission;
 pub mod agent;
+pub mod agent_status;
 pub mod agents;
 pub mod allowed_address;
 pub mod apply;

@@ -42,6 +42,7 @@ impl Supervisor {
             Effect::Ask(agent) => self.await_answer(&agent, ctx),
             Effect::Retire(agent) => {
                 self.context.registry.forget(&agent);
+                self.show_join_of_parent(&agent);
                 self.dismiss(&agent);
             }
             Effect::Discard(agent) => self.discard(&agent),
@@ -55,6 +56,15 @@ impl Supervisor {
                 self.context.performer.stop();
                 self.hold(None, ctx);
             }
+        }
+    }
+
+    /// Shows how many more agents the parent of an ended one waits for, if it does.
+    fn show_join_of_parent(&self, ended: &AgentId) {
+        let parent = ended.parent().and_then(|parent| AgentId::parse(parent).ok());
+        let parent = parent.and_then(|parent| self.run.agents.get(&parent));
+        if let Some(parent) = parent.filter(|parent| parent.pending_join().is_some()) {
+            self.context.registry.show(AgentView::of(parent));
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::option_flags::{WorkflowFolders, denied_tools, option_flags};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::money::Usd;
-use crate::domain::process_reuse::ProcessOptions;
+use crate::domain::option_switch::ProcessOptions;
 use crate::domain::session::{Session, SessionOrigin};
 use crate::domain::settings::{RunPermission, Settings};
 use crate::domain::turn_options::PermissionMode;

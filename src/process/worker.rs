@@ -23,7 +23,7 @@ use super::process_counts::ProcessLifetime;
 use super::stream::background::BackgroundTasks;
 use super::subreaper;
 use super::transcript::{ProcessFiles, StreamFollower};
-use crate::domain::process_reuse::ProcessOptions;
+use crate::domain::option_switch::ProcessOptions;
 use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
 

@@ -242,6 +242,15 @@ impl Run {
         }
     }
 
+    /// Returns whether it can be resumed: it has not ended, neither well nor badly.
+    #[must_use]
+    pub fn can_resume(&self) -> bool {
+        match self.status {
+            RunStatus::Running | RunStatus::Paused => true,
+            RunStatus::Completed | RunStatus::Failed => false,
+        }
+    }
+
     /// Returns the policy that supervises an agent: the run's, overridden by the state the agent was born in.
     #[must_use]
     pub fn supervision_of(&self, agent: &Agent) -> SupervisionPolicy {

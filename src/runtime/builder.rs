@@ -24,7 +24,6 @@ use crate::actor::keep_alive::KeepAlive;
 use crate::actor::message::{Consult, Published};
 use crate::actor::registry::AgentRegistry;
 use crate::domain::id::RunId;
-use crate::domain::run::RunStatus;
 use crate::domain::settings::Settings;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
@@ -265,7 +264,7 @@ impl Builder {
             }
             BuilderTarget::Run(id) => {
                 let (store, recovered) = RunStore::open(root, &RunId::parse(&id)?)?;
-                if matches!(recovered.run.status, RunStatus::Completed | RunStatus::Failed) {
+                if !recovered.run.can_resume() {
                     if !trusts {
                         seals::check_ended(&starter.state, root, &recovered.run)?;
                     }

@@ -98,17 +98,13 @@ fn check_accepted(before: &Run, record: &Record, after: &Run) -> Result<(), Test
     prop_assert_eq!(after.seq, before.seq + 1);
     prop_assert_eq!(cost_of_agents(after), after.total_cost_usd);
     prop_assert!(ends(after).starts_with(&ends(before)));
-    prop_assert_eq!(after.agents.is_empty(), is_over(after));
+    prop_assert_eq!(after.agents.is_empty(), !after.can_resume());
     for (owner, share) in &after.shares {
         let live = after.agents.keys().filter(|agent| agent.is_within(owner)).count();
         prop_assert_eq!(share.live as usize, live, "in the share of {}", owner);
         prop_assert!(live > 0 && share.spent_usd <= after.total_cost_usd);
     }
     Ok(())
-}
-
-fn is_over(run: &Run) -> bool {
-    matches!(run.status, RunStatus::Completed | RunStatus::Failed)
 }
 
 /// Returns events about agents that may or may not live, at turns that may or may not be due.

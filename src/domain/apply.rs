@@ -9,19 +9,21 @@ mod graph;
 mod money;
 mod pauses;
 mod program;
+mod questions;
 mod turns;
 
 use std::collections::BTreeMap;
 
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 use self::forks::{born, join_begun, joined};
-use self::graph::{graph_walked, question_answered, question_timed_out};
+use self::graph::graph_walked;
 use self::money::{EstimateUpdate, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::program::{
     agent_requested, agent_responded, facts_seen, instance_begun, release, role_delegated,
     workflow_advanced, workflow_defined,
 };
+use self::questions::{question_answered, question_timed_out};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, AgentSpec, AskedQuestion, QuestionTimeout, ReturnFrame};
 use super::effect::Effect;

@@ -1,4 +1,4 @@
-//! Agents in graphs, and questions to people: executed nodes, answers, agents that are awaited.
+//! Agents in graphs: executed nodes, and agents that are awaited.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::money::{EstimateUpdate, begin_share, spend};
 use super::{ApplyError, due};
 use crate::domain::agent::{Agent, AgentExecution, AgentSpec, AskedQuestion, StepStage};
 use crate::domain::effect::Effect;
-use crate::domain::event::{GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut};
+use crate::domain::event::{GraphWalked, NextAction};
 use crate::domain::graph::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{AgentEnding, Run};
@@ -132,42 +132,6 @@ fn wait_for(
         }
         _ => None,
     }
-}
-
-pub(super) fn question_answered(
-    run: &mut Run,
-    event: &QuestionAnswered,
-) -> Result<Vec<Effect>, ApplyError> {
-    let agent = due(run, &event.turn)?;
-    if agent.question().is_none() {
-        return Err(ApplyError::NotAsked(event.turn.agent.clone()));
-    }
-    if agent.graph().is_some() {
-        agent.end_wait(WaitResult::Answered(event.answer.clone()));
-    } else {
-        agent.stage = StepStage::default();
-        agent.variables.insert(ANSWER.to_owned(), event.answer.raw.clone());
-    }
-    if let Some(used) = event.ahead {
-        run.answered.insert(event.node.clone(), used);
-    }
-    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
-}
-
-/// The variable that holds a person's answer in the state a prompt's question leads to.
-const ANSWER: &str = "answer";
-
-pub(super) fn question_timed_out(
-    run: &mut Run,
-    event: &QuestionTimedOut,
-) -> Result<Vec<Effect>, ApplyError> {
-    let agent = due(run, &event.turn)?;
-    if agent.question().is_none() {
-        return Err(ApplyError::NotAsked(event.turn.agent.clone()));
-    }
-    agent.stage = StepStage::default();
-    agent.current_state = event.late.clone();
-    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
 /// Tells the agent that waits for another one the outcome; returns its id, if there is one.

@@ -25,10 +25,10 @@ use self::alarms::AgentTimers;
 use super::agent::AgentActor;
 use super::clock::now;
 use super::context::RunContext;
-use super::keep_alive::KeepAlive;
 use super::message::{JournalReported, Published};
 use super::observer::Observer;
 use super::registry::AgentView;
+use super::stay_up::StayUp;
 use crate::domain::admission::AdmissionQueue;
 use crate::domain::apply::apply;
 use crate::domain::effect::Effect;
@@ -60,7 +60,7 @@ pub struct Supervisor {
     owed: HashMap<AgentId, usize>,
     alarms: AgentTimers,
     /// The reasons to stay up while everything waits.
-    stays: KeepAlive,
+    stay_up: StayUp,
     throttle: TurnThrottle,
     looks_again: bool,
     pending: VecDeque<PendingRecord>,
@@ -117,7 +117,7 @@ pub struct SupervisorArgs {
     /// The context that its agents share.
     pub context: Rc<RunContext>,
     /// The reasons to stay up while everything waits.
-    pub stays: KeepAlive,
+    pub stay_up: StayUp,
     /// The observers of every record.
     pub observers: Vec<Observer>,
     /// The receiver of the end.
@@ -152,8 +152,17 @@ impl Supervisor {
     /// Returns a supervisor for a run; it begins when it is started.
     #[must_use]
     pub fn new(parts: SupervisorArgs) -> Self {
-        let SupervisorArgs { run, store, start, begun, throttle, context, stays, observers, done } =
-            parts;
+        let SupervisorArgs {
+            run,
+            store,
+            start,
+            begun,
+            throttle,
+            context,
+            stay_up,
+            observers,
+            done,
+        } = parts;
         let mut admission = AdmissionQueue::default();
         let on_budget = start.settings(&run).on_budget;
         admission.turn_away_without_budget(on_budget == OnBudget::End);
@@ -176,7 +185,7 @@ impl Supervisor {
             walking: HashSet::new(),
             owed: HashMap::new(),
             alarms: AgentTimers::default(),
-            stays,
+            stay_up,
             throttle,
             looks_again: false,
             run,

@@ -44,11 +44,11 @@ impl Supervisor {
             }
             SupervisorStart::Begun => {}
         }
-        let mut stayed = self.stays.for_questions();
+        let mut stayed = self.stay_up.for_questions();
         ctx.run_interval(INBOX, move |this, ctx| {
             this.read_inbox(ctx);
             this.see_facts(ctx);
-            if std::mem::replace(&mut stayed, this.stays.for_questions()) != stayed {
+            if std::mem::replace(&mut stayed, this.stay_up.for_questions()) != stayed {
                 this.look_around(ctx);
             }
         });

@@ -38,13 +38,13 @@ impl Supervisor {
     }
 
     /// Returns whether a pause has to wait because the run stays up for an event that would end it.
-    pub(super) fn stays_for(&self, pause: &PauseReason) -> bool {
+    pub(super) fn stays_up_for(&self, pause: &PauseReason) -> bool {
         match pause {
             PauseReason::Asking { .. } => {
-                self.stays.for_questions()
-                    || (self.stays.for_signals() && self.run.outside().next().is_some())
+                self.stay_up.for_questions()
+                    || (self.stay_up.for_signals() && self.run.outside().next().is_some())
             }
-            PauseReason::Waiting { .. } => self.stays.for_signals(),
+            PauseReason::Waiting { .. } => self.stay_up.for_signals(),
             _ => false,
         }
     }

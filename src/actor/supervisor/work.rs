@@ -179,7 +179,7 @@ impl Supervisor {
         let is_still =
             self.pending.is_empty() && self.walking.is_empty() && self.admission.is_idle();
         let pause = if is_still { self.run.waiting() } else { None };
-        pause.filter(|pause| !self.stays_for(pause))
+        pause.filter(|pause| !self.stays_up_for(pause))
     }
 
     /// Records the consequence of a turn that cannot start because the budget is used up.

@@ -114,7 +114,7 @@ impl Still {
                 run,
                 store,
                 start,
-                stays: crate::actor::keep_alive::KeepAlive::default(),
+                stay_up: crate::actor::stay_up::StayUp::default(),
                 begun: Vec::new(),
                 throttle: TurnThrottle::new(1),
                 context,

@@ -8,11 +8,11 @@
 
 mod alarms;
 mod conduct;
+mod dispatch;
 mod joins;
 mod lifecycle;
 mod questions;
 mod reports;
-mod work;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
@@ -62,7 +62,7 @@ pub struct Supervisor {
     /// The reasons to stay up while everything waits.
     stay_up: StayUp,
     throttle: TurnThrottle,
-    looks_again: bool,
+    is_scheduled: bool,
     pending: VecDeque<PendingRecord>,
     commands: HashSet<String>,
     ending: ShutdownPhase,
@@ -187,7 +187,7 @@ impl Supervisor {
             alarms: AgentTimers::default(),
             stay_up,
             throttle,
-            looks_again: false,
+            is_scheduled: false,
             run,
             store,
             start,
@@ -311,7 +311,7 @@ impl Handler<JournalReported> for Supervisor {
                         self.committed(pending, ctx);
                     }
                 }
-                self.look_around(ctx);
+                self.schedule(ctx);
             }
             WriteOutcome::Failed => self.give_up(None, ctx),
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use actix::{AsyncContext, Context as Ctx, SpawnHandle};
 
 use super::Supervisor;
-use super::work::MINUTE;
+use super::dispatch::MINUTE;
 use crate::actor::clock::now;
 use crate::domain::id::AgentId;
 use crate::domain::time::Timestamp;
@@ -48,7 +48,7 @@ impl Supervisor {
                 this.proceed(&id, ctx);
             }
             this.set_timer(ctx);
-            this.look_around(ctx);
+            this.schedule(ctx);
         });
         self.alarms.timer = Some((first, timer));
     }

@@ -11,7 +11,7 @@ use actix::{Context as Ctx, Handler};
 use uuid::Uuid;
 
 use super::Supervisor;
-use super::work::choice;
+use super::dispatch::choice;
 use crate::actor::clock::now;
 use crate::actor::message::ActivityDone;
 use crate::actor::performer::ActivityOutcome;
@@ -220,6 +220,6 @@ impl Handler<ActivityDone> for Supervisor {
             }
             ActivityOutcome::Done(_) | ActivityOutcome::Ended => {}
         }
-        self.look_around(ctx);
+        self.schedule(ctx);
     }
 }

@@ -31,7 +31,7 @@ impl Supervisor {
                         PendingRecord { record: *first, line, effects, agent, total_cost },
                         ctx,
                     );
-                    self.look_around(ctx);
+                    self.schedule(ctx);
                 }
                 (Err(refused), _) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
                 (_, Err(error)) => self.give_up(Some(error), ctx),
@@ -49,7 +49,7 @@ impl Supervisor {
             this.read_inbox(ctx);
             this.see_facts(ctx);
             if std::mem::replace(&mut stayed, this.stay_up.for_questions()) != stayed {
-                this.look_around(ctx);
+                this.schedule(ctx);
             }
         });
     }

@@ -4,7 +4,7 @@
 use actix::{Context as Ctx, Handler};
 
 use super::Supervisor;
-use super::work::choice;
+use super::dispatch::choice;
 use crate::actor::clock::now;
 use crate::actor::message::{AgentDown, ApiThrottled, TurnReported};
 use crate::domain::agent::Agent as State;
@@ -35,7 +35,7 @@ impl Supervisor {
             let is_recalled = gives_back && due.as_ref().is_some_and(|due| *due == report.turn);
             if due.is_none() || is_recalled {
                 self.admission.release(&report.turn.agent);
-                self.look_around(ctx);
+                self.schedule(ctx);
             }
             return;
         }
@@ -55,7 +55,7 @@ impl Supervisor {
         }
         self.admission.release(&report.turn.agent);
         self.commit_all(events, ctx);
-        self.look_around(ctx);
+        self.schedule(ctx);
     }
 
     fn slow_down(&mut self) {
@@ -106,7 +106,7 @@ impl Handler<AgentDown> for Supervisor {
             None if self.is_pending(&down.agent) => {}
             None => {
                 self.proceed(&down.agent, ctx);
-                self.look_around(ctx);
+                self.schedule(ctx);
             }
         }
     }

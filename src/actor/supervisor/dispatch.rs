@@ -1,4 +1,4 @@
-//! The supervisor at work: effects, permits, and the reports of agents.
+//! The supervisor dispatches: it performs effects, admits agents, and gives them their turns.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl Supervisor {
     }
 
     /// Admits the agents that may run, and checks whether the run can continue at all.
-    pub(super) fn look_around(&mut self, ctx: &mut Ctx<Self>) {
+    pub(super) fn schedule(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
         for AdmittedTurn { agent, begun } in self.admission.admit(permits, &self.run.purse()) {
             let Some(state) = self.run.agents.get(&agent).map(State::prompt) else {
@@ -209,7 +209,7 @@ impl Supervisor {
     /// Returns the number of turns that may run now. While memory is short no further one starts, but for a first.
     fn permits(&mut self, ctx: &mut Ctx<Self>) -> usize {
         if self.run.limited(wall()).is_some() {
-            self.look_again(MINUTE, ctx);
+            self.schedule_later(MINUTE, ctx);
             return 0;
         }
         let allowed = self.throttle.allowed();
@@ -218,25 +218,25 @@ impl Supervisor {
         }
         let fits = self.context.runner.fits().max(1);
         if fits < allowed {
-            self.look_again(AGAIN, ctx);
+            self.schedule_later(AGAIN, ctx);
         }
         allowed.min(fits)
     }
 
-    /// Schedules another look after `after`, whatever happens until then.
-    fn look_again(&mut self, after: Duration, ctx: &mut Ctx<Self>) {
-        if !std::mem::replace(&mut self.looks_again, true) {
+    /// Schedules once more after `after`, whatever happens until then.
+    fn schedule_later(&mut self, after: Duration, ctx: &mut Ctx<Self>) {
+        if !std::mem::replace(&mut self.is_scheduled, true) {
             ctx.run_later(after, |this, ctx| {
-                this.looks_again = false;
-                this.look_around(ctx);
+                this.is_scheduled = false;
+                this.schedule(ctx);
             });
         }
     }
 
-    /// Looks again when the usage limit has reset. The clock is checked once a minute, because time goes on while
+    /// Schedules once the usage limit has reset. The clock is checked once a minute, because time goes on while
     /// a machine sleeps.
     fn await_limit(&mut self, ctx: &mut Ctx<Self>) {
-        let Some(until) = self.run.limited(wall()) else { return self.look_around(ctx) };
+        let Some(until) = self.run.limited(wall()) else { return self.schedule(ctx) };
         let wait = Duration::from_millis(until.since(wall()).saturating_add(1)).min(MINUTE);
         ctx.run_later(wait, super::Supervisor::await_limit);
     }

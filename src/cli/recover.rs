@@ -36,7 +36,7 @@ fn go_on(args: &RecoverArgs, root: &RunsRoot, runs: &[ListedRun]) -> Result<CliE
     }
     let mut going = Vec::new();
     for (id, view) in runs {
-        if view.as_ref().is_ok_and(|view| view.run.purse().is_empty()) {
+        if view.as_ref().is_ok_and(|view| view.run.budget().is_empty()) {
             output::tell(&format!("{id} needs a larger budget: raymond run {id} --budget USD"));
             continue;
         }

@@ -17,7 +17,9 @@ pub use self::fork::joined;
 use self::fork::{arrived, born, refused};
 use self::graph::walked;
 use self::program::responded;
-pub use self::program::{ProgramStart, begun, conducted, delegated, dismissed, heard_out};
+pub use self::program::{
+    ProgramStart, delegated, delegated_answer, program_advanced, program_started, role_stopped,
+};
 use self::questions::answered_ahead;
 pub use self::questions::{AnswerError, answer, answered_at_last, timed_out};
 use super::agent::{Agent, AgentTerms};
@@ -185,7 +187,8 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
 /// Records the cost of a turn that was cancelled. For an unneeded agent a zero cost is recorded too, because its
 /// run continues.
 fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
-    let owing = run.finished.iter().filter_map(|ended| Some((ended.owes.as_ref()?, ended.cause)));
+    let owing =
+        run.finished.iter().filter_map(|ended| Some((ended.unbilled_turn.as_ref()?, ended.cause)));
     let Some((UnbilledTurn { state, .. }, cause)) =
         owing.into_iter().find(|(owed, _)| owed.turn == report.turn)
     else {
@@ -210,7 +213,7 @@ fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
 fn settled(run: &Run, report: &TurnReport, state: &StateName) -> (Usd, bool) {
     match &report.judgement {
         TurnJudgement::Failed(failure) if failure.unsettled => {
-            (report.cost.max(run.purse().reckon(state)), true)
+            (report.cost.max(run.budget().estimate_cost(state)), true)
         }
         _ => (report.cost, false),
     }

@@ -201,13 +201,13 @@ pub struct FinishedAgent {
     pub cost_usd: Usd,
     /// The turn that may have been running when the whole run ended; its cost is still to be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owes: Option<UnbilledTurn>,
+    pub unbilled_turn: Option<UnbilledTurn>,
     /// The values it was born with, for the agent that forked it and may wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Variables>,
     /// True if a waiting agent was notified; then a bad ending does not fail the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub told: bool,
+    pub parent_notified: bool,
 }
 
 /// A turn that was running when the whole run ended.
@@ -233,7 +233,7 @@ pub enum AgentEnding {
 impl Run {
     /// Returns its budget and its spending.
     #[must_use]
-    pub fn purse(&self) -> Budget<'_> {
+    pub fn budget(&self) -> Budget<'_> {
         Budget {
             spent: self.total_cost_usd,
             limit: self.settings.budget_usd,
@@ -274,10 +274,10 @@ impl Run {
         if let Some(first) = texts.first() {
             return Some(PauseReason::Asking { questions: texts.len(), first: (*first).clone() });
         }
-        let mut outside = self.outside();
-        if let Some(first) = outside.next() {
+        let mut waits = self.external_waits();
+        if let Some(first) = waits.next() {
             let first = first.awaiting.clone();
-            return Some(PauseReason::Waiting { instances: 1 + outside.count(), first });
+            return Some(PauseReason::Waiting { instances: 1 + waits.count(), first });
         }
         let mut parked =
             self.agents.values().filter_map(|agent| agent.parked_reason().map(str::to_owned));
@@ -293,14 +293,14 @@ impl Run {
     }
 
     /// Returns the waits of its programs that can be ended from outside.
-    pub fn outside(&self) -> impl Iterator<Item = &ProgramWait> {
+    pub fn external_waits(&self) -> impl Iterator<Item = &ProgramWait> {
         self.agents.values().filter_map(Agent::program_wait).filter(|wait| wait.outside)
     }
 
     /// Returns the first of the answers given ahead of time that fits a question, and the number of answers
     /// that are used up then.
     #[must_use]
-    pub fn ahead(&self, question: &Question) -> Option<(Answer, u32)> {
+    pub fn prepared_answer(&self, question: &Question) -> Option<(Answer, u32)> {
         let given = self.settings.answers.get(&question.node)?;
         let used = self.answered.get(&question.node).copied().unwrap_or_default();
         let mut unused = given.iter().zip(1..).skip(used as usize);
@@ -308,10 +308,11 @@ impl Run {
     }
 
     /// Sets the status that follows from which agents live and how the others ended.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn update_status(&mut self) {
         if self.agents.is_empty() {
-            let failed =
-                |one: &FinishedAgent| matches!(one.ending, AgentEnding::Error(_)) && !one.told;
+            let failed = |one: &FinishedAgent| {
+                matches!(one.ending, AgentEnding::Error(_)) && !one.parent_notified
+            };
             let failed = self.finished.iter().any(failed);
             self.status = if failed { RunStatus::Failed } else { RunStatus::Completed };
             self.pause = None;

@@ -17,7 +17,8 @@ use crate::actor::message::ActivityDone;
 use crate::actor::performer::ActivityOutcome;
 use crate::domain::agent::Agent;
 use crate::domain::decide::{
-    ProgramStart, TurnReport, begun, conducted, delegated, dismissed, heard_out,
+    ProgramStart, TurnReport, delegated, delegated_answer, program_advanced, program_started,
+    role_stopped,
 };
 use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
@@ -72,7 +73,7 @@ impl Supervisor {
         };
         let conduct = advance(&scene, fetched);
         let sessions = sessions(&conduct);
-        let events = conducted(&self.run, agent, &conduct, sessions, choice(None));
+        let events = program_advanced(&self.run, agent, &conduct, sessions, choice(None));
         if events.is_empty() {
             self.let_go_of_processes(id);
             return self.look_later(id, ctx);
@@ -115,7 +116,7 @@ impl Supervisor {
             branch: settings.branch.clone(),
             context,
         };
-        let events = begun(&self.run, agent, beginning);
+        let events = program_started(&self.run, agent, beginning);
         self.commit_all(events, ctx);
         self.run.agents.get(id).is_some_and(|agent| agent.program().is_some())
     }
@@ -180,8 +181,8 @@ impl Supervisor {
             }
             _ => crate::domain::agent::AgentTerms::default(),
         };
-        let event = dismissed(agent)
-            .or_else(|| heard_out(agent))
+        let event = role_stopped(agent)
+            .or_else(|| delegated_answer(agent))
             .or_else(|| delegated(agent, terms, session()));
         event.is_some_and(|event| {
             self.commit(event, ctx);

@@ -145,24 +145,24 @@ impl Supervisor {
     /// Admits the agents that may run, and checks whether the run can continue at all.
     pub(super) fn schedule(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
-        for AdmittedTurn { agent, begun } in self.admission.admit(permits, &self.run.purse()) {
+        for AdmittedTurn { agent, begun } in self.admission.admit(permits, &self.run.budget()) {
             let Some(state) = self.run.agents.get(&agent).map(State::prompt) else {
                 self.admission.release(&agent);
                 continue;
             };
-            let most = self.run.purse().most(&agent, state);
+            let most = self.run.budget().process_limit(&agent, state);
             let spent = self.spent(&agent);
             self.assign(&agent, Some(TurnPermit { begun, spent, most }));
         }
         for (agent, whose) in self.admission.turned_away() {
             self.turn_away(&agent, &whose, ctx);
         }
-        let purse = self.run.purse();
+        let budget = self.run.budget();
         if self.pending.is_empty()
-            && let Some(limit) = purse.limit
-            && self.admission.is_starved(&purse)
+            && let Some(limit) = budget.limit
+            && self.admission.is_starved(&budget)
         {
-            self.hold(Some(PauseReason::Budget { spent: purse.spent, limit }), ctx);
+            self.hold(Some(PauseReason::Budget { spent: budget.spent, limit }), ctx);
         }
         if let Some(pause) = self.all_wait() {
             self.read_inbox(ctx);

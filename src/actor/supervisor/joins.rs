@@ -75,7 +75,7 @@ impl Supervisor {
         let ended =
             self.run.finished.iter().filter(|ended| ended.cause == Some(FailureCause::Unneeded));
         let owed: Vec<_> =
-            ended.filter_map(|ended| Some(ended.owes.as_ref()?.turn.clone())).collect();
+            ended.filter_map(|ended| Some(ended.unbilled_turn.as_ref()?.turn.clone())).collect();
         for turn in owed {
             let why = "its runtime ended before the turn reported its cost";
             let failure =

@@ -42,7 +42,7 @@ impl Supervisor {
         match pause {
             PauseReason::Asking { .. } => {
                 self.stay_up.for_questions()
-                    || (self.stay_up.for_signals() && self.run.outside().next().is_some())
+                    || (self.stay_up.for_signals() && self.run.external_waits().next().is_some())
             }
             PauseReason::Waiting { .. } => self.stay_up.for_signals(),
             _ => false,

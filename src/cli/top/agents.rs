@@ -158,7 +158,7 @@ impl<'run> BudgetCache<'run> {
         let run = self.run;
         let ask = || {
             let running = self.running.iter().copied();
-            run.purse().means((&agent.id, agent.prompt()), &running) != BudgetCheck::Enough
+            run.budget().check((&agent.id, agent.prompt()), &running) != BudgetCheck::Enough
         };
         match (run.settings.budget_usd, run.shares.is_empty()) {
             (None, true) => false,

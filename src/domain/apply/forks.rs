@@ -108,7 +108,7 @@ pub(super) fn joined(run: &mut Run, event: &JoinFinished) -> Result<Vec<Effect>,
         agent.current_state = state.clone();
     }
     for ended in run.finished.iter_mut().filter(|ended| is_one(&ended.id, &parent, &forks)) {
-        ended.told = true;
+        ended.parent_notified = true;
         ended.forked = None;
     }
     let mut effects = stop(run, &parent, &event.stopped);
@@ -166,11 +166,11 @@ fn stop(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> Vec<Effect
             )),
             cause: Some(FailureCause::Unneeded),
             cost_usd: agent.cost_usd,
-            owes: at_work
+            unbilled_turn: at_work
                 .then(|| UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
             structured: false,
             forked: None,
-            told: true,
+            parent_notified: true,
             id: agent.id,
             state: Some(agent.birth.state),
         });

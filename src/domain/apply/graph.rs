@@ -135,7 +135,7 @@ fn wait_for(
 }
 
 /// Tells the agent that waits for another one the outcome; returns its id, if there is one.
-pub(super) fn told_of_end(
+pub(super) fn end_wait_of_parent(
     run: &mut Run,
     ended: &AgentId,
     ending: &AgentEnding,

@@ -260,7 +260,7 @@ fn tell(
 
 /// Fails all requests of a role that has failed. Returns the execution's agent, if it still exists; a later
 /// request gets another agent.
-pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Option<AgentId> {
+pub(super) fn fail_requests_of(run: &mut Run, role: &Agent, error: &str) -> Option<AgentId> {
     let service = role.mailbox()?;
     let asked = service.current.as_deref().into_iter().chain(&service.queue);
     let mut told = None;

@@ -42,7 +42,7 @@ pub struct ProgramStart {
 /// Returns the events with which an execution begins. The program's text is recorded with its first execution;
 /// that of the run's first program is in the run's first record too.
 #[must_use]
-pub fn begun(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
+pub fn program_started(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
     let ProgramStart { definition, start, label, branch, context } = beginning;
     let begun = Event::InstanceBegun(Box::new(InstanceBegun {
         turn: agent.turn_id(),
@@ -63,7 +63,7 @@ pub fn begun(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
 /// Returns the events for one advance of a program, or none if nothing changed. `sessions` must hold one id per
 /// request; each role's first request takes one.
 #[must_use]
-pub fn conducted(
+pub fn program_advanced(
     run: &Run,
     agent: &Agent,
     conduct: &ProgramAdvance,
@@ -74,7 +74,7 @@ pub fn conducted(
     if stands_still(instance, conduct) {
         return Vec::new();
     }
-    let mut events = deeds(agent, instance, conduct, sessions);
+    let mut events = commands(agent, instance, conduct, sessions);
     events.push(advanced(agent, conduct));
     let ProgramNext::End { payload, error } = &conduct.then else { return events };
     let turn = TurnId { step: agent.step.saturating_add(1), turn: 0, ..agent.turn_id() };
@@ -114,7 +114,7 @@ fn stands_still(instance: &ProgramExecution, conduct: &ProgramAdvance) -> bool {
         && conduct.stand == instance.stand
 }
 
-fn deeds(
+fn commands(
     agent: &Agent,
     instance: &ProgramExecution,
     conduct: &ProgramAdvance,
@@ -237,7 +237,7 @@ fn answer(
 
 /// Returns the role's answer once the agent it delegated to has ended.
 #[must_use]
-pub fn heard_out(agent: &Agent) -> Option<Event> {
+pub fn delegated_answer(agent: &Agent) -> Option<Event> {
     let asking = agent.role_request()?;
     let response = match agent.wait_result()? {
         WaitResult::Done(value) => RequestStatus::Answer(
@@ -276,7 +276,7 @@ pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<E
 
 /// Ends a role when its program has ended and its queue is empty.
 #[must_use]
-pub fn dismissed(agent: &Agent) -> Option<Event> {
+pub fn role_stopped(agent: &Agent) -> Option<Event> {
     let service = agent.mailbox().filter(|service| service.is_over())?;
     let payload = service.outcome();
     Some(Event::StepFinished(StepFinished {

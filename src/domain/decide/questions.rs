@@ -15,7 +15,7 @@ pub(super) fn answered_ahead(
     turn: &TurnId,
     state: &StateName,
 ) -> Option<Event> {
-    let (answer, used) = run.ahead(question)?;
+    let (answer, used) = run.prepared_answer(question)?;
     Some(Event::QuestionAnswered(QuestionAnswered {
         turn: turn.clone(),
         state: state.clone(),
@@ -95,7 +95,7 @@ pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
 pub fn answered_at_last(run: &Run) -> Option<Event> {
     run.agents.values().find_map(|agent| {
         let question = &agent.question()?.question;
-        let (answer, used) = run.ahead(question)?;
+        let (answer, used) = run.prepared_answer(question)?;
         Some(answered(agent, &question.node, answer, Some(used)))
     })
 }

@@ -130,13 +130,13 @@ fn an_agent_that_fails_leaves_its_siblings_alone() {
 #[test]
 fn the_purse_knows_the_sum_and_the_costliest_turn_of_each_state() {
     let mut scene = Scene::begin();
-    assert!(scene.run.purse().known.is_empty());
+    assert!(scene.run.budget().known.is_empty());
     let mut dear = scene.step("main", goto("B.md"));
     dear.cost_usd = Usd::from_dollars(0.5);
     scene.happens(Event::StepFinished(dear));
     scene.take("main", goto("C.md"));
-    let dearest = scene.run.purse().known.values().max().copied();
-    assert_eq!((scene.run.purse().known.len(), dearest), (2, Some(Usd::from_dollars(0.5))));
+    let dearest = scene.run.budget().known.values().max().copied();
+    assert_eq!((scene.run.budget().known.len(), dearest), (2, Some(Usd::from_dollars(0.5))));
     assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(0.51));
     assert_eq!(scene.agent("main").cost_usd, Usd::from_dollars(0.51));
 }

@@ -197,7 +197,7 @@ fn the_rest_is_stopped_with_all_it_has_forked() {
         ["main.2", "main.2.1", "main.3"].map(|id| Effect::Discard(agent_id(id))).into();
     assert_eq!(effects[..3], discarded);
     assert_eq!(results(&scene)[2]["status"], "stopped");
-    let owed = scene.run.finished.iter().filter(|ended| ended.owes.is_some());
+    let owed = scene.run.finished.iter().filter(|ended| ended.unbilled_turn.is_some());
     assert_eq!(owed.map(|ended| ended.id.as_str()).collect::<Vec<_>>(), ["main.3"]);
     scene.take("main", result("done"));
     assert_eq!(scene.run.status, RunStatus::Completed);

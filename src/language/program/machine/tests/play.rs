@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::super::{ProgramEnvironment, advance};
 use crate::domain::apply::tests::scene::{self, goto};
 use crate::domain::decide::{
-    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, begun, conducted, decide,
+    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_advanced,
+    program_started,
 };
 use crate::domain::event::Event;
 use crate::domain::fact::{Fact, FactChange};
@@ -78,7 +79,7 @@ impl Play {
             branch: None,
             context: Variables::from([("k".to_owned(), "v".to_owned())]),
         };
-        for event in begun(&scene.run, scene.agent("main"), beginning) {
+        for event in program_started(&scene.run, scene.agent("main"), beginning) {
             scene.happens(event);
         }
         Self {
@@ -258,7 +259,8 @@ impl Play {
         let seq = self.scene.next();
         let sessions = (0..conduct.deeds.len()).map(|n| SessionId::new(&format!("r{seq}.{n}")));
         let agent = self.scene.agent("main");
-        let events = conducted(&self.scene.run, agent, &conduct, sessions.collect(), self.chosen());
+        let events =
+            program_advanced(&self.scene.run, agent, &conduct, sessions.collect(), self.chosen());
         let went_on = !events.is_empty();
         for event in events {
             self.scene.happens(event);

@@ -37,7 +37,7 @@ impl Supervisor {
                     let wanted = |session: &SessionId| state.sessions().any(|own| own == session);
                     self.context.runner.keep(&agent, &wanted);
                 }
-                self.proceed(&agent, ctx);
+                self.dispatch_agent(&agent, ctx);
             }
             Effect::Ask(agent) => self.await_answer(&agent, ctx),
             Effect::Retire(agent) => {
@@ -70,11 +70,11 @@ impl Supervisor {
 
     /// Gives an agent the turn that is due, now or when it is time. Work that depends on a record on its way to
     /// the disk begins only once that is durable.
-    pub(super) fn proceed(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+    pub(super) fn dispatch_agent(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let goes_on =
             matches!(self.ending, ShutdownPhase::No) && self.run.status == RunStatus::Running;
-        let is_owed = self.owed.contains_key(id);
-        if is_owed || (!goes_on && !self.admission.is_reserved(id)) {
+        let is_queued = self.queued_effects.contains_key(id);
+        if is_queued || (!goes_on && !self.admission.is_reserved(id)) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
@@ -85,7 +85,7 @@ impl Supervisor {
         if agent.pending_join().is_some() {
             return self.await_forks(id, ctx);
         }
-        if agent.parked_reason().is_some() || self.serve(id, ctx) {
+        if agent.parked_reason().is_some() || self.advance_role(id, ctx) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
@@ -96,7 +96,7 @@ impl Supervisor {
         if let Some(until) = agent.not_before().filter(|&until| until > now() && !begun) {
             self.wake(id, until, ctx);
         } else if agent.runs_program() {
-            self.conduct(id, None, ctx);
+            self.advance_program(id, None, ctx);
         } else if agent.runs_graph() {
             self.assign(id, None);
         } else {
@@ -118,12 +118,12 @@ impl Supervisor {
             home: agent.birth.home.clone(),
             base: agent.birth.base.clone(),
             results: agent.results().cloned(),
-            errand: agent.program().and_then(|instance| instance.stand.errand.clone()),
+            activity: agent.program().and_then(|instance| instance.stand.errand.clone()),
             task: agent.task().cloned().map(Box::new),
-            walks: agent.runs_graph(),
-            again: self.again.remove(id),
+            runs_graph: agent.runs_graph(),
+            may_have_begun: self.may_have_begun.remove(id),
             graph: agent.graph().map(|graph| Arc::clone(&graph.state)),
-            heard: agent.wait_result().cloned().map(Box::new),
+            wait_result: agent.wait_result().cloned().map(Box::new),
             visit: agent.visit(),
             session: agent.turn_session().clone(),
             variables: agent.variables.clone(),
@@ -131,7 +131,7 @@ impl Supervisor {
             limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),
         };
-        if assignment.walks || assignment.errand.is_some() {
+        if assignment.runs_graph || assignment.activity.is_some() {
             self.walking.insert(id.clone());
         }
         let context = &self.context;
@@ -155,7 +155,7 @@ impl Supervisor {
             self.assign(&agent, Some(TurnPermit { begun, spent, most }));
         }
         for (agent, whose) in self.admission.turned_away() {
-            self.turn_away(&agent, &whose, ctx);
+            self.reject_over_budget(&agent, &whose, ctx);
         }
         let budget = self.run.budget();
         if self.pending.is_empty()
@@ -166,7 +166,7 @@ impl Supervisor {
         }
         if let Some(pause) = self.all_wait() {
             self.read_inbox(ctx);
-            self.see_facts(ctx);
+            self.refresh_facts(ctx);
             if self.all_wait().is_some() {
                 self.hold(Some(pause), ctx);
             }
@@ -183,7 +183,7 @@ impl Supervisor {
     }
 
     /// Records the consequence of a turn that cannot start because the budget is used up.
-    fn turn_away(&mut self, id: &AgentId, whose: &BudgetScope, ctx: &mut Ctx<Self>) {
+    fn reject_over_budget(&mut self, id: &AgentId, whose: &BudgetScope, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let proposed = agent.proposal().map(|proposal| &proposal.transition);
         let source = &*self.context.source;

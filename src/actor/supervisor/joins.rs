@@ -71,7 +71,7 @@ impl Supervisor {
     }
 
     /// Counts the turns of ended agents whose runtime died before they had told their cost.
-    pub(super) fn settle_discarded(&mut self, ctx: &mut Ctx<Self>) {
+    pub(super) fn count_discarded_turns(&mut self, ctx: &mut Ctx<Self>) {
         let ended =
             self.run.finished.iter().filter(|ended| ended.cause == Some(FailureCause::Unneeded));
         let owed: Vec<_> =
@@ -80,7 +80,7 @@ impl Supervisor {
             let why = "its runtime ended before the turn reported its cost";
             let failure =
                 TurnFailure { unsettled: true, ..TurnFailure::new(FailureCause::Lost, why) };
-            self.settle(&TurnReport::failed(turn, failure), ctx);
+            self.record_report(&TurnReport::failed(turn, failure), ctx);
         }
     }
 }

@@ -50,7 +50,7 @@ impl Supervisor {
     }
 
     /// Handles a command; the record that it was taken comes first.
-    pub(super) fn obey(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
+    pub(super) fn handle_command(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
         let follows = match &command {
             RunCommand::Stop => None,
             RunCommand::Answer(given) => match answer(&self.run, given) {

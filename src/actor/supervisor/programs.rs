@@ -34,7 +34,7 @@ use crate::language::source::WorkflowSource;
 impl Supervisor {
     /// Advances a program, from its beginning or from its position; `fetched` is the result of the activity that
     /// was due.
-    pub(super) fn conduct(
+    pub(super) fn advance_program(
         &mut self,
         id: &AgentId,
         fetched: Option<Result<ActivityResult, String>>,
@@ -45,13 +45,13 @@ impl Supervisor {
             Ok(program) => program,
             Err(why) => {
                 let failure = TurnFailure::new(FailureCause::Workflow, why);
-                return self.settle(&TurnReport::failed(agent.turn_id(), failure), ctx);
+                return self.record_report(&TurnReport::failed(agent.turn_id(), failure), ctx);
             }
         };
         if agent.program().is_none() && !self.begin_instance(id, &definition, ctx) {
             return;
         }
-        if !self.see_facts(ctx) {
+        if !self.refresh_facts(ctx) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
@@ -75,8 +75,8 @@ impl Supervisor {
         let sessions = sessions(&conduct);
         let events = program_advanced(&self.run, agent, &conduct, sessions, choice(None));
         if events.is_empty() {
-            self.let_go_of_processes(id);
-            return self.look_later(id, ctx);
+            self.end_idle_processes(id);
+            return self.wake_at_deadline(id, ctx);
         }
         self.commit_all(events, ctx);
     }
@@ -123,13 +123,13 @@ impl Supervisor {
 
     /// Notes the changed facts, of those that programs of this run look at. If they cannot be read, the run holds
     /// still, because its programs depend on them. Returns whether they can.
-    pub(super) fn see_facts(&mut self, ctx: &mut Ctx<Self>) -> bool {
+    pub(super) fn refresh_facts(&mut self, ctx: &mut Ctx<Self>) -> bool {
         let labels = self.run.definitions.values().flat_map(|own| own.labels.iter().cloned());
         let labels: BTreeSet<String> = labels.collect();
         if labels.is_empty() || self.run.agents.is_empty() {
             return true;
         }
-        let changes = match self.context.performer.news(&labels, &self.run.facts) {
+        let changes = match self.context.performer.changed_facts(&labels, &self.run.facts) {
             Ok(changes) => changes,
             Err(message) => {
                 self.hold(Some(PauseReason::Storage { message }), ctx);
@@ -145,7 +145,7 @@ impl Supervisor {
     }
 
     /// Ends the processes of the roles of a program that waits for an outside event, which may take days.
-    fn let_go_of_processes(&self, id: &AgentId) {
+    fn end_idle_processes(&self, id: &AgentId) {
         let Some(instance) = self.run.agents.get(id).and_then(Agent::program) else {
             return;
         };
@@ -162,7 +162,7 @@ impl Supervisor {
     }
 
     /// Looks again at the time that a program waits for.
-    fn look_later(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+    fn wake_at_deadline(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let Some(until) = agent.program_wait().and_then(|wait| wait.until) else { return };
         self.wake(id, until.plus(1), ctx);
@@ -170,7 +170,7 @@ impl Supervisor {
 
     /// Advances an agent that serves a program. A request to a folder is done by another agent, whose result is
     /// the answer; the role ends when its program has ended. Returns whether that was all.
-    pub(super) fn serve(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
+    pub(super) fn advance_role(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return true };
         let Some(service) = agent.mailbox() else { return false };
         let terms = match service.current.as_deref().map(|asking| &asking.work) {
@@ -214,7 +214,7 @@ impl Handler<ActivityDone> for Supervisor {
         let due = self.run.agents.get(&id).filter(|agent| agent.turn_id() == done.turn);
         match done.outcome {
             ActivityOutcome::Done(outcome) if due.is_some() => {
-                self.conduct(&id, Some(outcome), ctx);
+                self.advance_program(&id, Some(outcome), ctx);
             }
             ActivityOutcome::Stuck(message) => {
                 self.hold(Some(PauseReason::Storage { message }), ctx);

@@ -3,8 +3,9 @@
 //! It holds nothing that is not in the persisted state: while it waits it is an assignment, and a
 //! new actor built from the state can take its place at any time.
 
+mod activity;
 mod consult;
-mod errand;
+
 mod fork;
 mod join;
 mod judge;
@@ -141,7 +142,7 @@ impl AgentActor {
             let judgement = TurnJudgement::Arrived(Box::new(join));
             return self.report(TurnReport { judgement, ..TurnReport::empty(assignment.turn) });
         }
-        for UnfilledPlaceholder { name, place } in self.context.news_of(ask.unfilled) {
+        for UnfilledPlaceholder { name, place } in self.context.take_unwarned(ask.unfilled) {
             tracing::warn!(agent = %self.id, "{place}: {{{{{name}}}}} has no value and stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
         }
         let file = ask.values.get(RESULTS_FILE).filter(|_| assignment.results.is_some());
@@ -274,12 +275,12 @@ impl Handler<DispatchTurn> for AgentActor {
         if let Some(admitted) = admitted {
             return self.ask(assignment, &admitted, ctx);
         }
-        if let Some(errand) = assignment.errand.clone() {
-            let TurnAssignment { turn, home, again, .. } = assignment;
-            return self.run_errand(turn, home, errand, again, ctx);
+        if let Some(activity) = assignment.activity.clone() {
+            let TurnAssignment { turn, home, may_have_begun, .. } = assignment;
+            return self.run_activity(turn, home, activity, may_have_begun, ctx);
         }
-        if assignment.walks {
-            let heard = assignment.heard.clone().map(|heard| *heard);
+        if assignment.runs_graph {
+            let heard = assignment.wait_result.clone().map(|heard| *heard);
             let report = TurnReport::empty(assignment.turn.clone());
             return self.walk(assignment, heard, report, ctx);
         }

@@ -78,7 +78,10 @@ impl RunContext {
     }
 
     /// Returns the unfilled placeholders that were not warned of yet.
-    pub(super) fn news_of(&self, unfilled: Vec<UnfilledPlaceholder>) -> Vec<UnfilledPlaceholder> {
+    pub(super) fn take_unwarned(
+        &self,
+        unfilled: Vec<UnfilledPlaceholder>,
+    ) -> Vec<UnfilledPlaceholder> {
         let mut warned = self.warned.borrow_mut();
         unfilled.into_iter().filter(|one| warned.insert(one.clone())).collect()
     }

@@ -11,13 +11,13 @@ use tokio::sync::{mpsc, oneshot};
 use super::context::{RunContext, SupervisorHandle};
 use super::definitions::ProgramCache;
 use super::interceptor::PluginInterceptor;
-use super::keep_alive::KeepAlive;
 use super::message::{InterruptRun, JournalReported};
 use super::observer::Observer;
 use super::performer::ActivityExecutor;
 use super::programs::GraphCache;
 use super::registry::AgentRegistry;
 use super::runner::{StepRunner, StopLevel};
+use super::stay_up::StayUp;
 use super::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
 use crate::domain::agent::Agent;
 use crate::domain::run::Run;
@@ -47,7 +47,7 @@ pub struct RunLaunch {
     /// The built-in variables of graphs.
     pub builtins: Map<String, Value>,
     /// The reasons to stay up while everything waits.
-    pub stays: KeepAlive,
+    pub stay_up: StayUp,
     /// The live picture it keeps.
     pub registry: Arc<AgentRegistry>,
     /// The observers of every record.
@@ -67,7 +67,7 @@ pub async fn supervise(
 ) -> Result<Run, store::Error> {
     let RunLaunch { mut store, run, start, source, runner, registry, observers, advisers, .. } =
         launch;
-    let RunLaunch { performer, programs, builtins, stays, .. } = launch;
+    let RunLaunch { performer, programs, builtins, stay_up, .. } = launch;
     let begun = runner.begun(run.agents.values().map(Agent::turn_id).collect());
     Rc::clone(&runner).sweep(begun.clone()).await;
     let settings = start.settings(&run).clone();
@@ -113,7 +113,7 @@ pub async fn supervise(
             begun,
             throttle,
             context,
-            stays,
+            stay_up,
             observers,
             done,
         })

@@ -94,17 +94,17 @@ pub struct TurnAssignment {
     /// The results of the agents that it has waited for.
     pub results: Option<Arc<str>>,
     /// The activity that its program has due instead of a turn.
-    pub errand: Option<Activity>,
+    pub activity: Option<Activity>,
     /// The task that is asked instead of the state's prompt.
     pub task: Option<Box<PromptTask>>,
     /// True if a graph is walked instead of a turn that is asked.
-    pub walks: bool,
+    pub runs_graph: bool,
     /// True if the due work may have been begun before: by a runtime that died, or an actor that failed.
-    pub again: bool,
+    pub may_have_begun: bool,
     /// The state that the nodes of the graph see, if it has been entered.
     pub graph: Option<Arc<GraphState>>,
     /// The result of its wait in the graph, once it has come.
-    pub heard: Option<Box<WaitResult>>,
+    pub wait_result: Option<Box<WaitResult>>,
     /// The transition that the state's evaluator judges, if this is its turn.
     pub proposal: Option<Box<TransitionProposal>>,
     /// The reminder to send instead of the state's prompt.

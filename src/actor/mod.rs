@@ -9,7 +9,6 @@ pub mod clock;
 pub mod context;
 pub mod definitions;
 pub mod interceptor;
-pub mod keep_alive;
 pub mod launch;
 pub mod message;
 pub mod observer;
@@ -19,6 +18,7 @@ pub mod programs;
 pub mod registry;
 pub mod runner;
 pub mod scripted;
+pub mod stay_up;
 pub mod supervisor;
 pub mod unavailable;
 

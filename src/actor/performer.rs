@@ -48,7 +48,7 @@ pub trait ActivityExecutor {
 
     /// Runs an activity of a program. The step is the same for the same activity after a crash, and `again` says
     /// that it may have been begun before.
-    fn fetch(
+    fn run_activity(
         self: Rc<Self>,
         step: TurnId,
         home: WorkingDir,
@@ -80,7 +80,7 @@ pub trait ActivityExecutor {
     ) -> LocalFuture<LookupOutcome<()>>;
 
     /// Returns the path of an agent's working directory, for a graph that asks for it.
-    fn whereabouts(&self, _home: &WorkingDir) -> Option<String> {
+    fn working_dir(&self, _home: &WorkingDir) -> Option<String> {
         None
     }
 
@@ -88,7 +88,7 @@ pub trait ActivityExecutor {
     ///
     /// # Errors
     /// The reason why they cannot be read.
-    fn news(
+    fn changed_facts(
         &self,
         labels: &BTreeSet<String>,
         known: &KnownFacts,

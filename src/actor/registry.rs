@@ -9,6 +9,7 @@ use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
+use crate::domain::wait_reason::WaitReason;
 
 /// A live agent as it is seen from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,66 +22,28 @@ pub struct AgentView {
     pub session: SessionId,
     /// The number of its pending returns.
     pub stack: usize,
-    /// Its current status.
-    pub phase: AgentStatus,
+    /// Its turn, its other work, or its wait.
+    pub activity: AgentActivity,
     /// The cost of its turns.
     pub cost: Usd,
 }
 
-/// The status of an agent.
+/// The activity of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AgentStatus {
-    /// It waits for one of the run's permits.
-    Waiting,
-    /// It waits before a turn is run again.
-    Delayed {
-        /// The end of the wait.
-        until: Timestamp,
-    },
-    /// It waits before its first turn, because the first of those it was forked with starts ahead.
-    Staggered {
-        /// The end of the wait.
-        until: Timestamp,
-    },
-    /// A plug-in holds its turn back.
-    Held {
-        /// The end of the hold.
-        until: Timestamp,
-        /// The plug-in that holds the turn, and its reason.
-        by: String,
-    },
-    /// It has asked a person.
-    Asking {
-        /// The node that asked.
-        node: String,
-    },
-    /// It waits for another agent's end.
-    Awaiting(AgentId),
-    /// It waits for agents it has forked.
-    Joining {
-        /// The number of them that have to end well.
-        needs: u32,
-        /// The number of agents it has forked.
-        of: u32,
-    },
-    /// Its program waits for this.
-    Blocked {
-        /// The reason, in the words of the program.
-        awaiting: String,
-    },
-    /// It serves a program that has no request for it now.
-    Idle,
-    /// It walks a graph.
-    Walking,
-    /// It has used up its restarts and waits for a person.
-    Parked,
+pub enum AgentActivity {
     /// Its turn runs.
-    Running {
+    Turn {
         /// The start of the turn.
         since: Timestamp,
         /// Its last seen activity.
-        activity: String,
+        seen: String,
     },
+    /// It advances a graph, or executes an operation of it.
+    Graph,
+    /// It advances a program.
+    Program,
+    /// It waits.
+    Waiting(WaitReason),
 }
 
 impl AgentView {
@@ -92,39 +55,21 @@ impl AgentView {
             state: agent.place(),
             session: agent.session.id.clone(),
             stack: agent.stack.len(),
-            phase: AgentStatus::of(agent),
+            activity: AgentActivity::of(agent),
             cost: agent.cost_usd,
         }
     }
 }
 
-impl AgentStatus {
-    /// Returns the status of an agent with no running turn.
+impl AgentActivity {
+    /// Returns the activity of an agent with no running turn.
     fn of(agent: &Agent) -> Self {
-        if let Some(asked) = &agent.asked {
-            return Self::Asking { node: asked.question.node.clone() };
-        }
-        if let Some(other) = &agent.awaits {
-            return Self::Awaiting(other.clone());
-        }
-        if let Some(joining) = &agent.join {
-            let of = agent.forks.tally(agent.stack.len()).count;
-            return Self::Joining { needs: joining.join.needs(of), of };
-        }
-        let wait = agent.program.as_ref().and_then(|instance| instance.stand.wait.as_ref());
-        if let Some(wait) = wait {
-            return Self::Blocked { awaiting: wait.awaiting.clone() };
-        }
-        if agent.serves.as_ref().is_some_and(|service| service.current.is_none()) {
-            return Self::Idle;
-        }
-        match (&agent.parked, agent.not_before, &agent.held) {
-            (Some(_), _, _) => Self::Parked,
-            (None, Some(until), Some(by)) => Self::Held { until, by: by.clone() },
-            (None, Some(until), None) if agent.is_new() => Self::Staggered { until },
-            (None, Some(until), None) => Self::Delayed { until },
-            (None, None, _) if agent.walks() => Self::Walking,
-            (None, None, _) => Self::Waiting,
+        let reason = WaitReason::of_step(agent);
+        match reason.or_else(|| agent.hold.as_ref().map(WaitReason::of_hold)) {
+            Some(reason) => Self::Waiting(reason),
+            None if agent.runs_graph() => Self::Graph,
+            None if agent.runs_program() => Self::Program,
+            None => Self::Waiting(WaitReason::Permit),
         }
     }
 }
@@ -147,17 +92,17 @@ impl AgentRegistry {
     /// Shows that an agent's turn runs.
     pub fn running(&self, agent: &AgentId, since: Timestamp) {
         if let Some(mut view) = self.0.get_mut(agent) {
-            view.phase = AgentStatus::Running { since, activity: String::new() };
+            view.activity = AgentActivity::Turn { since, seen: String::new() };
         }
     }
 
     /// Shows the last seen activity of a running turn.
-    pub fn active(&self, agent: &AgentId, seen: &str) {
+    pub fn active(&self, agent: &AgentId, now_seen: &str) {
         if let Some(mut view) = self.0.get_mut(agent)
-            && let AgentStatus::Running { activity, .. } = &mut view.phase
-            && activity != seen
+            && let AgentActivity::Turn { seen, .. } = &mut view.activity
+            && seen != now_seen
         {
-            seen.clone_into(activity);
+            now_seen.clone_into(seen);
         }
     }
 
@@ -177,7 +122,7 @@ impl AgentRegistry {
     #[must_use]
     pub fn views(&self) -> Vec<AgentView> {
         let mut views: Vec<AgentView> = self.0.iter().map(|entry| entry.value().clone()).collect();
-        let idle = |view: &AgentView| !matches!(view.phase, AgentStatus::Running { .. });
+        let idle = |view: &AgentView| !matches!(view.activity, AgentActivity::Turn { .. });
         views.sort_by(|a, b| idle(a).cmp(&idle(b)).then_with(|| a.id.cmp(&b.id)));
         views
     }

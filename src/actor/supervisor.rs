@@ -6,13 +6,13 @@
 //! the supervisor alone; if the journal fails, it is thrown away with the supervisor. That
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
-mod alarms;
-mod conduct;
+mod dispatch;
 mod joins;
 mod lifecycle;
+mod programs;
 mod questions;
 mod reports;
-mod work;
+mod timers;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
@@ -21,14 +21,14 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
-use self::alarms::AgentTimers;
+use self::timers::AgentTimers;
 use super::agent::AgentActor;
 use super::clock::now;
 use super::context::RunContext;
-use super::keep_alive::KeepAlive;
 use super::message::{JournalReported, Published};
 use super::observer::Observer;
 use super::registry::AgentView;
+use super::stay_up::StayUp;
 use crate::domain::admission::AdmissionQueue;
 use crate::domain::apply::apply;
 use crate::domain::effect::Effect;
@@ -55,14 +55,14 @@ pub struct Supervisor {
     /// The agents that walk graphs, or whose programs run an activity; they need no permit.
     walking: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
-    again: HashSet<AgentId>,
+    may_have_begun: HashSet<AgentId>,
     /// The agents with a turn due by records on their way to the disk, and the number of those records.
-    owed: HashMap<AgentId, usize>,
-    alarms: AgentTimers,
+    queued_effects: HashMap<AgentId, usize>,
+    timers: AgentTimers,
     /// The reasons to stay up while everything waits.
-    stays: KeepAlive,
+    stay_up: StayUp,
     throttle: TurnThrottle,
-    looks_again: bool,
+    is_scheduled: bool,
     pending: VecDeque<PendingRecord>,
     commands: HashSet<String>,
     ending: ShutdownPhase,
@@ -117,7 +117,7 @@ pub struct SupervisorArgs {
     /// The context that its agents share.
     pub context: Rc<RunContext>,
     /// The reasons to stay up while everything waits.
-    pub stays: KeepAlive,
+    pub stay_up: StayUp,
     /// The observers of every record.
     pub observers: Vec<Observer>,
     /// The receiver of the end.
@@ -142,7 +142,7 @@ enum ShutdownPhase {
         /// The pause to record then; absent if it is recorded already.
         pause: Option<PauseReason>,
         /// True if running turns have been told to come to their end.
-        told: bool,
+        is_stopping: bool,
     },
     /// It is over.
     Over,
@@ -152,8 +152,17 @@ impl Supervisor {
     /// Returns a supervisor for a run; it begins when it is started.
     #[must_use]
     pub fn new(parts: SupervisorArgs) -> Self {
-        let SupervisorArgs { run, store, start, begun, throttle, context, stays, observers, done } =
-            parts;
+        let SupervisorArgs {
+            run,
+            store,
+            start,
+            begun,
+            throttle,
+            context,
+            stay_up,
+            observers,
+            done,
+        } = parts;
         let mut admission = AdmissionQueue::default();
         let on_budget = start.settings(&run).on_budget;
         admission.turn_away_without_budget(on_budget == OnBudget::End);
@@ -162,23 +171,23 @@ impl Supervisor {
                 admission.reserve(turn.agent, agent.prompt().clone());
             }
         }
-        let again = match start {
+        let may_have_begun = match start {
             SupervisorStart::Again(_) => {
                 let walking =
-                    run.agents.values().filter(|agent| agent.walks() || agent.has_errand());
+                    run.agents.values().filter(|agent| agent.runs_graph() || agent.runs_activity());
                 walking.map(|agent| agent.id.clone()).collect()
             }
             SupervisorStart::New(_) | SupervisorStart::Begun => HashSet::new(),
         };
         Self {
             admission,
-            again,
+            may_have_begun,
             walking: HashSet::new(),
-            owed: HashMap::new(),
-            alarms: AgentTimers::default(),
-            stays,
+            queued_effects: HashMap::new(),
+            timers: AgentTimers::default(),
+            stay_up,
             throttle,
-            looks_again: false,
+            is_scheduled: false,
             run,
             store,
             start,
@@ -221,28 +230,28 @@ impl Supervisor {
         for ((record, line), (effects, total_cost)) in records.into_iter().zip(lines).zip(owed) {
             let agent =
                 record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
-            self.owes(&effects);
+            self.note_queued_effects(&effects);
             self.pending.push_back(PendingRecord { record, line, effects, agent, total_cost });
         }
     }
 
     /// Notes the effects that are on their way: until then nothing else begins them.
-    fn owes(&mut self, effects: &[Effect]) {
+    fn note_queued_effects(&mut self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Proceed(agent) = effect {
-                *self.owed.entry(agent.clone()).or_default() += 1;
+                *self.queued_effects.entry(agent.clone()).or_default() += 1;
             }
         }
     }
 
-    fn owes_no_more(&mut self, effects: &[Effect]) {
+    fn note_performed_effects(&mut self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Proceed(agent) = effect
-                && let Some(count) = self.owed.get_mut(agent)
+                && let Some(count) = self.queued_effects.get_mut(agent)
             {
                 *count -= 1;
                 if *count == 0 {
-                    self.owed.remove(agent);
+                    self.queued_effects.remove(agent);
                 }
             }
         }
@@ -258,7 +267,7 @@ impl Supervisor {
         if let Event::CommandReceived { id, .. } = &record.event {
             self.command_is_safe(id);
         }
-        self.owes_no_more(&effects);
+        self.note_performed_effects(&effects);
         for effect in effects {
             point("effect.before");
             self.perform(effect, ctx);
@@ -302,7 +311,7 @@ impl Handler<JournalReported> for Supervisor {
                         self.committed(pending, ctx);
                     }
                 }
-                self.look_around(ctx);
+                self.schedule(ctx);
             }
             WriteOutcome::Failed => self.give_up(None, ctx),
         }

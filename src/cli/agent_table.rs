@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::wait_reasons;
+use super::agent_statuses;
 use crate::domain::agent::Agent;
+use crate::domain::agent_status::AgentStatus;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::printable::one_line;
@@ -12,7 +13,6 @@ use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::tree::fold::{FoldSource, MANY, RowSubject, TreeRow};
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
-use crate::domain::wait_reason::WaitReason;
 
 /// The hint that names the command for all agents.
 const EACH: &str = "raymond tree --all shows them";
@@ -23,30 +23,25 @@ const STATES: usize = 2;
 /// The kinds that must not be overlooked, and the words for those that are not shown one by one.
 const OUTSTANDING: [(u8, &str); 2] = [(0, "wait for a person"), (1, "failed")];
 
-/// The agents of a run, with the wait reasons of the live ones.
+/// The agents of a run, with the status of the live ones.
 pub(super) struct AgentTable<'run> {
     tree: AgentTree<'run>,
-    keeps: Vec<Option<WaitReason<'run>>>,
+    status: Vec<Option<AgentStatus>>,
 }
 
 impl<'run> AgentTable<'run> {
     /// Makes the table of a tree.
-    pub(super) fn of(
-        tree: AgentTree<'run>,
-        keeps: impl Fn(&'run Agent) -> WaitReason<'run>,
-    ) -> Self {
+    pub(super) fn of(tree: AgentTree<'run>, status: impl Fn(&Agent) -> AgentStatus) -> Self {
         let of = |node: &AgentNode<'run>| match node.member {
-            TreeMember::Live(agent) => Some(keeps(agent)),
+            TreeMember::Live(agent) => Some(status(agent)),
             TreeMember::Ended(_) => None,
         };
-        Self { keeps: tree.nodes().iter().map(of).collect(), tree }
+        Self { status: tree.nodes().iter().map(of).collect(), tree }
     }
 
-    /// Returns each agent after its parent, with its wait reason if it lives.
-    pub(super) fn each(
-        &self,
-    ) -> impl Iterator<Item = (&AgentNode<'run>, Option<WaitReason<'run>>)> {
-        self.tree.nodes().iter().zip(self.keeps.iter().copied())
+    /// Returns each agent after its parent, with its status if it lives.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&AgentNode<'run>, Option<&AgentStatus>)> {
+        self.tree.nodes().iter().zip(self.status.iter().map(Option::as_ref))
     }
 
     /// Returns the rows: one for each agent, or one for each family of many.
@@ -105,7 +100,7 @@ impl<'run> AgentTable<'run> {
         if named.is_empty() { began().map(ToString::to_string).unwrap_or_default() } else { named }
     }
 
-    /// Returns an agent's wait reason or result, the counts of a family, and a note about cut descendants.
+    /// Returns an agent's status or result, the counts of a family, and a note about cut descendants.
     pub(super) fn what(&self, row: &TreeRow) -> String {
         let own = self.own(row);
         if !row.cut {
@@ -119,13 +114,13 @@ impl<'run> AgentTable<'run> {
     fn own(&self, row: &TreeRow) -> String {
         match &row.of {
             RowSubject::One(place) => {
-                match (self.tree.nodes()[*place].member, self.keeps[*place]) {
+                match (self.tree.nodes()[*place].member, &self.status[*place]) {
                     (TreeMember::Ended(agent), _) => {
                         let (AgentEnding::Result(text) | AgentEnding::Error(text)) = &agent.ending;
                         one_line(text)
                     }
-                    (TreeMember::Live(_), keeps) => {
-                        keeps.map(wait_reasons::sentence).unwrap_or_default()
+                    (TreeMember::Live(_), status) => {
+                        status.as_ref().map(agent_statuses::sentence).unwrap_or_default()
                     }
                 }
             }
@@ -137,9 +132,9 @@ impl<'run> AgentTable<'run> {
         let mut counts: BTreeMap<(u8, String), usize> = BTreeMap::new();
         let mut kinds = [0; OUTSTANDING.len()];
         for &place in members {
-            let told = match (self.tree.nodes()[place].member, self.keeps[place]) {
+            let told = match (self.tree.nodes()[place].member, &self.status[place]) {
                 (TreeMember::Ended(agent), _) => (ending_rank(agent), ending(agent)),
-                (TreeMember::Live(_), keeps) => keeps.map(in_many).unwrap_or_default(),
+                (TreeMember::Live(_), status) => status.as_ref().map(in_many).unwrap_or_default(),
             };
             *counts.entry(told).or_default() += 1;
             for ((kind, _), count) in OUTSTANDING.iter().zip(&mut kinds) {
@@ -166,8 +161,10 @@ impl FoldSource for AgentTable<'_> {
     }
 
     fn stands_out(&self, place: usize) -> Option<u8> {
-        match (self.tree.nodes()[place].member, self.keeps[place]) {
-            (_, Some(WaitReason::Person(_) | WaitReason::Answer { .. })) => Some(OUTSTANDING[0].0),
+        match (self.tree.nodes()[place].member, &self.status[place]) {
+            (_, Some(AgentStatus::Waiting(reason))) if reason.is_for_person() => {
+                Some(OUTSTANDING[0].0)
+            }
             (TreeMember::Ended(agent), _) if has_failed(agent) => Some(OUTSTANDING[1].0),
             _ => None,
         }
@@ -183,7 +180,7 @@ fn place(member: TreeMember<'_>) -> String {
 
 fn ending(agent: &FinishedAgent) -> String {
     match (&agent.ending, agent.cause) {
-        (AgentEnding::Result(_), _) => "ended".to_owned(),
+        (AgentEnding::Result(_), _) => "finished".to_owned(),
         (AgentEnding::Error(_), None) => "failed".to_owned(),
         (AgentEnding::Error(_), Some(FailureCause::Unneeded)) => "stopped".to_owned(),
         (AgentEnding::Error(_), Some(cause)) => format!("failed ({cause})"),
@@ -200,29 +197,29 @@ fn has_failed(agent: &FinishedAgent) -> bool {
     matches!(agent.ending, AgentEnding::Error(_)) && agent.cause != Some(FailureCause::Unneeded)
 }
 
-/// Returns the rank and the activity of a live agent, as one of several.
-fn in_many(keeps: WaitReason<'_>) -> (u8, String) {
-    let rank = match keeps {
-        WaitReason::Person(_) | WaitReason::Answer { .. } => 0,
-        WaitReason::AtWork => 1,
-        _ => 2,
+/// Returns the rank and the status of a live agent, as one of several.
+fn in_many(status: &AgentStatus) -> (u8, String) {
+    let rank = match status {
+        AgentStatus::Waiting(reason) if reason.is_for_person() => 0,
+        AgentStatus::Running => 1,
+        AgentStatus::Scripted | AgentStatus::Waiting(_) => 2,
     };
-    (rank, wait_reasons::of_many(keeps))
+    (rank, agent_statuses::of_many(status).to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::agent_status::RunObservation;
     use crate::domain::apply::tests::scene::{Scene, goto, result, tag};
     use crate::domain::event::{AgentParked, Event};
     use crate::domain::time::Timestamp;
     use crate::domain::transition::TagName;
-    use crate::domain::wait_reason::RunObservation;
 
     /// Returns the cells of each row: the name, the place and the activity.
     fn said(scene: &Scene) -> Vec<String> {
         let seen = RunObservation { now: Timestamp(0), held: true };
-        let of = |agent| WaitReason::of(&scene.run, agent, seen, Some(false));
+        let of = |agent: &Agent| AgentStatus::of(&scene.run, agent, seen, Some(false));
         let kin = AgentTable::of(AgentTree::of(&scene.run), of);
         let row =
             |row: &TreeRow| format!("{} | {} | {}", kin.name(row), kin.place(row), kin.what(row));
@@ -243,7 +240,8 @@ mod tests {
         (1..=5).for_each(|one| {
             scene.take(&format!("main.{one}"), result("done"));
         });
-        let line = "20 agents, main.1 … main.20 | WORK.md | 15 wait for a free process · 5 ended";
+        let line =
+            "20 agents, main.1 … main.20 | WORK.md | 15 wait for a free process · 5 finished";
         assert_eq!(said(&scene)[1], line);
         scene.take("main.6", goto("B.md"));
         let (turn, state) = (scene.turn("main.7"), scene.agent("main.7").current_state.clone());
@@ -253,7 +251,7 @@ mod tests {
         let rows = said(&scene);
         assert_eq!(
             rows[1],
-            "20 agents, main.1 … main.20 | WORK.md, B.md | 1 wait for a person · 13 wait for a free process · 1 failed (unusable output) · 5 ended"
+            "20 agents, main.1 … main.20 | WORK.md, B.md | 1 wait for a person · 13 wait for a free process · 1 failed (unusable output) · 5 finished"
         );
         assert_eq!(rows[2], "main.7 | WORK.md | waits for a person: it crashed");
         assert_eq!(rows[3], "main.8 | failed (unusable output) | unusable");

@@ -131,8 +131,7 @@ fn examine(
         }
         Err(error) => return Err(Error::Usage(error.to_string())),
     };
-    let late =
-        run.agents.get(&event.turn.agent).and_then(|agent| agent.asked.as_ref()?.late.clone());
+    let late = run.agents.get(&event.turn.agent).and_then(|agent| agent.question()?.late.clone());
     if let Some(late) = late.filter(|late| late.at <= now()) {
         return Err(Error::Usage(format!(
             "the time for {} has passed: {} continues at {} once the run is resumed: raymond run {id}",

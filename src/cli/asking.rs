@@ -16,8 +16,8 @@ use self::keyboard::KeyboardReader;
 use self::line::{LineEditor, LineInput};
 use super::answer::put;
 use super::questions::{self, OpenQuestion};
-use crate::actor::keep_alive::KeepAlive;
 use crate::actor::message::{FinishPublishing, Published};
+use crate::actor::stay_up::StayUp;
 use crate::domain::event::{Event, NextAction, Record};
 use crate::domain::id::AgentId;
 use crate::domain::printable::printable_line;
@@ -34,12 +34,12 @@ const SETTLED: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct KeyboardGuard {
     keyboard: KeyboardReader,
-    stay: KeepAlive,
+    stay: StayUp,
 }
 
 impl KeyboardGuard {
     /// Makes the guard of a run that stays up until the person declines to answer.
-    pub(super) fn for_whom(stay: KeepAlive) -> Self {
+    pub(super) fn for_whom(stay: StayUp) -> Self {
         Self { keyboard: KeyboardReader::default(), stay }
     }
 }
@@ -55,7 +55,7 @@ pub(super) struct AnswerPrompt {
     terminal: Terminal,
     dir: RunDir,
     key: ProofKey,
-    stay: KeepAlive,
+    stay: StayUp,
     open: Vec<OpenQuestion>,
     asked: Option<(AgentId, u64)>,
     /// True once the current question has been answered here and its answer is on its way.

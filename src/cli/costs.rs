@@ -48,7 +48,7 @@ impl CostReport<'_> {
 
     /// Returns the number of agents that ended with the run, perhaps in the midst of a turn.
     fn owing(&self) -> usize {
-        self.view.run.finished.iter().filter(|ended| ended.owes.is_some()).count()
+        self.view.run.finished.iter().filter(|ended| ended.unbilled_turn.is_some()).count()
     }
 
     fn as_text(&self, most: usize) -> String {

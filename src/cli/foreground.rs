@@ -12,8 +12,8 @@ use super::interrupts::signals;
 use super::on_event;
 use super::options::RunOptions;
 use super::{diagnostics, output, plugins, questions, summary, telemetry, worktrees};
-use crate::actor::keep_alive::KeepAlive;
 use crate::actor::registry::AgentRegistry;
+use crate::actor::stay_up::StayUp;
 use crate::domain::run::Run;
 use crate::plugin::console::ConsolePlugin;
 use crate::plugin::lines::JsonLinesPlugin;
@@ -80,14 +80,14 @@ fn person_at(
 ) -> Option<KeyboardGuard> {
     let is_there = terminal.is_live() && stdin().is_terminal();
     let on_wait = options.answers.on_wait;
-    prepared.graphs.stays = match on_wait {
-        Some(OnWait::Exit) => KeepAlive::never(),
-        Some(OnWait::Stay) => KeepAlive::up(),
-        None if is_there => KeepAlive::up(),
-        None => KeepAlive::default(),
+    prepared.graphs.stay_up = match on_wait {
+        Some(OnWait::Exit) => StayUp::never(),
+        Some(OnWait::Stay) => StayUp::for_all(),
+        None if is_there => StayUp::for_all(),
+        None => StayUp::default(),
     };
     let is_told = on_wait == Some(OnWait::Stay);
-    let while_there = if is_told { KeepAlive::default() } else { prepared.graphs.stays.clone() };
+    let while_there = if is_told { StayUp::default() } else { prepared.graphs.stay_up.clone() };
     (is_there && on_wait != Some(OnWait::Exit)).then(|| KeyboardGuard::for_whom(while_there))
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one file a command. Only this module knows stdout, flags and the environment.
 
 pub mod agent_selector;
+pub mod agent_statuses;
 mod agent_table;
 pub mod answer;
 pub mod answers;
@@ -43,7 +44,6 @@ mod telemetry;
 pub mod top;
 pub mod tree;
 pub mod trust;
-pub mod wait_reasons;
 pub mod workflow;
 pub mod worktrees;
 

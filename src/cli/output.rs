@@ -10,6 +10,7 @@ use super::exit::{CliExitCode, Error};
 use super::interrupts::is_reader_gone;
 use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
 use crate::domain::run::{AgentEnding, FinishedAgent};
+use crate::domain::turn::FailureCause;
 
 /// The widest cell that widens its column, in characters.
 const WIDEST: usize = 80;
@@ -82,8 +83,13 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<CliExitCode, Error> {
 /// Adds an agent's ending to its JSON.
 pub fn add_ending(value: &mut Value, agent: &FinishedAgent) {
     match &agent.ending {
-        AgentEnding::Result(payload) => value["result"] = json!(payload),
+        AgentEnding::Result(payload) => {
+            value["status"] = json!("finished");
+            value["result"] = json!(payload);
+        }
         AgentEnding::Error(error) => {
+            let is_stopped = agent.cause == Some(FailureCause::Unneeded);
+            value["status"] = json!(if is_stopped { "stopped" } else { "failed" });
             value["error"] = json!(error);
             value["cause"] = json!(agent.cause);
         }

@@ -32,7 +32,7 @@ impl OpenQuestion {
     /// Returns an agent's open question, if it has one.
     #[must_use]
     pub fn of(agent: &Agent) -> Option<Self> {
-        let asked = agent.asked.as_ref()?;
+        let asked = agent.question()?;
         Some(Self {
             agent: agent.id.clone(),
             step: agent.step,

@@ -7,7 +7,6 @@ use super::args::RecoverArgs;
 use super::exit::{CliExitCode, Error};
 use super::list::{self, ListedRun};
 use super::{background, output};
-use crate::domain::run::RunStatus;
 use crate::runtime::place;
 use crate::store::layout::RunsRoot;
 
@@ -19,7 +18,7 @@ pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.all_runs.dir.dir)?;
     let mut runs = list::all(&root)?;
     runs.retain(|(_, view)| match view {
-        Ok(view) => !view.held && matches!(view.run.status, RunStatus::Running | RunStatus::Paused),
+        Ok(view) => !view.held && view.run.can_resume(),
         Err(_) => false,
     });
     if args.all && !runs.is_empty() {
@@ -37,7 +36,7 @@ fn go_on(args: &RecoverArgs, root: &RunsRoot, runs: &[ListedRun]) -> Result<CliE
     }
     let mut going = Vec::new();
     for (id, view) in runs {
-        if view.as_ref().is_ok_and(|view| view.run.purse().is_empty()) {
+        if view.as_ref().is_ok_and(|view| view.run.budget().is_empty()) {
             output::tell(&format!("{id} needs a larger budget: raymond run {id} --budget USD"));
             continue;
         }

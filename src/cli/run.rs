@@ -10,7 +10,6 @@ use super::options::RunOptions;
 use super::target::{self, RunTarget};
 use super::{background, confirm, output, person, settings, summary};
 use crate::domain::id::RunId;
-use crate::domain::run::RunStatus;
 use crate::process::child::cgroup::RunGroups;
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
@@ -87,7 +86,7 @@ fn go_on(
     person::must_act("resume a run")?;
     let (store, mut recovered) = RunStore::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
-    if matches!(recovered.run.status, RunStatus::Completed | RunStatus::Failed) {
+    if !recovered.run.can_resume() {
         if !options.consent.trust {
             seals::check_ended(&place::user_state()?, root, &recovered.run)?;
         }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::agent_selector::must_exist;
+use super::agent_statuses::{self, AgentStatuses};
 use super::args::readers::ShowArgs;
 use super::exit::{CliExitCode, Error};
 use super::output;
-use super::wait_reasons::{self, WaitReasons};
 use crate::domain::event::Event;
 use crate::domain::history::{AgentHistory, HistoryStep, HistoryTurn};
 use crate::domain::id::AgentId;
@@ -96,7 +96,7 @@ impl AgentDetails<'_> {
             format!("{}  of {}  {}  ", self.agent, self.view.run.workflow_id, self.cost());
         match (self.ended(), self.view.run.agents.get(self.agent)) {
             (Some(FinishedAgent { ending: AgentEnding::Result(payload), .. }), _) => {
-                let _ = writeln!(text, "ended: {}", one_line(payload));
+                let _ = writeln!(text, "finished: {}", one_line(payload));
             }
             (Some(FinishedAgent { ending: AgentEnding::Error(error), .. }), _) => {
                 let _ = writeln!(text, "failed: {}", printable_line(error));
@@ -167,10 +167,10 @@ impl AgentDetails<'_> {
     fn end(&self, out: &mut String, turn: &HistoryTurn) {
         let Some(record) = &turn.end else {
             let live = self.view.run.agents.get(self.agent);
-            let keeps = live.map(|agent| WaitReasons::of(self.view, &self.dir).keeps(agent));
-            let keeps = keeps.map(wait_reasons::sentence).filter(|keeps| !keeps.is_empty());
-            let keeps = keeps.as_deref().unwrap_or("not ended yet");
-            let _ = writeln!(out, "    {}", printable_line(keeps));
+            let status = live.map(|agent| AgentStatuses::of(self.view, &self.dir).status(agent));
+            let status = status.as_ref().map(agent_statuses::sentence);
+            let status = status.as_deref().unwrap_or("not finished yet");
+            let _ = writeln!(out, "    {}", printable_line(status));
             return;
         };
         let said = sentence(record);

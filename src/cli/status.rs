@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::agent_statuses::AgentStatuses;
 use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, questions, summary};
+use super::{agent_statuses, output, questions, summary};
 use crate::actor::clock::now;
 use crate::domain::run::RunStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentTree, TreeMember};
-use crate::domain::wait_reason::{RunObservation, WaitReason};
 use crate::plugin::sentence::waiting;
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
@@ -23,11 +23,13 @@ use crate::store::view::{RunView, load_view};
 /// # Errors
 /// [`Error`] if the run cannot be read.
 pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
-    let view = load_view(&RunsRoot::new(&args.dir.dir), &args.run)?;
+    let root = RunsRoot::new(&args.dir.dir);
+    let view = load_view(&root, &args.run)?;
+    let statuses = AgentStatuses::of(&view, &root.run(&args.run));
     if args.json {
-        return output::print_json(&as_json(&view));
+        return output::print_json(&as_json(&view, &statuses));
     }
-    output::print(&(as_text(&view) + &left_running(&place::root(&args.dir.dir)?, &view)))
+    output::print(&(as_text(&view, &statuses) + &left_running(&place::root(&args.dir.dir)?, &view)))
 }
 
 /// Returns the status for people: a running run that no process has locked is interrupted.
@@ -47,15 +49,18 @@ pub(super) fn standing(status: RunStatus, held: bool) -> &'static str {
     }
 }
 
-/// Returns the run as JSON in the state file's shape, with the status as seen from outside.
-fn as_json(view: &RunView) -> Value {
+/// Returns the run as JSON in the state file's shape, with the status of the run and of its live agents as seen from
+/// outside.
+fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
     let mut value = serde_json::to_value(&view.run).unwrap_or_default();
     value["status"] = json!(word(view));
     let open = questions::open(&view.run);
     if !open.is_empty() {
         value["questions"] = questions::as_json(&open);
     }
-    for agent in value["agents"].as_array_mut().into_iter().flatten() {
+    let agents = value["agents"].as_array_mut().into_iter().flatten();
+    for (agent, live) in agents.zip(view.run.agents.values()) {
+        agent_statuses::add_status(agent, &statuses.status(live));
         for frame in agent["stack"].as_array_mut().into_iter().flatten() {
             *frame = json!({ "session": frame["session"], "state": frame["state"] });
         }
@@ -90,15 +95,12 @@ pub fn headline(view: &RunView) -> String {
     text
 }
 
-fn as_text(view: &RunView) -> String {
+fn as_text(view: &RunView, statuses: &AgentStatuses<'_>) -> String {
     let run = &view.run;
     let mut text = headline(view);
-    let seen = RunObservation { now: now(), held: view.held };
     let mut hint = String::new();
     if !run.agents.is_empty() {
-        let kin = AgentTable::of(AgentTree::of_the_living(run), |agent| {
-            WaitReason::of(run, agent, seen, None)
-        });
+        let kin = AgentTable::of(AgentTree::of_the_living(run), |agent| statuses.status(agent));
         let rows = kin.rows(false);
         let head = ["agent", "state", "step", "stack", "cost", ""].map(str::to_owned).to_vec();
         let cells = rows.iter().map(|row| as_row(&kin, row));

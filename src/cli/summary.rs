@@ -3,13 +3,13 @@
 use std::io::IsTerminal;
 
 use super::agent_table::AgentTable;
+use crate::domain::agent_status::AgentStatus;
 use crate::domain::printable::{printable_block, printable_line};
 use crate::domain::refusal::closing_line;
 use crate::domain::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
 use crate::domain::tree::fold::{MANY, RowSubject, TreeRow};
 use crate::domain::tree::{AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
-use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
 
 /// Returns a line for each agent that has ended. Results are unchanged, but printable on a terminal, and their
@@ -25,7 +25,7 @@ pub(super) fn endings_in_short(run: &Run) -> (String, String) {
     if run.finished.len() <= MANY {
         return (endings(run), String::new());
     }
-    let kin = AgentTable::of(AgentTree::of_the_ended(run), |_| WaitReason::Run);
+    let kin = AgentTable::of(AgentTree::of_the_ended(run), |_| AgentStatus::Running);
     let rows = kin.rows(false);
     let line = |row: &TreeRow| match (&row.of, kin.members(row).next().map(|node| node.member)) {
         (RowSubject::One(_), Some(TreeMember::Ended(agent))) if !row.cut => ending(agent),

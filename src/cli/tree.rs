@@ -1,15 +1,15 @@
-//! `raymond tree`: the agents of a run, their parents and their wait reasons.
+//! `raymond tree`: the agents of a run, their parents and what they wait for.
 
 use serde_json::{Value, json};
 
+use super::agent_statuses::{self, AgentStatuses};
 use super::agent_table::AgentTable;
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
-use super::wait_reasons::{self, WaitReasons};
 use super::{output, status};
+use crate::domain::agent_status::AgentStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
-use crate::domain::wait_reason::WaitReason;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
 
@@ -23,8 +23,8 @@ const INDENTED: usize = 30;
 pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let root = RunsRoot::new(&args.one.dir.dir);
     let view = load_view(&root, &args.one.run)?;
-    let keeping = WaitReasons::of(&view, &root.run(&args.one.run));
-    let kin = AgentTable::of(AgentTree::of(&view.run), |agent| keeping.keeps(agent));
+    let statuses = AgentStatuses::of(&view, &root.run(&args.one.run));
+    let kin = AgentTable::of(AgentTree::of(&view.run), |agent| statuses.status(agent));
     if args.one.json {
         return output::print_json(&as_json(&view, &kin));
     }
@@ -65,7 +65,7 @@ fn as_json(view: &RunView, kin: &AgentTable<'_>) -> Value {
     })
 }
 
-fn node_json((node, keeps): (&AgentNode<'_>, Option<WaitReason<'_>>)) -> Value {
+fn node_json((node, status): (&AgentNode<'_>, Option<&AgentStatus>)) -> Value {
     let mut value = json!({
         "id": node.id,
         "parent": node.id.parent(),
@@ -78,7 +78,9 @@ fn node_json((node, keeps): (&AgentNode<'_>, Option<WaitReason<'_>>)) -> Value {
         TreeMember::Live(agent) => {
             value["state"] = json!(agent.current_state);
             value["step"] = json!(agent.step);
-            value["keeps"] = keeps.map(wait_reasons::as_json).unwrap_or_default();
+            if let Some(status) = status {
+                agent_statuses::add_status(&mut value, status);
+            }
         }
         TreeMember::Ended(agent) => output::add_ending(&mut value, agent),
     }

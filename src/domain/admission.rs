@@ -147,7 +147,7 @@ impl AdmissionQueue {
 
     /// Returns the agents whose turn may start now, in order, if at most `permits` may be held.
     #[must_use]
-    pub fn admit(&mut self, permits: usize, purse: &Budget<'_>) -> Vec<AdmittedTurn> {
+    pub fn admit(&mut self, permits: usize, budget: &Budget<'_>) -> Vec<AdmittedTurn> {
         let begun = std::mem::take(&mut self.ready);
         let mut admitted: Vec<AdmittedTurn> =
             begun.into_iter().map(|agent| AdmittedTurn { agent, begun: true }).collect();
@@ -158,7 +158,7 @@ impl AdmissionQueue {
                 self.queue.pop(false);
                 continue;
             };
-            match purse.means((agent, state), &self.holders.iter()) {
+            match budget.check((agent, state), &self.holders.iter()) {
                 BudgetCheck::Enough => admitted.extend(self.serve()),
                 BudgetCheck::Reserved(BudgetScope::Share(owner)) => self.set_aside(owner),
                 BudgetCheck::Spent(whose @ BudgetScope::Share(_)) => self.turn_away(whose),
@@ -234,8 +234,8 @@ impl AdmissionQueue {
 
     /// Returns whether agents wait and none runs, only because the budget is spent.
     #[must_use]
-    pub fn is_starved(&self, purse: &Budget<'_>) -> bool {
-        !self.closed && self.holders.is_empty() && !self.queued.is_empty() && purse.is_empty()
+    pub fn is_starved(&self, budget: &Budget<'_>) -> bool {
+        !self.closed && self.holders.is_empty() && !self.queued.is_empty() && budget.is_empty()
     }
 }
 

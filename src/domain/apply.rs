@@ -9,19 +9,21 @@ mod graph;
 mod money;
 mod pauses;
 mod program;
+mod questions;
 mod turns;
 
 use std::collections::BTreeMap;
 
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 use self::forks::{born, join_begun, joined};
-use self::graph::{graph_walked, question_answered, question_timed_out};
+use self::graph::graph_walked;
 use self::money::{EstimateUpdate, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::program::{
     agent_requested, agent_responded, facts_seen, instance_begun, release, role_delegated,
     workflow_advanced, workflow_defined,
 };
+use self::questions::{question_answered, question_timed_out};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, AgentSpec, AskedQuestion, QuestionTimeout, ReturnFrame};
 use super::effect::Effect;
@@ -32,7 +34,7 @@ use super::ledger::cost_of;
 use super::money::Usd;
 use super::question::Question;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
-use super::run::{AgentEnding, Run, RunStatus, STATE_VERSION};
+use super::run::{AgentEnding, Run, RunStatus, SNAPSHOT_VERSION, STATE_VERSION};
 use super::session::Session;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
@@ -116,7 +118,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
     let main = Agent::born(AgentId::main(), birth, session.clone(), record.at);
     let effects = vec![Effect::Proceed(main.id.clone())];
     let mut run = Run {
-        version: STATE_VERSION,
+        version: SNAPSHOT_VERSION,
         seq: 1,
         workflow_id: workflow_id.clone(),
         scope_dir: scope_dir.clone(),
@@ -209,18 +211,18 @@ fn step_finished(
     };
     if !event.unasked {
         agent.count_turn(event.cost_usd);
-        agent.heard(event.message.clone());
+        agent.note_reply(event.message.clone());
     }
     if event.reborn.is_some() {
         agent.forget_restarts(agent.birth.terms.supervision.period_ms.unwrap_or(own), at);
     }
-    let instance = agent.program.take();
+    let program = agent.execution.take_program();
     let outcome = take(agent, event, opened, at);
     let id = event.turn.agent.clone();
     if !event.unasked {
         spend(run, &id, event.prompt(), event.cost_usd, EstimateUpdate::Yes);
     }
-    let mut released = instance.map(|instance| release(run, &instance)).unwrap_or_default();
+    let mut released = program.map(|program| release(run, &program)).unwrap_or_default();
     let effects = match outcome {
         TransitionEffect::GoesOn => vec![Effect::Proceed(id)],
         TransitionEffect::Asked => vec![Effect::Ask(id)],
@@ -299,8 +301,9 @@ fn take(
         Transition::Ask { next, patience, variables, .. } => {
             agent.enter(next.clone(), here, variables.clone(), at);
             let late = patience.as_ref().map(|patience| QuestionTimeout::after(patience, at));
-            agent.asked = Question::of(&event.transition)
-                .map(|(question, _)| Box::new(AskedQuestion { question, since: at, late }));
+            if let Some((question, _)) = Question::of(&event.transition) {
+                agent.wait_for_answer(AskedQuestion { question, since: at, late });
+            }
             TransitionEffect::Asked
         }
         Transition::Result { payload, variables, structured } => match agent.stack.pop() {

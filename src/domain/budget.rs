@@ -65,7 +65,7 @@ pub enum BudgetScope {
 
 impl Budget<'_> {
     /// Checks whether one more turn may start beside the running ones.
-    pub fn means<'turn>(
+    pub fn check<'turn>(
         &self,
         (agent, state): RunningTurn<'_>,
         running: &(impl Iterator<Item = RunningTurn<'turn>> + Clone),
@@ -105,8 +105,9 @@ impl Budget<'_> {
         if first_of_its_kind(state) && running.clone().any(|(_, state)| first_of_its_kind(state)) {
             return false;
         }
-        let reserved = running
-            .fold(self.reckon(state), |sum, (_, state)| sum.saturating_add(self.reckon(state)));
+        let reserved = running.fold(self.estimate_cost(state), |sum, (_, state)| {
+            sum.saturating_add(self.estimate_cost(state))
+        });
         reserved <= left
     }
 
@@ -118,7 +119,7 @@ impl Budget<'_> {
 
     /// Returns the estimated maximum cost of a turn in a state.
     #[must_use]
-    pub fn reckon(&self, state: &StateName) -> Usd {
+    pub fn estimate_cost(&self, state: &StateName) -> Usd {
         let known = self.known.get(state).or_else(|| self.known.values().max());
         known.copied().unwrap_or_default()
     }
@@ -127,12 +128,12 @@ impl Budget<'_> {
     /// estimate of one turn if that is larger. The slack keeps normal answers from being cut off, and still stops
     /// a runaway.
     #[must_use]
-    pub fn most(&self, agent: &AgentId, state: &StateName) -> Option<Usd> {
+    pub fn process_limit(&self, agent: &AgentId, state: &StateName) -> Option<Usd> {
         let run = self.limit.map(|limit| limit.saturating_sub(self.spent));
         let shares =
             self.shares_of(agent).map(|(_, share)| share.limit_usd.saturating_sub(share.spent_usd));
         let left = run.into_iter().chain(shares).min()?;
-        Some(left.saturating_add(left.max(self.reckon(state))))
+        Some(left.saturating_add(left.max(self.estimate_cost(state))))
     }
 
     /// Returns whether the run's budget is spent, so that no turn may start.
@@ -165,7 +166,7 @@ mod tests {
         further: &[&str],
     ) -> bool {
         let known = known(costs);
-        let purse = Budget {
+        let budget = Budget {
             spent: Usd::from_dollars(spent),
             limit: Some(Usd::from_dollars(limit)),
             known: &known,
@@ -175,18 +176,18 @@ mod tests {
         running.extend(further.iter().map(|name| state(name)));
         let main = AgentId::main();
         let running = running.iter().map(|state| (&main, state));
-        purse.means((&main, &state("W.md")), &running) == BudgetCheck::Enough
+        budget.check((&main, &state("W.md")), &running) == BudgetCheck::Enough
     }
 
     #[test]
     fn without_a_limit_everything_is_affordable() {
         let known = BTreeMap::new();
         let spent = Usd::from_dollars(1e6);
-        let purse = Budget { spent, limit: None, known: &known, shares: &NO_SHARES };
+        let budget = Budget { spent, limit: None, known: &known, shares: &NO_SHARES };
         let (main, worker) = (AgentId::main(), state("W.md"));
         let running = std::iter::repeat_n((&main, &worker), 1000);
-        assert_eq!(purse.means((&main, &worker), &running), BudgetCheck::Enough);
-        assert!(!purse.is_empty());
+        assert_eq!(budget.check((&main, &worker), &running), BudgetCheck::Enough);
+        assert!(!budget.is_empty());
     }
 
     #[test]
@@ -237,11 +238,11 @@ mod tests {
             |limit, spent| BudgetShare { limit_usd: usd(limit), spent_usd: usd(spent), live: 1 };
         let shares: BTreeMap<AgentId, BudgetShare> =
             [(id("main.1"), share(0.5, 0.1)), (id("main.2"), share(0.3, 0.3))].into();
-        let purse = Budget { spent: usd(0.4), limit: None, known: &known, shares: &shares };
+        let budget = Budget { spent: usd(0.4), limit: None, known: &known, shares: &shares };
         let worker = state("W.md");
         let means = |agent: &str, running: &[&str]| {
             let running: Vec<AgentId> = running.iter().map(|agent| id(agent)).collect();
-            purse.means((&id(agent), &worker), &running.iter().map(|agent| (agent, &worker)))
+            budget.check((&id(agent), &worker), &running.iter().map(|agent| (agent, &worker)))
         };
         let of = |agent: &str| BudgetScope::Share(id(agent));
         assert_eq!(means("main.1.4", &["main.1"]), BudgetCheck::Enough);
@@ -258,8 +259,8 @@ mod tests {
         let shares =
             [(AgentId::main(), BudgetShare { limit_usd: limit, spent_usd: Usd::ZERO, live: 1 })]
                 .into();
-        let purse = Budget { spent: limit, limit: Some(limit), known: &known, shares: &shares };
-        let means = purse.means((&AgentId::main(), &worker), &std::iter::empty());
+        let budget = Budget { spent: limit, limit: Some(limit), known: &known, shares: &shares };
+        let means = budget.check((&AgentId::main(), &worker), &std::iter::empty());
         assert_eq!(means, BudgetCheck::Spent(BudgetScope::Run));
     }
 
@@ -270,13 +271,13 @@ mod tests {
         let main = AgentId::main();
         let most = |spent, shares: &BTreeMap<AgentId, BudgetShare>| {
             Budget { spent: usd(spent), limit: Some(usd(2.0)), known: &known, shares }
-                .most(&main, &worker)
+                .process_limit(&main, &worker)
         };
         assert_eq!(most(0.0, &NO_SHARES), Some(usd(4.0)));
         assert_eq!(most(1.9, &NO_SHARES), Some(usd(0.6)));
         let share = BudgetShare { limit_usd: usd(1.0), spent_usd: usd(0.4), live: 1 };
         assert_eq!(most(0.0, &[(main.clone(), share)].into()), Some(usd(1.2)));
         let free = Budget { spent: usd(9.0), limit: None, known: &known, shares: &NO_SHARES };
-        assert_eq!(free.most(&main, &worker), None);
+        assert_eq!(free.process_limit(&main, &worker), None);
     }
 }

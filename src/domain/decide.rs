@@ -8,16 +8,20 @@ mod failure;
 mod fork;
 mod graph;
 mod program;
+mod questions;
 
 pub use self::advice::out_of_money;
 use self::advice::{advised, not_started};
 use self::failure::{FailedTurn, circumstances, exhausted_by, failed, give_up};
 pub use self::fork::joined;
 use self::fork::{arrived, born, refused};
-pub use self::graph::{AnswerError, answer, answered_at_last, timed_out};
-use self::graph::{answered_ahead, walked};
+use self::graph::walked;
 use self::program::responded;
-pub use self::program::{ProgramStart, begun, conducted, delegated, dismissed, heard_out};
+pub use self::program::{
+    ProgramStart, delegated, delegated_answer, program_advanced, program_started, role_stopped,
+};
+use self::questions::answered_ahead;
+pub use self::questions::{AnswerError, answer, answered_at_last, timed_out};
 use super::agent::{Agent, AgentTerms};
 use super::consult::PluginVerdict;
 use super::event::{Event, PermanentRestart, StepFinished, TransitionProposed, TurnRejected};
@@ -183,7 +187,8 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
 /// Records the cost of a turn that was cancelled. For an unneeded agent a zero cost is recorded too, because its
 /// run continues.
 fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
-    let owing = run.finished.iter().filter_map(|ended| Some((ended.owes.as_ref()?, ended.cause)));
+    let owing =
+        run.finished.iter().filter_map(|ended| Some((ended.unbilled_turn.as_ref()?, ended.cause)));
     let Some((UnbilledTurn { state, .. }, cause)) =
         owing.into_iter().find(|(owed, _)| owed.turn == report.turn)
     else {
@@ -208,7 +213,7 @@ fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
 fn settled(run: &Run, report: &TurnReport, state: &StateName) -> (Usd, bool) {
     match &report.judgement {
         TurnJudgement::Failed(failure) if failure.unsettled => {
-            (report.cost.max(run.purse().reckon(state)), true)
+            (report.cost.max(run.budget().estimate_cost(state)), true)
         }
         _ => (report.cost, false),
     }
@@ -221,7 +226,7 @@ fn step_finished(
     report: &TurnReport,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
-    if let Some(service) = &agent.serves {
+    if let Some(service) = agent.mailbox() {
         return vec![responded(agent, service, accepted, report)];
     }
     if let Some(instead) = refused(run, agent, accepted, report) {
@@ -259,7 +264,7 @@ fn step_finished(
         implicit: accepted.implicit,
         overruled: accepted.overruled.clone(),
         unasked: matches!(report.judgement, TurnJudgement::NotStarted | TurnJudgement::Walked(_)),
-        evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
+        evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
         cost_usd: report.cost,
         usage: report.usage.clone(),
         refused_tools: report.refused_tools.clone(),

@@ -87,8 +87,8 @@ impl AgentHistory {
         let turn = HistoryTurn {
             id: agent.turn_id(),
             session: agent.turn_session().id.clone(),
-            reminder: agent.reminder.clone().filter(|_| agent.proposal.is_none()),
-            evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
+            reminder: agent.reminder.clone().filter(|_| agent.proposal().is_none()),
+            evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
             end: None,
         };
         Some((step, turn))

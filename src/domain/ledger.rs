@@ -190,7 +190,7 @@ impl Ledger {
         let line = LedgerLine::of(&charge);
         self.total.add(line);
         self.agents.entry(charge.turn.agent.clone()).or_default().add(line);
-        let owed = || before.finished.iter().filter_map(|ended| ended.owes.as_ref());
+        let owed = || before.finished.iter().filter_map(|ended| ended.unbilled_turn.as_ref());
         let late = || owed().find(|owed| owed.turn == *charge.turn).map(|owed| &owed.state);
         if let Some(state) = charge.prompt.or_else(late) {
             self.states.entry(state.clone()).or_default().add(line);

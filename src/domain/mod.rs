@@ -7,6 +7,7 @@
 
 pub mod admission;
 pub mod agent;
+pub mod agent_status;
 pub mod agents;
 pub mod allowed_address;
 pub mod apply;
@@ -29,12 +30,12 @@ pub mod ledger;
 pub mod model;
 pub mod money;
 pub mod operation;
+pub mod option_switch;
 pub mod permission;
 pub mod plugin;
 pub mod policy;
 pub mod printable;
 pub mod privilege;
-pub mod process_reuse;
 pub mod program_advance;
 pub mod program_version;
 pub mod protocol;

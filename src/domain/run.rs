@@ -23,13 +23,17 @@ use super::time::Timestamp;
 use super::transition::Variables;
 use super::turn::{FailureCause, TurnId};
 
-/// The version of the state file and the journal.
+/// The version of the journal.
 pub const STATE_VERSION: u32 = 1;
+
+/// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
+/// snapshot of an earlier version is not read, and is made again from the journal.
+pub const SNAPSHOT_VERSION: u32 = 2;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The [`STATE_VERSION`] of the program that wrote it.
+    /// The [`SNAPSHOT_VERSION`] of the program that wrote it.
     pub version: u32,
     /// The number of the last record in it.
     pub seq: u64,
@@ -197,13 +201,13 @@ pub struct FinishedAgent {
     pub cost_usd: Usd,
     /// The turn that may have been running when the whole run ended; its cost is still to be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owes: Option<UnbilledTurn>,
+    pub unbilled_turn: Option<UnbilledTurn>,
     /// The values it was born with, for the agent that forked it and may wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Variables>,
     /// True if a waiting agent was notified; then a bad ending does not fail the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub told: bool,
+    pub parent_notified: bool,
 }
 
 /// A turn that was running when the whole run ended.
@@ -229,12 +233,21 @@ pub enum AgentEnding {
 impl Run {
     /// Returns its budget and its spending.
     #[must_use]
-    pub fn purse(&self) -> Budget<'_> {
+    pub fn budget(&self) -> Budget<'_> {
         Budget {
             spent: self.total_cost_usd,
             limit: self.settings.budget_usd,
             known: &self.turn_costs_usd,
             shares: &self.shares,
+        }
+    }
+
+    /// Returns whether it can be resumed: it has not ended, neither well nor badly.
+    #[must_use]
+    pub fn can_resume(&self) -> bool {
+        match self.status {
+            RunStatus::Running | RunStatus::Paused => true,
+            RunStatus::Completed | RunStatus::Failed => false,
         }
     }
 
@@ -253,20 +266,21 @@ impl Run {
     /// Returns the pause that is due when every live agent waits for a person or for one that does.
     #[must_use]
     pub fn waiting(&self) -> Option<PauseReason> {
-        if !self.agents.all(|agent| agent.parked.is_some() || agent.waits()) {
+        if !self.agents.all(|agent| agent.parked_reason().is_some() || agent.waits()) {
             return None;
         }
-        let questions = self.agents.values().filter_map(|agent| agent.asked.as_ref());
+        let questions = self.agents.values().filter_map(Agent::question);
         let texts: Vec<&String> = questions.map(|asked| &asked.question.text).collect();
         if let Some(first) = texts.first() {
             return Some(PauseReason::Asking { questions: texts.len(), first: (*first).clone() });
         }
-        let mut outside = self.outside();
-        if let Some(first) = outside.next() {
+        let mut waits = self.external_waits();
+        if let Some(first) = waits.next() {
             let first = first.awaiting.clone();
-            return Some(PauseReason::Waiting { instances: 1 + outside.count(), first });
+            return Some(PauseReason::Waiting { instances: 1 + waits.count(), first });
         }
-        let mut parked = self.agents.values().filter_map(|agent| agent.parked.clone());
+        let mut parked =
+            self.agents.values().filter_map(|agent| agent.parked_reason().map(str::to_owned));
         let because = parked.next()?;
         Some(PauseReason::Parked { agents: 1 + parked.count(), because })
     }
@@ -279,16 +293,14 @@ impl Run {
     }
 
     /// Returns the waits of its programs that can be ended from outside.
-    pub fn outside(&self) -> impl Iterator<Item = &ProgramWait> {
-        let instances = self.agents.values().filter_map(|agent| agent.program.as_ref());
-        let waits = instances.filter_map(|instance| instance.stand.wait.as_ref());
-        waits.filter(|wait| wait.outside)
+    pub fn external_waits(&self) -> impl Iterator<Item = &ProgramWait> {
+        self.agents.values().filter_map(Agent::program_wait).filter(|wait| wait.outside)
     }
 
     /// Returns the first of the answers given ahead of time that fits a question, and the number of answers
     /// that are used up then.
     #[must_use]
-    pub fn ahead(&self, question: &Question) -> Option<(Answer, u32)> {
+    pub fn prepared_answer(&self, question: &Question) -> Option<(Answer, u32)> {
         let given = self.settings.answers.get(&question.node)?;
         let used = self.answered.get(&question.node).copied().unwrap_or_default();
         let mut unused = given.iter().zip(1..).skip(used as usize);
@@ -296,10 +308,11 @@ impl Run {
     }
 
     /// Sets the status that follows from which agents live and how the others ended.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn update_status(&mut self) {
         if self.agents.is_empty() {
-            let failed =
-                |one: &FinishedAgent| matches!(one.ending, AgentEnding::Error(_)) && !one.told;
+            let failed = |one: &FinishedAgent| {
+                matches!(one.ending, AgentEnding::Error(_)) && !one.parent_notified
+            };
             let failed = self.finished.iter().any(failed);
             self.status = if failed { RunStatus::Failed } else { RunStatus::Completed };
             self.pause = None;

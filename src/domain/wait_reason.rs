@@ -1,42 +1,41 @@
-//! The activity of a live agent, or the reason why its next turn has to wait.
-//!
-//! A run alone does not tell whether a turn has begun, nor whether a process executes the run. The caller
-//! has to supply both.
+//! The reason why a live agent waits: the one that `status`, `tree`, `top` and the live view name.
 
-use super::agent::Agent;
+use super::agent::{Agent, AgentWait, TurnHold};
 use super::id::AgentId;
 use super::join::{JoinTally, PendingJoin};
-use super::run::{Run, RunStatus};
 use super::time::Timestamp;
 
-/// The activity of an agent, or the thing it waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WaitReason<'run> {
-    /// Its turn has begun.
-    AtWork,
+/// The reason why an agent waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitReason {
     /// A permit. Only the turns before it are in the way.
     Permit,
-    /// A running turn or a permit. A script leaves no trace of its turns, so it is not known which.
-    Due,
+    /// The rest of a budget, which running turns have reserved.
+    Budget,
     /// The backoff before its next try, until this time.
     Backoff(Timestamp),
     /// The head start of the first of the agents it was forked with, until this time.
     Stagger(Timestamp),
-    /// A plug-in, with its reason, until this time.
-    Plugin(&'run str, Timestamp),
+    /// A plug-in that holds its turn back.
+    Plugin {
+        /// The name of the plug-in, and its reason.
+        by: String,
+        /// The end of the hold.
+        until: Timestamp,
+    },
     /// The usage limit, until this time.
-    Limit(Timestamp),
+    UsageLimit(Timestamp),
     /// A person, for this reason.
-    Person(&'run str),
+    Person(String),
     /// The answer to a question.
     Answer {
         /// The name of the question.
-        node: &'run str,
+        node: String,
         /// The text of the question.
-        question: &'run str,
+        question: String,
     },
     /// The end of this agent.
-    Agent(&'run AgentId),
+    Agent(AgentId),
     /// The ends of agents it has forked.
     Join {
         /// The number of agents that still have to end.
@@ -51,166 +50,80 @@ pub enum WaitReason<'run> {
         until: Option<Timestamp>,
     },
     /// The thing its program waits for, in the words of the program.
-    Program(&'run str),
+    Program(String),
     /// A request. Its program has none for it at present.
-    Unasked,
-    /// The run, which is not being executed.
-    Run,
+    Request,
+    /// The run, which is paused.
+    RunPaused,
+    /// The run, which no raymond executes.
+    RunInterrupted,
 }
 
-/// Facts about a run that its records do not tell.
-#[derive(Debug, Clone, Copy)]
-pub struct RunObservation {
-    /// The present time.
-    pub now: Timestamp,
-    /// True if a raymond process holds the run.
-    pub held: bool,
-}
-
-impl<'run> WaitReason<'run> {
-    /// Returns the wait reason of an agent; `begun` tells whether its turn has begun, if that is known.
+impl WaitReason {
+    /// Returns the reason that lies in the agent's step: a question, other agents, its program, or a missing request.
     #[must_use]
-    pub fn of(run: &Run, agent: &'run Agent, seen: RunObservation, begun: Option<bool>) -> Self {
-        let backoff = agent.not_before.filter(|&until| until > seen.now);
-        if let Some(asked) = &agent.asked {
-            let question = &asked.question;
-            return Self::Answer { node: &question.node, question: &question.text };
-        }
-        if let Some(other) = &agent.awaits {
-            return Self::Agent(other);
-        }
-        if let Some(keeps) = agent.join.as_ref().and_then(|joining| Self::join(agent, joining)) {
-            return keeps;
-        }
-        let instance = agent.program.as_ref();
-        if let Some(wait) = instance.and_then(|instance| instance.stand.wait.as_ref()) {
-            return Self::Program(&wait.awaiting);
-        }
-        if agent.serves.as_ref().is_some_and(|service| service.current.is_none()) {
-            return Self::Unasked;
-        }
-        let begun = if agent.walks() || agent.conducts() {
-            Some(run.status == RunStatus::Running)
-        } else {
-            begun
+    pub fn of_step(agent: &Agent) -> Option<Self> {
+        let of_wait = |wait: &AgentWait| match wait {
+            AgentWait::Answer(asked) => {
+                let (node, text) = (&asked.question.node, &asked.question.text);
+                Some(Self::Answer { node: node.clone(), question: text.clone() })
+            }
+            AgentWait::Agent(other) => Some(Self::Agent(other.clone())),
+            AgentWait::Join(join) => Self::of_join(agent, join),
         };
-        match (&agent.parked, run.status, begun, backoff, run.limited(seen.now)) {
-            (Some(because), ..) => Self::Person(because),
-            (_, _, Some(true), ..) if seen.held => Self::AtWork,
-            _ if run.status != RunStatus::Running || !seen.held => Self::Run,
-            (_, _, _, Some(until), _) => match &agent.held {
-                Some(held) => Self::Plugin(held, until),
-                None if agent.is_new() => Self::Stagger(until),
-                None => Self::Backoff(until),
-            },
-            (_, _, _, _, Some(until)) => Self::Limit(until),
-            (_, _, Some(_), ..) => Self::Permit,
-            (_, _, None, ..) => Self::Due,
+        let own = agent.stage.wait().and_then(of_wait);
+        let program = || Some(Self::Program(agent.program_wait()?.awaiting.clone()));
+        let request = || {
+            let is_idle = agent.mailbox().is_some_and(|mailbox| mailbox.current.is_none());
+            is_idle.then_some(Self::Request)
+        };
+        own.or_else(program).or_else(request)
+    }
+
+    /// Returns the wait for forked agents; `None` once the join is decided.
+    fn of_join(agent: &Agent, pending: &PendingJoin) -> Option<Self> {
+        let tally = agent.forks.tally(agent.stack.len());
+        let JoinTally { count: of, done, failed } = tally;
+        let more = pending.more(tally);
+        let is_open = pending.join.verdict(tally).is_none();
+        is_open.then(|| Self::Join { more, of, done, failed, until: pending.until() })
+    }
+
+    /// Returns the reason that lies in a hold on the agent's next turn.
+    #[must_use]
+    pub fn of_hold(hold: &TurnHold) -> Self {
+        match hold {
+            TurnHold::Backoff { until } => Self::Backoff(*until),
+            TurnHold::Stagger { until } => Self::Stagger(*until),
+            TurnHold::Plugin { by, until } => Self::Plugin { by: by.clone(), until: *until },
+            TurnHold::Person { because } => Self::Person(because.clone()),
         }
     }
 
-    /// Returns the wait for forked agents; `None` once the join is settled.
-    fn join(agent: &Agent, joining: &PendingJoin) -> Option<Self> {
-        let tally = agent.forks.tally(agent.stack.len());
-        let JoinTally { count: of, done, failed } = tally;
-        let more = joining.more(tally);
-        let open = joining.join.verdict(tally).is_none();
-        open.then(|| Self::Join { more, of, done, failed, until: joining.until() })
+    /// Returns whether only a person ends the wait.
+    #[must_use]
+    pub fn is_for_person(&self) -> bool {
+        matches!(self, Self::Person(_) | Self::Answer { .. })
     }
 
     /// Returns its name for programs.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
-            Self::AtWork => "at_work",
             Self::Permit => "permit",
-            Self::Due => "due",
+            Self::Budget => "budget",
             Self::Backoff(_) => "backoff",
             Self::Stagger(_) => "stagger",
-            Self::Plugin(..) => "plug_in",
-            Self::Limit(_) => "usage_limit",
+            Self::Plugin { .. } => "plugin",
+            Self::UsageLimit(_) => "usage_limit",
             Self::Person(_) => "person",
             Self::Answer { .. } => "answer",
             Self::Agent(_) => "agent",
             Self::Join { .. } => "join",
             Self::Program(_) => "program",
-            Self::Unasked => "nothing",
-            Self::Run => "run",
+            Self::Request => "request",
+            Self::RunPaused => "run_paused",
+            Self::RunInterrupted => "run_interrupted",
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::apply::tests::scene::{Scene, result, tag};
-    use crate::domain::event::Event;
-    use crate::domain::join::JoinCondition;
-    use crate::domain::run::PauseReason;
-    use crate::domain::transition::TagName;
-
-    const NOW: RunObservation = RunObservation { now: Timestamp(100_000), held: true };
-
-    /// Returns the wait reasons of `main` if its turn has begun, if it has not, and if that is unknown.
-    fn keeps(scene: &Scene, seen: RunObservation) -> [&'static str; 3] {
-        let of = |begun| WaitReason::of(&scene.run, scene.agent("main"), seen, begun).name();
-        [of(Some(true)), of(Some(false)), of(None)]
-    }
-
-    #[test]
-    fn the_nearest_obstacle_is_named() {
-        let mut scene = Scene::begin();
-        assert_eq!(keeps(&scene, NOW), ["at_work", "permit", "due"]);
-        assert_eq!(keeps(&scene, RunObservation { held: false, ..NOW }), ["run"; 3]);
-        scene.run.limited_until = Some(Timestamp(200_000));
-        assert_eq!(keeps(&scene, NOW), ["at_work", "usage_limit", "usage_limit"]);
-        let failure = scene.failure("main");
-        scene.happens(Event::TurnFailed(failure));
-        let early = RunObservation { now: Timestamp(2000), ..NOW };
-        assert_eq!(keeps(&scene, early), ["at_work", "backoff", "backoff"]);
-        scene.happens(Event::RunPaused { pause: PauseReason::Stopped });
-        let running_turns_end_first = ["at_work", "run", "run"];
-        assert_eq!(keeps(&scene, NOW), running_turns_end_first);
-    }
-
-    #[test]
-    fn a_join_tells_how_many_more_have_to_end() {
-        let mut scene = Scene::begin();
-        (0..5).for_each(|_| {
-            scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
-        });
-        scene.joins("main", JoinCondition::Count(3));
-        scene.take("main.1", result("done"));
-        scene.happens(Event::AgentFailed(scene.end_badly("main.2")));
-        let keeps =
-            |scene: &Scene| WaitReason::of(&scene.run, scene.agent("main"), NOW, None).name();
-        let agent = scene.agent("main");
-        let until = agent.join.as_ref().and_then(|joining| joining.until());
-        let expected = WaitReason::Join { more: 2, of: 5, done: 1, failed: 1, until };
-        assert_eq!(WaitReason::of(&scene.run, agent, NOW, None), expected);
-        scene.take("main.3", result("done"));
-        scene.take("main.4", result("done"));
-        assert_eq!(keeps(&scene), "due", "that is enough");
-    }
-
-    #[test]
-    fn who_has_had_no_turn_yet_is_not_run_again() {
-        let scene = Scene::begin();
-        let agent = scene.agent("main").clone();
-        let staggered = Agent { not_before: Some(Timestamp(200_000)), ..agent };
-        let keeps = |agent| WaitReason::of(&scene.run, agent, NOW, Some(false));
-        assert_eq!(keeps(&staggered), WaitReason::Stagger(Timestamp(200_000)));
-        let again = Agent { turn: 1, ..staggered.clone() };
-        assert_eq!(keeps(&again), WaitReason::Backoff(Timestamp(200_000)));
-    }
-
-    #[test]
-    fn who_waits_for_a_person_waits_whatever_the_run_does() {
-        let mut scene = Scene::begin();
-        let (turn, state) = (scene.turn("main"), scene.agent("main").current_state.clone());
-        let because = "crashed".to_owned();
-        let parked = crate::domain::event::AgentParked { turn, state, because };
-        scene.happens(Event::AgentParked(parked));
-        assert_eq!(keeps(&scene, RunObservation { held: false, ..NOW }), ["person"; 3]);
     }
 }

@@ -217,9 +217,9 @@ mod tests {
             structured: false,
             cause: None,
             cost_usd: Usd::ZERO,
-            owes: None,
+            unbilled_turn: None,
             forked: None,
-            told: false,
+            parent_notified: false,
         };
         let (main, other) = (AgentId::main(), AgentId::main().child(1));
         run.finished = vec![ended(main.clone()), ended(other.clone())];

@@ -3,10 +3,12 @@
 //! It stays calm: a headline, the agents that run, as many as fit, and a line for the rest.
 
 use super::sentence::date;
-use crate::actor::registry::{AgentStatus, AgentView};
+use super::sentence::wait::wait_sentence;
+use crate::actor::registry::{AgentActivity, AgentView};
 use crate::domain::money::Usd;
 use crate::domain::run::RunStatus;
 use crate::domain::time::Timestamp;
+use crate::domain::wait_reason::WaitReason;
 
 /// The numbers of the headline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,9 +43,8 @@ pub fn rows(
     let name = column(views[..shown].iter().map(|view| view.id.as_str()));
     let state = column(views[..shown].iter().map(|view| view.state.as_str()));
     let mut rows = vec![head(headline, views, now)];
-    let limited = headline.limited_until.is_some_and(|until| until > now);
-    let waits = if limited { "waiting for the usage limit" } else { "waiting for a free process" };
-    rows.extend(views[..shown].iter().map(|view| row(view, now, (name, state), waits)));
+    let limit = headline.limited_until.filter(|&until| until > now);
+    rows.extend(views[..shown].iter().map(|view| row(view, now, (name, state), limit)));
     if shown < views.len() {
         rows.push(format!("  … and {} more", views.len() - shown));
     }
@@ -58,12 +59,12 @@ fn column<'text>(texts: impl Iterator<Item = &'text str>) -> usize {
 
 fn head(headline: &RunHeadline, views: &[AgentView], now: Timestamp) -> String {
     let running =
-        views.iter().filter(|view| matches!(view.phase, AgentStatus::Running { .. })).count();
+        views.iter().filter(|view| matches!(view.activity, AgentActivity::Turn { .. })).count();
     let mut parts =
         vec![format!("{running} running"), format!("{} waiting", views.len() - running)];
     let (ended, failed) = headline.ended;
     if ended > 0 {
-        parts.push(format!("{ended} ended"));
+        parts.push(format!("{ended} finished"));
     }
     if failed > 0 {
         parts.push(format!("{failed} failed"));
@@ -86,34 +87,25 @@ fn head(headline: &RunHeadline, views: &[AgentView], now: Timestamp) -> String {
     )
 }
 
-fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &str) -> String {
-    let (doing, time) = match &view.phase {
-        AgentStatus::Waiting => (waits.to_owned(), String::new()),
-        AgentStatus::Parked => ("waiting for a person".to_owned(), String::new()),
-        AgentStatus::Asking { node } => (format!("waiting for an answer to {node}"), String::new()),
-        AgentStatus::Awaiting(other) => (format!("waiting for {other}"), String::new()),
-        AgentStatus::Joining { needs, of } if needs == of => {
-            (format!("waiting for {of} agents"), String::new())
+fn row(
+    view: &AgentView,
+    now: Timestamp,
+    (name, state): (usize, usize),
+    limit: Option<Timestamp>,
+) -> String {
+    let (doing, time) = match &view.activity {
+        AgentActivity::Turn { since, seen } => {
+            let seen = if seen.is_empty() { "starting" } else { seen };
+            (seen.to_owned(), clock(now.since(*since)))
         }
-        AgentStatus::Joining { needs, of } => {
-            (format!("waiting for {needs} of {of} agents"), String::new())
+        AgentActivity::Graph => ("walks the graph".to_owned(), String::new()),
+        AgentActivity::Program => ("advances the program".to_owned(), String::new()),
+        AgentActivity::Waiting(reason) => {
+            let limited = limit.filter(|_| *reason == WaitReason::Permit);
+            let reason = limited.map_or_else(|| reason.clone(), WaitReason::UsageLimit);
+            let when = |until: Timestamp| format!("in {}", clock(until.since(now)));
+            (wait_sentence(&reason, when), String::new())
         }
-        AgentStatus::Blocked { awaiting } => (format!("waiting for {awaiting}"), String::new()),
-        AgentStatus::Idle => ("idle".to_owned(), String::new()),
-        AgentStatus::Walking => ("walking the graph".to_owned(), String::new()),
-        AgentStatus::Delayed { until } => {
-            ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))
-        }
-        AgentStatus::Staggered { until } => {
-            ("waiting to start".to_owned(), format!("in {}", clock(until.since(now))))
-        }
-        AgentStatus::Held { until, by } => {
-            (format!("held by {by}"), format!("in {}", clock(until.since(now))))
-        }
-        AgentStatus::Running { since, activity } if activity.is_empty() => {
-            ("starting".to_owned(), clock(now.since(*since)))
-        }
-        AgentStatus::Running { since, activity } => (activity.clone(), clock(now.since(*since))),
     };
     format!(
         "  {:name$}  {:state$}  {time:>6}  {:>8}  {doing}",
@@ -140,13 +132,13 @@ mod tests {
     use super::*;
     use crate::domain::id::{AgentId, SessionId, StateName};
 
-    fn view(number: u32, phase: AgentStatus) -> AgentView {
+    fn view(number: u32, activity: AgentActivity) -> AgentView {
         AgentView {
             id: AgentId::main().child(number),
             state: StateName::parse("WORKER.md").expect("a state"),
             session: SessionId::new("s"),
             stack: 0,
-            phase,
+            activity,
             cost: Usd::from_dollars(0.02),
         }
     }
@@ -163,34 +155,39 @@ mod tests {
         }
     }
 
+    fn join(more: u32, of: u32) -> WaitReason {
+        WaitReason::Join { more, of, done: of - more, failed: 0, until: None }
+    }
+
     #[test]
     fn it_tells_who_does_what() {
         let views = [
-            view(1, AgentStatus::Running { since: Timestamp(60_000), activity: "Bash".into() }),
-            view(12, AgentStatus::Waiting),
-            view(13, AgentStatus::Delayed { until: Timestamp(67_000) }),
-            view(14, AgentStatus::Staggered { until: Timestamp(67_000) }),
-            view(15, AgentStatus::Joining { needs: 3, of: 5 }),
-            view(16, AgentStatus::Joining { needs: 5, of: 5 }),
+            view(1, AgentActivity::Turn { since: Timestamp(60_000), seen: "Bash".into() }),
+            view(12, AgentActivity::Waiting(WaitReason::Permit)),
+            view(13, AgentActivity::Waiting(WaitReason::Backoff(Timestamp(67_000)))),
+            view(14, AgentActivity::Waiting(WaitReason::Stagger(Timestamp(67_000)))),
+            view(15, AgentActivity::Waiting(join(3, 5))),
+            view(16, AgentActivity::Waiting(join(1, 1))),
         ];
         assert_eq!(
             rows(&headline(), &views, Timestamp(65_000), (24, 100)),
             [
-                "tour · 1 running, 5 waiting, 3 ended, 1 failed · $0.25 of $1.00 · 1:05",
+                "tour · 1 running, 5 waiting, 3 finished, 1 failed · $0.25 of $1.00 · 1:05",
                 "  main.1   WORKER.md    0:05     $0.02  Bash",
-                "  main.12  WORKER.md             $0.02  waiting for a free process",
-                "  main.13  WORKER.md  in 0:02     $0.02  waiting to be run again",
-                "  main.14  WORKER.md  in 0:02     $0.02  waiting to start",
-                "  main.15  WORKER.md             $0.02  waiting for 3 of 5 agents",
-                "  main.16  WORKER.md             $0.02  waiting for 5 agents",
+                "  main.12  WORKER.md             $0.02  waits for a free process",
+                "  main.13  WORKER.md             $0.02  is run again in 0:02",
+                "  main.14  WORKER.md             $0.02  starts in 0:02",
+                "  main.15  WORKER.md             $0.02  waits for 3 more of 5 agents",
+                "  main.16  WORKER.md             $0.02  waits for 1 more of 1 agent",
             ]
         );
     }
 
     #[test]
     fn it_stays_calm_with_thousands() {
-        let views: Vec<AgentView> =
-            (1..=5000).map(|number| view(number, AgentStatus::Waiting)).collect();
+        let views: Vec<AgentView> = (1..=5000)
+            .map(|number| view(number, AgentActivity::Waiting(WaitReason::Permit)))
+            .collect();
         let rows = rows(&headline(), &views, Timestamp(0), (24, 40));
         assert_eq!(rows.len(), 13);
         assert_eq!(rows[12], "  … and 4989 more");

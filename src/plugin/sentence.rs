@@ -2,6 +2,7 @@
 
 mod fork;
 mod program;
+pub mod wait;
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;

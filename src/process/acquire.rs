@@ -20,7 +20,7 @@ use super::transcript::TurnFiles;
 use super::worker::{Worker, WriteTimeouts};
 use super::worker_process::ShutdownMode;
 use crate::domain::id::MessageId;
-use crate::domain::process_reuse::{ProcessOptions, ProcessReuse, ProcessSwitch, reuse};
+use crate::domain::option_switch::{OptionSwitch, ProcessOptions, ProcessSwitch, switch_options};
 use crate::domain::session::SessionOrigin;
 use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
 use crate::domain::turn_offset::TurnOffset;
@@ -169,9 +169,9 @@ impl ClaudeRunner {
         let ahead = input.session.origin == SessionOrigin::Fresh;
         let needs = ProcessOptions { model: input.model.clone(), turn: input.options.clone() };
         let permission = effective_permission(&self.settings);
-        match reuse(&worker.options, &needs, &permission, ahead) {
-            ProcessReuse::Switch(switches) => Some(switches),
-            ProcessReuse::Restart => None,
+        match switch_options(&worker.options, &needs, &permission, ahead) {
+            OptionSwitch::Switch(switches) => Some(switches),
+            OptionSwitch::Restart => None,
         }
     }
 

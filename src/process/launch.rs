@@ -19,7 +19,7 @@ use super::worker_process::{WorkerProcess, WorkerSpec};
 use super::worker_slot::WorkerSlot;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::money::Usd;
-use crate::domain::process_reuse::ProcessOptions;
+use crate::domain::option_switch::ProcessOptions;
 use crate::domain::session::Session;
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::domain::working_dir::WorkingDir;

@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use crate::domain::id::MessageId;
-use crate::domain::process_reuse::ProcessSwitch;
+use crate::domain::option_switch::ProcessSwitch;
 
 /// The longest prompt that is sent this way, in bytes: it comes back in the stream, whose lines are
 /// limited. A longer one gets a process of its own.

@@ -22,7 +22,7 @@ use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, StreamFollower};
 use super::worker_process::{ShutdownMode, WorkerProcess};
 use super::worker_slot::WorkerSlot;
-use crate::domain::process_reuse::ProcessOptions;
+use crate::domain::option_switch::ProcessOptions;
 use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
 

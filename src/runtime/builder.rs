@@ -20,11 +20,10 @@ use super::settings::settings_of;
 use super::supervise::{InterruptReceiver, PreparedRun, supervised};
 use super::trust::RunStarter;
 use super::workflow::Workflow;
-use crate::actor::keep_alive::KeepAlive;
 use crate::actor::message::{Consult, Published};
 use crate::actor::registry::AgentRegistry;
+use crate::actor::stay_up::StayUp;
 use crate::domain::id::RunId;
-use crate::domain::run::RunStatus;
 use crate::domain::settings::Settings;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
@@ -194,8 +193,8 @@ impl Builder {
 
     /// Sets whether the run stays up while questions wait, instead of pausing; answers come by
     /// [`Settings::answers`], or by `raymond answer`.
-    pub fn stay(mut self, stay: KeepAlive) -> Self {
-        self.graphs.stays = stay;
+    pub fn stay(mut self, stay: StayUp) -> Self {
+        self.graphs.stay_up = stay;
         self
     }
 
@@ -265,7 +264,7 @@ impl Builder {
             }
             BuilderTarget::Run(id) => {
                 let (store, recovered) = RunStore::open(root, &RunId::parse(&id)?)?;
-                if matches!(recovered.run.status, RunStatus::Completed | RunStatus::Failed) {
+                if !recovered.run.can_resume() {
                     if !trusts {
                         seals::check_ended(&starter.state, root, &recovered.run)?;
                     }

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use super::performer::LocalActivityExecutor;
-use crate::actor::keep_alive::KeepAlive;
 use crate::actor::performer::ActivityExecutor;
 use crate::actor::programs::GraphCache;
+use crate::actor::stay_up::StayUp;
 use crate::domain::id::RunId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::settings::Settings;
@@ -35,7 +35,7 @@ pub struct GraphSetup {
     /// True if a graph that was edited since an agent entered it is taken as it is now.
     pub migrate: bool,
     /// The condition for the run to stay up while questions wait.
-    pub stays: KeepAlive,
+    pub stay_up: StayUp,
 }
 
 impl GraphSetup {

@@ -185,12 +185,12 @@ impl ActivityExecutor for LocalActivityExecutor {
         Box::pin(async move { found(self.world.worktree(&agent, base.as_deref()).await) })
     }
 
-    fn whereabouts(&self, home: &WorkingDir) -> Option<String> {
+    fn working_dir(&self, home: &WorkingDir) -> Option<String> {
         let world = self.world.at(home).ok()?;
         Some(world.root().display().to_string())
     }
 
-    fn fetch(
+    fn run_activity(
         self: Rc<Self>,
         turn: TurnId,
         home: WorkingDir,
@@ -220,7 +220,7 @@ impl ActivityExecutor for LocalActivityExecutor {
         })
     }
 
-    fn news(
+    fn changed_facts(
         &self,
         labels: &BTreeSet<String>,
         known: &KnownFacts,

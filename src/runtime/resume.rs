@@ -100,7 +100,7 @@ pub fn take_up(
 
 /// Checks that the newly given answers are valid for the questions already asked.
 fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
-    let asked = run.agents.values().filter_map(|agent| agent.asked.as_ref());
+    let asked = run.agents.values().filter_map(Agent::question);
     for question in asked.map(|asked| &asked.question) {
         let before = run.settings.answers.get(&question.node).map_or(0, Vec::len);
         let given = settings.answers.get(&question.node).into_iter().flatten().skip(before);
@@ -128,7 +128,7 @@ fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
 
 /// Checks that all agents can resume in their graphs.
 fn check_graphs(run: &Run, scope: &dyn WorkflowSource, graphs: &GraphSetup) -> Result<(), Error> {
-    let mut inside = run.agents.values().filter_map(|agent| Some((agent, agent.graph.as_ref()?)));
+    let mut inside = run.agents.values().filter_map(|agent| Some((agent, agent.graph()?)));
     inside.try_for_each(|(agent, memory)| stands(run, agent, &memory.state, scope, graphs))
 }
 

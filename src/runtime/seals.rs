@@ -7,7 +7,7 @@ use super::graphs::GraphSetup;
 use super::settings::settings_of;
 use super::trust::{self, RunStarter};
 use super::workflow::{FIRST, Workflow};
-use crate::domain::run::{Run, RunStatus};
+use crate::domain::run::Run;
 use crate::domain::sealed_terms::{JournalFlaw, RunSeal, SealedJournal, SealedTerms, mode};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
@@ -121,8 +121,7 @@ pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<()
         Err(store::Error::Held { .. }) => return Ok(()),
         lock => lock?,
     };
-    let is_over = matches!(run.status, RunStatus::Completed | RunStatus::Failed);
-    if is_over && journal_flaw(state, root, run, None)?.is_none() {
+    if !run.can_resume() && journal_flaw(state, root, run, None)?.is_none() {
         return Ok(seal::remove(state, root, id)?);
     }
     let Some(seal) = seal::find(state, root, id)? else { return Ok(()) };

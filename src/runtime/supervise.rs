@@ -174,7 +174,7 @@ pub async fn supervised(
     let source = Arc::new(scope);
     let (observers, advisers) = plugins.take();
     let launch = RunLaunch {
-        stays: graphs.stays,
+        stay_up: graphs.stay_up,
         store,
         run,
         start,

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::dataspace::InvalidFact;
 use crate::domain::id::RunId;
-use crate::domain::run::STATE_VERSION;
 
 /// The reason why a run directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -85,12 +84,14 @@ pub enum Error {
         path: PathBuf,
     },
     /// A newer raymond wrote it.
-    #[error("{}: version {found} is newer than {STATE_VERSION}, the newest that this raymond reads; use the raymond that wrote it, or a newer one", .path.display())]
+    #[error("{}: version {found} is newer than {known}, the newest that this raymond reads; use the raymond that wrote it, or a newer one", .path.display())]
     Newer {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
+        /// The newest version that this program reads.
+        known: u32,
     },
     /// It cannot be a fact.
     #[error(transparent)]

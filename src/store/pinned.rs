@@ -189,7 +189,11 @@ pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
     let pins: WorkflowPins =
         serde_json::from_slice(&bytes).map_err(|error| Error::io("read", path)(error.into()))?;
     if pins.version > PINS_VERSION {
-        return Err(Error::Newer { path: path.to_owned(), found: pins.version });
+        return Err(Error::Newer {
+            path: path.to_owned(),
+            found: pins.version,
+            known: PINS_VERSION,
+        });
     }
     Ok(Some(pins))
 }

@@ -45,7 +45,7 @@ pub(super) fn replay_whole(dir: &RunDir) -> Result<ReplayedRun, Error> {
 fn load_snapshot(dir: &RunDir, warnings: &mut Vec<String>) -> Result<Option<Run>, Error> {
     Ok(match snapshot::load(&dir.state())? {
         SnapshotLookup::Run(run) => Some(*run),
-        SnapshotLookup::Nothing => None,
+        SnapshotLookup::Nothing | SnapshotLookup::Outdated => None,
         SnapshotLookup::Unreadable(why) => {
             warnings.push(format!(
                 "{}: not readable ({why}), rebuilt from the journal",

@@ -1,8 +1,8 @@
 //! The snapshot: the run's state at one record, so that recovery need not apply all before it.
 //!
 //! It is written when the journal has grown by more than the snapshot is long, so that its cost a record stays the
-//! same however long a run is. An unreadable snapshot costs nothing but time, because the journal holds
-//! everything; a snapshot of a newer program is refused.
+//! same however long a run is. A snapshot that is unreadable or of an earlier version costs nothing but time, because
+//! the journal holds everything; a snapshot of a newer program is refused.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::Error;
-use crate::domain::run::{Run, STATE_VERSION};
+use crate::domain::run::{Run, SNAPSHOT_VERSION};
 use crate::plain_file::{self, is_unfit};
 
 /// The size limit of a snapshot, in bytes: far more than a run with the maximum number of agents takes.
@@ -26,6 +26,8 @@ pub enum SnapshotLookup {
     Run(Box<Run>),
     /// There is no file.
     Nothing,
+    /// A snapshot of an earlier version, whose shape was another.
+    Outdated,
     /// A file that is not a snapshot, and the reason.
     Unreadable(String),
 }
@@ -49,10 +51,12 @@ pub fn load(path: &Path) -> Result<SnapshotLookup, Error> {
     if flaw == Some(MISFIT) {
         return Ok(SnapshotLookup::Unreadable(MISFIT.to_owned()));
     }
-    if let Ok(Version { version }) = serde_json::from_slice(&bytes)
-        && version > STATE_VERSION
-    {
-        return Err(Error::Newer { path: path.to_owned(), found: version });
+    match serde_json::from_slice(&bytes).map(|Version { version }| version) {
+        Ok(found) if found > SNAPSHOT_VERSION => {
+            return Err(Error::Newer { path: path.to_owned(), found, known: SNAPSHOT_VERSION });
+        }
+        Ok(found) if found < SNAPSHOT_VERSION => return Ok(SnapshotLookup::Outdated),
+        Ok(_) | Err(_) => {}
     }
     Ok(match (serde_json::from_slice(&bytes), flaw) {
         (Ok(_), Some(why)) => SnapshotLookup::Unreadable(why.to_owned()),
@@ -70,7 +74,7 @@ const END: &[u8] = b"\"\n}";
 /// The error of a snapshot that differs from the one that was written.
 const MISFIT: &str = "its checksum is wrong";
 
-/// The error of a snapshot of an older raymond, or one that was changed.
+/// The error of a snapshot that was changed.
 const MISSING: &str = "it has no checksum";
 
 /// Adds the checksum to a snapshot: it covers all bytes before it.
@@ -84,8 +88,8 @@ pub(super) fn with_checksum(mut json: Vec<u8>) -> Vec<u8> {
     json
 }
 
-/// Returns the error in the checksum of a snapshot; `None` if there is none. A snapshot without a checksum was
-/// written by an older raymond, or changed: the journal tells the same.
+/// Returns the error in the checksum of a snapshot; `None` if there is none. A snapshot of this version without
+/// a checksum was changed: the journal tells the same.
 fn flaw(bytes: &[u8]) -> Option<&'static str> {
     let Some(body) = bytes.strip_suffix(END) else { return Some(MISSING) };
     let Some((body, crc)) = body.len().checked_sub(8).map(|at| body.split_at(at)) else {

@@ -67,6 +67,12 @@ fn count(test: &Test, name: &str, kind: &str) -> usize {
     content.matches(&format!("\"event\":\"{kind}\"")).count()
 }
 
+/// The snapshot of a run.
+fn snapshot(test: &Test, name: &str) -> serde_json::Value {
+    let path = test.dir().join("runs").join(name).join("state.json");
+    serde_json::from_slice(&fs::read(path).expect("a snapshot")).expect("JSON")
+}
+
 #[test]
 fn run_of_format_1_is_resumed_only_when_the_person_confirms_it() {
     let test = restored("prompts");
@@ -88,6 +94,34 @@ fn killed_run_of_format_1_with_forks_and_a_join_asks_nothing_twice() {
     assert_eq!(count(&test, "prompts", "joined"), 1);
     let costs = test.raymond(&["costs", "prompts", "--json"]).ok().json();
     assert_eq!(costs["total_cost_usd"], json!(0.06), "{costs}");
+}
+
+#[test]
+fn snapshot_of_format_1_is_replaced_without_a_warning() {
+    for (name, answer) in [("prompts", None), ("graph", Some("ask=right")), ("program", None)] {
+        let test = restored(name);
+        let version = || snapshot(&test, name)["version"].clone();
+        assert_eq!(version(), json!(1), "{name}");
+        test.raymond(&["status", name]).ok().stderr_lacks("state.json");
+        let mut arguments = vec!["run", name, "--trust"];
+        arguments.extend(answer.iter().flat_map(|answer| ["--answer", *answer]));
+        test.raymond(&arguments).ok().stderr_lacks("state.json");
+        assert_eq!(version(), json!(2), "{name}");
+    }
+}
+
+#[test]
+fn snapshot_of_a_newer_format_is_refused() {
+    let test = restored("prompts");
+    let path = test.dir().join("runs/prompts/state.json");
+    let stored = fs::read_to_string(&path).expect("a snapshot");
+    let newer = stored.replacen("\"version\": 1", "\"version\": 3", 1);
+    fs::write(&path, with_checksums(&path, &newer)).expect("written");
+    let outcome = test.raymond(&["run", "prompts", "--trust"]);
+    outcome
+        .code(65)
+        .stderr_has("state.json: version 3 is newer than 2, the newest that this raymond reads");
+    assert_eq!(fs::read_to_string(&path).expect("a snapshot"), with_checksums(&path, &newer));
 }
 
 #[test]

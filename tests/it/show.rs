@@ -59,7 +59,7 @@ fn a_long_text_is_cut_with_a_hint_and_whole_where_its_step_is_asked_for() {
         .stdout_has("crash")
         .stdout_has("off we go")
         .stdout_has("reminder")
-        .stdout_has("ended: done");
+        .stdout_has("finished: done");
     test.raymond(&["show", "t", "main", "--step", "1"])
         .ok()
         .stdout_has("line 39 of start")

@@ -41,6 +41,7 @@ fn each_agent_stands_below_its_parent_with_what_keeps_it() {
     assert_eq!((tree["workflow_id"].as_str(), &tree["status"]), (Some("t"), &json!("running")));
     let main = agent(&tree, "main");
     assert_eq!((&main["live"], &main["cause"]), (&json!(false), &json!("protocol")));
+    assert_eq!(main["status"], "failed");
     assert!(main["error"].as_str().is_some_and(|error| error.contains("LAST.md")), "{main}");
     assert_eq!(
         (&main["cost_usd"], &main["cost_with_descendants_usd"]),
@@ -50,14 +51,17 @@ fn each_agent_stands_below_its_parent_with_what_keeps_it() {
     assert_eq!((&done["parent"], &done["result"]), (&json!("main"), &json!("worked")));
     let held = agent(&tree, "main.2");
     assert_eq!((&held["state"], &held["step"]), (&json!("WORKER.md"), &json!(1)));
-    assert_eq!((&held["live"], &held["keeps"]["by"]), (&json!(true), &json!("at_work")));
+    assert_eq!((&held["live"], &held["status"]), (&json!(true), &json!("running")));
 
     let shown = test.raymond(&["tree", "t"]);
     let lines: Vec<&str> = shown.ok().stdout.lines().collect();
     assert!(lines[2].starts_with("main    "), "{lines:#?}");
     assert!(lines[2].contains("failed (protocol)") && lines[2].contains("$0.09"), "{lines:#?}");
-    assert!(lines[3].starts_with("  main.1  ended") && lines[3].ends_with("worked"), "{lines:#?}");
-    assert!(lines[4].starts_with("  main.2  WORKER.md") && lines[4].ends_with("at work"));
+    assert!(
+        lines[3].starts_with("  main.1  finished") && lines[3].ends_with("worked"),
+        "{lines:#?}"
+    );
+    assert!(lines[4].starts_with("  main.2  WORKER.md") && lines[4].ends_with("running"));
     test.release("go");
     live.wait().code(1);
     let after = test.raymond(&["tree", "t", "--json"]).ok().json();
@@ -82,13 +86,17 @@ fn who_waits_for_those_it_has_forked_says_for_how_many() {
     live.wait_for("the held turns", |test| test.calls_with("work").len() == 3);
 
     let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
-    let keeps = &agent(&tree, "main")["keeps"];
+    let main = agent(&tree, "main");
+    let waits = &main["waits_for"];
     assert_eq!(
-        (&keeps["by"], &keeps["more"], &keeps["of"]),
+        (&waits["reason"], &waits["more"], &waits["of"]),
         (&json!("join"), &json!(2), &json!(3))
     );
-    assert_eq!((&keeps["done"], &keeps["failed"]), (&json!(1), &json!(0)));
-    assert!(keeps["until"].is_u64() || keeps["until"].is_string(), "{keeps}");
+    assert_eq!((&waits["done"], &waits["failed"]), (&json!(1), &json!(0)));
+    assert!(waits["until"].is_u64() || waits["until"].is_string(), "{waits}");
+    let status = test.status();
+    let same = agent(&status, "main");
+    assert_eq!((&same["status"], &same["waits_for"]), (&main["status"], waits), "{same}");
     let waits = "waits for 2 more of 3 agents, until ";
     for command in [&["tree", "t"][..], &["status", "t"], &["show", "t", "main"]] {
         test.raymond(command).ok().stdout_has(waits);
@@ -110,8 +118,8 @@ fn of_a_run_that_nobody_carries_on_it_says_so() {
     live.kill9();
     let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
     assert_eq!(tree["status"], "interrupted");
-    assert_eq!(agent(&tree, "main.2")["keeps"], json!({ "by": "run" }));
-    test.raymond(&["tree", "t"]).ok().stdout_has("raymond run t").stdout_lacks("at work");
+    assert_eq!(agent(&tree, "main.2")["waits_for"], json!({ "reason": "run_interrupted" }));
+    test.raymond(&["tree", "t"]).ok().stdout_has("raymond run t").stdout_lacks("running");
     test.release("go");
     test.again(&[]).code(1);
 }
@@ -123,7 +131,7 @@ fn a_scripted_run_has_a_tree_too() {
         b"START.md: ['<fork next=\"NEXT.md\">WORKER.md</fork>']\nWORKER.md: ['<result>w</result>']\nNEXT.md: ['<result>n</result>']\n",
     );
     test.run(&["START.md", "--agent", "scripted"]).ok();
-    test.raymond(&["tree", "t"]).ok().stdout_has("main.1").stdout_has("ended");
+    test.raymond(&["tree", "t"]).ok().stdout_has("main.1").stdout_has("finished");
 }
 
 /// Makes of the run `t` one whose `main` has forked so many workers, none of which has begun.
@@ -158,7 +166,7 @@ fn of_many_siblings_one_line_tells_who_does_what_and_nobody_is_overlooked() {
     let whole = lines[3];
     assert!(whole.starts_with("  14 agents, main.1 … main.14  WORKER.md  "), "{whole}");
     assert!(whole.contains("$0.11"), "what they have cost in sum: {whole}");
-    let counts = "1 wait for a person · 1 at work · 1 failed (protocol) · 11 ended";
+    let counts = "1 wait for a person · 1 running · 1 failed (protocol) · 11 finished";
     assert!(whole.ends_with(counts), "{whole}");
     assert!(lines[4].starts_with("    main.3  "), "{lines:#?}");
     assert!(lines[4].contains("waits for a person: "), "{lines:#?}");
@@ -166,7 +174,7 @@ fn of_many_siblings_one_line_tells_who_does_what_and_nobody_is_overlooked() {
     assert!(lines[6].ends_with("raymond tree t --all"), "{lines:#?}");
 
     let all = test.raymond(&["tree", "t", "--all"]);
-    all.ok().stdout_has("  main.14  ended").stdout_lacks("14 agents").stdout_lacks("--all");
+    all.ok().stdout_has("  main.14  finished").stdout_lacks("14 agents").stdout_lacks("--all");
     let json = test.raymond(&["tree", "t", "--json"]).ok().json();
     assert_eq!(json["agents"].as_array().map(Vec::len), Some(15));
     test.release("go");
@@ -174,7 +182,7 @@ fn of_many_siblings_one_line_tells_who_does_what_and_nobody_is_overlooked() {
     test.raymond(&["status", "t"])
         .ok()
         .stdout_has("waits for a person: ")
-        .stdout_has("13 agents, main.1 … main.14: 1 failed (protocol) · 12 ended")
+        .stdout_has("13 agents, main.1 … main.14: 1 failed (protocol) · 12 finished")
         .stdout_has("Agent main.5 failed: ")
         .stdout_has("Agent main terminated with result: led")
         .stdout_lacks("Agent main.14");
@@ -189,7 +197,9 @@ fn ten_thousand_that_are_alike_are_one_line() {
         let folded = test.raymond(&[command, "t"]);
         let lines: Vec<&str> = folded.ok().stdout.lines().collect();
         assert!(lines.len() < 9, "{lines:#?}");
-        folded.stdout_has("10000 agents, main.1 … main.10000").stdout_has("10000 hold still with");
+        folded
+            .stdout_has("10000 agents, main.1 … main.10000")
+            .stdout_has("10000 wait for the run to be resumed");
     }
     test.raymond(&["tree", "t"]).ok().stdout_has("$10.00");
     let all = test.raymond(&["tree", "t", "--all"]);

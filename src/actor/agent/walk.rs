@@ -80,7 +80,7 @@ async fn walked(
         None => GraphInterpreter::begin(&program, &around),
     };
     let name = assignment.turn.stem();
-    let (mut heard, mut again) = (heard, assignment.again);
+    let (mut heard, mut may_have_begun) = (heard, assignment.may_have_begun);
     loop {
         let operation = match machine.next(heard.take(), now()) {
             GraphYield::Record(GraphNext::Agent { mut birth, background }) => {
@@ -101,18 +101,23 @@ async fn walked(
             let kind = operation.name().to_owned();
             return TurnJudgement::Walked(Box::new(machine.finish(GraphNext::Operation(kind))));
         }
-        heard =
-            match perform(context, &name, &assignment.home, operation, std::mem::take(&mut again))
-                .await
+        heard = match perform(
+            context,
+            &name,
+            &assignment.home,
+            operation,
+            std::mem::take(&mut may_have_begun),
+        )
+        .await
+        {
+            Ok(heard) => Some(heard),
+            Err(failure)
+                if failure.cause == FailureCause::Interrupted && machine.is_worth_keeping() =>
             {
-                Ok(heard) => Some(heard),
-                Err(failure)
-                    if failure.cause == FailureCause::Interrupted && machine.is_worth_keeping() =>
-                {
-                    return TurnJudgement::Walked(Box::new(machine.finish(GraphNext::Walk)));
-                }
-                Err(failure) => return TurnJudgement::Failed(failure),
-            };
+                return TurnJudgement::Walked(Box::new(machine.finish(GraphNext::Walk)));
+            }
+            Err(failure) => return TurnJudgement::Failed(failure),
+        };
     }
 }
 
@@ -121,14 +126,14 @@ async fn perform(
     name: &str,
     home: &WorkingDir,
     operation: Operation,
-    again: bool,
+    may_have_begun: bool,
 ) -> Result<WaitResult, TurnFailure> {
     let (class, kind) = (operation.class(), operation.name().to_owned());
     if class != RecoveryClass::Read {
         point("operation.before");
     }
     let performed = Rc::clone(&context.performer)
-        .perform(name.to_owned(), home.clone(), operation, again)
+        .perform(name.to_owned(), home.clone(), operation, may_have_begun)
         .await;
     if class != RecoveryClass::Read {
         point("operation.after");
@@ -158,7 +163,7 @@ fn around(context: &RunContext, assignment: &TurnAssignment) -> GraphEnvironment
     let arguments = variables.remove("input").unwrap_or_default();
     builtins.insert("arguments".to_owned(), arguments.into());
     if !assignment.home.is_usual()
-        && let Some(directory) = context.performer.whereabouts(&assignment.home)
+        && let Some(directory) = context.performer.working_dir(&assignment.home)
     {
         builtins.insert("PWD".to_owned(), directory.into());
     }

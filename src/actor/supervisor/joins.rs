@@ -20,7 +20,7 @@ impl Supervisor {
     /// process is kept for it.
     pub(super) fn await_forks(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        let Some(joining) = &agent.join else { return };
+        let Some(joining) = agent.pending_join() else { return };
         let until = joining.until();
         let holders: HashSet<&AgentId> = self.admission.holders().collect();
         let events = joined(&self.run, agent, now(), &|agent| holders.contains(agent));
@@ -71,16 +71,16 @@ impl Supervisor {
     }
 
     /// Counts the turns of ended agents whose runtime died before they had told their cost.
-    pub(super) fn settle_discarded(&mut self, ctx: &mut Ctx<Self>) {
+    pub(super) fn count_discarded_turns(&mut self, ctx: &mut Ctx<Self>) {
         let ended =
             self.run.finished.iter().filter(|ended| ended.cause == Some(FailureCause::Unneeded));
         let owed: Vec<_> =
-            ended.filter_map(|ended| Some(ended.owes.as_ref()?.turn.clone())).collect();
+            ended.filter_map(|ended| Some(ended.unbilled_turn.as_ref()?.turn.clone())).collect();
         for turn in owed {
             let why = "its runtime ended before the turn reported its cost";
             let failure =
                 TurnFailure { unsettled: true, ..TurnFailure::new(FailureCause::Lost, why) };
-            self.settle(&TurnReport::failed(turn, failure), ctx);
+            self.record_report(&TurnReport::failed(turn, failure), ctx);
         }
     }
 }

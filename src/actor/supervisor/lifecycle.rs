@@ -31,25 +31,25 @@ impl Supervisor {
                         PendingRecord { record: *first, line, effects, agent, total_cost },
                         ctx,
                     );
-                    self.look_around(ctx);
+                    self.schedule(ctx);
                 }
                 (Err(refused), _) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
                 (_, Err(error)) => self.give_up(Some(error), ctx),
             },
             SupervisorStart::Again(settings) => {
                 self.commit(Event::RunResumed { settings }, ctx);
-                self.settle_discarded(ctx);
+                self.count_discarded_turns(ctx);
                 self.read_inbox(ctx);
                 self.answer_at_last(ctx);
             }
             SupervisorStart::Begun => {}
         }
-        let mut stayed = self.stays.for_questions();
+        let mut stayed = self.stay_up.for_questions();
         ctx.run_interval(INBOX, move |this, ctx| {
             this.read_inbox(ctx);
-            this.see_facts(ctx);
-            if std::mem::replace(&mut stayed, this.stays.for_questions()) != stayed {
-                this.look_around(ctx);
+            this.refresh_facts(ctx);
+            if std::mem::replace(&mut stayed, this.stay_up.for_questions()) != stayed {
+                this.schedule(ctx);
             }
         });
     }
@@ -66,7 +66,7 @@ impl Supervisor {
             }
             let name = waiting.name;
             match (waiting.command, waiting.unread) {
-                (Some(command), _) => self.obey(name, command, ctx),
+                (Some(command), _) => self.handle_command(name, command, ctx),
                 (None, Some(why)) => {
                     let path = inbox.join(format!("{name}.json"));
                     tracing::warn!("{}: {why}; it is not a command, remove it", path.display());
@@ -92,7 +92,7 @@ impl Supervisor {
     pub(super) fn hold(&mut self, pause: Option<PauseReason>, ctx: &mut Ctx<Self>) {
         if matches!(self.ending, ShutdownPhase::No) {
             self.admission.close();
-            self.ending = ShutdownPhase::Holding { pause, told: false };
+            self.ending = ShutdownPhase::Holding { pause, is_stopping: false };
             self.end_if_still(ctx);
         }
     }
@@ -160,19 +160,21 @@ impl Handler<InterruptRun> for Supervisor {
     fn handle(&mut self, _: InterruptRun, ctx: &mut Self::Context) {
         match &mut self.ending {
             ShutdownPhase::Over => {}
-            ShutdownPhase::Holding { told: true, .. } => {
+            ShutdownPhase::Holding { is_stopping: true, .. } => {
                 self.context.runner.stop_all(StopLevel::Now);
                 self.context.performer.stop();
                 self.recall(ctx);
             }
-            ShutdownPhase::Holding { told, .. } => {
-                *told = true;
+            ShutdownPhase::Holding { is_stopping, .. } => {
+                *is_stopping = true;
                 self.interrupted(ctx);
             }
             ShutdownPhase::No => {
                 self.admission.close();
-                self.ending =
-                    ShutdownPhase::Holding { pause: Some(PauseReason::Interrupted), told: true };
+                self.ending = ShutdownPhase::Holding {
+                    pause: Some(PauseReason::Interrupted),
+                    is_stopping: true,
+                };
                 self.interrupted(ctx);
             }
         }
@@ -218,8 +220,8 @@ impl Supervisor {
     /// Ends the run because it was asked for: running turns have their grace.
     pub(super) fn come_to_an_end(&mut self, ctx: &mut Ctx<Self>) {
         self.hold(Some(PauseReason::Stopped), ctx);
-        if let ShutdownPhase::Holding { told, .. } = &mut self.ending {
-            *told = true;
+        if let ShutdownPhase::Holding { is_stopping, .. } = &mut self.ending {
+            *is_stopping = true;
         }
         self.stop_patiently(ctx);
     }

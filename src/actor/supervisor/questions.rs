@@ -16,7 +16,7 @@ impl Supervisor {
     pub(super) fn await_answer(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(AgentView::of(agent));
-        let Some(asked) = &agent.asked else { return };
+        let Some(asked) = agent.question() else { return };
         self.context.runner.keep(id, &|_| false);
         let Some(late) = &asked.late else { return };
         let late = late.at;
@@ -38,13 +38,13 @@ impl Supervisor {
     }
 
     /// Returns whether a pause has to wait because the run stays up for an event that would end it.
-    pub(super) fn stays_for(&self, pause: &PauseReason) -> bool {
+    pub(super) fn stays_up_for(&self, pause: &PauseReason) -> bool {
         match pause {
             PauseReason::Asking { .. } => {
-                self.stays.for_questions()
-                    || (self.stays.for_signals() && self.run.outside().next().is_some())
+                self.stay_up.for_questions()
+                    || (self.stay_up.for_signals() && self.run.external_waits().next().is_some())
             }
-            PauseReason::Waiting { .. } => self.stays.for_signals(),
+            PauseReason::Waiting { .. } => self.stay_up.for_signals(),
             PauseReason::Budget { .. }
             | PauseReason::Agents { .. }
             | PauseReason::Interrupted
@@ -59,7 +59,7 @@ impl Supervisor {
     }
 
     /// Handles a command; the record that it was taken comes first.
-    pub(super) fn obey(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
+    pub(super) fn handle_command(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
         let follows = match &command {
             RunCommand::Stop => None,
             RunCommand::Answer(given) => match answer(&self.run, given) {

@@ -4,7 +4,7 @@
 use actix::{Context as Ctx, Handler};
 
 use super::Supervisor;
-use super::work::choice;
+use super::dispatch::choice;
 use crate::actor::clock::now;
 use crate::actor::message::{AgentDown, ApiThrottled, TurnReported};
 use crate::domain::agent::Agent as State;
@@ -14,7 +14,7 @@ use crate::domain::turn::{FailureCause, TurnFailure};
 impl Supervisor {
     /// Records the consequences of a report. A late or repeated report changes nothing, and does not return the
     /// permit of the turn that is due now.
-    pub(super) fn settle(&mut self, report: &TurnReport, ctx: &mut Ctx<Self>) {
+    pub(super) fn record_report(&mut self, report: &TurnReport, ctx: &mut Ctx<Self>) {
         self.walking.remove(&report.turn.agent);
         if !self.run.agents.contains_key(&report.turn.agent) {
             self.dismiss(&report.turn.agent);
@@ -35,7 +35,7 @@ impl Supervisor {
             let is_recalled = gives_back && due.as_ref().is_some_and(|due| *due == report.turn);
             if due.is_none() || is_recalled {
                 self.admission.release(&report.turn.agent);
-                self.look_around(ctx);
+                self.schedule(ctx);
             }
             return;
         }
@@ -55,7 +55,7 @@ impl Supervisor {
         }
         self.admission.release(&report.turn.agent);
         self.commit_all(events, ctx);
-        self.look_around(ctx);
+        self.schedule(ctx);
     }
 
     fn slow_down(&mut self) {
@@ -80,7 +80,7 @@ impl Handler<TurnReported> for Supervisor {
     type Result = ();
 
     fn handle(&mut self, TurnReported(report): TurnReported, ctx: &mut Self::Context) {
-        self.settle(&report, ctx);
+        self.record_report(&report, ctx);
     }
 }
 
@@ -94,19 +94,19 @@ impl Handler<AgentDown> for Supervisor {
         }
         self.agents.remove(&down.agent);
         self.walking.remove(&down.agent);
-        self.again.insert(down.agent.clone());
+        self.may_have_begun.insert(down.agent.clone());
         match down.turn {
             Some(turn) => {
                 let failure = TurnFailure::new(
                     FailureCause::Panic,
                     "the runtime failed while it served this agent",
                 );
-                self.settle(&TurnReport::failed(turn, failure), ctx);
+                self.record_report(&TurnReport::failed(turn, failure), ctx);
             }
             None if self.is_pending(&down.agent) => {}
             None => {
-                self.proceed(&down.agent, ctx);
-                self.look_around(ctx);
+                self.dispatch_agent(&down.agent, ctx);
+                self.schedule(ctx);
             }
         }
     }

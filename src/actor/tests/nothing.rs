@@ -47,7 +47,7 @@ impl ActivityExecutor for Nothing {
         Box::pin(std::future::ready(OperationOutcome::Done(Err(format!("nobody performs {name}")))))
     }
 
-    fn fetch(
+    fn run_activity(
         self: Rc<Self>,
         step: TurnId,
         _: WorkingDir,
@@ -57,7 +57,11 @@ impl ActivityExecutor for Nothing {
         Box::pin(std::future::ready(ActivityOutcome::Done(Err(format!("nobody performs {step}")))))
     }
 
-    fn news(&self, _: &BTreeSet<String>, _: &KnownFacts) -> Result<Vec<FactChange>, String> {
+    fn changed_facts(
+        &self,
+        _: &BTreeSet<String>,
+        _: &KnownFacts,
+    ) -> Result<Vec<FactChange>, String> {
         Ok(Vec::new())
     }
 

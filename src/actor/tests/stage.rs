@@ -262,7 +262,7 @@ impl Stage {
                 performer: Rc::new(Nothing),
                 programs: GraphCache::default(),
                 builtins: serde_json::Map::new(),
-                stays: crate::actor::keep_alive::KeepAlive::default(),
+                stay_up: crate::actor::stay_up::StayUp::default(),
                 registry: Arc::clone(&self.registry),
                 observers: vec![Observer::new(
                     "audience",

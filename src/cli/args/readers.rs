@@ -9,7 +9,7 @@ use crate::domain::id::{AgentId, RunId};
 pub(super) const TREE_HELP: &str = "Examples:
   raymond tree RUN                       parents and forks, states, costs, what each waits for
   raymond tree RUN --all                 one line for each agent
-  raymond tree RUN --json | jq '.agents[] | select(.keeps.by == \"person\") | .id'
+  raymond tree RUN --json | jq '.agents[] | select(.waits_for.reason == \"person\") | .id'
 
 More than twelve agents with the same parent, or with parents folded into one line, that began in the same
 state are folded into one line of counts. Below it, up to twelve that wait for a person and up to twelve that

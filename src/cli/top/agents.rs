@@ -1,19 +1,20 @@
 //! The current activity of each agent, from the run and the observed turns. Pure.
 //!
-//! It is made anew for all agents at each change, so an [`AgentEntry`] is small, and texts are not copied before a
-//! row is drawn.
+//! It is made anew for all agents at each change, so an [`AgentEntry`] is small.
 
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 
 use crate::domain::agent::Agent;
+use crate::domain::agent_status::{AgentStatus, RunObservation};
 use crate::domain::budget::{BudgetCheck, RunningTurn};
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::run::{AgentEnding, FinishedAgent, Run, RunStatus};
+use crate::domain::run::{AgentEnding, FinishedAgent, Run};
 use crate::domain::settings::AnswererKind;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::FailureCause;
+use crate::domain::wait_reason::WaitReason;
 
 /// The observation of a turn that has been begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,54 +42,29 @@ pub(super) struct MonitoredRun<'run> {
     pub(super) now: Timestamp,
 }
 
-/// The activity of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The status of an agent, live or ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TopAgentStatus {
     /// The turn runs, but has been silent for so long that it may be ended.
     Silent,
-    /// It waits for a person who has to resume the run.
-    Someone,
     /// Its turn runs.
     Running,
     /// The turn was begun by a raymond that is gone.
     Left,
+    /// A script answers it.
+    Scripted,
     /// It waits.
-    Waiting(TopWaitReason),
+    Waiting(WaitReason),
     /// It ended with an error.
     Failed,
     /// It ended with a result.
-    Ended,
+    Finished,
     /// It was ended, because the agent that waited for it continued without it.
     Unneeded,
 }
 
-/// The reason why an agent waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TopWaitReason {
-    /// It waits for one of the run's permits.
-    Permit,
-    /// It waits for the end of other agents.
-    Agents,
-    /// It waits for a permit or is at work: a script's turns leave no trace.
-    Script,
-    /// Running turns have reserved the rest of a budget.
-    Budget,
-    /// It waits until its turn is retried at this time.
-    Backoff(Timestamp),
-    /// It starts at this time, after the first of the agents it was forked with.
-    Stagger(Timestamp),
-    /// A plug-in holds it back until this time.
-    PlugIn(Timestamp),
-    /// It waits for the reset of the account's usage limit at this time.
-    UsageLimit(Timestamp),
-    /// The run is paused.
-    Paused,
-    /// No raymond holds the run.
-    Nobody,
-}
-
-/// The activity of an agent, without times.
-type TopStatusClass = (Discriminant<TopAgentStatus>, Option<Discriminant<TopWaitReason>>);
+/// The status of an agent, without its details.
+type TopStatusClass = (Discriminant<TopAgentStatus>, Option<Discriminant<WaitReason>>);
 
 /// A kind of agents that can be shown alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,47 +73,50 @@ pub(super) enum StatusFilter {
     Waiting,
     Stuck,
     Failed,
-    Ended,
+    Finished,
 }
 
 impl TopAgentStatus {
     /// Returns its kind.
-    pub(super) fn kind(self) -> StatusFilter {
+    pub(super) fn kind(&self) -> StatusFilter {
         match self {
-            Self::Silent | Self::Someone => StatusFilter::Stuck,
+            Self::Silent => StatusFilter::Stuck,
+            Self::Waiting(reason) if reason.is_for_person() => StatusFilter::Stuck,
             Self::Running => StatusFilter::Running,
-            Self::Left | Self::Waiting(_) => StatusFilter::Waiting,
+            Self::Left | Self::Scripted | Self::Waiting(_) => StatusFilter::Waiting,
             Self::Failed => StatusFilter::Failed,
-            Self::Ended | Self::Unneeded => StatusFilter::Ended,
+            Self::Finished | Self::Unneeded => StatusFilter::Finished,
         }
     }
 
     /// Returns its rank: the stuck first, then the busy.
-    pub(super) fn rank(self) -> u8 {
+    pub(super) fn rank(&self) -> u8 {
         match self {
-            Self::Silent | Self::Someone => 0,
+            Self::Silent => 0,
+            Self::Waiting(reason) if reason.is_for_person() => 0,
             Self::Running => 1,
             Self::Left => 2,
-            Self::Waiting(TopWaitReason::Backoff(_) | TopWaitReason::PlugIn(_)) => 3,
-            Self::Waiting(_) => 4,
+            Self::Waiting(WaitReason::Backoff(_) | WaitReason::Plugin { .. }) => 3,
+            Self::Waiting(_) | Self::Scripted => 4,
             Self::Failed => 5,
-            Self::Ended | Self::Unneeded => 6,
+            Self::Finished | Self::Unneeded => 6,
         }
     }
 
-    /// Returns the class that is the same for all agents with this activity.
-    pub(super) fn class(self) -> TopStatusClass {
-        let why = if let Self::Waiting(why) = self { Some(discriminant(&why)) } else { None };
-        (discriminant(&self), why)
+    /// Returns the class that is the same for all agents with this status.
+    pub(super) fn class(&self) -> TopStatusClass {
+        let reason =
+            if let Self::Waiting(reason) = self { Some(discriminant(reason)) } else { None };
+        (discriminant(self), reason)
     }
 
     /// Returns the rank of its kind, if it must not be overlooked in a row of many.
-    pub(super) fn stands_out(self) -> Option<u8> {
+    pub(super) fn stands_out(&self) -> Option<u8> {
         match self.kind() {
             StatusFilter::Stuck => Some(0),
             StatusFilter::Running => Some(1),
             StatusFilter::Failed => Some(2),
-            StatusFilter::Waiting | StatusFilter::Ended => None,
+            StatusFilter::Waiting | StatusFilter::Finished => None,
         }
     }
 }
@@ -151,8 +130,8 @@ pub(super) struct AgentEntry {
     pub(super) began: Option<StateName>,
     /// The state it is in; `None` if it has ended.
     pub(super) state: Option<StateName>,
-    /// Its activity.
-    pub(super) doing: TopAgentStatus,
+    /// Its status.
+    pub(super) status: TopAgentStatus,
     /// The time of its last progress; `None` if it has ended.
     pub(super) since: Option<Timestamp>,
     /// The cost of its turns.
@@ -179,7 +158,7 @@ impl<'run> BudgetCache<'run> {
         let run = self.run;
         let ask = || {
             let running = self.running.iter().copied();
-            run.purse().means((&agent.id, agent.prompt()), &running) != BudgetCheck::Enough
+            run.budget().check((&agent.id, agent.prompt()), &running) != BudgetCheck::Enough
         };
         match (run.settings.budget_usd, run.shares.is_empty()) {
             (None, true) => false,
@@ -203,19 +182,19 @@ fn live<'run>(
     agent: &'run Agent,
 ) -> AgentEntry {
     let seen = known.seen.get(&agent.id);
-    let doing = match doing(known, agent, seen) {
-        TopAgentStatus::Waiting(TopWaitReason::Permit) if money.is_short_for(agent) => {
-            TopAgentStatus::Waiting(TopWaitReason::Budget)
+    let status = match status(known, agent, seen) {
+        TopAgentStatus::Waiting(WaitReason::Permit) if money.is_short_for(agent) => {
+            TopAgentStatus::Waiting(WaitReason::Budget)
         }
-        doing => doing,
+        status => status,
     };
-    let turns = matches!(doing, TopAgentStatus::Silent | TopAgentStatus::Running);
+    let turns = matches!(status, TopAgentStatus::Silent | TopAgentStatus::Running);
     let progressed = seen.filter(|_| turns).map(|seen| seen.progressed);
     AgentEntry {
         id: agent.id.clone(),
         began: Some(agent.birth.state.clone()),
         state: Some(agent.place()),
-        doing,
+        status,
         since: Some(progressed.map_or(agent.since, |progressed| progressed.max(agent.since))),
         spent: agent.cost_usd,
         ended: None,
@@ -227,10 +206,10 @@ fn ended(place: usize, agent: &FinishedAgent) -> AgentEntry {
         id: agent.id.clone(),
         began: agent.state.clone(),
         state: None,
-        doing: match (&agent.ending, agent.cause) {
+        status: match (&agent.ending, agent.cause) {
             (AgentEnding::Error(_), Some(FailureCause::Unneeded)) => TopAgentStatus::Unneeded,
             (AgentEnding::Error(_), _) => TopAgentStatus::Failed,
-            (AgentEnding::Result(_), _) => TopAgentStatus::Ended,
+            (AgentEnding::Result(_), _) => TopAgentStatus::Finished,
         },
         since: None,
         spent: agent.cost_usd,
@@ -238,37 +217,23 @@ fn ended(place: usize, agent: &FinishedAgent) -> AgentEntry {
     }
 }
 
-fn doing(known: MonitoredRun<'_>, agent: &Agent, seen: Option<&MonitoredTurn>) -> TopAgentStatus {
+fn status(known: MonitoredRun<'_>, agent: &Agent, seen: Option<&MonitoredTurn>) -> TopAgentStatus {
     let MonitoredRun { run, held, now, .. } = known;
-    if agent.parked.is_some() || agent.asked.is_some() {
-        return TopAgentStatus::Someone;
+    let begun = match (seen, run.settings.answerer) {
+        (None, AnswererKind::Scripted) => None,
+        (seen, AnswererKind::Claude | AnswererKind::Scripted) => Some(seen.is_some()),
+    };
+    match (AgentStatus::of(run, agent, RunObservation { now, held }, begun), seen) {
+        (AgentStatus::Running, Some(seen)) if is_silent(run, agent, seen, now) => {
+            TopAgentStatus::Silent
+        }
+        (AgentStatus::Running, _) => TopAgentStatus::Running,
+        (AgentStatus::Scripted, _) => TopAgentStatus::Scripted,
+        (AgentStatus::Waiting(WaitReason::RunPaused | WaitReason::RunInterrupted), Some(_)) => {
+            TopAgentStatus::Left
+        }
+        (AgentStatus::Waiting(reason), _) => TopAgentStatus::Waiting(reason),
     }
-    if agent.awaits.is_some() || agent.join.is_some() {
-        return TopAgentStatus::Waiting(TopWaitReason::Agents);
-    }
-    if agent.walks() && held && run.status == RunStatus::Running {
-        return TopAgentStatus::Running;
-    }
-    if let Some(until) = agent.not_before.filter(|&until| held && until > now) {
-        return TopAgentStatus::Waiting(match &agent.held {
-            Some(_) => TopWaitReason::PlugIn(until),
-            None if agent.is_new() => TopWaitReason::Stagger(until),
-            None => TopWaitReason::Backoff(until),
-        });
-    }
-    match seen {
-        Some(seen) if held && is_silent(run, agent, seen, now) => return TopAgentStatus::Silent,
-        Some(_) if held => return TopAgentStatus::Running,
-        Some(_) => return TopAgentStatus::Left,
-        None => {}
-    }
-    TopAgentStatus::Waiting(match run.limited(now) {
-        _ if run.status == RunStatus::Paused => TopWaitReason::Paused,
-        _ if !held => TopWaitReason::Nobody,
-        Some(until) => TopWaitReason::UsageLimit(until),
-        None if run.settings.answerer == AnswererKind::Scripted => TopWaitReason::Script,
-        None => TopWaitReason::Permit,
-    })
 }
 
 /// Returns whether a turn has been silent for half of its idle timeout. A tool at work is no silence, so then half

@@ -38,7 +38,7 @@ impl AgentFilter {
 
     fn shows(&self, entry: &AgentEntry) -> bool {
         let has = |text: &str| text.to_lowercase().contains(&self.text);
-        self.kind.is_none_or(|kind| entry.doing.kind() == kind)
+        self.kind.is_none_or(|kind| entry.status.kind() == kind)
             && (self.text.is_empty()
                 || has(entry.id.as_str())
                 || entry.state.as_ref().is_some_and(|state| has(state.as_str())))
@@ -60,7 +60,7 @@ fn list(entries: &[AgentEntry], filter: &AgentFilter) -> Vec<TreeRow> {
     let path = |id: &AgentId| -> Vec<u32> {
         id.as_str().split('.').map(|part| part.parse().unwrap_or(0)).collect()
     };
-    shown.sort_by_cached_key(|&entry| (entries[entry].doing.rank(), path(&entries[entry].id)));
+    shown.sort_by_cached_key(|&entry| (entries[entry].status.rank(), path(&entries[entry].id)));
     shown
         .into_iter()
         .map(|entry| TreeRow { depth: 0, of: RowSubject::One(entry), cut: false })
@@ -69,7 +69,7 @@ fn list(entries: &[AgentEntry], filter: &AgentFilter) -> Vec<TreeRow> {
 
 fn tree(entries: &[AgentEntry], opened: &ExpandedFamilies) -> Vec<TreeRow> {
     let branches = AgentHierarchy::of(entries.iter().map(|entry| &entry.id));
-    let mut best: Vec<u8> = entries.iter().map(|entry| entry.doing.rank()).collect();
+    let mut best: Vec<u8> = entries.iter().map(|entry| entry.status.rank()).collect();
     for place in branches.in_order().into_iter().rev() {
         if let Some(parent) = branches.parent(place) {
             best[parent] = best[parent].min(best[place]);
@@ -96,7 +96,7 @@ impl FoldSource for RankedBranches<'_> {
     }
 
     fn stands_out(&self, place: usize) -> Option<u8> {
-        self.entries[place].doing.stands_out()
+        self.entries[place].status.stands_out()
     }
 
     fn rank(&self, place: usize) -> u8 {

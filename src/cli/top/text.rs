@@ -2,17 +2,16 @@
 
 mod many;
 
-use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus, TopWaitReason};
+use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus};
 use super::rows::AgentFilter;
 use crate::cli::status::standing;
-use crate::cli::wait_reasons;
 use crate::domain::agent::Agent;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};
-use crate::domain::time::Timestamp;
 use crate::domain::tree::fold::{RowSubject, TreeRow};
 use crate::plugin::screen::clock;
-use crate::plugin::sentence::{date, waiting};
+use crate::plugin::sentence::wait::wait_sentence;
+use crate::plugin::sentence::waiting;
 
 /// The tone of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +54,13 @@ const KINDS: [(StatusFilter, &str); 5] = [
     (StatusFilter::Running, "running"),
     (StatusFilter::Waiting, "waiting"),
     (StatusFilter::Failed, "failed"),
-    (StatusFilter::Ended, "ended"),
+    (StatusFilter::Finished, "finished"),
 ];
 
 /// Returns the headline: the run, the number of agents of each kind, and the amount spent.
 pub(super) fn headline(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> String {
     let run = known.run;
-    let counts = counted(entries.iter().map(|entry| entry.doing.kind()));
+    let counts = counted(entries.iter().map(|entry| entry.status.kind()));
     let counts = counts.filter(|&(kind, count, _)| count > 0 || kind == StatusFilter::Running);
     let counts: Vec<String> = counts.map(|(_, count, word)| format!("{count} {word}")).collect();
     let spent = match run.settings.budget_usd {
@@ -126,13 +125,13 @@ fn agent(known: MonitoredRun<'_>, entry: &AgentEntry, depth: usize) -> TableCell
     let quiet = entry.since.map(|since| clock(known.now.since(since)));
     let tokens = known.seen.get(&entry.id).map(|seen| seen.tokens).filter(|&tokens| tokens > 0);
     TableCells {
-        name: format!("{}{} {}", indented(depth), mark(entry.doing), entry.id),
+        name: format!("{}{} {}", indented(depth), mark(&entry.status), entry.id),
         state: state(entry),
         quiet: quiet.unwrap_or_default(),
         tokens: tokens.map(short).unwrap_or_default(),
         spent: spent(known, entry),
         what: printable_line(&what(known, entry)),
-        tone: tone(entry.doing),
+        tone: tone(&entry.status),
     }
 }
 
@@ -152,23 +151,23 @@ fn state(entry: &AgentEntry) -> String {
     entry.state.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
-fn mark(doing: TopAgentStatus) -> char {
-    match doing.kind() {
-        StatusFilter::Ended if doing == TopAgentStatus::Unneeded => '–',
+fn mark(status: &TopAgentStatus) -> char {
+    match status.kind() {
+        StatusFilter::Finished if *status == TopAgentStatus::Unneeded => '–',
         StatusFilter::Stuck => '!',
         StatusFilter::Running => '▶',
         StatusFilter::Waiting => '·',
         StatusFilter::Failed => '✗',
-        StatusFilter::Ended => '✓',
+        StatusFilter::Finished => '✓',
     }
 }
 
-fn tone(doing: TopAgentStatus) -> TextTone {
-    match doing.kind() {
+fn tone(status: &TopAgentStatus) -> TextTone {
+    match status.kind() {
         StatusFilter::Stuck | StatusFilter::Failed => TextTone::Bad,
         StatusFilter::Running => TextTone::Good,
         StatusFilter::Waiting => TextTone::Plain,
-        StatusFilter::Ended => TextTone::Faint,
+        StatusFilter::Finished => TextTone::Faint,
     }
 }
 
@@ -179,36 +178,21 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
         let seen = known.seen.get(&entry.id).and_then(|seen| seen.doing.as_deref());
         seen.unwrap_or("starting").to_owned()
     };
-    match entry.doing {
+    match &entry.status {
         TopAgentStatus::Silent => format!("silent since: {}", doing()),
-        TopAgentStatus::Running if agent.is_some_and(|agent| agent.proposal.is_some()) => {
+        TopAgentStatus::Running if agent.is_some_and(|agent| agent.proposal().is_some()) => {
             format!("is evaluated: {}", doing())
         }
-        TopAgentStatus::Running if agent.is_some_and(Agent::walks) => "walks the graph".to_owned(),
+        TopAgentStatus::Running if agent.is_some_and(Agent::runs_graph) => {
+            "walks the graph".to_owned()
+        }
         TopAgentStatus::Running => doing(),
-        TopAgentStatus::Someone => {
-            let asked = agent.and_then(|agent| agent.asked.as_ref());
-            if let Some(asked) = asked {
-                let question = &asked.question;
-                return format!("asks {}: {}", question.node, one_line(&question.text));
-            }
-            let because = agent.and_then(|agent| agent.parked.as_deref()).unwrap_or_default();
-            format!("waits for a person: {}", one_line(because))
+        TopAgentStatus::Left => "was running when its raymond ended".to_owned(),
+        TopAgentStatus::Scripted => "a script answers it".to_owned(),
+        TopAgentStatus::Waiting(reason) => {
+            wait_sentence(reason, |until| format!("in {}", clock(until.since(known.now))))
         }
-        TopAgentStatus::Left => "was at work when its raymond ended".to_owned(),
-        TopAgentStatus::Waiting(TopWaitReason::PlugIn(until)) => {
-            let by = agent.and_then(|agent| agent.held.as_deref()).unwrap_or("a plug-in");
-            format!("held by {} until {}", one_line(by), date(until))
-        }
-        TopAgentStatus::Waiting(TopWaitReason::Agents) => {
-            let other = agent.and_then(|agent| agent.awaits.as_ref());
-            let other = other.map(|other| format!("waits for {other}"));
-            other
-                .or_else(|| agent.and_then(forked))
-                .unwrap_or_else(|| wait(TopWaitReason::Agents, known.now))
-        }
-        TopAgentStatus::Waiting(why) => wait(why, known.now),
-        TopAgentStatus::Failed | TopAgentStatus::Ended | TopAgentStatus::Unneeded => {
+        TopAgentStatus::Failed | TopAgentStatus::Finished | TopAgentStatus::Unneeded => {
             let Some(ended) = entry.ended.and_then(|place| known.run.finished.get(place)) else {
                 return String::new();
             };
@@ -218,29 +202,6 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
                 (AgentEnding::Error(error), None) => one_line(error),
             }
         }
-    }
-}
-
-/// Returns the sentence on how many more forked agents are waited for; `None` without a join.
-fn forked(agent: &Agent) -> Option<String> {
-    let tally = agent.forks.tally(agent.stack.len());
-    agent.join.as_ref().map(|joining| wait_reasons::join(joining.more(tally), tally.count))
-}
-
-fn wait(why: TopWaitReason, now: Timestamp) -> String {
-    match why {
-        TopWaitReason::Permit => "waits for a permit".to_owned(),
-        TopWaitReason::Agents => "waits for other agents".to_owned(),
-        TopWaitReason::Script => "a script answers it".to_owned(),
-        TopWaitReason::Budget => "waits for money that running turns have reserved".to_owned(),
-        TopWaitReason::PlugIn(until) => format!("held by a plug-in until {}", date(until)),
-        TopWaitReason::Backoff(until) => format!("is run again in {}", clock(until.since(now))),
-        TopWaitReason::Stagger(until) => format!("starts in {}", clock(until.since(now))),
-        TopWaitReason::UsageLimit(until) => {
-            format!("waits for the usage limit until {}", date(until))
-        }
-        TopWaitReason::Paused => "waits: the run is paused".to_owned(),
-        TopWaitReason::Nobody => "waits for a raymond".to_owned(),
     }
 }
 

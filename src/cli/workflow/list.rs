@@ -6,6 +6,7 @@ use crate::cli::args::AllRunsArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::list::{ListedRun, all};
 use crate::cli::{output, status};
+use crate::domain::agent::Agent;
 use crate::domain::instance::ProgramExecution;
 use crate::domain::printable::one_line;
 use crate::store::dataspace::{Dataspace, DefinedProgram, ProgramListing};
@@ -60,7 +61,7 @@ fn run((id, view): &ListedRun) -> serde_json::Value {
         .run
         .agents
         .values()
-        .filter_map(|agent| Some((agent, agent.program.as_deref()?)))
+        .filter_map(|agent| Some((agent, agent.program()?)))
         .map(|(agent, own)| {
             json!({
                 "agent": agent.id,
@@ -89,7 +90,7 @@ fn rows((id, view): &ListedRun) -> Vec<Vec<String>> {
             awaiting(own).map_or(String::new(), |what| format!("waits for {}", one_line(what)));
         vec![id.to_string(), word.clone(), own.name.clone(), own.stand.current.to_string(), waits]
     };
-    let instances = view.run.agents.values().filter_map(|agent| agent.program.as_deref());
+    let instances = view.run.agents.values().filter_map(Agent::program);
     let rows: Vec<Vec<String>> = instances.map(row).collect();
     if !rows.is_empty() {
         return rows;

@@ -15,8 +15,8 @@ fn child(number: u32) -> AgentId {
     AgentId::main().child(number)
 }
 
-fn admit(admission: &mut AdmissionQueue, permits: usize, purse: &Budget<'_>) -> Vec<AgentId> {
-    admission.admit(permits, purse).into_iter().map(|permit| permit.agent).collect()
+fn admit(admission: &mut AdmissionQueue, permits: usize, budget: &Budget<'_>) -> Vec<AgentId> {
+    admission.admit(permits, budget).into_iter().map(|permit| permit.agent).collect()
 }
 
 fn ask(admission: &mut AdmissionQueue, number: u32) {
@@ -102,12 +102,12 @@ fn a_closed_door_lets_nobody_in() {
 #[test]
 fn an_empty_purse_starves_the_queue() {
     let spent = Usd::from_dollars(1.0);
-    let purse = Budget { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
+    let budget = Budget { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
     let mut admission = AdmissionQueue::default();
-    assert!(!admission.is_starved(&purse));
+    assert!(!admission.is_starved(&budget));
     ask(&mut admission, 1);
-    assert!(admit(&mut admission, 4, &purse).is_empty());
-    assert!(admission.is_starved(&purse));
+    assert!(admit(&mut admission, 4, &budget).is_empty());
+    assert!(admission.is_starved(&budget));
 }
 
 #[test]
@@ -143,12 +143,12 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
 #[test]
 fn without_budget_agents_wait_or_are_turned_away() {
     let spent = Usd::from_dollars(1.0);
-    let purse = Budget { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
+    let budget = Budget { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
     let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
-    assert!(admit(&mut admission, 1, &purse).is_empty() && admission.is_starved(&purse));
+    assert!(admit(&mut admission, 1, &budget).is_empty() && admission.is_starved(&budget));
     admission.turn_away_without_budget(true);
-    assert!(admit(&mut admission, 1, &purse).is_empty());
+    assert!(admit(&mut admission, 1, &budget).is_empty());
     assert_eq!(admission.turned_away(), [(child(1), BudgetScope::Run)]);
     assert!(admission.is_idle());
 }

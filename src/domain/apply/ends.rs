@@ -1,9 +1,9 @@
 //! Ends of agents: with a result, with an error, or with an error that ends the run.
 
 use super::forks::counted;
-use super::graph::told_of_end;
+use super::graph::end_wait_of_parent;
 use super::money::{EstimateUpdate, leave_shares, spend};
-use super::program::{release, told_of_failure};
+use super::program::{fail_requests_of, release};
 use super::{ApplyError, due};
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentFailed;
@@ -36,16 +36,16 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
             "ended in {} because {culprit} failed, which ends the run (on_exhausted: fail-run)",
             agent.current_state
         )),
-        owes: Some(UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
+        unbilled_turn: Some(UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
         id: agent.id,
         state: Some(agent.birth.state),
         cause: Some(FailureCause::Interrupted),
         structured: false,
         forked: None,
-        told: false,
+        parent_notified: false,
         cost_usd: agent.cost_usd,
     }));
-    run.settle();
+    run.update_status();
 }
 
 /// Counts the cost of a turn that was ended with the run.
@@ -57,9 +57,9 @@ pub(super) fn cost_counted(
     let owing = run
         .finished
         .iter_mut()
-        .find(|ended| ended.owes.as_ref().is_some_and(|owed| owed.turn == *turn));
+        .find(|ended| ended.unbilled_turn.as_ref().is_some_and(|owed| owed.turn == *turn));
     let ended = owing.ok_or_else(|| ApplyError::NoAgent(turn.agent.clone()))?;
-    let owed = ended.owes.take();
+    let owed = ended.unbilled_turn.take();
     ended.cost_usd += cost;
     if let Some(owed) = owed {
         spend(run, &turn.agent, &owed.state, cost, EstimateUpdate::No);
@@ -84,10 +84,10 @@ pub(super) fn retire(
     let agent = run.agents.remove(&id);
     leave_shares(run, &id);
     let failed = match (&agent, &ending) {
-        (Some(agent), AgentEnding::Error(error)) => told_of_failure(run, agent, error),
+        (Some(agent), AgentEnding::Error(error)) => fail_requests_of(run, agent, error),
         _ => None,
     };
-    let told = told_of_end(run, &id, &ending, structured).or(failed);
+    let notified = end_wait_of_parent(run, &id, &ending, structured).or(failed);
     let (forked, joins) = counted(run, agent.as_ref(), &ending);
     run.finished.push(FinishedAgent {
         id: id.clone(),
@@ -96,15 +96,15 @@ pub(super) fn retire(
         structured,
         cause,
         cost_usd: agent.as_ref().map_or(Usd::ZERO, |agent| agent.cost_usd),
-        owes: None,
+        unbilled_turn: None,
         forked,
-        told: told.is_some(),
+        parent_notified: notified.is_some(),
     });
-    let instance = agent.and_then(|agent| agent.program);
+    let program = agent.and_then(|mut agent| agent.execution.take_program());
     let mut effects = vec![Effect::Retire(id)];
-    effects.extend(told.into_iter().chain(joins).map(Effect::Proceed));
-    effects.extend(instance.map(|instance| release(run, &instance)).unwrap_or_default());
-    run.settle();
+    effects.extend(notified.into_iter().chain(joins).map(Effect::Proceed));
+    effects.extend(program.map(|program| release(run, &program)).unwrap_or_default());
+    run.update_status();
     if run.agents.is_empty() {
         effects.push(Effect::End);
     }

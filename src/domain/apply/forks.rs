@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::money::leave_shares;
 use super::{ApplyError, due};
-use crate::domain::agent::{Agent, AgentSpec};
+use crate::domain::agent::{Agent, AgentSpec, TurnHold};
 use crate::domain::effect::Effect;
 use crate::domain::event::{JoinBegun, JoinFinished, StepFinished, StoppedChild};
 use crate::domain::fan_out::{ChildSpec, ForkGroup};
@@ -49,7 +49,8 @@ pub(super) fn born(
             };
             let id = agent.id.child(agent.children);
             let mut child = Agent::born(id, birth, newborn.session.clone(), at);
-            child.not_before = brood.not_before.filter(|_| index > 0);
+            let stagger = brood.not_before.filter(|_| index > 0);
+            child.hold = stagger.map(|until| TurnHold::Stagger { until });
             children.push(child);
         }
     }
@@ -76,7 +77,7 @@ pub(super) fn counted(
     let forked = agent.birth.variables.clone();
     let tally = parent.forks.tally(parent.stack.len());
     let is_decided =
-        parent.join.as_ref().is_some_and(|joining| joining.join.verdict(tally).is_some());
+        parent.pending_join().is_some_and(|joining| joining.join.verdict(tally).is_some());
     (Some(forked), is_decided.then(|| parent.id.clone()))
 }
 
@@ -86,28 +87,28 @@ pub(super) fn join_begun(
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    if agent.join.is_some() || agent.results.is_some() {
+    if !agent.stage.is_first() {
         return Err(ApplyError::Join(format!("{} has come to it already", agent.id)));
     }
-    agent.join = Some(Box::new(PendingJoin { join: event.join.clone(), since: at }));
+    agent.wait_for_join(PendingJoin { join: event.join.clone(), since: at });
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
 pub(super) fn joined(run: &mut Run, event: &JoinFinished) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    if agent.join.take().is_none() {
+    if agent.pending_join().is_none() {
         return Err(ApplyError::Join(format!("{} waits for nobody", agent.id)));
     }
     let forks = agent.forks.take(agent.stack.len());
     let parent = agent.id.clone();
     let results = results(run, &parent, &forks, &event.stopped);
     let agent = due(run, &event.turn)?;
-    agent.results = Some(results.into());
+    agent.end_join(results.into());
     if let Some(state) = &event.enters {
         agent.current_state = state.clone();
     }
     for ended in run.finished.iter_mut().filter(|ended| is_one(&ended.id, &parent, &forks)) {
-        ended.told = true;
+        ended.parent_notified = true;
         ended.forked = None;
     }
     let mut effects = stop(run, &parent, &event.stopped);
@@ -165,11 +166,11 @@ fn stop(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> Vec<Effect
             )),
             cause: Some(FailureCause::Unneeded),
             cost_usd: agent.cost_usd,
-            owes: at_work
+            unbilled_turn: at_work
                 .then(|| UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
             structured: false,
             forked: None,
-            told: true,
+            parent_notified: true,
             id: agent.id,
             state: Some(agent.birth.state),
         });

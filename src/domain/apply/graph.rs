@@ -1,15 +1,13 @@
-//! Agents in graphs, and questions to people: executed nodes, answers, agents that are awaited.
+//! Agents in graphs: executed nodes, and agents that are awaited.
 
 use std::sync::Arc;
 
 use super::forks::result_value;
 use super::money::{EstimateUpdate, begin_share, spend};
 use super::{ApplyError, due};
-use crate::domain::agent::{Agent, AgentSpec, AskedQuestion};
+use crate::domain::agent::{Agent, AgentExecution, AgentSpec, AskedQuestion, StepStage};
 use crate::domain::effect::Effect;
-use crate::domain::event::{
-    GraphEntry, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut,
-};
+use crate::domain::event::{GraphWalked, NextAction};
 use crate::domain::graph::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{AgentEnding, Run};
@@ -29,19 +27,11 @@ pub(super) fn graph_walked(
         (_, opened) => opened.clone(),
     };
     let state = walked(agent, event).map_err(ApplyError::Graph)?;
-    let memory = match (&event.entered, agent.graph.take()) {
-        (Some(entered), _) => Box::new(begin(entered, state)),
-        (None, Some(memory)) => Box::new(GraphExecution { state: Arc::new(state), ..*memory }),
-        (None, None) => return Err(ApplyError::Graph("it is in no graph".to_owned())),
-    };
     if let Some(paid) = &event.paid {
         agent.count_turn(paid.cost_usd);
-        agent.heard(paid.message.clone());
+        agent.note_reply(paid.message.clone());
     }
-    agent.graph = Some(memory);
-    if let Some(memory) = &mut agent.graph {
-        memory.history.extend(event.visits.iter().cloned());
-    }
+    advance(agent, event, state);
     agent.next_step(at);
     let born = wait_for(agent, &event.due, opened, at);
     let id = event.turn.agent.clone();
@@ -62,18 +52,29 @@ pub(super) fn graph_walked(
     Ok(effects)
 }
 
-fn begin(entered: &GraphEntry, state: GraphState) -> GraphExecution {
-    GraphExecution {
-        workflow_name: entered.workflow_name.clone(),
-        workflow_version: entered.workflow_version.clone(),
-        state: Arc::new(state),
-        history: Vec::new(),
+/// Gives an agent the graph state after the event, in a new execution if it enters the graph.
+fn advance(agent: &mut Agent, event: &GraphWalked, state: GraphState) {
+    let state = Arc::new(state);
+    match (&event.entered, &mut agent.execution) {
+        (Some(entered), execution) => {
+            *execution = AgentExecution::Graph(Box::new(GraphExecution {
+                workflow_name: entered.workflow_name.clone(),
+                workflow_version: entered.workflow_version.clone(),
+                state,
+                history: event.visits.clone(),
+            }));
+        }
+        (None, AgentExecution::Graph(graph)) => {
+            graph.state = state;
+            graph.history.extend(event.visits.iter().cloned());
+        }
+        (None, AgentExecution::Prompts | AgentExecution::Program(_) | AgentExecution::Role(_)) => {}
     }
 }
 
 /// Returns the graph state after the event.
 fn walked(agent: &Agent, event: &GraphWalked) -> Result<GraphState, String> {
-    let mut state = match (&event.entered, &agent.graph) {
+    let mut state = match (&event.entered, agent.graph()) {
         (Some(entered), _) => GraphState {
             program: Arc::clone(&entered.program),
             current_node: Arc::clone(&event.node),
@@ -83,7 +84,7 @@ fn walked(agent: &Agent, event: &GraphWalked) -> Result<GraphState, String> {
             checkpoints: std::collections::BTreeMap::new(),
             cursor: NodeCursor::default(),
         },
-        (None, Some(memory)) => (*memory.state).clone(),
+        (None, Some(graph)) => (*graph.state).clone(),
         (None, None) => return Err("it is in no graph".to_owned()),
     };
     for change in &event.changes {
@@ -111,24 +112,21 @@ fn wait_for(
     match (due, opened) {
         (NextAction::Task(task), Some(session)) => {
             agent.session = Session::fresh(session);
-            agent.task = Some(task.clone());
+            agent.stage = StepStage::Task(task.clone());
             None
         }
         (NextAction::Question(question), _) => {
-            agent.asked = Some(Box::new(AskedQuestion {
-                question: (**question).clone(),
-                since: at,
-                late: None,
-            }));
+            let question = (**question).clone();
+            agent.wait_for_answer(AskedQuestion { question, since: at, late: None });
             None
         }
         (NextAction::Agent { birth, background }, Some(session)) => {
             agent.children = agent.children.saturating_add(1);
             let id = agent.id.child(agent.children);
             if *background {
-                agent.heard = Some(Box::new(WaitResult::Done(id.as_str().into())));
+                agent.end_wait(WaitResult::Done(id.as_str().into()));
             } else {
-                agent.awaits = Some(id.clone());
+                agent.wait_for_agent(id.clone());
             }
             Some(Agent::born(id, AgentSpec::clone(birth), session, at))
         }
@@ -138,42 +136,8 @@ fn wait_for(
     }
 }
 
-pub(super) fn question_answered(
-    run: &mut Run,
-    event: &QuestionAnswered,
-) -> Result<Vec<Effect>, ApplyError> {
-    let agent = due(run, &event.turn)?;
-    if agent.asked.take().is_none() {
-        return Err(ApplyError::NotAsked(event.turn.agent.clone()));
-    }
-    if agent.graph.is_some() {
-        agent.heard = Some(Box::new(WaitResult::Answered(event.answer.clone())));
-    } else {
-        agent.variables.insert(ANSWER.to_owned(), event.answer.raw.clone());
-    }
-    if let Some(used) = event.ahead {
-        run.answered.insert(event.node.clone(), used);
-    }
-    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
-}
-
-/// The variable that holds a person's answer in the state a prompt's question leads to.
-const ANSWER: &str = "answer";
-
-pub(super) fn question_timed_out(
-    run: &mut Run,
-    event: &QuestionTimedOut,
-) -> Result<Vec<Effect>, ApplyError> {
-    let agent = due(run, &event.turn)?;
-    if agent.asked.take().is_none() {
-        return Err(ApplyError::NotAsked(event.turn.agent.clone()));
-    }
-    agent.current_state = event.late.clone();
-    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
-}
-
 /// Tells the agent that waits for another one the outcome; returns its id, if there is one.
-pub(super) fn told_of_end(
+pub(super) fn end_wait_of_parent(
     run: &mut Run,
     ended: &AgentId,
     ending: &AgentEnding,
@@ -181,13 +145,12 @@ pub(super) fn told_of_end(
 ) -> Option<AgentId> {
     let parent = AgentId::parse(ended.parent()?).ok()?;
     let waiting = run.agents.get_mut(&parent)?;
-    if waiting.awaits.as_ref() != Some(ended) {
+    if waiting.awaited_agent() != Some(ended) {
         return None;
     }
-    waiting.awaits = None;
-    waiting.heard = Some(Box::new(match ending {
+    waiting.end_wait(match ending {
         AgentEnding::Result(payload) => WaitResult::Done(result_value(payload, structured)),
         AgentEnding::Error(error) => WaitResult::Failed(error.clone()),
-    }));
+    });
     Some(parent)
 }

@@ -1,5 +1,6 @@
 //! Events of the run as a whole: it pauses, waits for a limit, resumes.
 
+use crate::domain::agent::Agent;
 use crate::domain::effect::Effect;
 use crate::domain::run::{PauseReason, Run, RunStatus};
 use crate::domain::settings::{OnLimit, Settings};
@@ -28,10 +29,7 @@ pub(super) fn run_resumed(run: &mut Run, settings: &Settings) -> Vec<Effect> {
     }
     run.status = RunStatus::Running;
     run.pause = None;
-    for agent in run.agents.values_mut().filter(|agent| agent.parked.is_some()) {
-        agent.parked = None;
-        agent.restarts.clear();
-    }
+    run.agents.values_mut().for_each(Agent::unpark);
     let limited = run.limited_until.map(|_| Effect::AwaitLimit);
     run.agents.keys().cloned().map(Effect::Proceed).chain(limited).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::money::{EstimateUpdate, begin_share, spend};
 use super::{ApplyError, due};
-use crate::domain::agent::{Agent, AgentSpec};
+use crate::domain::agent::{Agent, AgentExecution, AgentSpec, StepStage};
 use crate::domain::effect::Effect;
 use crate::domain::event::{
     AgentRequested, AgentResponded, InstanceBegun, ProgramStatus, RoleDelegated, WorkflowAdvanced,
@@ -33,10 +33,10 @@ pub(super) fn instance_begun(
         return Err(misfit("its program is not defined"));
     }
     let agent = due(run, &event.turn)?;
-    if !agent.conducts() || agent.program.is_some() {
+    if !agent.runs_program() || agent.program().is_some() {
         return Err(misfit("it begins no program"));
     }
-    agent.program = Some(Box::new(ProgramExecution {
+    agent.execution = AgentExecution::Program(Box::new(ProgramExecution {
         program: event.program.clone(),
         name: event.name.clone(),
         id: format!("{}#{}", event.turn.agent, event.turn.step),
@@ -59,11 +59,11 @@ pub(super) fn workflow_advanced(
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    if agent.program.is_none() {
+    if agent.program().is_none() {
         return Err(no_program());
     }
     agent.next_step(at);
-    let instance = agent.program.as_mut().ok_or_else(no_program)?;
+    let instance = agent.execution.program_mut().ok_or_else(no_program)?;
     instance.stand = event.stand.clone();
     instance.bound.extend(event.bound.clone());
     instance
@@ -73,8 +73,9 @@ pub(super) fn workflow_advanced(
     if event.status == ProgramStatus::Failed {
         let roles: Vec<AgentId> = roles_of(instance);
         for role in roles {
-            if let Some(service) = run.agents.get_mut(&role).and_then(|role| role.serves.as_mut()) {
-                service.queue.clear();
+            let role = run.agents.get_mut(&role);
+            if let Some(mailbox) = role.and_then(|role| role.execution.mailbox_mut()) {
+                mailbox.queue.clear();
             }
         }
     }
@@ -94,7 +95,7 @@ fn wake(run: &Run, changes: &[FactChange]) -> Vec<Effect> {
         return Vec::new();
     }
     let looks = |agent: &Agent| {
-        let instance = agent.program.as_ref().filter(|instance| instance.stand.wait.is_some());
+        let instance = agent.program().filter(|instance| instance.stand.wait.is_some());
         let labels = instance.and_then(|instance| run.definitions.get(&instance.program));
         labels.is_some_and(|definition| {
             changes.iter().any(|change| definition.labels.iter().any(|own| own == change.label()))
@@ -110,7 +111,7 @@ pub(super) fn agent_requested(
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let AgentRequested { turn, file, handle, asking, opens, cwd } = event;
-    let asks = due(run, turn)?.program.as_ref().ok_or_else(no_program)?;
+    let asks = due(run, turn)?.program().ok_or_else(no_program)?;
     let known = asks.handles.get(handle).cloned();
     if known.is_none() && opens.is_none() {
         return Err(ApplyError::NoSession);
@@ -120,7 +121,9 @@ pub(super) fn agent_requested(
     }
     let agent = due(run, turn)?;
     let (folder, home) = (agent.birth.folder.clone(), agent.birth.home.clone());
-    let instance = agent.program.as_mut().ok_or_else(no_program)?;
+    let children = agent.children.saturating_add(1);
+    let child = agent.id.child(children);
+    let instance = agent.execution.program_mut().ok_or_else(no_program)?;
     let before = instance.requests.get(&asking.name).map_or(0, |before| before.number);
     let number = before.saturating_add(1);
     let asked = RequestEntry {
@@ -144,32 +147,31 @@ pub(super) fn agent_requested(
         let began = role.is_asked(asking.clone(), at);
         return Ok(began.then(|| Effect::Proceed(role.id.clone())).into_iter().collect());
     }
-    agent.children = agent.children.saturating_add(1);
-    let id = agent.id.child(agent.children);
-    instance.handles.insert(handle.clone(), id.clone());
+    instance.handles.insert(handle.clone(), child.clone());
+    agent.children = children;
     let home = WorkingDir { cwd: cwd.clone().or(home.cwd), ..home };
     let birth = AgentSpec { folder, home, ..AgentSpec::plain(file.clone()) };
     let session = opens.clone().ok_or(ApplyError::NoSession)?;
-    let mut role = Agent::born(id.clone(), birth, session, at);
-    role.serves = Some(Box::new(service));
+    let mut role = Agent::born(child.clone(), birth, session, at);
+    role.execution = AgentExecution::Role(Box::new(service));
     role.is_asked(asking.clone(), at);
-    begin_share(run, &id, None);
+    begin_share(run, &child, None);
     run.agents.insert(role);
-    Ok(vec![Effect::Proceed(id)])
+    Ok(vec![Effect::Proceed(child)])
 }
 
 impl Agent {
     /// Takes a request as a role; returns whether it begins with it at once.
     fn is_asked(&mut self, asking: RoleRequest, at: Timestamp) -> bool {
-        let Some(service) = &mut self.serves else { return false };
+        let Some(service) = self.execution.mailbox_mut() else { return false };
         if service.current.is_some() {
             service.queue.push_back(asking);
             return false;
         }
         self.since = at;
-        self.task = match &asking.work {
-            RequestBody::Prompt(task) => Some(task.clone()),
-            RequestBody::Folder { .. } => None,
+        self.stage = match &asking.work {
+            RequestBody::Prompt(task) => StepStage::Task(task.clone()),
+            RequestBody::Folder { .. } => StepStage::default(),
         };
         service.role.clone_from(&asking.role);
         service.current = Some(Box::new(asking));
@@ -183,13 +185,13 @@ pub(super) fn role_delegated(
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let role = due(run, &event.turn)?;
-    if !role.serves.as_ref().is_some_and(|service| service.is_at(&event.request)) {
+    if !role.mailbox().is_some_and(|mailbox| mailbox.is_at(&event.request)) {
         return Err(misfit("it was not asked that"));
     }
     role.next_step(at);
     role.children = role.children.saturating_add(1);
     let id = role.id.child(role.children);
-    role.awaits = Some(id.clone());
+    role.wait_for_agent(id.clone());
     begin_share(run, &id, event.birth.terms.budget_usd);
     let child = Agent::born(id.clone(), AgentSpec::clone(&event.birth), event.opens.clone(), at);
     run.agents.insert(child);
@@ -202,16 +204,16 @@ pub(super) fn agent_responded(
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let role = due(run, &event.turn)?;
-    if !role.serves.as_ref().is_some_and(|service| service.is_at(&event.request)) {
+    if !role.mailbox().is_some_and(|mailbox| mailbox.is_at(&event.request)) {
         return Err(misfit("it was not asked that"));
     }
     if !event.unasked {
         role.count_turn(event.cost_usd);
-        role.heard(event.message.clone());
+        role.note_reply(event.message.clone());
     }
     role.next_step(at);
     let mut asked = None;
-    if let Some(service) = &mut role.serves {
+    if let Some(service) = role.execution.mailbox_mut() {
         if matches!(event.response, RequestStatus::Answer(_)) {
             service.answered = service.answered.saturating_add(1);
         }
@@ -220,7 +222,7 @@ pub(super) fn agent_responded(
             role.is_asked(next, at);
         }
     }
-    let goes_on = role.serves.as_ref().is_some_and(|own| own.current.is_some() || own.released);
+    let goes_on = role.mailbox().is_some_and(|own| own.current.is_some() || own.released);
     let id = event.turn.agent.clone();
     if !event.unasked {
         spend(run, &id, &event.state, event.cost_usd, EstimateUpdate::Yes);
@@ -241,7 +243,7 @@ fn tell(
 ) -> Option<AgentId> {
     let conductor = AgentId::parse(role.parent()?).ok()?;
     let agent = run.agents.get_mut(&conductor)?;
-    let own = agent.program.as_mut().filter(|own| own.id == instance)?;
+    let own = agent.execution.program_mut().filter(|own| own.id == instance)?;
     if let RequestStatus::Answer(text) = response {
         own.answers.insert(asking.role.clone(), text.clone());
     }
@@ -258,8 +260,8 @@ fn tell(
 
 /// Fails all requests of a role that has failed. Returns the execution's agent, if it still exists; a later
 /// request gets another agent.
-pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Option<AgentId> {
-    let service = role.serves.as_ref()?;
+pub(super) fn fail_requests_of(run: &mut Run, role: &Agent, error: &str) -> Option<AgentId> {
+    let service = role.mailbox()?;
     let asked = service.current.as_deref().into_iter().chain(&service.queue);
     let mut told = None;
     for asking in asked {
@@ -267,7 +269,7 @@ pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Optio
         told = tell(run, &role.id, &service.instance, asking, (&failed, None)).or(told);
     }
     let conductor = AgentId::parse(role.id.parent()?).ok()?;
-    let own = run.agents.get_mut(&conductor).and_then(|agent| agent.program.as_mut());
+    let own = run.agents.get_mut(&conductor).and_then(|agent| agent.execution.program_mut());
     if let Some(own) = own.filter(|own| own.id == service.instance) {
         own.handles.retain(|_, agent| *agent != role.id);
     }
@@ -278,7 +280,7 @@ pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Optio
 pub(super) fn release(run: &mut Run, instance: &ProgramExecution) -> Vec<Effect> {
     let mut effects = Vec::new();
     for id in roles_of(instance) {
-        let service = run.agents.get_mut(&id).and_then(|role| role.serves.as_mut());
+        let service = run.agents.get_mut(&id).and_then(|role| role.execution.mailbox_mut());
         let Some(service) = service else { continue };
         service.released = true;
         if service.is_over() {

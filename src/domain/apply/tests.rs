@@ -110,9 +110,9 @@ fn a_result_without_a_caller_ends_the_agent() {
             structured: false,
             cause: None,
             cost_usd: Usd::from_dollars(CENT),
-            owes: None,
+            unbilled_turn: None,
             forked: None,
-            told: false,
+            parent_notified: false,
         }]
     );
     assert_eq!(scene.run.status, RunStatus::Completed);

@@ -16,29 +16,25 @@ pub(super) fn transition_proposed(
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost_usd);
-    agent.heard(event.message.clone());
-    agent.turn = agent.turn.saturating_add(1);
-    agent.reminder = None;
-    agent.not_before = None;
-    agent.held = None;
-    agent.proposal = Some(Box::new(TransitionProposal {
+    agent.note_reply(event.message.clone());
+    agent.evaluate(TransitionProposal {
         transition: event.transition.clone(),
         implicit: event.implicit,
         output: event.output.clone(),
         evaluator: event.evaluator.clone(),
         session: Session::fresh(event.opens.clone()),
-    }));
+    });
     spend(run, &event.turn.agent, &event.state, event.cost_usd, EstimateUpdate::Yes);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
 pub(super) fn turn_held(run: &mut Run, event: &TurnHeld) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    agent.not_before = agent.not_before.max(Some(event.until));
-    agent.held = Some(match event.reason.as_str() {
+    let by = match event.reason.as_str() {
         "" => event.by.clone(),
         reason => format!("{}: {reason}", event.by),
-    });
+    };
+    agent.hold_for_plugin(by, event.until);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
@@ -48,7 +44,7 @@ pub(super) fn turn_rejected(
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost_usd);
-    agent.heard(event.message.clone());
+    agent.note_reply(event.message.clone());
     agent.turn = agent.turn.saturating_add(1);
     agent.reminders = agent.reminders.saturating_add(1);
     agent.reminder = Some(event.reminder.clone());
@@ -65,10 +61,9 @@ pub(super) fn turn_failed(
     let agent = due(run, &event.turn)?;
     agent.cost_usd += event.cost_usd;
     if let Some(session) = &event.session {
-        agent.again(session.clone());
+        agent.retry_turn(session.clone());
     }
-    agent.not_before = event.not_before;
-    agent.held = None;
+    agent.back_off(event.not_before);
     agent.forget_restarts(agent.birth.terms.supervision.period_ms.unwrap_or(own), at);
     agent.throttles = match event.cause {
         FailureCause::Throttle => agent.throttles.saturating_add(1),
@@ -84,7 +79,6 @@ pub(super) fn turn_failed(
 
 pub(super) fn agent_parked(run: &mut Run, event: &AgentParked) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    agent.parked = Some(event.because.clone());
-    agent.not_before = None;
+    agent.park(event.because.clone());
     Ok(Vec::new())
 }

@@ -98,7 +98,7 @@ pub(super) fn not_started(
             reason,
         })],
         ConsultVerdict::Override { transition, reason } => {
-            let asked = agent.proposal.as_ref().map(|proposal| proposal.transition.clone());
+            let asked = agent.proposal().map(|proposal| proposal.transition.clone());
             let overruled = Some(Box::new(OverruledTransition { asked, by: plug_in(&by), reason }));
             let accepted = AcceptedTransition { transition, implicit: false, overruled };
             let until = chosen.now.plus(SHORTEST_HOLD_MS);
@@ -126,7 +126,7 @@ pub fn out_of_money(
     child: AgentTerms,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
-    let Some(proposal) = &agent.proposal else { return vec![without_money(run, agent, whose)] };
+    let Some(proposal) = agent.proposal() else { return vec![without_money(run, agent, whose)] };
     let (transition, implicit) = (proposal.transition.clone(), proposal.implicit);
     let report = TurnReport { child, ..TurnReport::empty(agent.turn_id()) };
     let accepted = AcceptedTransition { transition, implicit, overruled: None };

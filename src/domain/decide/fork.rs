@@ -79,7 +79,7 @@ pub(super) fn born(
 
 /// Begins the join of an agent in a state that waits for those it has forked.
 pub(super) fn arrived(agent: &Agent, join: &Join, report: &TurnReport) -> Vec<Event> {
-    if agent.join.is_some() || agent.results.is_some() {
+    if !agent.stage.is_first() {
         return Vec::new();
     }
     let (turn, state) = (report.turn.clone(), agent.current_state.clone());
@@ -95,7 +95,7 @@ pub fn joined(
     now: Timestamp,
     at_work: &dyn Fn(&AgentId) -> bool,
 ) -> Vec<Event> {
-    let Some(joining) = agent.join.as_deref() else { return Vec::new() };
+    let Some(joining) = agent.pending_join() else { return Vec::new() };
     let tally = agent.forks.tally(agent.stack.len());
     let is_late = joining.until().is_some_and(|until| until <= now);
     let verdict = joining.join.verdict(tally).or(is_late.then_some(JoinOutcome::Late));

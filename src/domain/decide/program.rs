@@ -42,7 +42,7 @@ pub struct ProgramStart {
 /// Returns the events with which an execution begins. The program's text is recorded with its first execution;
 /// that of the run's first program is in the run's first record too.
 #[must_use]
-pub fn begun(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
+pub fn program_started(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
     let ProgramStart { definition, start, label, branch, context } = beginning;
     let begun = Event::InstanceBegun(Box::new(InstanceBegun {
         turn: agent.turn_id(),
@@ -63,18 +63,18 @@ pub fn begun(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
 /// Returns the events for one advance of a program, or none if nothing changed. `sessions` must hold one id per
 /// request; each role's first request takes one.
 #[must_use]
-pub fn conducted(
+pub fn program_advanced(
     run: &Run,
     agent: &Agent,
     conduct: &ProgramAdvance,
     sessions: Vec<SessionId>,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
-    let Some(instance) = agent.program.as_deref() else { return Vec::new() };
+    let Some(instance) = agent.program() else { return Vec::new() };
     if stands_still(instance, conduct) {
         return Vec::new();
     }
-    let mut events = deeds(agent, instance, conduct, sessions);
+    let mut events = commands(agent, instance, conduct, sessions);
     events.push(advanced(agent, conduct));
     let ProgramNext::End { payload, error } = &conduct.then else { return events };
     let turn = TurnId { step: agent.step.saturating_add(1), turn: 0, ..agent.turn_id() };
@@ -114,7 +114,7 @@ fn stands_still(instance: &ProgramExecution, conduct: &ProgramAdvance) -> bool {
         && conduct.stand == instance.stand
 }
 
-fn deeds(
+fn commands(
     agent: &Agent,
     instance: &ProgramExecution,
     conduct: &ProgramAdvance,
@@ -218,7 +218,7 @@ fn answer(
     response: RequestStatus,
     report: &TurnReport,
 ) -> Event {
-    let state = agent.task.as_ref().map_or_else(|| agent.place(), |task| task.name.clone());
+    let state = agent.task().map_or_else(|| agent.place(), |task| task.name.clone());
     Event::AgentResponded(Box::new(AgentResponded {
         turn: report.turn.clone(),
         state,
@@ -237,9 +237,9 @@ fn answer(
 
 /// Returns the role's answer once the agent it delegated to has ended.
 #[must_use]
-pub fn heard_out(agent: &Agent) -> Option<Event> {
-    let asking = agent.serves.as_ref()?.current.as_deref()?;
-    let response = match agent.heard.as_deref()? {
+pub fn delegated_answer(agent: &Agent) -> Option<Event> {
+    let asking = agent.role_request()?;
+    let response = match agent.wait_result()? {
         WaitResult::Done(value) => RequestStatus::Answer(
             value.as_str().map_or_else(|| value.to_string(), str::to_owned).into(),
         ),
@@ -253,9 +253,9 @@ pub fn heard_out(agent: &Agent) -> Option<Event> {
 /// settings of the folder's first state.
 #[must_use]
 pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<Event> {
-    let asking = agent.serves.as_ref()?.current.as_deref()?;
+    let asking = agent.role_request()?;
     let RequestBody::Folder { folder, start, input } = &asking.work else { return None };
-    if agent.awaits.is_some() || agent.heard.is_some() {
+    if !agent.stage.is_first() {
         return None;
     }
     let birth = AgentSpec {
@@ -276,8 +276,8 @@ pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<E
 
 /// Ends a role when its program has ended and its queue is empty.
 #[must_use]
-pub fn dismissed(agent: &Agent) -> Option<Event> {
-    let service = agent.serves.as_ref().filter(|service| service.is_over())?;
+pub fn role_stopped(agent: &Agent) -> Option<Event> {
+    let service = agent.mailbox().filter(|service| service.is_over())?;
     let payload = service.outcome();
     Some(Event::StepFinished(StepFinished {
         turn: agent.turn_id(),

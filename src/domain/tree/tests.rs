@@ -55,9 +55,9 @@ fn ended(id: AgentId) -> FinishedAgent {
         structured: false,
         cause: None,
         cost_usd: Usd::from_dollars(0.01),
-        owes: None,
+        unbilled_turn: None,
         forked: None,
-        told: false,
+        parent_notified: false,
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use strum::IntoStaticStr;
 
 use crate::actor::message::Published;
-use crate::actor::registry::AgentStatus;
+use crate::actor::registry::AgentActivity;
 use crate::domain::event::{Event, NextAction};
 use crate::domain::fan_out::size;
 use crate::domain::id::RunId;
@@ -20,6 +20,7 @@ use crate::domain::question::Question;
 use crate::domain::refusal::{NAMED_PER_RUN, ToolRefusals, closing_line};
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::transition::Transition;
+use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
 
 /// The maximum length of a message. It goes into the environment, where there is little room.
@@ -243,7 +244,10 @@ impl NotificationTracker {
 
 /// Returns whether the agent of a record waits for an answer now; one given ahead of time counts as an answer.
 fn is_asking(published: &Published) -> bool {
-    published.agent.as_ref().is_some_and(|agent| matches!(agent.phase, AgentStatus::Asking { .. }))
+    let is_question = |activity: &AgentActivity| {
+        matches!(activity, AgentActivity::Waiting(WaitReason::Answer { .. }))
+    };
+    published.agent.as_ref().is_some_and(|agent| is_question(&agent.activity))
 }
 
 /// Returns the question that a record asks, if any.

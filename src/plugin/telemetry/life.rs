@@ -93,7 +93,7 @@ impl StepSpanState {
             number: agent.step,
             state: agent.current_state.clone(),
             began: agent.since,
-            free: agent.not_before.unwrap_or(agent.since).max(agent.since),
+            free: agent.not_before().unwrap_or(agent.since).max(agent.since),
             turns: 0,
             cost: Usd::ZERO,
         }

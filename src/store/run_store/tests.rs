@@ -8,6 +8,7 @@ use crate::domain::run::{PauseReason, RunStatus, STATE_VERSION};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
+use crate::store::snapshot;
 
 fn id() -> RunId {
     RunId::parse("r").expect("an id")
@@ -171,6 +172,27 @@ fn an_unreadable_snapshot_is_made_again_and_a_newer_one_refused() {
     drop(store);
     std::fs::write(&state, "{\"version\": 99}").expect("written");
     assert!(message(&root).contains("state.json: version 99 is newer"));
+}
+
+#[test]
+fn snapshot_of_an_earlier_version_is_made_again_without_a_warning() {
+    let (_place, root) = stored(4);
+    let (store, recovered) = opened(&root);
+    store.keep(&recovered.run).expect("a snapshot");
+    let state = root.run(&id()).state();
+    let now = std::fs::read_to_string(&state).expect("a snapshot");
+    let (body, _) = now.rsplit_once(",\n  \"checksum\"").expect("a checksum");
+    let before = body.replacen("\"version\": 2", "\"version\": 1", 1);
+    assert_ne!(before, body);
+    for json in [before.clone() + "\n}", format!("{before},\n  \"unknown\": {{}}\n}}")] {
+        let checked = snapshot::with_checksum(json.clone().into_bytes());
+        for stored in [json.into_bytes(), checked] {
+            std::fs::write(&state, stored).expect("written");
+            assert_eq!(read(&root).expect("the journal is whole"), (recovered.run.clone(), vec![]));
+        }
+    }
+    store.keep(&recovered.run).expect("a snapshot");
+    assert_eq!(std::fs::read_to_string(&state).expect("a snapshot"), now);
 }
 
 #[test]

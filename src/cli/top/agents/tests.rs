@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::cli::top::text::{cells, headline, what};
+use crate::domain::agent::TurnHold;
 use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::budget::BudgetShare;
 use crate::domain::event::{AgentParked, Event, TurnFailed};
 use crate::domain::join::JoinCondition;
 use crate::domain::money::Usd;
-use crate::domain::run::PauseReason;
+use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::transition::TagName;
 use crate::domain::tree::fold::{RowSubject, TreeRow};
@@ -25,7 +26,7 @@ fn scene() -> Scene {
 fn told(known: MonitoredRun<'_>, id: &str) -> (TopAgentStatus, String) {
     let entries = entries(known);
     let entry = entries.iter().find(|entry| entry.id.as_str() == id).expect("it is there");
-    (entry.doing, what(known, entry))
+    (entry.status.clone(), what(known, entry))
 }
 
 fn seen(doing: &str, at_work: bool, progressed: Timestamp) -> HashMap<AgentId, MonitoredTurn> {
@@ -56,12 +57,12 @@ fn why_an_agent_waits_is_told() {
     let now = Timestamp(10 * MINUTE);
     let none = HashMap::new();
     let why = |run: &Run, held: bool| told(MonitoredRun { run, held, seen: &none, now }, "main.1");
-    assert_eq!(why(&scene.run, true).1, "waits for a permit");
-    assert_eq!(why(&scene.run, false).1, "waits for a raymond");
+    assert_eq!(why(&scene.run, true).1, "waits for a free process");
+    assert_eq!(why(&scene.run, false).1, "waits for the run to be resumed");
 
     scene.run.limited_until = Some(now.plus(MINUTE));
-    let (doing, text) = why(&scene.run, true);
-    assert_eq!(doing, TopAgentStatus::Waiting(TopWaitReason::UsageLimit(now.plus(MINUTE))));
+    let (status, text) = why(&scene.run, true);
+    assert_eq!(status, TopAgentStatus::Waiting(WaitReason::UsageLimit(now.plus(MINUTE))));
     assert!(text.starts_with("waits for the usage limit until Jan 1"), "{text}");
     scene.run.limited_until = None;
 
@@ -78,7 +79,10 @@ fn why_an_agent_waits_is_told() {
     scene.happens(Event::AgentParked(AgentParked { turn, state, because }));
     assert_eq!(
         why(&scene.run, true),
-        (TopAgentStatus::Someone, "waits for a person: it crashed".into())
+        (
+            TopAgentStatus::Waiting(WaitReason::Person("it crashed".to_owned())),
+            "waits for a person: it crashed".to_owned()
+        )
     );
 
     (scene.run.status, scene.run.pause) = (RunStatus::Paused, Some(PauseReason::Stopped));
@@ -98,8 +102,8 @@ fn who_waits_for_what_it_has_forked_tells_for_how_many() {
     let why = |run: &Run, id: &str| {
         told(MonitoredRun { run, held: true, seen: &none, now: Timestamp(0) }, id)
     };
-    let waits =
-        (TopAgentStatus::Waiting(TopWaitReason::Agents), "waits for 2 more of 3 agents".to_owned());
+    let join = WaitReason::Join { more: 2, of: 3, done: 1, failed: 0, until: None };
+    let waits = (TopAgentStatus::Waiting(join), "waits for 2 more of 3 agents".to_owned());
     assert_eq!(why(&scene.run, "main"), waits);
 
     scene.run.finished[0].ending = AgentEnding::Error("main goes on without it".to_owned());
@@ -112,12 +116,14 @@ fn who_waits_for_what_it_has_forked_tells_for_how_many() {
 fn who_was_forked_with_others_starts_in_a_moment() {
     let mut scene = scene();
     let agents = std::mem::take(&mut scene.run.agents);
-    let later = |agent: &Agent| Agent { not_before: Some(Timestamp(63_000)), ..agent.clone() };
+    let later = |agent: &Agent| Agent {
+        hold: Some(TurnHold::Stagger { until: Timestamp(63_000) }),
+        ..agent.clone()
+    };
     scene.run.agents = agents.values().map(later).collect();
     let none = HashMap::new();
     let known = MonitoredRun { run: &scene.run, held: true, seen: &none, now: Timestamp(MINUTE) };
     assert_eq!(told(known, "main.1").1, "starts in 0:03");
-    assert_eq!(told(known, "main").1, "is run again in 0:03", "it has had a turn");
 }
 
 #[test]
@@ -147,10 +153,10 @@ fn money_that_is_reserved_is_waited_for_and_a_share_is_shown() {
     scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
     let seen = seen("Bash", true, Timestamp(0));
     let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
-    let (doing, text) = told(known, "main");
+    let (status, text) = told(known, "main");
     assert_eq!(
-        doing,
-        TopAgentStatus::Waiting(TopWaitReason::Budget),
+        status,
+        TopAgentStatus::Waiting(WaitReason::Budget),
         "of two states nobody knows one goes first"
     );
     assert_eq!(text, "waits for money that running turns have reserved");

@@ -1,9 +1,10 @@
 //! The effect of keys on the screen.
 
 use super::*;
-use crate::cli::top::agents::{TopAgentStatus, TopWaitReason};
+use crate::cli::top::agents::TopAgentStatus;
 use crate::cli::top::rows::rows;
 use crate::cli::top::rows::tests::{entry, shown};
+use crate::domain::wait_reason::WaitReason;
 
 /// Twenty agents that wait in each of three states, one that runs, and `main`; three rows at a time.
 struct Scene {
@@ -14,10 +15,10 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let waits = TopAgentStatus::Waiting(TopWaitReason::Permit);
-        let mut entries = vec![entry("main", "PLAN.md", waits)];
+        let waits = || TopAgentStatus::Waiting(WaitReason::Permit);
+        let mut entries = vec![entry("main", "PLAN.md", waits())];
         for (number, state) in ["A.md", "B.md", "C.md"].iter().cycle().take(60).enumerate() {
-            entries.push(entry(&format!("main.{}", number + 1), state, waits));
+            entries.push(entry(&format!("main.{}", number + 1), state, waits()));
         }
         entries.push(entry("main.61", "D.md", TopAgentStatus::Running));
         let mut screen = TopScreen::telling(None);

@@ -1,27 +1,28 @@
 //! The tree and the list, small and with ten thousand agents.
 
 use super::*;
-use crate::cli::top::agents::{MonitoredRun, TopAgentStatus, TopWaitReason};
+use crate::cli::top::agents::{MonitoredRun, TopAgentStatus};
 use crate::cli::top::text::cells;
 use crate::domain::apply::tests::scene::{Scene, agent_id, state};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
+use crate::domain::wait_reason::WaitReason;
 
 /// Makes an agent that is, or has ended, in the state it began in.
-pub(in crate::cli::top) fn entry(id: &str, name: &str, doing: TopAgentStatus) -> AgentEntry {
-    let over = matches!(doing, TopAgentStatus::Ended | TopAgentStatus::Failed);
+pub(in crate::cli::top) fn entry(id: &str, name: &str, status: TopAgentStatus) -> AgentEntry {
+    let over = matches!(status, TopAgentStatus::Finished | TopAgentStatus::Failed);
     AgentEntry {
         id: agent_id(id),
         began: Some(state(name)),
         state: (!over).then(|| state(name)),
-        doing,
+        status,
         since: Some(Timestamp(0)),
         spent: Usd::from_dollars(0.01),
         ended: over.then_some(0),
     }
 }
 
-const PERMIT: TopAgentStatus = TopAgentStatus::Waiting(TopWaitReason::Permit);
+const PERMIT: TopAgentStatus = TopAgentStatus::Waiting(WaitReason::Permit);
 
 /// Returns each row as `depth id`, or `depth id*count` for many.
 pub(in crate::cli::top) fn shown(entries: &[AgentEntry], rows: &[TreeRow]) -> Vec<String> {
@@ -56,7 +57,7 @@ fn the_stuck_and_the_busy_come_first_with_their_parents() {
         entry("main.1", "B.md", PERMIT),
         entry("main.2", "B.md", PERMIT),
         entry("main.2.1", "C.md", TopAgentStatus::Running),
-        entry("main.3", "B.md", TopAgentStatus::Ended),
+        entry("main.3", "B.md", TopAgentStatus::Finished),
         entry("main.3.1", "C.md", TopAgentStatus::Silent),
         entry("main.10", "B.md", PERMIT),
     ];
@@ -100,21 +101,21 @@ fn what_is_said_of_a_family() {
         format!("{} | {} | {} | {}", cells.name, cells.state, cells.spent, cells.what)
     };
     let mixed = |number| match number {
-        1..=640 => TopAgentStatus::Ended,
+        1..=640 => TopAgentStatus::Finished,
         641..=643 => TopAgentStatus::Failed,
         644..=659 => TopAgentStatus::Running,
         _ => PERMIT,
     };
     let mut entries = family(1000, mixed);
     let expected =
-        "  ▸ 1000 agents | WORK.md | $10.00 | 16 running · 341 waiting · 3 failed · 640 ended";
+        "  ▸ 1000 agents | WORK.md | $10.00 | 16 running · 341 waiting · 3 failed · 640 finished";
     assert_eq!(said(&entries), expected);
     entries[900].state = Some(state("NEXT.md"));
     assert!(said(&entries).contains("| WORK.md, … |"), "{}", said(&entries));
-    let waiting = "  ▸ 20 agents | WORK.md | $0.20 | wait for a permit";
+    let waiting = "  ▸ 20 agents | WORK.md | $0.20 | wait for a free process";
     assert_eq!(said(&family(20, |_| PERMIT)), waiting);
-    let over = "  ▸ 20 agents | WORK.md | $0.20 | have ended well";
-    assert_eq!(said(&family(20, |_| TopAgentStatus::Ended)), over);
+    let over = "  ▸ 20 agents | WORK.md | $0.20 | finished";
+    assert_eq!(said(&family(20, |_| TopAgentStatus::Finished)), over);
 }
 
 #[test]
@@ -151,7 +152,7 @@ fn ten_thousand_are_a_handful_of_rows() {
         5000..5010 => TopAgentStatus::Running,
         7777 => TopAgentStatus::Silent,
         8000 => TopAgentStatus::Failed,
-        1..3000 => TopAgentStatus::Ended,
+        1..3000 => TopAgentStatus::Finished,
         _ => PERMIT,
     });
     let rows = tree(&entries);

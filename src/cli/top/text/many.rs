@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::{TableCells, TextTone, counted, indented, tone};
-use crate::cli::top::agents::{AgentEntry, TopAgentStatus, TopWaitReason};
+use crate::cli::top::agents::{AgentEntry, TopAgentStatus};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
+use crate::plugin::sentence::wait::waits_of_many;
 
 /// Returns the row of a family.
 pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableCells {
@@ -16,7 +17,7 @@ pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableC
         name: format!("{}{mark} {} agents", indented(depth), members.len()),
         state: states(members),
         what: what_many(members),
-        tone: members.first().map_or(TextTone::Plain, |first| tone(first.doing)),
+        tone: members.first().map_or(TextTone::Plain, |first| tone(&first.status)),
         spent: spent.to_string(),
         quiet: String::new(),
         tokens: String::new(),
@@ -41,34 +42,23 @@ fn states(members: &[&AgentEntry]) -> String {
 /// Returns the activity of all agents if it is the same, else the number of each kind.
 fn what_many(members: &[&AgentEntry]) -> String {
     let Some(first) = members.first() else { return String::new() };
-    if members.iter().all(|entry| entry.doing.class() == first.doing.class()) {
-        return all_of(first.doing).to_owned();
+    if members.iter().all(|entry| entry.status.class() == first.status.class()) {
+        return all_of(&first.status).to_owned();
     }
-    let counts = counted(members.iter().map(|entry| entry.doing.kind()));
+    let counts = counted(members.iter().map(|entry| entry.status.kind()));
     let counts = counts.filter(|&(_, count, _)| count > 0);
     let counts: Vec<String> = counts.map(|(_, count, word)| format!("{count} {word}")).collect();
     counts.join(" · ")
 }
 
-fn all_of(doing: TopAgentStatus) -> &'static str {
-    match doing {
-        TopAgentStatus::Silent | TopAgentStatus::Running => "run",
-        TopAgentStatus::Someone => "wait for a person",
-        TopAgentStatus::Left => "were at work when their raymond ended",
-        TopAgentStatus::Waiting(TopWaitReason::Permit) => "wait for a permit",
-        TopAgentStatus::Waiting(TopWaitReason::Agents) => "wait for other agents",
-        TopAgentStatus::Waiting(TopWaitReason::Script) => "a script answers them",
-        TopAgentStatus::Waiting(TopWaitReason::Budget) => {
-            "wait for money that running turns have reserved"
-        }
-        TopAgentStatus::Waiting(TopWaitReason::PlugIn(_)) => "held by a plug-in",
-        TopAgentStatus::Waiting(TopWaitReason::Backoff(_)) => "are run again",
-        TopAgentStatus::Waiting(TopWaitReason::Stagger(_)) => "start in a moment",
-        TopAgentStatus::Waiting(TopWaitReason::UsageLimit(_)) => "wait for the usage limit",
-        TopAgentStatus::Waiting(TopWaitReason::Paused) => "wait: the run is paused",
-        TopAgentStatus::Waiting(TopWaitReason::Nobody) => "wait for a raymond",
-        TopAgentStatus::Failed => "have failed",
-        TopAgentStatus::Ended => "have ended well",
-        TopAgentStatus::Unneeded => "were stopped",
+fn all_of(status: &TopAgentStatus) -> &'static str {
+    match status {
+        TopAgentStatus::Silent | TopAgentStatus::Running => "running",
+        TopAgentStatus::Left => "were running when their raymond ended",
+        TopAgentStatus::Scripted => "are answered by a script",
+        TopAgentStatus::Waiting(reason) => waits_of_many(reason),
+        TopAgentStatus::Failed => "failed",
+        TopAgentStatus::Finished => "finished",
+        TopAgentStatus::Unneeded => "stopped",
     }
 }

@@ -43,7 +43,7 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     named.extend(of_forks(before, event));
     named.extend(of_programs(before, event));
     if let Event::RunResumed { .. } = event {
-        let parked = before.agents.values().filter(|agent| agent.parked.is_some());
+        let parked = before.agents.values().filter(|agent| agent.parked_reason().is_some());
         named.extend(parked.map(|agent| agent.id.clone()));
     }
     if let Event::AgentFailed(failure) = event
@@ -70,11 +70,11 @@ fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     let mut named = BTreeSet::new();
     if let Event::FactsSeen { .. } = event {
         named.extend(
-            before.agents.values().filter(|own| own.program.is_some()).map(|own| own.id.clone()),
+            before.agents.values().filter(|own| own.program().is_some()).map(|own| own.id.clone()),
         );
     }
     let Some(own) = event.agent().and_then(|id| before.agents.get(id)) else { return named };
-    if let Some(program) = &own.program {
+    if let Some(program) = own.program() {
         named.extend(program.handles.values().cloned());
     }
     if matches!(event, Event::AgentRequested(_) | Event::RoleDelegated(_)) {
@@ -83,7 +83,9 @@ fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     let parent = own.id.parent().map(agent_id);
     let waits = |parent: &AgentId| {
         let parent = before.agents.get(parent);
-        parent.is_some_and(|parent| own.serves.is_some() || parent.awaits.as_ref() == Some(&own.id))
+        parent.is_some_and(|parent| {
+            own.mailbox().is_some() || parent.awaited_agent() == Some(&own.id)
+        })
     };
     named.extend(parent.filter(waits));
     named
@@ -96,17 +98,13 @@ fn check_accepted(before: &Run, record: &Record, after: &Run) -> Result<(), Test
     prop_assert_eq!(after.seq, before.seq + 1);
     prop_assert_eq!(cost_of_agents(after), after.total_cost_usd);
     prop_assert!(ends(after).starts_with(&ends(before)));
-    prop_assert_eq!(after.agents.is_empty(), is_over(after));
+    prop_assert_eq!(after.agents.is_empty(), !after.can_resume());
     for (owner, share) in &after.shares {
         let live = after.agents.keys().filter(|agent| agent.is_within(owner)).count();
         prop_assert_eq!(share.live as usize, live, "in the share of {}", owner);
         prop_assert!(live > 0 && share.spent_usd <= after.total_cost_usd);
     }
     Ok(())
-}
-
-fn is_over(run: &Run) -> bool {
-    matches!(run.status, RunStatus::Completed | RunStatus::Failed)
 }
 
 /// Returns events about agents that may or may not live, at turns that may or may not be due.

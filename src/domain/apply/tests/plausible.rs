@@ -183,7 +183,7 @@ impl Journal {
         match push {
             Push::Report { agent, judgement, cents, marked, chance } => {
                 if let Some(own) = self.agent(*agent).filter(|_| cents % 10 > 0) {
-                    if own.conducts() {
+                    if own.runs_program() {
                         return self.conduct(&own, *cents, *chance);
                     }
                     if programs::takes_no_turn(&own) {

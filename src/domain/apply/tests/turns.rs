@@ -61,11 +61,11 @@ fn a_failed_turn_is_run_again_from_where_its_session_stood() {
         assert_eq!(scene.agent("main").session, branch(again, 2, Some(message(3))));
     }
     let main = scene.agent("main");
-    assert_eq!((main.step, main.turn, main.not_before), (2, 2, Some(Timestamp(5500))));
+    assert_eq!((main.step, main.turn, main.not_before()), (2, 2, Some(Timestamp(5500))));
     scene.take("main", goto("C.md"));
     let main = scene.agent("main");
     assert_eq!(main.session, Session::resumed(session(5), Some(message(6))));
-    assert_eq!((main.turn, main.not_before), (0, None));
+    assert_eq!((main.turn, main.not_before()), (0, None));
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn an_agent_that_fails_leaves_its_siblings_alone() {
 #[test]
 fn the_purse_knows_the_sum_and_the_costliest_turn_of_each_state() {
     let mut scene = Scene::begin();
-    assert!(scene.run.purse().known.is_empty());
+    assert!(scene.run.budget().known.is_empty());
     let mut dear = scene.step("main", goto("B.md"));
     dear.cost_usd = Usd::from_dollars(0.5);
     scene.happens(Event::StepFinished(dear));
     scene.take("main", goto("C.md"));
-    let dearest = scene.run.purse().known.values().max().copied();
-    assert_eq!((scene.run.purse().known.len(), dearest), (2, Some(Usd::from_dollars(0.5))));
+    let dearest = scene.run.budget().known.values().max().copied();
+    assert_eq!((scene.run.budget().known.len(), dearest), (2, Some(Usd::from_dollars(0.5))));
     assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(0.51));
     assert_eq!(scene.agent("main").cost_usd, Usd::from_dollars(0.51));
 }

@@ -1,6 +1,7 @@
 //! Verdicts of plug-ins and their effects, and the effects of a spent budget.
 
 use super::*;
+use crate::domain::agent::TurnHold;
 use crate::domain::budget::{BudgetScope, BudgetShare};
 use crate::domain::consult::{ConsultVerdict, StopScope};
 use crate::domain::evaluation::OverruledTransition;
@@ -89,8 +90,11 @@ fn a_turn_is_held_back_for_a_second_at_the_least() {
     let due = scene.turn("main");
     scene.happens(said[0].clone());
     let main = scene.agent("main");
-    assert_eq!((main.turn_id(), main.not_before), (due, Some(NOW.plus(1000))));
-    assert_eq!(main.held.as_deref(), Some("guard: later"));
+    assert_eq!((main.turn_id(), main.not_before()), (due, Some(NOW.plus(1000))));
+    assert_eq!(
+        main.hold,
+        Some(TurnHold::Plugin { by: "guard: later".into(), until: NOW.plus(1000) })
+    );
 }
 
 #[test]
@@ -103,7 +107,7 @@ fn after_a_transition_the_next_turn_is_held_back_if_there_is_one() {
         scene.happens(event.clone());
     }
     let main = scene.agent("main");
-    assert_eq!((main.current_state.as_str(), main.not_before), ("B.md", Some(Timestamp(until))));
+    assert_eq!((main.current_state.as_str(), main.not_before()), ("B.md", Some(Timestamp(until))));
     let said = events(&scene, accepted(result("done")), hold(until));
     assert_eq!(said.len(), 1, "an agent that has ended is not held: {said:?}");
 }
@@ -222,7 +226,7 @@ fn a_proposal_is_looked_at_in_a_session_of_its_own_and_ends_the_step() {
     assert_eq!((step.evaluator.as_ref(), step.session_id.clone()), (Some(&evaluator), session(77)));
     scene.happens(kept);
     let main = scene.agent("main");
-    assert_eq!((main.current_state.as_str(), &main.proposal), ("B.md", &None));
+    assert_eq!((main.current_state.as_str(), main.proposal()), ("B.md", None));
     assert_eq!(main.session, Session::resumed(session(1), Some(message(9))));
     let asked: Vec<&str> = main.visits.keys().map(StateName::as_str).collect();
     assert_eq!(asked, ["A.md", "CHECK.md"]);

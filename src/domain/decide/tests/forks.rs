@@ -70,7 +70,7 @@ fn over(scene: &Scene) -> (JoinFinished, Option<String>) {
 }
 
 fn results(scene: &Scene) -> serde_json::Value {
-    let results = scene.agent("main").results.as_ref().expect("results");
+    let results = scene.agent("main").results().expect("results");
     serde_json::from_str(results).expect("JSON")
 }
 
@@ -88,7 +88,7 @@ fn all_are_born_of_one_record_and_the_first_starts_ahead() {
     assert_eq!(starts, [None, Some(NOW.plus(500))]);
 
     let scene = forked(3);
-    let waits = |id: &str| scene.agent(id).not_before;
+    let waits = |id: &str| scene.agent(id).not_before();
     assert_eq!((waits("main.1"), waits("main.2")), (None, Some(NOW.plus(3000))));
     assert_eq!(scene.agent("main.3").session.id, SessionId::new("b3"));
     assert_eq!(scene.agent("main.2").variables["item"], "2");
@@ -197,7 +197,7 @@ fn the_rest_is_stopped_with_all_it_has_forked() {
         ["main.2", "main.2.1", "main.3"].map(|id| Effect::Discard(agent_id(id))).into();
     assert_eq!(effects[..3], discarded);
     assert_eq!(results(&scene)[2]["status"], "stopped");
-    let owed = scene.run.finished.iter().filter(|ended| ended.owes.is_some());
+    let owed = scene.run.finished.iter().filter(|ended| ended.unbilled_turn.is_some());
     assert_eq!(owed.map(|ended| ended.id.as_str()).collect::<Vec<_>>(), ["main.3"]);
     scene.take("main", result("done"));
     assert_eq!(scene.run.status, RunStatus::Completed);

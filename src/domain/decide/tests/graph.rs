@@ -69,7 +69,7 @@ fn asking(node: &str) -> Scene {
     for event in walked(&scene, GraphNext::Question(Box::new(choice(node)))) {
         scene.happens(event);
     }
-    assert!(scene.agent("main").asked.is_some());
+    assert!(scene.agent("main").question().is_some());
     scene
 }
 
@@ -134,7 +134,7 @@ fn answers_given_ahead_are_used_up_one_by_one() {
     let web = vec![("web".to_owned(), Some(2))];
     let git = vec![("git".to_owned(), Some(3))];
     assert_eq!(asked, [web, git, vec![]], "what is no answer is passed over, the last stays open");
-    assert!(scene.agent("main").asked.is_some());
+    assert!(scene.agent("main").question().is_some());
     scene.run.settings.answers.entry("kind".into()).or_default().push("web".into());
     let at_last = answered_at_last(&scene.run).expect("one was given meanwhile");
     assert_eq!(given(std::slice::from_ref(&at_last)), [("web".to_owned(), Some(4))]);
@@ -151,7 +151,10 @@ fn an_ask_waits_in_the_state_that_gets_the_answer() {
     let event = answer(&scene.run, &AnswerCommand::to("B.md", "Yes, do.")).expect("free text");
     scene.happens(event);
     let agent = scene.agent("main");
-    assert_eq!((agent.variables["answer"].as_str(), agent.asked.is_none()), ("Yes, do.", true));
+    assert_eq!(
+        (agent.variables["answer"].as_str(), agent.question().is_none()),
+        ("Yes, do.", true)
+    );
 
     let mut scene = Scene::begin();
     scene.run.settings.answers.insert("B.md".into(), vec!["ahead".into()]);
@@ -173,7 +176,7 @@ fn who_is_not_answered_in_time_goes_on_elsewhere() {
     let event = late(&scene, 500).expect("it is time");
     scene.happens(event);
     let agent = scene.agent("main");
-    assert_eq!((&agent.current_state, agent.asked.is_none()), (&state("LATE.md"), true));
+    assert_eq!((&agent.current_state, agent.question().is_none()), (&state("LATE.md"), true));
     assert_eq!(late(&scene, 1000), None, "once");
     assert!(answer(&scene.run, &AnswerCommand::to("B.md", "yes")).is_err());
 }

@@ -41,7 +41,7 @@ fn beginning() -> ProgramStart {
 fn begin() -> Scene {
     let mut scene = Scene::begin();
     scene.take("main", goto(FILE));
-    let events = begun(&scene.run, scene.agent("main"), beginning());
+    let events = program_started(&scene.run, scene.agent("main"), beginning());
     assert_eq!(events.len(), 2, "the text is kept, then the instance begins");
     all(&mut scene, events);
     scene
@@ -85,7 +85,8 @@ fn request(handle: &str, name: &str) -> ProgramCommand {
 fn goes_on(scene: &mut Scene, deeds: Vec<ProgramCommand>, then: ProgramNext) -> Vec<Effect> {
     let sessions = (0..deeds.len()).map(|n| SessionId::new(&format!("role{n}"))).collect();
     let conduct = conduct(deeds, then);
-    let events = conducted(&scene.run, scene.agent("main"), &conduct, sessions, chosen(scene));
+    let events =
+        program_advanced(&scene.run, scene.agent("main"), &conduct, sessions, chosen(scene));
     all(scene, events)
 }
 
@@ -112,7 +113,7 @@ fn answers(scene: &mut Scene, role: &str, text: &str) -> Vec<Effect> {
 }
 
 fn status(scene: &Scene, name: &str) -> RequestStatus {
-    let instance = scene.agent("main").program.as_ref().expect("an instance");
+    let instance = scene.agent("main").program().expect("an instance");
     instance.requests[name].status.clone()
 }
 
@@ -130,7 +131,7 @@ fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
     let deeds = vec![request("a", "first"), request("b", "other"), request("a", "second")];
     let effects = goes_on(&mut scene, deeds, ProgramNext::Wait);
     assert_eq!(proceeds(&effects), ["main.1", "main.2", "main"]);
-    let asked = scene.agent("main.1").task.as_ref().expect("a task").prompt.clone();
+    let asked = scene.agent("main.1").task().expect("a task").prompt.clone();
     assert_eq!(
         (asked.as_str(), scene.agent("main.1").session.id.to_string()),
         ("first?", "role0".into())
@@ -140,7 +141,7 @@ fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
     assert_eq!(status(&scene, "first"), RequestStatus::Answer("one".into()));
     assert_eq!(status(&scene, "second"), RequestStatus::Pending);
     let role = scene.agent("main.1");
-    assert_eq!(role.task.as_ref().expect("the next").prompt, "second?");
+    assert_eq!(role.task().expect("the next").prompt, "second?");
     assert_eq!(
         (role.session.id.to_string(), &role.session.origin),
         ("role0".into(), &SessionOrigin::Resumed)
@@ -150,7 +151,7 @@ fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
     assert!(scene.agent("main.1").waits() && !scene.agent("main.2").waits());
     let ids: Vec<String> = scene
         .agent("main")
-        .program
+        .program()
         .iter()
         .flat_map(|own| {
             own.requests
@@ -170,7 +171,7 @@ fn the_latest_request_of_a_name_counts() {
     assert_eq!(status(&scene, "ask"), RequestStatus::Pending);
     answers(&mut scene, "main.1", "late");
     assert_eq!(status(&scene, "ask"), RequestStatus::Answer("late".into()));
-    let own = scene.agent("main").program.as_ref().expect("an instance");
+    let own = scene.agent("main").program().expect("an instance");
     assert_eq!(&*own.answers["a"], "late");
 }
 
@@ -179,7 +180,10 @@ fn an_instance_that_stands_where_it_stood_leaves_no_record() {
     let mut scene = begin();
     goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
     let still = conduct(Vec::new(), ProgramNext::Wait);
-    assert_eq!(conducted(&scene.run, scene.agent("main"), &still, Vec::new(), chosen(&scene)), []);
+    assert_eq!(
+        program_advanced(&scene.run, scene.agent("main"), &still, Vec::new(), chosen(&scene)),
+        []
+    );
 }
 
 #[test]
@@ -195,7 +199,7 @@ fn a_role_that_fails_fails_what_it_was_asked_and_its_program_is_told() {
     assert_eq!(proceeds(&effects), ["main.2", "main"], "another agent is asked then");
     answers(&mut scene, "main.2", "well");
     goes_on(&mut scene, Vec::new(), ProgramNext::End { payload: "done".into(), error: None });
-    let dismissed = dismissed(scene.agent("main.2")).expect("it is over");
+    let dismissed = role_stopped(scene.agent("main.2")).expect("it is over");
     scene.happens(dismissed);
     assert_eq!(scene.run.status, RunStatus::Completed, "the failure was the program's matter");
 }
@@ -209,11 +213,11 @@ fn roles_end_when_their_program_has_and_they_are_done() {
     let effects = goes_on(&mut scene, Vec::new(), end);
     assert!(proceeds(&effects).contains(&"main.1"));
     assert!(!scene.run.agents.contains_key(&agent_id("main")));
-    assert_eq!(dismissed(scene.agent("main.2")), None, "it is asked something still");
-    let over = dismissed(scene.agent("main.1")).expect("it is over");
+    assert_eq!(role_stopped(scene.agent("main.2")), None, "it is asked something still");
+    let over = role_stopped(scene.agent("main.1")).expect("it is over");
     scene.happens(over);
     answers(&mut scene, "main.2", "late");
-    let over = dismissed(scene.agent("main.2")).expect("it is over now");
+    let over = role_stopped(scene.agent("main.2")).expect("it is over now");
     let effects = scene.happens(over);
     assert_eq!(effects.last(), Some(&Effect::End));
     let ends: Vec<&AgentEnding> = scene.run.finished.iter().map(|ended| &ended.ending).collect();
@@ -233,7 +237,7 @@ fn a_program_that_fails_asks_nothing_further_and_fails_its_agent() {
     let expected = AgentEnding::Error("in review.lisp: review.lisp:3:5: why".into());
     assert_eq!((&ended.ending, ended.cause), (&expected, Some(FailureCause::Ending)));
     answers(&mut scene, "main.1", "late");
-    let over = dismissed(scene.agent("main.1")).expect("the second was never asked");
+    let over = role_stopped(scene.agent("main.1")).expect("the second was never asked");
     scene.happens(over);
     assert_eq!(scene.run.status, RunStatus::Failed);
 }
@@ -248,12 +252,12 @@ fn a_prompt_that_called_a_program_is_told_how_it_ended() {
             FILE,
         );
         scene.take("main", call);
-        let events = begun(&scene.run, scene.agent("main"), beginning());
+        let events = program_started(&scene.run, scene.agent("main"), beginning());
         all(&mut scene, events);
         let end = ProgramNext::End { payload: "outcome".into(), error };
         goes_on(&mut scene, Vec::new(), end);
         let main = scene.agent("main");
-        assert_eq!((main.current_state.as_str(), main.program.is_some()), ("NEXT.md", false));
+        assert_eq!((main.current_state.as_str(), main.program().is_some()), ("NEXT.md", false));
         assert_eq!(main.variables.get("result").map(String::as_str), Some("outcome"));
     }
 }
@@ -301,7 +305,7 @@ fn what_a_role_does_in_a_folder_another_agent_does() {
         work,
     };
     goes_on(&mut scene, vec![deed], ProgramNext::Wait);
-    assert_eq!(heard_out(scene.agent("main.1")), None);
+    assert_eq!(delegated_answer(scene.agent("main.1")), None);
     let begun =
         delegated(scene.agent("main.1"), AgentTerms::default(), session(77)).expect("begun");
     let effects = scene.happens(begun);
@@ -313,7 +317,7 @@ fn what_a_role_does_in_a_folder_another_agent_does() {
         ("START.md", "go")
     );
     scene.take("main.1.1", result("made"));
-    let heard = heard_out(scene.agent("main.1")).expect("it has ended");
+    let heard = delegated_answer(scene.agent("main.1")).expect("it has ended");
     let Event::AgentResponded(event) = &heard else { panic!("{heard:?}") };
     let AgentResponded { unasked, cost_usd, .. } = **event;
     assert_eq!((unasked, cost_usd), (true, Usd::ZERO));

@@ -74,7 +74,7 @@ fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
     assert_eq!(again.current_state, state("W.md"));
     assert_eq!(again.variables, variables(&[("item", "x")]));
     assert_eq!(again.session, Session::fresh(session(77)));
-    assert_eq!((again.step, again.turn, again.not_before), (3, 0, Some(not_before)));
+    assert_eq!((again.step, again.turn, again.not_before()), (3, 0, Some(not_before)));
     assert_eq!(again.restarts, [Timestamp(4000)]);
     assert!(scene.run.finished.is_empty() && again.stack.is_empty());
 }
@@ -149,7 +149,7 @@ fn a_permanent_agent_without_restarts_left_can_wait_for_someone() {
         scene.happens(event);
     }
     assert!(matches!(scene.run.waiting(), Some(PauseReason::Parked { agents: 1, .. })));
-    assert_eq!(scene.agent("main").not_before, None);
+    assert_eq!(scene.agent("main").not_before(), None);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_run_that_goes_on_lets_the_parked_begin_anew() {
     for _ in 0..2 {
         happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
     }
-    assert!(scene.agent("main.1").parked.is_some());
+    assert!(scene.agent("main.1").parked_reason().is_some());
     assert_eq!(scene.run.waiting(), None, "main still works");
     happen(&mut scene, "main", failed_by(FailureCause::Crash));
     happen(&mut scene, "main", failed_by(FailureCause::Crash));
@@ -218,11 +218,11 @@ fn a_run_that_goes_on_lets_the_parked_begin_anew() {
     assert_eq!(effects, ["main", "main.1"].map(|id| Effect::Proceed(agent_id(id))));
     for id in ["main", "main.1"] {
         let agent = scene.agent(id);
-        assert_eq!((&agent.parked, agent.restarts.len()), (&None, 0), "{id}");
+        assert_eq!((agent.parked_reason(), agent.restarts.len()), (None, 0), "{id}");
     }
     assert_eq!(scene.run.waiting(), None);
     happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
-    assert_eq!(scene.agent("main.1").parked, None, "it has its restarts again");
+    assert_eq!(scene.agent("main.1").parked_reason(), None, "it has its restarts again");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn view() -> AgentView {
         state: state("A.md"),
         session: SessionId::new("s"),
         stack: 0,
-        phase: crate::actor::registry::AgentStatus::Waiting,
+        activity: AgentActivity::Waiting(WaitReason::Permit),
         cost: Usd::default(),
     }
 }
@@ -165,7 +165,13 @@ fn its_json_holds_the_journal_s_own_line() {
 #[test]
 fn a_question_is_told_unless_it_has_its_answer_already() {
     let asks = || step(TagName::Ask, &[("next", "B.md")], "Sure?");
-    let asking = AgentView { phase: AgentStatus::Asking { node: "B.md".into() }, ..view() };
+    let asking = AgentView {
+        activity: AgentActivity::Waiting(WaitReason::Answer {
+            node: "B.md".into(),
+            question: "Well?".into(),
+        }),
+        ..view()
+    };
     assert_eq!(occasions().of(&published(asks(), Some(view()))), None);
     let told = occasions().of(&published(asks(), Some(asking.clone()))).expect("told");
     assert_eq!(told.kind, NotificationKind::Question);

@@ -60,7 +60,7 @@ impl Journal {
 
     /// Resumes all agents whose join is decided.
     pub(super) fn join(&mut self, chance: f64) {
-        let waiting = self.run.agents.values().filter(|agent| agent.join.is_some());
+        let waiting = self.run.agents.values().filter(|agent| agent.pending_join().is_some());
         let waiting: Vec<_> = waiting.map(|agent| agent.id.clone()).collect();
         for id in waiting {
             let Some(agent) = self.run.agents.get(&id) else { continue };

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{Journal, scene};
 use crate::domain::agent::{Agent, AgentTerms};
 use crate::domain::decide::{
-    NondeterministicInputs, ProgramStart, begun, conducted, delegated, dismissed, heard_out,
+    NondeterministicInputs, ProgramStart, delegated, delegated_answer, program_advanced,
+    program_started, role_stopped,
 };
 use crate::domain::event::Event;
 use crate::domain::fact::{Fact, FactChange};
@@ -26,8 +27,8 @@ pub(super) const FILE: &str = "p.lisp";
 impl Journal {
     /// Starts an agent's program, or advances it as chance has it.
     pub(super) fn conduct(&mut self, agent: &Agent, dice: u32, chance: f64) {
-        let events = match &agent.program {
-            None => begun(&self.run, agent, beginning(dice)),
+        let events = match agent.program() {
+            None => program_started(&self.run, agent, beginning(dice)),
             Some(instance) => {
                 let conduct = conduct(instance, dice, self.now());
                 let seq = self.run.seq + 1;
@@ -39,7 +40,7 @@ impl Journal {
                     ready: None,
                     chance,
                 };
-                conducted(&self.run, agent, &conduct, sessions.collect(), chosen)
+                program_advanced(&self.run, agent, &conduct, sessions.collect(), chosen)
             }
         };
         for event in events {
@@ -50,8 +51,8 @@ impl Journal {
     /// Advances a role that has no turn to take: it ends, passes on an answer, or delegates to an agent.
     pub(super) fn serve(&mut self, role: &Agent) {
         let session = SessionId::new(&format!("s{}", self.run.seq + 1));
-        let event = dismissed(role)
-            .or_else(|| heard_out(role))
+        let event = role_stopped(role)
+            .or_else(|| delegated_answer(role))
             .or_else(|| delegated(role, AgentTerms::default(), session));
         if let Some(event) = event {
             self.record(event);
@@ -80,7 +81,7 @@ impl Journal {
 
 /// Returns whether an agent is a role that has no turn to take.
 pub(super) fn takes_no_turn(agent: &Agent) -> bool {
-    agent.serves.as_ref().is_some_and(|service| {
+    agent.mailbox().is_some_and(|service| {
         let work = service.current.as_deref().map(|asking| &asking.work);
         !matches!(work, Some(RequestBody::Prompt(_)))
     })

@@ -50,7 +50,7 @@ impl<'stage> Play<'stage> {
     }
 
     fn step(&mut self, agent: &Agent) {
-        if let Some(asked) = &agent.asked {
+        if let Some(asked) = agent.question() {
             let Some(WaitResult::Answered(given)) = self.heard.pop_front() else {
                 panic!("nobody answers {asked:?}")
             };
@@ -58,7 +58,7 @@ impl<'stage> Play<'stage> {
             let event =
                 answer(&self.scene.run, &AnswerCommand::to(node, &given.raw)).expect("an answer");
             self.scene.happens(event);
-        } else if let Some(child) = &agent.awaits {
+        } else if let Some(child) = agent.awaited_agent() {
             match self.heard.pop_front() {
                 Some(WaitResult::Done(value)) => {
                     let payload = value.as_str().expect("an agent's result is a text");
@@ -76,11 +76,11 @@ impl<'stage> Play<'stage> {
     }
 
     fn walk(&mut self, agent: &Agent) {
-        let mut told = match &agent.task {
+        let mut told = match agent.task() {
             Some(task) => Some(self.heard.front().cloned().unwrap_or_else(|| panic!("{task:?}"))),
-            None => agent.heard.as_deref().cloned(),
+            None => agent.wait_result().cloned(),
         };
-        let mut machine = match &agent.graph {
+        let mut machine = match agent.graph() {
             Some(memory) => {
                 GraphInterpreter::go_on(self.program, self.around, GraphState::clone(&memory.state))
             }
@@ -105,7 +105,7 @@ impl<'stage> Play<'stage> {
             });
             self.log.operations.push(operation);
         };
-        if agent.task.is_some() {
+        if agent.task().is_some() {
             self.heard.pop_front();
         }
         self.log.wanted.push(then.clone());
@@ -119,8 +119,7 @@ impl<'stage> Play<'stage> {
             }
             self.scene.happens(event);
             let memory = self.scene.run.agents.get(&AgentId::main());
-            let state =
-                memory.and_then(|agent| Some(GraphState::clone(&agent.graph.as_ref()?.state)));
+            let state = memory.and_then(|agent| Some(GraphState::clone(&agent.graph()?.state)));
             self.last = state.or(self.last.take());
         }
     }

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::super::{ProgramEnvironment, advance};
 use crate::domain::apply::tests::scene::{self, goto};
 use crate::domain::decide::{
-    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, begun, conducted, decide,
+    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_advanced,
+    program_started,
 };
 use crate::domain::event::Event;
 use crate::domain::fact::{Fact, FactChange};
@@ -78,7 +79,7 @@ impl Play {
             branch: None,
             context: Variables::from([("k".to_owned(), "v".to_owned())]),
         };
-        for event in begun(&scene.run, scene.agent("main"), beginning) {
+        for event in program_started(&scene.run, scene.agent("main"), beginning) {
             scene.happens(event);
         }
         Self {
@@ -101,7 +102,7 @@ impl Play {
     }
 
     pub(super) fn instance(&self) -> &ProgramExecution {
-        self.scene.agent("main").program.as_deref().expect("it has not ended")
+        self.scene.agent("main").program().expect("it has not ended")
     }
 
     /// Returns the description of its wait.
@@ -201,7 +202,7 @@ impl Play {
 
     fn reports(&mut self, role: &str, judgement: TurnJudgement) -> &mut Self {
         let at = |agent: &&crate::domain::agent::Agent| {
-            agent.serves.as_ref().is_some_and(|service| service.role == role)
+            agent.mailbox().is_some_and(|service| service.role == role)
         };
         let agent = self.scene.run.agents.values().find(at).expect("such a role");
         let report = TurnReport { judgement, ..TurnReport::empty(agent.turn_id()) };
@@ -221,7 +222,7 @@ impl Play {
         let mut fetched = None;
         for _ in 0..10_000 {
             let main = self.scene.run.agents.get(&AgentId::main());
-            if main.is_none_or(|own| own.program.is_none()) {
+            if main.is_none_or(|own| own.program().is_none()) {
                 return self;
             }
             if !self.stretch(fetched.take()) {
@@ -234,7 +235,7 @@ impl Play {
 
     fn instance_errand(&self) -> Option<Activity> {
         let agent = self.scene.run.agents.get(&AgentId::main())?;
-        agent.program.as_ref()?.stand.errand.clone()
+        agent.program()?.stand.errand.clone()
     }
 
     /// Advances once, and returns whether anything changed.
@@ -258,7 +259,8 @@ impl Play {
         let seq = self.scene.next();
         let sessions = (0..conduct.deeds.len()).map(|n| SessionId::new(&format!("r{seq}.{n}")));
         let agent = self.scene.agent("main");
-        let events = conducted(&self.scene.run, agent, &conduct, sessions.collect(), self.chosen());
+        let events =
+            program_advanced(&self.scene.run, agent, &conduct, sessions.collect(), self.chosen());
         let went_on = !events.is_empty();
         for event in events {
             self.scene.happens(event);

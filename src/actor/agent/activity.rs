@@ -14,19 +14,19 @@ use crate::fault::point;
 
 impl AgentActor {
     /// Runs an activity that is durably due, and tells the supervisor its outcome.
-    pub(super) fn run_errand(
+    pub(super) fn run_activity(
         &mut self,
         turn: TurnId,
         home: WorkingDir,
-        errand: Activity,
-        again: bool,
+        activity: Activity,
+        may_have_begun: bool,
         ctx: &mut Ctx<Self>,
     ) {
         let performer = Rc::clone(&self.context.performer);
         let step = turn.clone();
         let fetching = async move {
             point("errand.before");
-            let outcome = performer.fetch(step, home, errand, again).await;
+            let outcome = performer.run_activity(step, home, activity, may_have_begun).await;
             point("errand.after");
             outcome
         };

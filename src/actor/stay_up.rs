@@ -1,26 +1,26 @@
-//! Keeps a run up while everything in it waits. A program that keeps it up for questions, because somebody is
-//! there to answer, may take that back while it runs.
+//! Decides whether a run in which everything waits stays up instead of pausing, as `--on-wait` says. A program that
+//! has it stay up for questions, because somebody is there to answer, may take that back while it runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The reasons for which a run stays up: by default signals and times, not questions.
+/// The waits for which a run stays up: by default those for signals and times, not those for questions.
 #[derive(Debug, Clone)]
-pub struct KeepAlive {
+pub struct StayUp {
     questions: Arc<AtomicBool>,
     signals: bool,
 }
 
-impl Default for KeepAlive {
+impl Default for StayUp {
     fn default() -> Self {
         Self { questions: Arc::default(), signals: true }
     }
 }
 
-impl KeepAlive {
+impl StayUp {
     /// Stays up for questions too, until this is taken back.
     #[must_use]
-    pub fn up() -> Self {
+    pub fn for_all() -> Self {
         Self { questions: Arc::new(AtomicBool::new(true)), signals: true }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use actix::{AsyncContext, Context as Ctx, SpawnHandle};
 
 use super::Supervisor;
-use super::work::MINUTE;
+use super::dispatch::MINUTE;
 use crate::actor::clock::now;
 use crate::domain::id::AgentId;
 use crate::domain::time::Timestamp;
@@ -27,14 +27,14 @@ pub(super) struct AgentTimers {
 impl Supervisor {
     /// Looks at an agent again when it is time.
     pub(super) fn wake(&mut self, id: &AgentId, at: Timestamp, ctx: &mut Ctx<Self>) {
-        self.alarms.due.insert((at, id.clone()));
+        self.timers.due.insert((at, id.clone()));
         self.set_timer(ctx);
     }
 
     fn set_timer(&mut self, ctx: &mut Ctx<Self>) {
-        let Some((first, _)) = self.alarms.due.first() else { return };
+        let Some((first, _)) = self.timers.due.first() else { return };
         let first = *first;
-        match self.alarms.timer {
+        match self.timers.timer {
             Some((at, _)) if at <= first => return,
             Some((_, timer)) => {
                 ctx.cancel_future(timer);
@@ -43,20 +43,20 @@ impl Supervisor {
         }
         let wait = Duration::from_millis(first.since(now())).min(MINUTE);
         let timer = ctx.run_later(wait, |this, ctx| {
-            this.alarms.timer = None;
-            for id in this.alarms.ring(now()) {
-                this.proceed(&id, ctx);
+            this.timers.timer = None;
+            for id in this.timers.take_due(now()) {
+                this.dispatch_agent(&id, ctx);
             }
             this.set_timer(ctx);
-            this.look_around(ctx);
+            this.schedule(ctx);
         });
-        self.alarms.timer = Some((first, timer));
+        self.timers.timer = Some((first, timer));
     }
 }
 
 impl AgentTimers {
     /// Removes and returns the agents whose time has come, the earliest first.
-    fn ring(&mut self, now: Timestamp) -> Vec<AgentId> {
+    fn take_due(&mut self, now: Timestamp) -> Vec<AgentId> {
         let mut rung = Vec::new();
         while self.due.first().is_some_and(|(at, _)| *at <= now) {
             rung.extend(self.due.pop_first().map(|(_, id)| id));
@@ -70,17 +70,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_ring_in_their_order_and_once() {
-        let mut alarms = AgentTimers::default();
+    fn timers_are_due_in_their_order_and_once() {
+        let mut timers = AgentTimers::default();
         for (at, number) in [(30, 1), (10, 2), (20, 3), (10, 2), (40, 4)] {
-            alarms.due.insert((Timestamp(at), AgentId::main().child(number)));
+            timers.due.insert((Timestamp(at), AgentId::main().child(number)));
         }
-        let rung = |alarms: &mut AgentTimers, at| -> Vec<u32> {
-            alarms.ring(Timestamp(at)).iter().map(AgentId::number).collect()
+        let rung = |timers: &mut AgentTimers, at| -> Vec<u32> {
+            timers.take_due(Timestamp(at)).iter().map(AgentId::number).collect()
         };
-        assert!(rung(&mut alarms, 5).is_empty());
-        assert_eq!(rung(&mut alarms, 30), [2, 3, 1]);
-        assert!(rung(&mut alarms, 30).is_empty());
-        assert_eq!(rung(&mut alarms, 100), [4]);
+        assert!(rung(&mut timers, 5).is_empty());
+        assert_eq!(rung(&mut timers, 30), [2, 3, 1]);
+        assert!(rung(&mut timers, 30).is_empty());
+        assert_eq!(rung(&mut timers, 100), [4]);
     }
 }

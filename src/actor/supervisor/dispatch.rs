@@ -1,4 +1,4 @@
-//! The supervisor at work: effects, permits, and the reports of agents.
+//! The supervisor dispatches: it performs effects, admits agents, and gives them their turns.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -37,11 +37,12 @@ impl Supervisor {
                     let wanted = |session: &SessionId| state.sessions().any(|own| own == session);
                     self.context.runner.keep(&agent, &wanted);
                 }
-                self.proceed(&agent, ctx);
+                self.dispatch_agent(&agent, ctx);
             }
             Effect::Ask(agent) => self.await_answer(&agent, ctx),
             Effect::Retire(agent) => {
                 self.context.registry.forget(&agent);
+                self.show_join_of_parent(&agent);
                 self.dismiss(&agent);
             }
             Effect::Discard(agent) => self.discard(&agent),
@@ -58,36 +59,45 @@ impl Supervisor {
         }
     }
 
+    /// Shows how many more agents the parent of an ended one waits for, if it does.
+    fn show_join_of_parent(&self, ended: &AgentId) {
+        let parent = ended.parent().and_then(|parent| AgentId::parse(parent).ok());
+        let parent = parent.and_then(|parent| self.run.agents.get(&parent));
+        if let Some(parent) = parent.filter(|parent| parent.pending_join().is_some()) {
+            self.context.registry.show(AgentView::of(parent));
+        }
+    }
+
     /// Gives an agent the turn that is due, now or when it is time. Work that depends on a record on its way to
     /// the disk begins only once that is durable.
-    pub(super) fn proceed(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+    pub(super) fn dispatch_agent(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let goes_on =
             matches!(self.ending, ShutdownPhase::No) && self.run.status == RunStatus::Running;
-        let is_owed = self.owed.contains_key(id);
-        if is_owed || (!goes_on && !self.admission.is_reserved(id)) {
+        let is_queued = self.queued_effects.contains_key(id);
+        if is_queued || (!goes_on && !self.admission.is_reserved(id)) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(AgentView::of(agent));
-        if agent.asked.is_some() {
+        if agent.question().is_some() {
             return self.await_answer(id, ctx);
         }
-        if agent.join.is_some() {
+        if agent.pending_join().is_some() {
             return self.await_forks(id, ctx);
         }
-        if agent.parked.is_some() || self.serve(id, ctx) {
+        if agent.parked_reason().is_some() || self.advance_role(id, ctx) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
-        if agent.waits() && !agent.conducts() {
+        if agent.waits() && !agent.runs_program() {
             return;
         }
         let begun = self.admission.is_reserved(id);
-        if let Some(until) = agent.not_before.filter(|&until| until > now() && !begun) {
+        if let Some(until) = agent.not_before().filter(|&until| until > now() && !begun) {
             self.wake(id, until, ctx);
-        } else if agent.conducts() {
-            self.conduct(id, None, ctx);
-        } else if agent.walks() {
+        } else if agent.runs_program() {
+            self.advance_program(id, None, ctx);
+        } else if agent.runs_graph() {
             self.assign(id, None);
         } else {
             let (looks_ahead, prompt) = (agent.may_join(), agent.prompt().clone());
@@ -107,21 +117,21 @@ impl Supervisor {
             folder: agent.birth.folder.clone(),
             home: agent.birth.home.clone(),
             base: agent.birth.base.clone(),
-            results: agent.results.clone(),
-            errand: agent.program.as_ref().and_then(|instance| instance.stand.errand.clone()),
-            task: agent.task.clone(),
-            walks: agent.walks(),
-            again: self.again.remove(id),
-            graph: agent.graph.as_ref().map(|memory| Arc::clone(&memory.state)),
-            heard: agent.heard.clone(),
+            results: agent.results().cloned(),
+            activity: agent.program().and_then(|instance| instance.stand.errand.clone()),
+            task: agent.task().cloned().map(Box::new),
+            runs_graph: agent.runs_graph(),
+            may_have_begun: self.may_have_begun.remove(id),
+            graph: agent.graph().map(|graph| Arc::clone(&graph.state)),
+            wait_result: agent.wait_result().cloned().map(Box::new),
             visit: agent.visit(),
             session: agent.turn_session().clone(),
             variables: agent.variables.clone(),
-            proposal: agent.proposal.clone(),
+            proposal: agent.proposal().cloned().map(Box::new),
             limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),
         };
-        if assignment.walks || assignment.errand.is_some() {
+        if assignment.runs_graph || assignment.activity.is_some() {
             self.walking.insert(id.clone());
         }
         let context = &self.context;
@@ -133,30 +143,30 @@ impl Supervisor {
     }
 
     /// Admits the agents that may run, and checks whether the run can continue at all.
-    pub(super) fn look_around(&mut self, ctx: &mut Ctx<Self>) {
+    pub(super) fn schedule(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
-        for AdmittedTurn { agent, begun } in self.admission.admit(permits, &self.run.purse()) {
+        for AdmittedTurn { agent, begun } in self.admission.admit(permits, &self.run.budget()) {
             let Some(state) = self.run.agents.get(&agent).map(State::prompt) else {
                 self.admission.release(&agent);
                 continue;
             };
-            let most = self.run.purse().most(&agent, state);
+            let most = self.run.budget().process_limit(&agent, state);
             let spent = self.spent(&agent);
             self.assign(&agent, Some(TurnPermit { begun, spent, most }));
         }
         for (agent, whose) in self.admission.turned_away() {
-            self.turn_away(&agent, &whose, ctx);
+            self.reject_over_budget(&agent, &whose, ctx);
         }
-        let purse = self.run.purse();
+        let budget = self.run.budget();
         if self.pending.is_empty()
-            && let Some(limit) = purse.limit
-            && self.admission.is_starved(&purse)
+            && let Some(limit) = budget.limit
+            && self.admission.is_starved(&budget)
         {
-            self.hold(Some(PauseReason::Budget { spent: purse.spent, limit }), ctx);
+            self.hold(Some(PauseReason::Budget { spent: budget.spent, limit }), ctx);
         }
         if let Some(pause) = self.all_wait() {
             self.read_inbox(ctx);
-            self.see_facts(ctx);
+            self.refresh_facts(ctx);
             if self.all_wait().is_some() {
                 self.hold(Some(pause), ctx);
             }
@@ -169,13 +179,13 @@ impl Supervisor {
         let is_still =
             self.pending.is_empty() && self.walking.is_empty() && self.admission.is_idle();
         let pause = if is_still { self.run.waiting() } else { None };
-        pause.filter(|pause| !self.stays_for(pause))
+        pause.filter(|pause| !self.stays_up_for(pause))
     }
 
     /// Records the consequence of a turn that cannot start because the budget is used up.
-    fn turn_away(&mut self, id: &AgentId, whose: &BudgetScope, ctx: &mut Ctx<Self>) {
+    fn reject_over_budget(&mut self, id: &AgentId, whose: &BudgetScope, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        let proposed = agent.proposal.as_ref().map(|proposal| &proposal.transition);
+        let proposed = agent.proposal().map(|proposal| &proposal.transition);
         let source = &*self.context.source;
         let child = proposed.map(|wanted| step::terms_of_child(wanted, source)).unwrap_or_default();
         let events = out_of_money(&self.run, agent, whose, child, choice(None));
@@ -199,7 +209,7 @@ impl Supervisor {
     /// Returns the number of turns that may run now. While memory is short no further one starts, but for a first.
     fn permits(&mut self, ctx: &mut Ctx<Self>) -> usize {
         if self.run.limited(wall()).is_some() {
-            self.look_again(MINUTE, ctx);
+            self.schedule_later(MINUTE, ctx);
             return 0;
         }
         let allowed = self.throttle.allowed();
@@ -208,25 +218,25 @@ impl Supervisor {
         }
         let fits = self.context.runner.fits().max(1);
         if fits < allowed {
-            self.look_again(AGAIN, ctx);
+            self.schedule_later(AGAIN, ctx);
         }
         allowed.min(fits)
     }
 
-    /// Schedules another look after `after`, whatever happens until then.
-    fn look_again(&mut self, after: Duration, ctx: &mut Ctx<Self>) {
-        if !std::mem::replace(&mut self.looks_again, true) {
+    /// Schedules once more after `after`, whatever happens until then.
+    fn schedule_later(&mut self, after: Duration, ctx: &mut Ctx<Self>) {
+        if !std::mem::replace(&mut self.is_scheduled, true) {
             ctx.run_later(after, |this, ctx| {
-                this.looks_again = false;
-                this.look_around(ctx);
+                this.is_scheduled = false;
+                this.schedule(ctx);
             });
         }
     }
 
-    /// Looks again when the usage limit has reset. The clock is checked once a minute, because time goes on while
+    /// Schedules once the usage limit has reset. The clock is checked once a minute, because time goes on while
     /// a machine sleeps.
     fn await_limit(&mut self, ctx: &mut Ctx<Self>) {
-        let Some(until) = self.run.limited(wall()) else { return self.look_around(ctx) };
+        let Some(until) = self.run.limited(wall()) else { return self.schedule(ctx) };
         let wait = Duration::from_millis(until.since(wall()).saturating_add(1)).min(MINUTE);
         ctx.run_later(wait, super::Supervisor::await_limit);
     }

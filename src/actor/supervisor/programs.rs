@@ -11,13 +11,14 @@ use actix::{Context as Ctx, Handler};
 use uuid::Uuid;
 
 use super::Supervisor;
-use super::work::choice;
+use super::dispatch::choice;
 use crate::actor::clock::now;
 use crate::actor::message::ActivityDone;
 use crate::actor::performer::ActivityOutcome;
 use crate::domain::agent::Agent;
 use crate::domain::decide::{
-    ProgramStart, TurnReport, begun, conducted, delegated, dismissed, heard_out,
+    ProgramStart, TurnReport, delegated, delegated_answer, program_advanced, program_started,
+    role_stopped,
 };
 use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
@@ -33,7 +34,7 @@ use crate::language::source::WorkflowSource;
 impl Supervisor {
     /// Advances a program, from its beginning or from its position; `fetched` is the result of the activity that
     /// was due.
-    pub(super) fn conduct(
+    pub(super) fn advance_program(
         &mut self,
         id: &AgentId,
         fetched: Option<Result<ActivityResult, String>>,
@@ -44,17 +45,17 @@ impl Supervisor {
             Ok(program) => program,
             Err(why) => {
                 let failure = TurnFailure::new(FailureCause::Workflow, why);
-                return self.settle(&TurnReport::failed(agent.turn_id(), failure), ctx);
+                return self.record_report(&TurnReport::failed(agent.turn_id(), failure), ctx);
             }
         };
-        if agent.program.is_none() && !self.begin_instance(id, &definition, ctx) {
+        if agent.program().is_none() && !self.begin_instance(id, &definition, ctx) {
             return;
         }
-        if !self.see_facts(ctx) {
+        if !self.refresh_facts(ctx) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
-        let Some(instance) = agent.program.as_deref() else { return };
+        let Some(instance) = agent.program() else { return };
         if instance.stand.errand.is_some() && fetched.is_none() {
             if !self.is_pending(id) && !self.walking.contains(id) {
                 self.assign(id, None);
@@ -72,10 +73,10 @@ impl Supervisor {
         };
         let conduct = advance(&scene, fetched);
         let sessions = sessions(&conduct);
-        let events = conducted(&self.run, agent, &conduct, sessions, choice(None));
+        let events = program_advanced(&self.run, agent, &conduct, sessions, choice(None));
         if events.is_empty() {
-            self.let_go_of_processes(id);
-            return self.look_later(id, ctx);
+            self.end_idle_processes(id);
+            return self.wake_at_deadline(id, ctx);
         }
         self.commit_all(events, ctx);
     }
@@ -85,7 +86,7 @@ impl Supervisor {
         let source = self.context.source_of(agent.birth.folder.as_ref());
         let source: Arc<dyn WorkflowSource> = source.map_err(|error| error.to_string())?;
         let (file, definitions) = (&agent.current_state, &self.context.definitions);
-        let kept = match &agent.program {
+        let kept = match agent.program() {
             Some(own) => self.run.definitions.get(&own.program),
             None => self.run.first_definition(agent),
         };
@@ -115,20 +116,20 @@ impl Supervisor {
             branch: settings.branch.clone(),
             context,
         };
-        let events = begun(&self.run, agent, beginning);
+        let events = program_started(&self.run, agent, beginning);
         self.commit_all(events, ctx);
-        self.run.agents.get(id).is_some_and(|agent| agent.program.is_some())
+        self.run.agents.get(id).is_some_and(|agent| agent.program().is_some())
     }
 
     /// Notes the changed facts, of those that programs of this run look at. If they cannot be read, the run holds
     /// still, because its programs depend on them. Returns whether they can.
-    pub(super) fn see_facts(&mut self, ctx: &mut Ctx<Self>) -> bool {
+    pub(super) fn refresh_facts(&mut self, ctx: &mut Ctx<Self>) -> bool {
         let labels = self.run.definitions.values().flat_map(|own| own.labels.iter().cloned());
         let labels: BTreeSet<String> = labels.collect();
         if labels.is_empty() || self.run.agents.is_empty() {
             return true;
         }
-        let changes = match self.context.performer.news(&labels, &self.run.facts) {
+        let changes = match self.context.performer.changed_facts(&labels, &self.run.facts) {
             Ok(changes) => changes,
             Err(message) => {
                 self.hold(Some(PauseReason::Storage { message }), ctx);
@@ -144,8 +145,8 @@ impl Supervisor {
     }
 
     /// Ends the processes of the roles of a program that waits for an outside event, which may take days.
-    fn let_go_of_processes(&self, id: &AgentId) {
-        let Some(instance) = self.run.agents.get(id).and_then(|own| own.program.as_deref()) else {
+    fn end_idle_processes(&self, id: &AgentId) {
+        let Some(instance) = self.run.agents.get(id).and_then(Agent::program) else {
             return;
         };
         if !instance.stand.wait.as_ref().is_some_and(|wait| wait.outside) {
@@ -161,18 +162,17 @@ impl Supervisor {
     }
 
     /// Looks again at the time that a program waits for.
-    fn look_later(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+    fn wake_at_deadline(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        let wait = agent.program.as_ref().and_then(|instance| instance.stand.wait.as_ref());
-        let Some(until) = wait.and_then(|wait| wait.until) else { return };
+        let Some(until) = agent.program_wait().and_then(|wait| wait.until) else { return };
         self.wake(id, until.plus(1), ctx);
     }
 
     /// Advances an agent that serves a program. A request to a folder is done by another agent, whose result is
     /// the answer; the role ends when its program has ended. Returns whether that was all.
-    pub(super) fn serve(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
+    pub(super) fn advance_role(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return true };
-        let Some(service) = &agent.serves else { return false };
+        let Some(service) = agent.mailbox() else { return false };
         let terms = match service.current.as_deref().map(|asking| &asking.work) {
             Some(RequestBody::Folder { folder, start, .. }) => {
                 let folder = folder.as_ref().or(agent.birth.folder.as_ref());
@@ -181,8 +181,8 @@ impl Supervisor {
             }
             _ => crate::domain::agent::AgentTerms::default(),
         };
-        let event = dismissed(agent)
-            .or_else(|| heard_out(agent))
+        let event = role_stopped(agent)
+            .or_else(|| delegated_answer(agent))
             .or_else(|| delegated(agent, terms, session()));
         event.is_some_and(|event| {
             self.commit(event, ctx);
@@ -214,13 +214,13 @@ impl Handler<ActivityDone> for Supervisor {
         let due = self.run.agents.get(&id).filter(|agent| agent.turn_id() == done.turn);
         match done.outcome {
             ActivityOutcome::Done(outcome) if due.is_some() => {
-                self.conduct(&id, Some(outcome), ctx);
+                self.advance_program(&id, Some(outcome), ctx);
             }
             ActivityOutcome::Stuck(message) => {
                 self.hold(Some(PauseReason::Storage { message }), ctx);
             }
             ActivityOutcome::Done(_) | ActivityOutcome::Ended => {}
         }
-        self.look_around(ctx);
+        self.schedule(ctx);
     }
 }

@@ -1,12 +1,9 @@
-//! Pending returns and questions of an agent: data, while no process runs for it.
+//! The pending returns of an agent.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::id::{MessageId, SessionId, StateName};
-use crate::domain::question::Question;
 use crate::domain::session::{Session, SessionOrigin};
-use crate::domain::time::Timestamp;
-use crate::domain::transition::AskTimeout;
 
 /// A pending return: the caller that gets the `<result>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,33 +32,5 @@ impl ReturnFrame {
     pub(in crate::domain) fn back(self) -> Session {
         let origin = self.unbegun.unwrap_or(SessionOrigin::Resumed);
         Session { id: self.session, origin, checkpoint: self.checkpoint }
-    }
-}
-
-/// A question an agent waits to have answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskedQuestion {
-    /// The question.
-    pub question: Question,
-    /// The time it was asked.
-    pub since: Timestamp,
-    /// The deadline of the answer, and the state the agent enters if none came.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub late: Option<QuestionTimeout>,
-}
-
-/// The timeout of a question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QuestionTimeout {
-    /// The deadline of the answer.
-    pub at: Timestamp,
-    /// The state the agent enters then.
-    pub state: StateName,
-}
-
-impl QuestionTimeout {
-    /// Creates the timeout of a question that is asked now.
-    pub(in crate::domain) fn after(patience: &AskTimeout, now: Timestamp) -> Self {
-        Self { at: now.plus(patience.timeout_ms), state: patience.timeout_next.clone() }
     }
 }

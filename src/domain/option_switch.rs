@@ -1,4 +1,4 @@
-//! Decides whether a running process can serve a turn: as it is, after a switch, or not at all.
+//! Switches the options of a warm process for the next turn, or decides that a new process is needed.
 //!
 //! A process is started with flags. The model, the permission mode and the effort can be switched by a
 //! control request while it runs; what becomes of background work and of refused tools is decided outside of
@@ -29,12 +29,12 @@ pub enum ProcessSwitch {
     Effort(EffortLevel),
 }
 
-/// The answer to whether a process can serve a turn.
+/// The switch of a warm process to the options of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProcessReuse {
-    /// It can, after these changes.
+pub enum OptionSwitch {
+    /// The process serves the turn after these changes.
     Switch(Vec<ProcessSwitch>),
-    /// It cannot: a new process has to resume the session.
+    /// It cannot be switched so: a new process has to resume the session.
     Restart,
 }
 
@@ -42,14 +42,14 @@ pub enum ProcessReuse {
 /// permissions of the run. One that `is_untouched` has not begun its conversation: no switch may leave
 /// traces in it.
 #[must_use]
-pub fn reuse(
+pub fn switch_options(
     has: &ProcessOptions,
     needs: &ProcessOptions,
     run: &RunPermission,
     is_untouched: bool,
-) -> ProcessReuse {
+) -> OptionSwitch {
     if fixed(&has.turn) != fixed(&needs.turn) {
-        return ProcessReuse::Restart;
+        return OptionSwitch::Restart;
     }
     let mut switches = Vec::new();
     match (&has.model, &needs.model) {
@@ -61,7 +61,7 @@ pub fn reuse(
     if has.turn.permission_mode != needs.turn.permission_mode {
         let wanted = mode_name(needs.turn.permission_mode, run);
         let Some(wanted) = wanted.filter(|mode| may_be_switched_to(mode)) else {
-            return ProcessReuse::Restart;
+            return OptionSwitch::Restart;
         };
         if mode_name(has.turn.permission_mode, run) != Some(wanted) {
             switches.push(ProcessSwitch::Permission(wanted.to_owned()));
@@ -70,12 +70,12 @@ pub fn reuse(
     match (has.turn.effort, needs.turn.effort) {
         (had, wanted) if had == wanted => {}
         (_, Some(effort)) => switches.push(ProcessSwitch::Effort(effort)),
-        (_, None) => return ProcessReuse::Restart,
+        (_, None) => return OptionSwitch::Restart,
     }
     if is_untouched && !switches.is_empty() {
-        return ProcessReuse::Restart;
+        return OptionSwitch::Restart;
     }
-    ProcessReuse::Switch(switches)
+    OptionSwitch::Switch(switches)
 }
 
 /// Returns the name of the mode that a process is in; `None` is everything without asking.
@@ -117,9 +117,9 @@ mod tests {
     fn between(
         has: (Option<&str>, serde_json::Value),
         needs: (Option<&str>, serde_json::Value),
-    ) -> ProcessReuse {
+    ) -> OptionSwitch {
         let run = RunPermission::default();
-        reuse(&options(has.0, has.1), &options(needs.0, needs.1), &run, false)
+        switch_options(&options(has.0, has.1), &options(needs.0, needs.1), &run, false)
     }
 
     fn model(name: &str) -> ProcessSwitch {
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn same_options_need_no_switch() {
         let same = || (Some("opus"), json!({ "effort": "low", "tools": ["Read"] }));
-        assert_eq!(between(same(), same()), ProcessReuse::Switch(Vec::new()));
+        assert_eq!(between(same(), same()), OptionSwitch::Switch(Vec::new()));
         let none = between((Some("opus"), json!({})), (None, json!({ "background": "end" })));
-        assert_eq!(none, ProcessReuse::Switch(Vec::new()), "no model is any model");
+        assert_eq!(none, OptionSwitch::Switch(Vec::new()), "no model is any model");
     }
 
     #[test]
@@ -142,12 +142,12 @@ mod tests {
         );
         let permission = ProcessSwitch::Permission("plan".to_owned());
         let effort = ProcessSwitch::Effort(EffortLevel::Max);
-        assert_eq!(found, ProcessReuse::Switch(vec![model("haiku"), permission, effort]));
+        assert_eq!(found, OptionSwitch::Switch(vec![model("haiku"), permission, effort]));
         let back = between((None, json!({ "permission_mode": "plan" })), (None, json!({})));
         let permission = ProcessSwitch::Permission("acceptEdits".to_owned());
-        assert_eq!(back, ProcessReuse::Switch(vec![permission]));
+        assert_eq!(back, OptionSwitch::Switch(vec![permission]));
         let same = between((None, json!({ "permission_mode": "acceptEdits" })), (None, json!({})));
-        assert_eq!(same, ProcessReuse::Switch(Vec::new()), "the run's own mode by name");
+        assert_eq!(same, OptionSwitch::Switch(Vec::new()), "the run's own mode by name");
     }
 
     #[test]
@@ -174,26 +174,26 @@ mod tests {
         for one in fixed {
             let forth = between((None, json!({})), (None, one.clone()));
             let back = between((None, one.clone()), (None, json!({})));
-            assert_eq!((forth, back), (ProcessReuse::Restart, ProcessReuse::Restart), "{one}");
+            assert_eq!((forth, back), (OptionSwitch::Restart, OptionSwitch::Restart), "{one}");
         }
         let effort = between((None, json!({ "effort": "low" })), (None, json!({})));
-        assert_eq!(effort, ProcessReuse::Restart, "the model's own effort has no name");
+        assert_eq!(effort, OptionSwitch::Restart, "the model's own effort has no name");
         let bypass = (None, json!({ "permission_mode": "bypassPermissions" }));
-        assert_eq!(between((None, json!({})), bypass), ProcessReuse::Restart);
+        assert_eq!(between((None, json!({})), bypass), OptionSwitch::Restart);
     }
 
     #[test]
     fn process_started_ahead_is_not_switched() {
         let (has, needs) = (options(Some("opus"), json!({})), options(Some("haiku"), json!({})));
         let run = RunPermission::default();
-        assert_eq!(reuse(&has, &needs, &run, true), ProcessReuse::Restart);
-        assert_eq!(reuse(&has, &has, &run, true), ProcessReuse::Switch(Vec::new()));
-        let skips = reuse(
+        assert_eq!(switch_options(&has, &needs, &run, true), OptionSwitch::Restart);
+        assert_eq!(switch_options(&has, &has, &run, true), OptionSwitch::Switch(Vec::new()));
+        let skips = switch_options(
             &options(None, json!({ "permission_mode": "plan" })),
             &options(None, json!({})),
             &RunPermission::SkipAll,
             false,
         );
-        assert_eq!(skips, ProcessReuse::Restart, "everything without asking is set at the start");
+        assert_eq!(skips, OptionSwitch::Restart, "everything without asking is set at the start");
     }
 }

@@ -1,0 +1,105 @@
+//! The status of a run's live agents and what they wait for, from its records and the files of its turns, for people and for programs.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::actor::clock::now;
+use crate::domain::agent::Agent;
+use crate::domain::agent_status::{AgentStatus, RunObservation};
+use crate::domain::settings::AnswererKind;
+use crate::domain::wait_reason::WaitReason;
+use crate::plugin::sentence::date;
+use crate::plugin::sentence::wait::{wait_sentence, waits_of_many};
+use crate::process::transcript::TurnFiles;
+use crate::store::layout::RunDir;
+use crate::store::view::RunView;
+
+/// The source of the status of a run's live agents.
+pub struct AgentStatuses<'run> {
+    view: &'run RunView,
+    steps: PathBuf,
+    seen: RunObservation,
+}
+
+impl<'run> AgentStatuses<'run> {
+    /// Observes a run as it is now.
+    #[must_use]
+    pub fn of(view: &'run RunView, dir: &RunDir) -> Self {
+        Self { view, steps: dir.steps(), seen: RunObservation { now: now(), held: view.held } }
+    }
+
+    /// Returns the status of an agent. Looks for turn files only in a locked run of Claude Code.
+    #[must_use]
+    pub fn status(&self, agent: &Agent) -> AgentStatus {
+        let run = &self.view.run;
+        let begun = || TurnFiles::of(&self.steps, &agent.turn_id()).are_there();
+        let begun = match run.settings.answerer {
+            AnswererKind::Claude => Some(self.seen.held && begun()),
+            AnswererKind::Scripted => None,
+        };
+        AgentStatus::of(run, agent, self.seen, begun)
+    }
+}
+
+/// Returns the status of an agent in words.
+#[must_use]
+pub fn sentence(status: &AgentStatus) -> String {
+    match status {
+        AgentStatus::Running => "running".to_owned(),
+        AgentStatus::Scripted => "a script answers it".to_owned(),
+        AgentStatus::Waiting(reason) => wait_sentence(reason, date),
+    }
+}
+
+/// Returns the status of several agents that have the same, to stand behind their number.
+#[must_use]
+pub fn of_many(status: &AgentStatus) -> &'static str {
+    match status {
+        AgentStatus::Running => "running",
+        AgentStatus::Scripted => "are answered by a script",
+        AgentStatus::Waiting(reason) => waits_of_many(reason),
+    }
+}
+
+/// Adds the status of a live agent to its JSON, and the reason why it waits.
+pub fn add_status(value: &mut Value, status: &AgentStatus) {
+    value["status"] = json!(status.name());
+    if let Some(reason) = status.wait_reason() {
+        value["waits_for"] = as_json(reason);
+    }
+}
+
+/// Returns a wait reason as JSON.
+fn as_json(reason: &WaitReason) -> Value {
+    let mut value = json!({ "reason": reason.name() });
+    match reason {
+        WaitReason::Backoff(until) | WaitReason::Stagger(until) | WaitReason::UsageLimit(until) => {
+            value["until"] = json!(until);
+        }
+        WaitReason::Plugin { by, until } => {
+            value["by"] = json!(by);
+            value["until"] = json!(until);
+        }
+        WaitReason::Person(because) => value["because"] = json!(because),
+        WaitReason::Answer { node, question } => {
+            value["node"] = json!(node);
+            value["question"] = json!(question);
+        }
+        WaitReason::Agent(other) => value["agent"] = json!(other),
+        WaitReason::Join { more, of, done, failed, until } => {
+            value["more"] = json!(more);
+            value["of"] = json!(of);
+            value["done"] = json!(done);
+            value["failed"] = json!(failed);
+            value["until"] = json!(until);
+        }
+        WaitReason::Program(awaiting) => value["awaiting"] = json!(awaiting),
+        WaitReason::Permit
+        | WaitReason::Budget
+        | WaitReason::Request
+        | WaitReason::RunPaused
+        | WaitReason::RunInterrupted => {}
+    }
+    value
+}

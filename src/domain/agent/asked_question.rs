@@ -1,0 +1,36 @@
+//! The question that an agent waits to have answered, and its timeout.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::id::StateName;
+use crate::domain::question::Question;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::AskTimeout;
+
+/// A question an agent waits to have answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedQuestion {
+    /// The question.
+    pub question: Question,
+    /// The time it was asked.
+    pub since: Timestamp,
+    /// The deadline of the answer, and the state the agent enters if none came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<QuestionTimeout>,
+}
+
+/// The timeout of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionTimeout {
+    /// The deadline of the answer.
+    pub at: Timestamp,
+    /// The state the agent enters then.
+    pub state: StateName,
+}
+
+impl QuestionTimeout {
+    /// Creates the timeout of a question that is asked now.
+    pub(in crate::domain) fn after(patience: &AskTimeout, now: Timestamp) -> Self {
+        Self { at: now.plus(patience.timeout_ms), state: patience.timeout_next.clone() }
+    }
+}

@@ -1,0 +1,90 @@
+//! The execution of an agent's state: of prompts alone, of a graph or a program, or as a role of a program.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::graph::GraphExecution;
+use crate::domain::instance::{ProgramExecution, RoleMailbox};
+
+/// The execution that an agent is in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentExecution {
+    /// Its turns are asked prompts. A graph or a program that it has entered has not begun yet.
+    #[default]
+    Prompts,
+    /// It executes a graph.
+    Graph(Box<GraphExecution>),
+    /// It executes a program.
+    Program(Box<ProgramExecution>),
+    /// It is a role of a program, and answers its requests.
+    Role(Box<RoleMailbox>),
+}
+
+impl AgentExecution {
+    /// Returns whether it is of prompts alone.
+    #[must_use]
+    pub fn is_prompts(&self) -> bool {
+        matches!(self, Self::Prompts)
+    }
+
+    /// Returns the graph's execution, if it has begun.
+    #[must_use]
+    pub fn graph(&self) -> Option<&GraphExecution> {
+        match self {
+            Self::Graph(graph) => Some(graph),
+            Self::Prompts | Self::Program(_) | Self::Role(_) => None,
+        }
+    }
+
+    /// Returns the program's execution, if it has begun.
+    #[must_use]
+    pub fn program(&self) -> Option<&ProgramExecution> {
+        match self {
+            Self::Program(program) => Some(program),
+            Self::Prompts | Self::Graph(_) | Self::Role(_) => None,
+        }
+    }
+
+    /// Returns the program's execution, to be changed.
+    pub(in crate::domain) fn program_mut(&mut self) -> Option<&mut ProgramExecution> {
+        match self {
+            Self::Program(program) => Some(program),
+            Self::Prompts | Self::Graph(_) | Self::Role(_) => None,
+        }
+    }
+
+    /// Returns the mailbox of a role.
+    #[must_use]
+    pub fn mailbox(&self) -> Option<&RoleMailbox> {
+        match self {
+            Self::Role(mailbox) => Some(mailbox),
+            Self::Prompts | Self::Graph(_) | Self::Program(_) => None,
+        }
+    }
+
+    /// Returns the mailbox of a role, to be changed.
+    pub(in crate::domain) fn mailbox_mut(&mut self) -> Option<&mut RoleMailbox> {
+        match self {
+            Self::Role(mailbox) => Some(mailbox),
+            Self::Prompts | Self::Graph(_) | Self::Program(_) => None,
+        }
+    }
+
+    /// Takes the program's execution out; the agent executes prompts from then on.
+    pub(in crate::domain) fn take_program(&mut self) -> Option<Box<ProgramExecution>> {
+        match std::mem::take(self) {
+            Self::Program(program) => Some(program),
+            other @ (Self::Prompts | Self::Graph(_) | Self::Role(_)) => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    /// Ends a graph or a program. A role stays a role.
+    pub(super) fn leave(&mut self) {
+        if matches!(self, Self::Graph(_) | Self::Program(_)) {
+            *self = Self::Prompts;
+        }
+    }
+}

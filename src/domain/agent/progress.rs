@@ -1,0 +1,157 @@
+//! The changes of an agent from record to record: it enters states, waits, is held, and begins again.
+
+use std::sync::Arc;
+
+use super::{Agent, AgentSpec, AgentWait, AskedQuestion, StepStage, TurnHold};
+use crate::domain::evaluation::TransitionProposal;
+use crate::domain::graph::WaitResult;
+use crate::domain::id::{AgentId, MessageId, SessionId, StateName};
+use crate::domain::join::{PendingJoin, UnjoinedChildren};
+use crate::domain::money::Usd;
+use crate::domain::session::Session;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+
+impl Agent {
+    /// Enters a state: a new step, with its own variables.
+    pub(in crate::domain) fn enter(
+        &mut self,
+        state: StateName,
+        session: Session,
+        variables: Variables,
+        at: Timestamp,
+    ) {
+        self.current_state = state;
+        self.session = session;
+        self.variables = variables;
+        self.execution.leave();
+        self.next_step(at);
+    }
+
+    /// Begins a new step in the same state.
+    pub(in crate::domain) fn next_step(&mut self, at: Timestamp) {
+        self.step = self.step.saturating_add(1);
+        self.turn = 0;
+        self.reminders = 0;
+        self.reminder = None;
+        self.stage = StepStage::default();
+        self.end_timed_hold();
+        self.since = at;
+    }
+
+    /// Restarts at its first state, and counts that as a restart at `at`.
+    pub(in crate::domain) fn begin_again(
+        &mut self,
+        session: SessionId,
+        not_before: Timestamp,
+        at: Timestamp,
+    ) {
+        let AgentSpec { state, variables, .. } = (*self.birth).clone();
+        self.enter(state, Session::fresh(session), variables, at);
+        self.stage = StepStage::first(self.birth.task.as_deref());
+        self.forks = UnjoinedChildren::default();
+        self.hold = Some(TurnHold::Backoff { until: not_before });
+        self.restarts.push(at);
+    }
+
+    /// Waits for the answer to a question.
+    pub(in crate::domain) fn wait_for_answer(&mut self, asked: AskedQuestion) {
+        self.stage = StepStage::Waiting(AgentWait::Answer(Box::new(asked)));
+    }
+
+    /// Waits for the end of another agent.
+    pub(in crate::domain) fn wait_for_agent(&mut self, other: AgentId) {
+        self.stage = StepStage::Waiting(AgentWait::Agent(other));
+    }
+
+    /// Waits for agents it has forked.
+    pub(in crate::domain) fn wait_for_join(&mut self, join: PendingJoin) {
+        self.stage = StepStage::Waiting(AgentWait::Join(Box::new(join)));
+    }
+
+    /// Ends its wait with a result for its graph or program.
+    pub(in crate::domain) fn end_wait(&mut self, result: WaitResult) {
+        self.stage = StepStage::WaitOver(Box::new(result));
+    }
+
+    /// Ends its join: its state's prompt is due, with the outcomes of the agents it joined.
+    pub(in crate::domain) fn end_join(&mut self, results: Arc<str>) {
+        self.stage = StepStage::State { results: Some(results) };
+    }
+
+    /// Has the state's evaluator check a transition, in the next turn of the step.
+    pub(in crate::domain) fn evaluate(&mut self, proposal: TransitionProposal) {
+        let results = self.results().cloned();
+        self.stage = StepStage::Evaluation { proposal: Box::new(proposal), results };
+        self.turn = self.turn.saturating_add(1);
+        self.reminder = None;
+        self.end_timed_hold();
+    }
+
+    /// Holds its next turn back for a plug-in, not shorter than it is held already. A wait for a person stays.
+    pub(in crate::domain) fn hold_for_plugin(&mut self, by: String, until: Timestamp) {
+        if self.parked_reason().is_none() {
+            let until = self.not_before().map_or(until, |earlier| earlier.max(until));
+            self.hold = Some(TurnHold::Plugin { by, until });
+        }
+    }
+
+    /// Holds a turn that failed back until it is run again; `None` for at once. A wait for a person stays.
+    pub(in crate::domain) fn back_off(&mut self, until: Option<Timestamp>) {
+        if self.parked_reason().is_none() {
+            self.hold = until.map(|until| TurnHold::Backoff { until });
+        }
+    }
+
+    /// Holds its next turn back until a person resumes the run.
+    pub(in crate::domain) fn park(&mut self, because: String) {
+        self.hold = Some(TurnHold::Person { because });
+    }
+
+    /// Ends a hold until a time; a wait for a person stays.
+    pub(in crate::domain) fn end_timed_hold(&mut self) {
+        self.hold.take_if(|hold| hold.until().is_some());
+    }
+
+    /// Lets an agent that waits for a person go on, with all its restarts.
+    pub(in crate::domain) fn unpark(&mut self) {
+        if self.parked_reason().is_some() {
+            self.hold = None;
+            self.restarts.clear();
+        }
+    }
+
+    /// Notes the last message of its turn. An evaluator's message is not of the agent's own session.
+    pub(in crate::domain) fn note_reply(&mut self, message: Option<MessageId>) {
+        if self.proposal().is_none() {
+            self.session = self.session.after_turn(message);
+        }
+    }
+
+    /// Prepares a retry of its turn, in a session that begins where the turn did.
+    pub(in crate::domain) fn retry_turn(&mut self, session: SessionId) {
+        match &mut self.stage {
+            StepStage::Evaluation { proposal, .. } => {
+                proposal.session = proposal.session.again(session);
+            }
+            StepStage::State { .. }
+            | StepStage::Task(_)
+            | StepStage::Waiting(_)
+            | StepStage::WaitOver(_) => self.session = self.session.again(session),
+        }
+        self.turn = self.turn.saturating_add(1);
+    }
+
+    /// Forgets the restarts that are older than the period in which they count.
+    pub(in crate::domain) fn forget_restarts(&mut self, period_ms: u64, at: Timestamp) {
+        self.restarts.retain(|&restart| at.since(restart) < period_ms);
+    }
+
+    /// Counts a turn that has ended, and its cost.
+    pub(in crate::domain) fn count_turn(&mut self, cost: Usd) {
+        let visits = self.visits.entry(self.prompt().clone()).or_default();
+        *visits = visits.saturating_add(1);
+        self.throttles = 0;
+        self.cost_usd += cost;
+    }
+}

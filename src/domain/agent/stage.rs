@@ -1,0 +1,147 @@
+//! The stage of an agent's step: the work that is due, or the wait before it. An agent is in one stage at a time.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::AskedQuestion;
+use crate::domain::evaluation::TransitionProposal;
+use crate::domain::graph::{PromptTask, WaitResult};
+use crate::domain::id::AgentId;
+use crate::domain::join::PendingJoin;
+
+/// The stage of an agent's step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStage {
+    /// The work of its state is due: a turn with the state's prompt, or an advance of its graph or program.
+    State {
+        /// The outcomes of the agents it joined: `{{results}}` of its state.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        results: Option<Arc<str>>,
+    },
+    /// A turn with this task is due instead of one with the state's prompt.
+    Task(Box<PromptTask>),
+    /// The state's evaluator checks the transition that the agent asked for.
+    Evaluation {
+        /// The transition it asked for.
+        proposal: Box<TransitionProposal>,
+        /// The outcomes of the agents it joined before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        results: Option<Arc<str>>,
+    },
+    /// It waits. No turn is due before that is over.
+    Waiting(AgentWait),
+    /// Its wait is over, and its graph or the program it serves is to be given the result.
+    WaitOver(Box<WaitResult>),
+}
+
+/// The wait of an agent for a person or for other agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentWait {
+    /// For the answer to its question.
+    Answer(Box<AskedQuestion>),
+    /// For the end of this agent.
+    Agent(AgentId),
+    /// For the ends of agents it has forked.
+    Join(Box<PendingJoin>),
+}
+
+impl Default for StepStage {
+    /// Returns the stage at which a step begins.
+    fn default() -> Self {
+        Self::State { results: None }
+    }
+}
+
+impl StepStage {
+    /// Returns whether a step begins at it.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the first stage of a step, with its task if it has one.
+    pub(super) fn first(task: Option<&PromptTask>) -> Self {
+        task.map_or_else(Self::default, |task| Self::Task(Box::new(task.clone())))
+    }
+
+    /// Returns the wait; `None` if the agent does not wait.
+    #[must_use]
+    pub fn wait(&self) -> Option<&AgentWait> {
+        match self {
+            Self::Waiting(wait) => Some(wait),
+            Self::State { .. } | Self::Task(_) | Self::Evaluation { .. } | Self::WaitOver(_) => {
+                None
+            }
+        }
+    }
+
+    /// Returns the task; `None` if the turn that is due is about something else.
+    #[must_use]
+    pub fn task(&self) -> Option<&PromptTask> {
+        match self {
+            Self::Task(task) => Some(task),
+            Self::State { .. } | Self::Evaluation { .. } | Self::Waiting(_) | Self::WaitOver(_) => {
+                None
+            }
+        }
+    }
+
+    /// Returns the transition that the evaluator checks, if it does.
+    #[must_use]
+    pub fn proposal(&self) -> Option<&TransitionProposal> {
+        match self {
+            Self::Evaluation { proposal, .. } => Some(proposal),
+            Self::State { .. } | Self::Task(_) | Self::Waiting(_) | Self::WaitOver(_) => None,
+        }
+    }
+
+    /// Returns the outcomes of the agents that were joined in this step.
+    #[must_use]
+    pub fn results(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::State { results } | Self::Evaluation { results, .. } => results.as_ref(),
+            Self::Task(_) | Self::Waiting(_) | Self::WaitOver(_) => None,
+        }
+    }
+
+    /// Returns the result of the wait that is over.
+    #[must_use]
+    pub fn wait_result(&self) -> Option<&WaitResult> {
+        match self {
+            Self::WaitOver(result) => Some(result),
+            Self::State { .. } | Self::Task(_) | Self::Evaluation { .. } | Self::Waiting(_) => None,
+        }
+    }
+}
+
+impl AgentWait {
+    /// Returns the question, if it waits for an answer.
+    #[must_use]
+    pub fn question(&self) -> Option<&AskedQuestion> {
+        match self {
+            Self::Answer(asked) => Some(asked),
+            Self::Agent(_) | Self::Join(_) => None,
+        }
+    }
+
+    /// Returns the agent it waits for, if it is that.
+    #[must_use]
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Agent(other) => Some(other),
+            Self::Answer(_) | Self::Join(_) => None,
+        }
+    }
+
+    /// Returns the join, if it waits for agents it has forked.
+    #[must_use]
+    pub fn join(&self) -> Option<&PendingJoin> {
+        match self {
+            Self::Join(join) => Some(join),
+            Self::Answer(_) | Self::Agent(_) => None,
+        }
+    }
+}

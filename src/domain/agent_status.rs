@@ -1,0 +1,165 @@
+//! The status of a live agent: its turn runs, or it waits for something.
+//!
+//! A run alone does not tell whether a turn has begun, nor whether a process executes the run. The caller
+//! has to supply both.
+
+use super::agent::Agent;
+use super::run::{Run, RunStatus};
+use super::time::Timestamp;
+use super::wait_reason::WaitReason;
+
+/// The status of a live agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentStatus {
+    /// Its turn has begun, or its graph or program is executed.
+    Running,
+    /// Its turn runs or waits for a permit. A script leaves no trace of its turns, so it is not known which.
+    Scripted,
+    /// It waits.
+    Waiting(WaitReason),
+}
+
+/// Facts about a run that its records do not tell.
+#[derive(Debug, Clone, Copy)]
+pub struct RunObservation {
+    /// The present time.
+    pub now: Timestamp,
+    /// True if a raymond process holds the run.
+    pub held: bool,
+}
+
+impl AgentStatus {
+    /// Returns the status of an agent; `begun` tells whether its turn has begun, if that is known.
+    #[must_use]
+    pub fn of(run: &Run, agent: &Agent, seen: RunObservation, begun: Option<bool>) -> Self {
+        let own = || agent.parked_reason().map(|because| WaitReason::Person(because.to_owned()));
+        if let Some(reason) = WaitReason::of_step(agent).or_else(own) {
+            return Self::Waiting(reason);
+        }
+        let begun = if agent.runs_graph() || agent.runs_program() {
+            Some(run.status == RunStatus::Running)
+        } else {
+            begun
+        };
+        if seen.held && begun == Some(true) {
+            return Self::Running;
+        }
+        let held = || agent.hold.as_ref().filter(|hold| hold.until() > Some(seen.now));
+        Self::Waiting(if run.status != RunStatus::Running {
+            WaitReason::RunPaused
+        } else if !seen.held {
+            WaitReason::RunInterrupted
+        } else if let Some(hold) = held() {
+            WaitReason::of_hold(hold)
+        } else if let Some(until) = run.limited(seen.now) {
+            WaitReason::UsageLimit(until)
+        } else if begun.is_some() {
+            WaitReason::Permit
+        } else {
+            return Self::Scripted;
+        })
+    }
+
+    /// Returns the reason why it waits; `None` if it does not.
+    #[must_use]
+    pub fn wait_reason(&self) -> Option<&WaitReason> {
+        match self {
+            Self::Waiting(reason) => Some(reason),
+            Self::Running | Self::Scripted => None,
+        }
+    }
+
+    /// Returns its name for programs.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Scripted => "scripted",
+            Self::Waiting(_) => "waiting",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::agent::TurnHold;
+    use crate::domain::apply::tests::scene::{Scene, result, tag};
+    use crate::domain::event::Event;
+    use crate::domain::join::{JoinCondition, PendingJoin};
+    use crate::domain::run::PauseReason;
+    use crate::domain::transition::TagName;
+
+    const NOW: RunObservation = RunObservation { now: Timestamp(100_000), held: true };
+
+    fn status(scene: &Scene, seen: RunObservation, begun: Option<bool>) -> AgentStatus {
+        AgentStatus::of(&scene.run, scene.agent("main"), seen, begun)
+    }
+
+    /// Returns the names of the status of `main`, or of its wait reason, if its turn has begun, if it has not, and
+    /// if that is unknown.
+    fn names(scene: &Scene, seen: RunObservation) -> [&'static str; 3] {
+        [Some(true), Some(false), None].map(|begun| {
+            let status = status(scene, seen, begun);
+            status.wait_reason().map_or(status.name(), WaitReason::name)
+        })
+    }
+
+    #[test]
+    fn the_nearest_obstacle_is_named() {
+        let mut scene = Scene::begin();
+        assert_eq!(names(&scene, NOW), ["running", "permit", "scripted"]);
+        assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["run_interrupted"; 3]);
+        scene.run.limited_until = Some(Timestamp(200_000));
+        assert_eq!(names(&scene, NOW), ["running", "usage_limit", "usage_limit"]);
+        let failure = scene.failure("main");
+        scene.happens(Event::TurnFailed(failure));
+        let early = RunObservation { now: Timestamp(2000), ..NOW };
+        assert_eq!(names(&scene, early), ["running", "backoff", "backoff"]);
+        scene.happens(Event::RunPaused { pause: PauseReason::Stopped });
+        let running_turns_end_first = ["running", "run_paused", "run_paused"];
+        assert_eq!(names(&scene, NOW), running_turns_end_first);
+    }
+
+    #[test]
+    fn a_join_tells_how_many_more_have_to_end() {
+        let mut scene = Scene::begin();
+        (0..5).for_each(|_| {
+            scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
+        });
+        scene.joins("main", JoinCondition::Count(3));
+        scene.take("main.1", result("done"));
+        scene.happens(Event::AgentFailed(scene.end_badly("main.2")));
+        let until = scene.agent("main").pending_join().and_then(PendingJoin::until);
+        let expected = WaitReason::Join { more: 2, of: 5, done: 1, failed: 1, until };
+        assert_eq!(status(&scene, NOW, None), AgentStatus::Waiting(expected));
+        scene.take("main.3", result("done"));
+        scene.take("main.4", result("done"));
+        assert_eq!(status(&scene, NOW, None), AgentStatus::Scripted, "that is enough");
+    }
+
+    #[test]
+    fn hold_names_its_kind_until_it_is_over() {
+        let mut scene = Scene::begin();
+        let until = Timestamp(200_000);
+        let agent = scene.agent("main").clone();
+        scene.run.agents.insert(Agent { hold: Some(TurnHold::Stagger { until }), ..agent.clone() });
+        let stagger = AgentStatus::Waiting(WaitReason::Stagger(until));
+        assert_eq!(status(&scene, NOW, Some(false)), stagger);
+        scene.run.agents.insert(Agent { hold: Some(TurnHold::Backoff { until }), ..agent });
+        let backoff = AgentStatus::Waiting(WaitReason::Backoff(until));
+        assert_eq!(status(&scene, NOW, Some(false)), backoff);
+        let later = RunObservation { now: until, ..NOW };
+        assert_eq!(status(&scene, later, Some(false)), AgentStatus::Waiting(WaitReason::Permit));
+    }
+
+    #[test]
+    fn who_waits_for_a_person_waits_whatever_the_run_does() {
+        let mut scene = Scene::begin();
+        let (turn, state) = (scene.turn("main"), scene.agent("main").current_state.clone());
+        let because = "crashed".to_owned();
+        let parked = crate::domain::event::AgentParked { turn, state, because };
+        scene.happens(Event::AgentParked(parked));
+        assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["person"; 3]);
+    }
+}

@@ -1,0 +1,44 @@
+//! Questions to people: their answers, and their timeouts.
+
+use super::{ApplyError, due};
+use crate::domain::agent::StepStage;
+use crate::domain::effect::Effect;
+use crate::domain::event::{QuestionAnswered, QuestionTimedOut};
+use crate::domain::graph::WaitResult;
+use crate::domain::run::Run;
+
+pub(super) fn question_answered(
+    run: &mut Run,
+    event: &QuestionAnswered,
+) -> Result<Vec<Effect>, ApplyError> {
+    let agent = due(run, &event.turn)?;
+    if agent.question().is_none() {
+        return Err(ApplyError::NotAsked(event.turn.agent.clone()));
+    }
+    if agent.graph().is_some() {
+        agent.end_wait(WaitResult::Answered(event.answer.clone()));
+    } else {
+        agent.stage = StepStage::default();
+        agent.variables.insert(ANSWER.to_owned(), event.answer.raw.clone());
+    }
+    if let Some(used) = event.ahead {
+        run.answered.insert(event.node.clone(), used);
+    }
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+/// The variable that holds a person's answer in the state a prompt's question leads to.
+const ANSWER: &str = "answer";
+
+pub(super) fn question_timed_out(
+    run: &mut Run,
+    event: &QuestionTimedOut,
+) -> Result<Vec<Effect>, ApplyError> {
+    let agent = due(run, &event.turn)?;
+    if agent.question().is_none() {
+        return Err(ApplyError::NotAsked(event.turn.agent.clone()));
+    }
+    agent.stage = StepStage::default();
+    agent.current_state = event.late.clone();
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}

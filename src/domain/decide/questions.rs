@@ -1,0 +1,124 @@
+//! Decisions on the answers to people's questions, and on those that come too late.
+
+use crate::domain::agent::Agent;
+use crate::domain::event::{Event, QuestionAnswered, QuestionTimedOut};
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::question::{Answer, AnswerCommand, InvalidAnswer, Question};
+use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
+use crate::domain::turn::TurnId;
+
+/// Returns the answer to a question that was given before it was asked.
+pub(super) fn answered_ahead(
+    run: &Run,
+    question: &Question,
+    turn: &TurnId,
+    state: &StateName,
+) -> Option<Event> {
+    let (answer, used) = run.prepared_answer(question)?;
+    Some(Event::QuestionAnswered(QuestionAnswered {
+        turn: turn.clone(),
+        state: state.clone(),
+        node: question.node.clone(),
+        answer,
+        ahead: Some(used),
+    }))
+}
+
+/// The reason an answer is rejected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// No question waits for it.
+    #[error("there is no open question {node}{}", waiting(.open))]
+    NoQuestion {
+        /// The name.
+        node: String,
+        /// The questions that wait, as `agent/name`.
+        open: Vec<String>,
+    },
+    /// More than one agent asks under that name.
+    #[error("several agents ask {node}: name one, as {}", .asking.iter().map(|agent| format!("{agent}/{node}=…")).collect::<Vec<_>>().join(" or "))]
+    Several {
+        /// The name.
+        node: String,
+        /// The agents that ask.
+        asking: Vec<AgentId>,
+    },
+    /// The question it was given to is closed; the same question is asked again.
+    #[error("{agent}/{node} has been answered before, and is asked again")]
+    Again {
+        /// The agent that asks.
+        agent: AgentId,
+        /// The name it asks under.
+        node: String,
+    },
+    /// The answer is not valid.
+    #[error(transparent)]
+    Invalid(#[from] InvalidAnswer),
+}
+
+fn waiting(open: &[String]) -> String {
+    if open.is_empty() {
+        return "; there are none at all".to_owned();
+    }
+    format!("; open questions: {}", open.join(", "))
+}
+
+/// Returns the event of an answer to a question.
+///
+/// # Errors
+/// [`AnswerError`] if the answer is rejected.
+pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
+    let AnswerCommand { agent, step, node, text } = given;
+    let open = || run.agents.values().filter_map(|one| Some((one, one.question()?)));
+    let mut asking = open().filter(|(one, asked)| {
+        asked.question.node == *node && agent.as_ref().is_none_or(|agent| *agent == one.id)
+    });
+    let Some((one, asked)) = asking.next() else {
+        let open = open().map(|(one, asked)| format!("{}/{}", one.id, asked.question.node));
+        return Err(AnswerError::NoQuestion { node: node.clone(), open: open.collect() });
+    };
+    let others: Vec<AgentId> = asking.map(|(one, _)| one.id.clone()).collect();
+    if !others.is_empty() {
+        let asking = std::iter::once(one.id.clone()).chain(others).collect();
+        return Err(AnswerError::Several { node: node.clone(), asking });
+    }
+    if step.is_some_and(|step| step != one.step) {
+        return Err(AnswerError::Again { agent: one.id.clone(), node: node.clone() });
+    }
+    Ok(answered(one, node, asked.question.read(text)?, None))
+}
+
+/// Returns the event for a waiting question that an answer given ahead of time now fits. Call it again once that
+/// event is recorded.
+#[must_use]
+pub fn answered_at_last(run: &Run) -> Option<Event> {
+    run.agents.values().find_map(|agent| {
+        let question = &agent.question()?.question;
+        let (answer, used) = run.prepared_answer(question)?;
+        Some(answered(agent, &question.node, answer, Some(used)))
+    })
+}
+
+fn answered(agent: &Agent, node: &str, answer: Answer, ahead: Option<u32>) -> Event {
+    Event::QuestionAnswered(QuestionAnswered {
+        turn: agent.turn_id(),
+        state: agent.current_state.clone(),
+        node: node.to_owned(),
+        answer,
+        ahead,
+    })
+}
+
+/// Returns the event of a question that was not answered in time, once its deadline has passed.
+#[must_use]
+pub fn timed_out(agent: &Agent, now: Timestamp) -> Option<Event> {
+    let late = agent.question()?.late.as_ref()?;
+    (late.at <= now).then(|| {
+        Event::QuestionTimedOut(QuestionTimedOut {
+            turn: agent.turn_id(),
+            state: agent.current_state.clone(),
+            late: late.state.clone(),
+        })
+    })
+}

@@ -28,7 +28,6 @@ use super::effect::Effect;
 use super::event::{Event, PermanentRestart, Record, RunCommand, RunStarted, StepFinished};
 use super::fact::KnownFacts;
 use super::id::{AgentId, SessionId};
-use super::ledger::cost_of;
 use super::money::Usd;
 use super::question::Question;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
@@ -167,7 +166,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::TurnRejected(event) => turn_rejected(run, event)?,
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
         Event::AgentFailed(event) => agent_failed(run, event)?,
-        Event::CostCounted { turn, cost_usd, .. } => cost_counted(run, turn, *cost_usd)?,
+        Event::CostCounted { turn, cost } => cost_counted(run, turn, cost.amount)?,
         Event::AgentParked(event) => agent_parked(run, event)?,
         Event::LimitReached { until, .. } => limit_reached(run, *until),
         Event::RunPaused { pause } => run_paused(run, pause),
@@ -175,8 +174,8 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::CommandReceived { command: RunCommand::Stop, .. } => vec![Effect::Stop],
         Event::CommandReceived { command: RunCommand::Answer(_), .. } => Vec::new(),
     };
-    if let Some(charge) = cost_of(&record.event) {
-        run.refused_tools.add_all(charge.refused_tools, NAMED_PER_RUN);
+    if let Some(cost) = record.event.cost() {
+        run.refused_tools.add_all(&cost.refused_tools, NAMED_PER_RUN);
     }
     run.seq = record.seq;
     Ok(effects)
@@ -208,7 +207,7 @@ fn step_finished(
         (_, Some(session)) => Some(session.clone()),
     };
     if !event.unasked {
-        agent.count_turn(event.cost_usd);
+        agent.count_turn(event.cost.amount);
         agent.heard(event.message.clone());
     }
     if event.reborn.is_some() {
@@ -218,7 +217,7 @@ fn step_finished(
     let outcome = take(agent, event, opened, at);
     let id = event.turn.agent.clone();
     if !event.unasked {
-        spend(run, &id, event.prompt(), event.cost_usd, EstimateUpdate::Yes);
+        spend(run, &id, event.prompt(), event.cost.amount, EstimateUpdate::Yes);
     }
     let mut released = instance.map(|instance| release(run, &instance)).unwrap_or_default();
     let effects = match outcome {

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::graph::{
-    GraphEntry, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut, TurnCost,
+    FinishedTask, GraphEntry, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut,
 };
 pub use self::join::{JoinBegun, JoinFinished, StoppedChild};
 pub use self::program::{
@@ -28,15 +28,13 @@ use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fan_out::ForkGroup;
 use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
-use super::money::Usd;
 use super::question::AnswerCommand;
-use super::refusal::ToolRefusals;
 use super::run::PauseReason;
 use super::settings::Settings;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::TurnId;
-use super::usage::UsageByModel;
+use super::turn_cost::TurnCost;
 
 /// An event with its place in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -109,16 +107,8 @@ pub enum Event {
         #[serde(flatten)]
         turn: TurnId,
         /// The cost of the turn.
-        cost_usd: Usd,
-        /// The cost is an estimate: the known maximum of such a turn.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        estimated: bool,
-        /// The usage of each model for that cost.
-        #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-        usage: UsageByModel,
-        /// The tools that were refused in it.
-        #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-        refused_tools: ToolRefusals,
+        #[serde(flatten)]
+        cost: TurnCost,
     },
     /// An agent has used up its restarts and waits for a person.
     AgentParked(AgentParked),
@@ -197,15 +187,8 @@ pub struct StepFinished {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluator: Option<StateName>,
     /// The cost of the turn.
-    pub cost_usd: Usd,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
+    #[serde(flatten)]
+    pub cost: TurnCost,
     /// The session it ran in.
     pub session_id: SessionId,
     /// The last message of the turn.
@@ -264,32 +247,71 @@ impl Event {
         }
     }
 
-    /// Returns the agent the event is about, if any.
+    /// Returns the turn the event is about, if any.
     #[must_use]
-    pub fn agent(&self) -> Option<&AgentId> {
+    pub fn turn(&self) -> Option<&TurnId> {
         match self {
-            Self::StepFinished(event) => Some(&event.turn.agent),
-            Self::TransitionProposed(event) => Some(&event.turn.agent),
-            Self::GraphWalked(event) => Some(&event.turn.agent),
-            Self::QuestionAnswered(event) => Some(&event.turn.agent),
-            Self::QuestionTimedOut(event) => Some(&event.turn.agent),
-            Self::InstanceBegun(event) => Some(&event.turn.agent),
-            Self::WorkflowAdvanced(event) => Some(&event.turn.agent),
-            Self::WorkflowLogged(event) => Some(&event.turn.agent),
-            Self::AgentRequested(event) => Some(&event.turn.agent),
-            Self::AgentResponded(event) => Some(&event.turn.agent),
-            Self::RoleDelegated(event) => Some(&event.turn.agent),
-            Self::JoinBegun(event) => Some(&event.turn.agent),
-            Self::Joined(event) => Some(&event.turn.agent),
-            Self::TurnHeld(event) => Some(&event.turn.agent),
-            Self::TurnRejected(event) => Some(&event.turn.agent),
-            Self::TurnFailed(event) => Some(&event.turn.agent),
-            Self::AgentFailed(event) => Some(&event.turn.agent),
-            Self::AgentParked(event) => Some(&event.turn.agent),
-            Self::CostCounted { turn, .. } => Some(&turn.agent),
+            Self::StepFinished(event) => Some(&event.turn),
+            Self::TransitionProposed(event) => Some(&event.turn),
+            Self::GraphWalked(event) => Some(&event.turn),
+            Self::QuestionAnswered(event) => Some(&event.turn),
+            Self::QuestionTimedOut(event) => Some(&event.turn),
+            Self::InstanceBegun(event) => Some(&event.turn),
+            Self::WorkflowAdvanced(event) => Some(&event.turn),
+            Self::WorkflowLogged(event) => Some(&event.turn),
+            Self::AgentRequested(event) => Some(&event.turn),
+            Self::AgentResponded(event) => Some(&event.turn),
+            Self::RoleDelegated(event) => Some(&event.turn),
+            Self::JoinBegun(event) => Some(&event.turn),
+            Self::Joined(event) => Some(&event.turn),
+            Self::TurnHeld(event) => Some(&event.turn),
+            Self::TurnRejected(event) => Some(&event.turn),
+            Self::TurnFailed(event) => Some(&event.turn),
+            Self::AgentFailed(event) => Some(&event.turn),
+            Self::AgentParked(event) => Some(&event.turn),
+            Self::CostCounted { turn, .. } => Some(turn),
             Self::RunStarted(_)
             | Self::WorkflowDefined(_)
             | Self::FactsSeen { .. }
+            | Self::LimitReached { .. }
+            | Self::RunPaused { .. }
+            | Self::RunResumed { .. }
+            | Self::CommandReceived { .. } => None,
+        }
+    }
+
+    /// Returns the agent the event is about, if any.
+    #[must_use]
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.turn().map(|turn| &turn.agent)
+    }
+
+    /// Returns the cost of the turn that the event ends; `None` if it ends none.
+    #[must_use]
+    pub fn cost(&self) -> Option<&TurnCost> {
+        match self {
+            Self::StepFinished(event) => Some(&event.cost),
+            Self::TransitionProposed(event) => Some(&event.cost),
+            Self::GraphWalked(event) => event.paid.as_ref().map(|task| &task.cost),
+            Self::AgentResponded(event) => Some(&event.cost),
+            Self::TurnRejected(event) => Some(&event.cost),
+            Self::TurnFailed(event) => Some(&event.cost),
+            Self::AgentFailed(event) => Some(&event.cost),
+            Self::CostCounted { cost, .. } => Some(cost),
+            Self::RunStarted(_)
+            | Self::QuestionAnswered(_)
+            | Self::QuestionTimedOut(_)
+            | Self::WorkflowDefined(_)
+            | Self::InstanceBegun(_)
+            | Self::WorkflowAdvanced(_)
+            | Self::WorkflowLogged(_)
+            | Self::AgentRequested(_)
+            | Self::RoleDelegated(_)
+            | Self::JoinBegun(_)
+            | Self::Joined(_)
+            | Self::FactsSeen { .. }
+            | Self::TurnHeld(_)
+            | Self::AgentParked(_)
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }

@@ -53,6 +53,7 @@ pub mod time;
 pub mod transition;
 pub mod tree;
 pub mod turn;
+pub mod turn_cost;
 pub mod turn_offset;
 pub mod turn_options;
 pub mod usage;

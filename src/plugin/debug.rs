@@ -89,7 +89,7 @@ impl DebugPlugin {
     fn step(&mut self, step: &StepFinished, published: &Published) {
         let at = published.record.at;
         let output =
-            (!step.unasked).then(|| self.keep_turn(&step.turn, step.prompt(), step.cost_usd));
+            (!step.unasked).then(|| self.keep_turn(&step.turn, step.prompt(), step.cost.amount));
         let tag = step.transition.tag();
         let to = match (&published.agent, destination(&step.transition)) {
             (None, _) => format!("({tag}, terminated)"),
@@ -99,7 +99,7 @@ impl DebugPlugin {
         let resumed = if self.sessions.insert(step.session_id.clone()) { "" } else { " (resumed)" };
         let mut details = vec![
             ("session_id", format!("{}{resumed}", step.session_id)),
-            ("cost", step.cost_usd.to_string()),
+            ("cost", step.cost.amount.to_string()),
             ("total_cost", published.total_cost.to_string()),
         ];
         if let Some(agent) = published.agent.as_ref().filter(|agent| agent.stack > 0) {
@@ -158,9 +158,9 @@ impl DebugPlugin {
 
     /// Logs the answer of a role of a program.
     fn answered(&mut self, answered: &AgentResponded, published: &Published) {
-        let output = self.keep_turn(&answered.turn, &answered.state, answered.cost_usd);
+        let output = self.keep_turn(&answered.turn, &answered.state, answered.cost.amount);
         let details = [
-            ("cost", answered.cost_usd.to_string()),
+            ("cost", answered.cost.amount.to_string()),
             ("total_cost", published.total_cost.to_string()),
             output,
         ];
@@ -175,7 +175,7 @@ impl DebugPlugin {
         let output = walked
             .paid
             .as_ref()
-            .map(|paid| self.keep_turn(&walked.turn, &walked.state, paid.cost_usd));
+            .map(|paid| self.keep_turn(&walked.turn, &walked.state, paid.cost.amount));
         let details: Vec<_> = output.into_iter().collect();
         let way = format!("{}: {way}", walked.state);
         self.log(published.record.at, walked.turn.agent.as_str(), &way, &details);
@@ -192,21 +192,21 @@ impl Handler<Published> for DebugPlugin {
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         match &published.record.event {
             Event::StepFinished(step) => self.step(step, &published),
-            Event::TurnRejected(TurnRejected { turn, state, violation, cost_usd, .. }) => {
+            Event::TurnRejected(TurnRejected { turn, state, violation, cost, .. }) => {
                 self.no_step(
                     turn,
                     state,
-                    *cost_usd,
+                    cost.amount,
                     &format!("{state} (reminder)"),
                     violation,
                     &published,
                 );
             }
-            Event::TurnFailed(TurnFailed { turn, state, message, cost_usd, .. }) => {
+            Event::TurnFailed(TurnFailed { turn, state, message, cost, .. }) => {
                 self.no_step(
                     turn,
                     state,
-                    *cost_usd,
+                    cost.amount,
                     &format!("{state} (run again)"),
                     message,
                     &published,
@@ -221,14 +221,14 @@ impl Handler<Published> for DebugPlugin {
                 let why = ("error", error.clone());
                 self.log(published.record.at, turn.agent.as_str(), "(failed)", &[why]);
             }
-            Event::AgentFailed(AgentFailed { turn, state, error, cost_usd, .. }) => {
-                self.no_step(turn, state, *cost_usd, "(failed)", error, &published);
+            Event::AgentFailed(AgentFailed { turn, state, error, cost, .. }) => {
+                self.no_step(turn, state, cost.amount, "(failed)", error, &published);
             }
             Event::TransitionProposed(proposed) => {
-                let output = self.keep_turn(&proposed.turn, &proposed.state, proposed.cost_usd);
+                let output = self.keep_turn(&proposed.turn, &proposed.state, proposed.cost.amount);
                 let details = [
                     ("asked", proposed.transition.to_string()),
-                    ("cost", proposed.cost_usd.to_string()),
+                    ("cost", proposed.cost.amount.to_string()),
                     ("total_cost", published.total_cost.to_string()),
                     output,
                 ];

@@ -111,7 +111,8 @@ fn shown(record: &Record) -> Option<String> {
                 RequestStatus::Failed(why) => ("failed", why.as_str()),
             };
             let id = atom(&event.request);
-            let head = format!("(agent-response {id} :status {status} :cost {})", event.cost_usd);
+            let head =
+                format!("(agent-response {id} :status {status} :cost {})", event.cost.amount);
             said(&head, text)
         }
         Event::FactsSeen { changes } => {

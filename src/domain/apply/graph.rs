@@ -35,7 +35,7 @@ pub(super) fn graph_walked(
         (None, None) => return Err(ApplyError::Graph("it is in no graph".to_owned())),
     };
     if let Some(paid) = &event.paid {
-        agent.count_turn(paid.cost_usd);
+        agent.count_turn(paid.cost.amount);
         agent.heard(paid.message.clone());
     }
     agent.graph = Some(memory);
@@ -46,7 +46,7 @@ pub(super) fn graph_walked(
     let born = wait_for(agent, &event.due, opened, at);
     let id = event.turn.agent.clone();
     if let Some(paid) = &event.paid {
-        spend(run, &id, &paid.prompt, paid.cost_usd, EstimateUpdate::Yes);
+        spend(run, &id, &paid.prompt, paid.cost.amount, EstimateUpdate::Yes);
     }
     let mut effects = match event.due {
         NextAction::Nothing => Vec::new(),

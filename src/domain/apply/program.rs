@@ -206,7 +206,7 @@ pub(super) fn agent_responded(
         return Err(misfit("it was not asked that"));
     }
     if !event.unasked {
-        role.count_turn(event.cost_usd);
+        role.count_turn(event.cost.amount);
         role.heard(event.message.clone());
     }
     role.next_step(at);
@@ -223,7 +223,7 @@ pub(super) fn agent_responded(
     let goes_on = role.serves.as_ref().is_some_and(|own| own.current.is_some() || own.released);
     let id = event.turn.agent.clone();
     if !event.unasked {
-        spend(run, &id, &event.state, event.cost_usd, EstimateUpdate::Yes);
+        spend(run, &id, &event.state, event.cost.amount, EstimateUpdate::Yes);
     }
     let told = asked.and_then(|(instance, asking)| {
         tell(run, &id, &instance, &asking, (&event.response, Some(at)))

@@ -8,19 +8,17 @@ use super::fork::no_room;
 use super::{NondeterministicInputs, TurnReport, step_finished};
 use crate::domain::agent::Agent;
 use crate::domain::event::{
-    Event, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut, TurnCost,
+    Event, FinishedTask, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut,
 };
 use crate::domain::graph_advance::{GraphAdvance, GraphNext};
 use crate::domain::id::{AgentId, StateName};
-use crate::domain::money::Usd;
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::question::{Answer, AnswerCommand, InvalidAnswer, Question};
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// Returns the events of an advance of a graph: the advance itself, and its immediate consequences.
 pub(super) fn walked(
@@ -90,12 +88,9 @@ fn record(
         _ => None,
     };
     let paid = agent.task.as_ref().map(|task| {
-        Box::new(TurnCost {
+        Box::new(FinishedTask {
             prompt: task.name.clone(),
-            cost_usd: report.cost,
-            usage: report.usage.clone(),
-            refused_tools: report.refused_tools.clone(),
-            duration_ms: report.duration_ms,
+            cost: report.cost.clone(),
             session_id: agent.session.id.clone(),
             message: report.message.clone(),
         })
@@ -121,10 +116,7 @@ fn fail(turn: TurnId, agent: &Agent, cause: FailureCause, why: &str) -> Event {
         turn,
         state: agent.current_state.clone(),
         cause,
-        cost_usd: Usd::ZERO,
-        estimated: false,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
+        cost: TurnCost::default(),
         why: why.to_owned(),
     }
     .fail(false)

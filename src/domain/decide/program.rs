@@ -15,14 +15,12 @@ use crate::domain::id::SessionId;
 use crate::domain::instance::{
     ProgramExecution, ProgramSource, RequestBody, RequestStatus, RoleMailbox, RoleRequest,
 };
-use crate::domain::money::Usd;
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// The inputs with which an execution begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,10 +83,7 @@ pub fn conducted(
                 turn,
                 state: agent.current_state.clone(),
                 cause: FailureCause::Ending,
-                cost_usd: Usd::ZERO,
-                estimated: false,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
+                cost: TurnCost::default(),
                 why: why.clone(),
             }
             .fail(false),
@@ -198,10 +193,7 @@ pub(super) fn responded(
             turn: report.turn.clone(),
             state: agent.prompt().clone(),
             cause: FailureCause::Protocol,
-            cost_usd: report.cost,
-            estimated: false,
-            usage: report.usage.clone(),
-            refused_tools: report.refused_tools.clone(),
+            cost: report.cost.clone(),
             why: format!(
                 "a role of a program answers, it takes no transition: {}",
                 accepted.transition
@@ -225,10 +217,7 @@ fn answer(
         request: asking.id.clone(),
         name: asking.name.clone(),
         response,
-        cost_usd: report.cost,
-        usage: report.usage.clone(),
-        refused_tools: report.refused_tools.clone(),
-        duration_ms: report.duration_ms,
+        cost: report.cost.clone(),
         session_id: agent.session.id.clone(),
         message: report.message.clone(),
         unasked: matches!(report.judgement, TurnJudgement::NotStarted),
@@ -287,10 +276,7 @@ pub fn dismissed(agent: &Agent) -> Option<Event> {
         overruled: None,
         unasked: true,
         evaluator: None,
-        cost_usd: Usd::ZERO,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 0,
+        cost: TurnCost::default(),
         session_id: agent.session.id.clone(),
         message: None,
         opens: None,

@@ -12,11 +12,9 @@ use serde_json::{Map, Value};
 use crate::domain::agent::AgentSpec;
 use crate::domain::graph::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
 use crate::domain::id::{MessageId, SessionId, StateName};
-use crate::domain::money::Usd;
 use crate::domain::question::{Answer, Question};
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::turn::TurnId;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// An agent executed nodes of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,9 +46,9 @@ pub struct GraphWalked {
     pub cursor: NodeCursor,
     /// The next action.
     pub due: NextAction,
-    /// The cost of the Claude turn whose result the graph took in.
+    /// The Claude turn whose result the graph took in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paid: Option<Box<TurnCost>>,
+    pub paid: Option<Box<FinishedTask>>,
     /// The session that is opened, for the turn or the agent that is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<SessionId>,
@@ -92,21 +90,14 @@ pub enum NextAction {
     Nothing,
 }
 
-/// The cost of a Claude turn.
+/// The Claude turn whose result a graph took in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TurnCost {
+pub struct FinishedTask {
     /// The name of its prompt.
     pub prompt: StateName,
-    /// The cost.
-    pub cost_usd: Usd,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
+    /// Its cost.
+    #[serde(flatten)]
+    pub cost: TurnCost,
     /// The session it ran in.
     pub session_id: SessionId,
     /// Its last message.

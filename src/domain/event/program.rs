@@ -13,11 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::domain::agent::AgentSpec;
 use crate::domain::id::{Folder, MessageId, SessionId, StateName};
 use crate::domain::instance::{ProgramPosition, ProgramSource, RequestStatus, RoleRequest};
-use crate::domain::money::Usd;
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::transition::Variables;
 use crate::domain::turn::TurnId;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// An execution of a program begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -136,15 +134,8 @@ pub struct AgentResponded {
     /// The outcome of the request.
     pub response: RequestStatus,
     /// The cost of the turn.
-    pub cost_usd: Usd,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
+    #[serde(flatten)]
+    pub cost: TurnCost,
     /// The session it ran in.
     pub session_id: SessionId,
     /// The last message of the turn.

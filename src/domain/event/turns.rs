@@ -5,12 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::id::{MessageId, SessionId, StateName};
-use crate::domain::money::Usd;
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// An agent asked for a transition, and a turn of its state's evaluator comes first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,15 +28,8 @@ pub struct TransitionProposed {
     /// The evaluator's prompt.
     pub evaluator: StateName,
     /// The cost of the turn.
-    pub cost_usd: Usd,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
+    #[serde(flatten)]
+    pub cost: TurnCost,
     /// The session it ran in.
     pub session_id: SessionId,
     /// The last message of the turn.
@@ -78,15 +69,8 @@ pub struct TurnRejected {
     /// The reminder that the agent is sent next.
     pub reminder: String,
     /// The cost of the turn.
-    pub cost_usd: Usd,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
+    #[serde(flatten)]
+    pub cost: TurnCost,
     /// The last message of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
@@ -104,17 +88,9 @@ pub struct TurnFailed {
     pub cause: FailureCause,
     /// The error.
     pub message: String,
-    /// The cost of the turn, which is counted despite the failure.
-    pub cost_usd: Usd,
-    /// The cost is an estimate: the known maximum of such a turn.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub estimated: bool,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
+    /// The cost of the turn.
+    #[serde(flatten)]
+    pub cost: TurnCost,
     /// The session in which it is run again; `None` if the same turn continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -138,16 +114,8 @@ pub struct AgentFailed {
     /// The error, and the advice to fix it.
     pub error: String,
     /// The cost of the turn.
-    pub cost_usd: Usd,
-    /// The cost is an estimate: the known maximum of such a turn.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub estimated: bool,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
+    #[serde(flatten)]
+    pub cost: TurnCost,
     /// All other agents end with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_run: bool,

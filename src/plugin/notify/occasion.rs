@@ -12,7 +12,6 @@ use crate::actor::registry::AgentStatus;
 use crate::domain::event::{Event, NextAction};
 use crate::domain::fan_out::size;
 use crate::domain::id::RunId;
-use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::printable::flat;
 use crate::domain::question::Question;
@@ -225,8 +224,8 @@ impl NotificationTracker {
 
     fn count(&mut self, published: &Published) {
         self.spent = published.total_cost;
-        if let Some(charge) = cost_of(&published.record.event) {
-            self.refused.add_all(charge.refused_tools, NAMED_PER_RUN);
+        if let Some(cost) = published.record.event.cost() {
+            self.refused.add_all(&cost.refused_tools, NAMED_PER_RUN);
         }
         match &published.record.event {
             Event::StepFinished(_) if published.agent.is_none() => {

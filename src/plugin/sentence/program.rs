@@ -37,7 +37,7 @@ pub(super) fn sentence(event: &Event) -> String {
                 RequestStatus::Failed(why) => format!("failed: {}", one_line(why)),
             };
             let (agent, name) = (&event.turn.agent, one_line(&event.name));
-            format!("{agent}  {} answers ({name}): {said}  {}", event.state, event.cost_usd)
+            format!("{agent}  {} answers ({name}): {said}  {}", event.state, event.cost.amount)
         }
         Event::RoleDelegated(event) => {
             format!(

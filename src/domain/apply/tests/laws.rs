@@ -8,8 +8,7 @@ use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
 use crate::domain::event::AgentFailed;
 use crate::domain::fan_out::size;
-use crate::domain::refusal::ToolRefusals;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// Returns the cost of all agents, live and finished.
 fn cost_of_agents(run: &Run) -> Usd {
@@ -132,10 +131,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 overruled: None,
                 unasked: false,
                 evaluator: None,
-                cost_usd,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
-                duration_ms: 0,
+                cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 session_id: SessionId::new("s"),
                 message,
                 opens: session,
@@ -148,10 +144,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 state,
                 violation: text.clone(),
                 reminder: text,
-                cost_usd,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
-                duration_ms: 0,
+                cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 message,
             }),
             3 => Event::TurnFailed(TurnFailed {
@@ -159,10 +152,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 state,
                 cause: FailureCause::Crash,
                 message: text,
-                cost_usd,
-                estimated: false,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
+                cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 session,
                 not_before: at,
                 counts: true,
@@ -172,10 +162,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 state,
                 cause: FailureCause::Crash,
                 error: text,
-                cost_usd,
-                estimated: false,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
+                cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 ends_run: cents % 2 == 0,
             }),
         }

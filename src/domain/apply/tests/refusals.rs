@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::domain::event::AgentFailed;
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::PauseReason;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// Creates a run in the middle of things: a pending return, a child, a child that has ended.
 fn busy() -> Scene {
@@ -23,10 +22,7 @@ fn about(scene: &Scene, turn: &TurnId) -> [Event; 4] {
         state: state("A.md"),
         violation: "no tag".to_owned(),
         reminder: "end with a tag".to_owned(),
-        cost_usd: Usd::from_dollars(CENT),
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 0,
+        cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
         message: None,
     };
     [

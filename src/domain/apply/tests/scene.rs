@@ -13,13 +13,12 @@ use crate::domain::event::{
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use crate::domain::money::Usd;
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::{Run, STATE_VERSION};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// The cost of every turn of a scene, in dollars.
 pub(crate) const CENT: f64 = 0.01;
@@ -120,10 +119,7 @@ impl Scene {
             overruled: None,
             unasked: false,
             evaluator: None,
-            cost_usd: Usd::from_dollars(CENT),
-            usage: UsageByModel::default(),
-            refused_tools: ToolRefusals::default(),
-            duration_ms: 0,
+            cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
             opens: opens.then(|| session(self.next())),
@@ -158,10 +154,7 @@ impl Scene {
             state: self.agent(id).current_state.clone(),
             cause: FailureCause::Crash,
             message: "crashed".to_owned(),
-            cost_usd: Usd::from_dollars(CENT),
-            estimated: false,
-            usage: UsageByModel::default(),
-            refused_tools: ToolRefusals::default(),
+            cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
             session: Some(session(self.next())),
             not_before: Some(Timestamp(self.next() * 1000 + 500)),
             counts: true,
@@ -175,10 +168,7 @@ impl Scene {
             state: self.agent(id).current_state.clone(),
             cause: FailureCause::Output,
             error: "unusable".to_owned(),
-            cost_usd: Usd::from_dollars(CENT),
-            estimated: false,
-            usage: UsageByModel::default(),
-            refused_tools: ToolRefusals::default(),
+            cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
             ends_run: false,
         }
     }

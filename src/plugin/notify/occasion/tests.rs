@@ -10,7 +10,7 @@ use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 fn state(name: &str) -> StateName {
     StateName::parse(name).expect("a state")
@@ -61,8 +61,7 @@ fn step(tag: TagName, attributes: &[(&str, &str)], target: &str) -> Event {
         state: state("A.md"),
         transition: Transition::from_parts(tag, owned, target).expect("a transition"),
         implicit: false,
-        cost_usd: Usd::default(),
-        duration_ms: 1,
+        cost: TurnCost::default(),
         session_id: SessionId::new("s"),
         message: None,
         opens: None,
@@ -70,8 +69,6 @@ fn step(tag: TagName, attributes: &[(&str, &str)], target: &str) -> Event {
         overruled: None,
         unasked: false,
         evaluator: None,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
         born: Vec::new(),
         reborn: None,
     })
@@ -83,11 +80,8 @@ fn failed(error: &str, ends_run: bool) -> Event {
         state: state("A.md"),
         cause: FailureCause::Crash,
         error: error.to_owned(),
-        cost_usd: Usd::default(),
-        estimated: false,
+        cost: TurnCost::default(),
         ends_run,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
     })
 }
 
@@ -184,7 +178,7 @@ fn the_end_tells_of_refused_tools() {
     if let Event::StepFinished(step) = &mut event {
         let input = serde_json::json!({ "url": "https://example.org/a" });
         let call = ToolRefusal::new("WebFetch", &input, "");
-        step.refused_tools = ToolRefusals { calls: vec![call], more: 0 };
+        step.cost.refused_tools = ToolRefusals { calls: vec![call], more: 0 };
     }
     occasions.of(&published(event, None));
     let told = occasions.at_the_end().expect("it has ended");

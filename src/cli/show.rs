@@ -15,6 +15,7 @@ use crate::domain::id::AgentId;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::printable::{one_line, printable_line};
+use crate::domain::protocol::event::PublicEvent;
 use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::settings::AnswererKind;
@@ -222,7 +223,9 @@ impl AgentDetails<'_> {
 
     fn turn_json(&self, step: &HistoryStep, turn: &HistoryTurn) -> Result<Value, Error> {
         let mut value = match &turn.end {
-            Some(end) if self.is_own(turn) => serde_json::to_value(&end.event).unwrap_or_default(),
+            Some(end) if self.is_own(turn) => {
+                serde_json::to_value(PublicEvent::from(end.event.clone())).unwrap_or_default()
+            }
             Some(end) => json!({ "event": "ended_with_run", "by": end.event.agent() }),
             None => json!({ "event": "due" }),
         };

@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 use self::forks::{born, join_begun, joined};
-use self::graph::{graph_walked, question_answered, question_timed_out};
+use self::graph::{graph_advanced, question_answered, question_timed_out};
 use self::money::{EstimateUpdate, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::program::{
-    agent_requested, agent_responded, facts_seen, instance_begun, release, role_delegated,
-    workflow_advanced, workflow_defined,
+    facts_seen, program_advanced, program_defined, program_started, release, role_delegated,
+    role_requested, role_responded,
 };
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, AgentSpec, AskedQuestion, QuestionTimeout, ReturnFrame};
@@ -51,11 +51,6 @@ pub enum ApplyError {
     /// The first record has to start the run, and no other may.
     #[error("a run starts once, with its first record")]
     Start,
-    /// The journal was written by a newer program.
-    #[error(
-        "version {0} of the journal is newer than this program's {STATE_VERSION}; use a newer raymond"
-    )]
-    Version(u32),
     /// There is no such live agent.
     #[error("there is no live agent {0}")]
     NoAgent(AgentId),
@@ -91,7 +86,6 @@ pub enum ApplyError {
 pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
     let Event::RunStarted(started) = &record.event else { return Err(ApplyError::Start) };
     let RunStarted {
-        version,
         workflow_id,
         scope_dir,
         entry,
@@ -101,9 +95,6 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         terms,
         settings,
     } = &**started;
-    if *version > STATE_VERSION {
-        return Err(ApplyError::Version(*version));
-    }
     if record.seq != 1 {
         return Err(ApplyError::OutOfOrder { last: 0, found: record.seq });
     }
@@ -149,15 +140,15 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::RunStarted(_) => return Err(ApplyError::Start),
         Event::StepFinished(event) => step_finished(run, event, record.at)?,
         Event::TransitionProposed(event) => transition_proposed(run, event)?,
-        Event::GraphWalked(event) => graph_walked(run, event, record.at)?,
+        Event::GraphAdvanced(event) => graph_advanced(run, event, record.at)?,
         Event::QuestionAnswered(event) => question_answered(run, event)?,
         Event::QuestionTimedOut(event) => question_timed_out(run, event)?,
-        Event::WorkflowDefined(event) => workflow_defined(run, event),
-        Event::InstanceBegun(event) => instance_begun(run, event)?,
-        Event::WorkflowAdvanced(event) => workflow_advanced(run, event, record.at)?,
-        Event::WorkflowLogged(event) => due(run, &event.turn).map(|_| Vec::new())?,
-        Event::AgentRequested(event) => agent_requested(run, event, record.at)?,
-        Event::AgentResponded(event) => agent_responded(run, event, record.at)?,
+        Event::ProgramDefined(event) => program_defined(run, event),
+        Event::ProgramStarted(event) => program_started(run, event)?,
+        Event::ProgramAdvanced(event) => program_advanced(run, event, record.at)?,
+        Event::ProgramLogged(event) => due(run, &event.turn).map(|_| Vec::new())?,
+        Event::RoleRequested(event) => role_requested(run, event, record.at)?,
+        Event::RoleResponded(event) => role_responded(run, event, record.at)?,
         Event::RoleDelegated(event) => role_delegated(run, event, record.at)?,
         Event::JoinBegun(event) => join_begun(run, event, record.at)?,
         Event::Joined(event) => joined(run, event)?,
@@ -196,7 +187,7 @@ fn step_finished(
 ) -> Result<Vec<Effect>, ApplyError> {
     let own = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
-    let opened = match (&event.transition, &event.opens) {
+    let opened = match (&event.transition, &event.new_session) {
         (Transition::Result { .. }, Some(session)) if event.reborn.is_some() => {
             Some(session.clone())
         }
@@ -206,7 +197,7 @@ fn step_finished(
         (_, None) => return Err(ApplyError::NoSession),
         (_, Some(session)) => Some(session.clone()),
     };
-    if !event.unasked {
+    if !event.without_turn {
         agent.count_turn(event.cost.amount);
         agent.heard(event.message.clone());
     }
@@ -216,7 +207,7 @@ fn step_finished(
     let instance = agent.program.take();
     let outcome = take(agent, event, opened, at);
     let id = event.turn.agent.clone();
-    if !event.unasked {
+    if !event.without_turn {
         spend(run, &id, event.prompt(), event.cost.amount, EstimateUpdate::Yes);
     }
     let mut released = instance.map(|instance| release(run, &instance)).unwrap_or_default();

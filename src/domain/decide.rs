@@ -153,7 +153,7 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
                 cost: report.cost.clone(),
                 session_id: agent.session.id.clone(),
                 message: report.message.clone(),
-                opens: chosen.ready.unwrap_or(chosen.session),
+                new_session: chosen.ready.unwrap_or(chosen.session),
             }))]
         }
         TurnJudgement::Violated { violation, reminder } => {
@@ -220,7 +220,7 @@ fn step_finished(
     } else {
         (None, None)
     };
-    let opens = match accepted.transition {
+    let new_session = match accepted.transition {
         Transition::Goto { .. } | Transition::Ask { .. } => None,
         Transition::Call { .. } => Some(chosen.session),
         Transition::Result { .. } if reborn.is_none() => None,
@@ -236,12 +236,15 @@ fn step_finished(
         transition: accepted.transition.clone(),
         implicit: accepted.implicit,
         overruled: accepted.overruled.clone(),
-        unasked: matches!(report.judgement, TurnJudgement::NotStarted | TurnJudgement::Walked(_)),
+        without_turn: matches!(
+            report.judgement,
+            TurnJudgement::NotStarted | TurnJudgement::Walked(_)
+        ),
         evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
         cost: report.cost.clone(),
         session_id: agent.turn_session().id.clone(),
         message: report.message.clone(),
-        opens,
+        new_session,
         terms: Box::new(report.child.clone()),
         born: born(run, accepted, report, chosen.now),
         reborn: reborn.map(|not_before| PermanentRestart { not_before }),

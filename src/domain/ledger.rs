@@ -49,23 +49,27 @@ pub enum ChargeKind {
 pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
     let (turn, cost) = (event.turn()?, event.cost()?);
     let (prompt, on) = match event {
-        Event::StepFinished(event) => (Some(event.prompt()), ChargeKind::of_answer(event.unasked)),
-        Event::TransitionProposed(event) => (Some(&event.state), ChargeKind::Answer),
-        Event::GraphWalked(event) => {
-            (event.paid.as_ref().map(|task| &task.prompt), ChargeKind::Answer)
+        Event::StepFinished(event) => {
+            (Some(event.prompt()), ChargeKind::of_answer(event.without_turn))
         }
-        Event::AgentResponded(event) => (Some(&event.state), ChargeKind::of_answer(event.unasked)),
+        Event::TransitionProposed(event) => (Some(&event.state), ChargeKind::Answer),
+        Event::GraphAdvanced(event) => {
+            (event.task.as_ref().map(|task| &task.prompt), ChargeKind::Answer)
+        }
+        Event::RoleResponded(event) => {
+            (Some(&event.state), ChargeKind::of_answer(event.without_turn))
+        }
         Event::TurnRejected(event) => (Some(&event.state), ChargeKind::Rejected),
         Event::TurnFailed(event) => (Some(&event.state), ChargeKind::Failed(event.cause)),
         Event::AgentFailed(event) => (Some(&event.state), ChargeKind::Failed(event.cause)),
         Event::CostCounted { .. } if cost.is_zero() => (None, ChargeKind::Nothing),
         Event::CostCounted { .. } => (None, ChargeKind::Late),
         Event::RunStarted(_)
-        | Event::WorkflowDefined(_)
-        | Event::InstanceBegun(_)
-        | Event::WorkflowAdvanced(_)
-        | Event::WorkflowLogged(_)
-        | Event::AgentRequested(_)
+        | Event::ProgramDefined(_)
+        | Event::ProgramStarted(_)
+        | Event::ProgramAdvanced(_)
+        | Event::ProgramLogged(_)
+        | Event::RoleRequested(_)
         | Event::RoleDelegated(_)
         | Event::JoinBegun(_)
         | Event::Joined(_)

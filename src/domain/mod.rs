@@ -16,6 +16,7 @@ pub mod consult;
 pub mod decide;
 pub mod effect;
 pub mod evaluation;
+#[macro_use]
 pub mod event;
 pub mod fact;
 pub mod fan_out;

@@ -16,7 +16,7 @@ use super::extract::copy_turn;
 use super::sentence::{destination, local, sentence};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::event::{
-    AgentFailed, AgentResponded, Event, GraphWalked, StepFinished, TurnFailed, TurnRejected,
+    AgentFailed, Event, GraphAdvanced, RoleResponded, StepFinished, TurnFailed, TurnRejected,
 };
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
@@ -88,8 +88,8 @@ impl DebugPlugin {
 
     fn step(&mut self, step: &StepFinished, published: &Published) {
         let at = published.record.at;
-        let output =
-            (!step.unasked).then(|| self.keep_turn(&step.turn, step.prompt(), step.cost.amount));
+        let output = (!step.without_turn)
+            .then(|| self.keep_turn(&step.turn, step.prompt(), step.cost.amount));
         let tag = step.transition.tag();
         let to = match (&published.agent, destination(&step.transition)) {
             (None, _) => format!("({tag}, terminated)"),
@@ -108,7 +108,7 @@ impl DebugPlugin {
         if step.implicit {
             details.push(("implicit", "true".to_owned()));
         }
-        match (&step.transition, &step.opens) {
+        match (&step.transition, &step.new_session) {
             (Transition::Fork { target, .. }, Some(session)) => {
                 details.push(("forked", format!("{target} (session_id: {session})")));
             }
@@ -157,7 +157,7 @@ impl DebugPlugin {
     }
 
     /// Logs the answer of a role of a program.
-    fn answered(&mut self, answered: &AgentResponded, published: &Published) {
+    fn answered(&mut self, answered: &RoleResponded, published: &Published) {
         let output = self.keep_turn(&answered.turn, &answered.state, answered.cost.amount);
         let details = [
             ("cost", answered.cost.amount.to_string()),
@@ -169,11 +169,11 @@ impl DebugPlugin {
     }
 
     /// Logs the nodes of a graph that were walked, and the turn of one of them.
-    fn walked(&mut self, walked: &GraphWalked, published: &Published) {
+    fn walked(&mut self, walked: &GraphAdvanced, published: &Published) {
         let nodes = walked.visits.iter().map(|visit| &*visit.node);
         let way = nodes.chain([&*walked.node]).collect::<Vec<_>>().join(" -> ");
         let output = walked
-            .paid
+            .task
             .as_ref()
             .map(|paid| self.keep_turn(&walked.turn, &walked.state, paid.cost.amount));
         let details: Vec<_> = output.into_iter().collect();
@@ -235,12 +235,12 @@ impl Handler<Published> for DebugPlugin {
                 let way = format!("{} -> {} (evaluator)", proposed.state, proposed.evaluator);
                 self.log(published.record.at, proposed.turn.agent.as_str(), &way, &details);
             }
-            Event::GraphWalked(walked) => self.walked(walked, &published),
-            Event::AgentResponded(answered) => self.answered(answered, &published),
-            event @ (Event::InstanceBegun(_)
-            | Event::WorkflowAdvanced(_)
-            | Event::WorkflowLogged(_)
-            | Event::AgentRequested(_)
+            Event::GraphAdvanced(walked) => self.walked(walked, &published),
+            Event::RoleResponded(answered) => self.answered(answered, &published),
+            event @ (Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
             | Event::RoleDelegated(_)
             | Event::JoinBegun(_)
             | Event::Joined(_)
@@ -281,7 +281,7 @@ impl Handler<Published> for DebugPlugin {
                 self.log(published.record.at, "run", &format!("usage limit: {message}"), &[total]);
             }
             Event::RunStarted(_)
-            | Event::WorkflowDefined(_)
+            | Event::ProgramDefined(_)
             | Event::RunResumed { .. }
             | Event::CostCounted { .. }
             | Event::CommandReceived { .. } => {}

@@ -7,7 +7,7 @@ use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 use crate::domain::event::{
-    Event, GraphWalked, NextAction, Record, RunCommand, StepFinished, TurnFailed,
+    Event, GraphAdvanced, NextAction, Record, RunCommand, StepFinished, TurnFailed,
 };
 use crate::domain::id::StateName;
 use crate::domain::printable::{one_line, printable_line};
@@ -46,13 +46,13 @@ fn event_sentence(record: &Record) -> String {
             one_line(&event.transition.to_string()),
             event.cost.amount
         ),
-        Event::GraphWalked(event) => walked(event),
-        Event::WorkflowDefined(_)
-        | Event::InstanceBegun(_)
-        | Event::WorkflowAdvanced(_)
-        | Event::WorkflowLogged(_)
-        | Event::AgentRequested(_)
-        | Event::AgentResponded(_)
+        Event::GraphAdvanced(event) => walked(event),
+        Event::ProgramDefined(_)
+        | Event::ProgramStarted(_)
+        | Event::ProgramAdvanced(_)
+        | Event::ProgramLogged(_)
+        | Event::RoleRequested(_)
+        | Event::RoleResponded(_)
         | Event::RoleDelegated(_)
         | Event::FactsSeen { .. } => program::sentence(&record.event),
         Event::QuestionAnswered(event) => format!(
@@ -103,7 +103,7 @@ fn event_sentence(record: &Record) -> String {
 }
 
 /// Returns the nodes that were walked, and the next action.
-fn walked(event: &GraphWalked) -> String {
+fn walked(event: &GraphAdvanced) -> String {
     const SHOWN: usize = 4;
     let agent = &event.turn.agent;
     let nodes: Vec<String> =
@@ -124,7 +124,7 @@ fn walked(event: &GraphWalked) -> String {
             format!("{}: starts an agent at {}{waits}", event.node, birth.state)
         }
     };
-    let paid = event.paid.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
+    let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
     format!("{agent}  {}: {dots}{way}{arrow}{next}{paid}", event.state)
 }
 
@@ -200,7 +200,8 @@ fn step(event: &StepFinished) -> String {
         let asked = asked.unwrap_or_else(|| "the turn".to_owned());
         format!("; {} overruled {asked}{}", overruled.by, because(&overruled.reason))
     });
-    let unseen = event.evaluator.as_ref().filter(|_| event.unasked && event.overruled.is_none());
+    let unseen =
+        event.evaluator.as_ref().filter(|_| event.without_turn && event.overruled.is_none());
     let unseen = unseen.map_or(String::new(), |evaluator| {
         format!("; {evaluator} did not check it, because no budget is left")
     });
@@ -250,7 +251,7 @@ mod tests {
             transition: Transition::from_parts(tag, owned, body).expect("a transition"),
             implicit: false,
             overruled: None,
-            unasked: false,
+            without_turn: false,
             evaluator: None,
             cost: TurnCost {
                 amount: Usd::from_dollars(0.05),
@@ -260,7 +261,7 @@ mod tests {
             },
             session_id: SessionId::new("s"),
             message: None,
-            opens: None,
+            new_session: None,
             terms: Box::default(),
             born: Vec::new(),
             reborn: None,

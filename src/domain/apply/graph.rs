@@ -8,7 +8,7 @@ use super::{ApplyError, due};
 use crate::domain::agent::{Agent, AgentSpec, AskedQuestion};
 use crate::domain::effect::Effect;
 use crate::domain::event::{
-    GraphEntry, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut,
+    GraphAdvanced, GraphEntry, NextAction, QuestionAnswered, QuestionTimedOut,
 };
 use crate::domain::graph::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
@@ -16,13 +16,13 @@ use crate::domain::run::{AgentEnding, Run};
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
 
-pub(super) fn graph_walked(
+pub(super) fn graph_advanced(
     run: &mut Run,
-    event: &GraphWalked,
+    event: &GraphAdvanced,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    let opened = match (&event.due, &event.opens) {
+    let opened = match (&event.due, &event.new_session) {
         (NextAction::Task(_) | NextAction::Agent { .. }, None) => {
             return Err(ApplyError::NoSession);
         }
@@ -34,7 +34,7 @@ pub(super) fn graph_walked(
         (None, Some(memory)) => Box::new(GraphExecution { state: Arc::new(state), ..*memory }),
         (None, None) => return Err(ApplyError::Graph("it is in no graph".to_owned())),
     };
-    if let Some(paid) = &event.paid {
+    if let Some(paid) = &event.task {
         agent.count_turn(paid.cost.amount);
         agent.heard(paid.message.clone());
     }
@@ -45,7 +45,7 @@ pub(super) fn graph_walked(
     agent.next_step(at);
     let born = wait_for(agent, &event.due, opened, at);
     let id = event.turn.agent.clone();
-    if let Some(paid) = &event.paid {
+    if let Some(paid) = &event.task {
         spend(run, &id, &paid.prompt, paid.cost.amount, EstimateUpdate::Yes);
     }
     let mut effects = match event.due {
@@ -72,7 +72,7 @@ fn begin(entered: &GraphEntry, state: GraphState) -> GraphExecution {
 }
 
 /// Returns the graph state after the event.
-fn walked(agent: &Agent, event: &GraphWalked) -> Result<GraphState, String> {
+fn walked(agent: &Agent, event: &GraphAdvanced) -> Result<GraphState, String> {
     let mut state = match (&event.entered, &agent.graph) {
         (Some(entered), _) => GraphState {
             program: Arc::clone(&entered.program),

@@ -26,7 +26,7 @@ pub(super) fn transition_proposed(
         implicit: event.implicit,
         output: event.output.clone(),
         evaluator: event.evaluator.clone(),
-        session: Session::fresh(event.opens.clone()),
+        session: Session::fresh(event.new_session.clone()),
     }));
     spend(run, &event.turn.agent, &event.state, event.cost.amount, EstimateUpdate::Yes);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])

@@ -8,7 +8,7 @@ use super::fork::no_room;
 use super::{NondeterministicInputs, TurnReport, step_finished};
 use crate::domain::agent::Agent;
 use crate::domain::event::{
-    Event, FinishedTask, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut,
+    Event, FinishedTask, GraphAdvanced, NextAction, QuestionAnswered, QuestionTimedOut,
 };
 use crate::domain::graph_advance::{GraphAdvance, GraphNext};
 use crate::domain::id::{AgentId, StateName};
@@ -61,7 +61,7 @@ pub(super) fn walked(
         | GraphNext::Task(_)
         | GraphNext::Agent { .. } => Vec::new(),
     };
-    let mut events = vec![Event::GraphWalked(Box::new(done))];
+    let mut events = vec![Event::GraphAdvanced(Box::new(done))];
     events.extend(then);
     events
 }
@@ -71,7 +71,7 @@ fn record(
     walk: &GraphAdvance,
     report: &TurnReport,
     chosen: &NondeterministicInputs,
-) -> GraphWalked {
+) -> GraphAdvanced {
     let due = match &walk.then {
         GraphNext::Walk => NextAction::Walk,
         GraphNext::Operation(kind) => NextAction::Operation(kind.clone()),
@@ -82,12 +82,12 @@ fn record(
         }
         GraphNext::End { .. } | GraphNext::Fail(_) => NextAction::Nothing,
     };
-    let opens = match &due {
+    let new_session = match &due {
         NextAction::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
         NextAction::Agent { .. } => Some(chosen.session.clone()),
         _ => None,
     };
-    let paid = agent.task.as_ref().map(|task| {
+    let task = agent.task.as_ref().map(|task| {
         Box::new(FinishedTask {
             prompt: task.name.clone(),
             cost: report.cost.clone(),
@@ -95,7 +95,7 @@ fn record(
             message: report.message.clone(),
         })
     });
-    GraphWalked {
+    GraphAdvanced {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
         entered: walk.entered.clone(),
@@ -106,8 +106,8 @@ fn record(
         node: walk.node.clone(),
         cursor: walk.cursor.clone(),
         due,
-        paid,
-        opens,
+        task,
+        new_session,
     }
 }
 

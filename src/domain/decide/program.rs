@@ -7,8 +7,8 @@ use super::failure::FailedTurn;
 use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
 use crate::domain::agent::{Agent, AgentSpec, AgentTerms};
 use crate::domain::event::{
-    AgentRequested, AgentResponded, Event, InstanceBegun, ProgramStatus, RoleDelegated,
-    StepFinished, WorkflowAdvanced, WorkflowLogged,
+    Event, ProgramAdvanced, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated,
+    RoleRequested, RoleResponded, StepFinished,
 };
 use crate::domain::graph::WaitResult;
 use crate::domain::id::SessionId;
@@ -42,7 +42,7 @@ pub struct ProgramStart {
 #[must_use]
 pub fn begun(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
     let ProgramStart { definition, start, label, branch, context } = beginning;
-    let begun = Event::InstanceBegun(Box::new(InstanceBegun {
+    let begun = Event::ProgramStarted(Box::new(ProgramStarted {
         turn: agent.turn_id(),
         state: agent.current_state.clone(),
         program: definition.program.clone(),
@@ -54,7 +54,7 @@ pub fn begun(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
     }));
     let is_known = run.definitions.contains_key(&definition.program);
     let is_told = is_known && run.first_definition(agent).is_none();
-    let defined = (!is_told).then(|| Event::WorkflowDefined(Box::new(definition)));
+    let defined = (!is_told).then(|| Event::ProgramDefined(Box::new(definition)));
     defined.into_iter().chain([begun]).collect()
 }
 
@@ -121,7 +121,7 @@ fn deeds(
     let mut events = Vec::with_capacity(conduct.deeds.len() + 1);
     for deed in &conduct.deeds {
         events.push(match deed {
-            ProgramCommand::Log { text, warning } => Event::WorkflowLogged(WorkflowLogged {
+            ProgramCommand::Log { text, warning } => Event::ProgramLogged(ProgramLogged {
                 turn: agent.turn_id(),
                 file: agent.current_state.clone(),
                 text: text.clone(),
@@ -139,7 +139,7 @@ fn deeds(
                     opened.push(handle);
                 }
                 let id = format!("{}/{name}/{number}", instance.id);
-                Event::AgentRequested(Box::new(AgentRequested {
+                Event::RoleRequested(Box::new(RoleRequested {
                     turn: agent.turn_id(),
                     file: agent.current_state.clone(),
                     handle: handle.clone(),
@@ -149,7 +149,7 @@ fn deeds(
                         role: role.clone(),
                         work: work.clone(),
                     },
-                    opens: if is_new { sessions.next() } else { None },
+                    new_session: if is_new { sessions.next() } else { None },
                     cwd: cwd.clone().filter(|_| is_new),
                 }))
             }
@@ -166,7 +166,7 @@ fn advanced(agent: &Agent, conduct: &ProgramAdvance) -> Event {
         ProgramNext::End { error: None, .. } => ProgramStatus::Completed,
         ProgramNext::End { error: Some(_), .. } => ProgramStatus::Failed,
     };
-    Event::WorkflowAdvanced(Box::new(WorkflowAdvanced {
+    Event::ProgramAdvanced(Box::new(ProgramAdvanced {
         turn: agent.turn_id(),
         file: agent.current_state.clone(),
         state: stand.current.clone(),
@@ -211,7 +211,7 @@ fn answer(
     report: &TurnReport,
 ) -> Event {
     let state = agent.task.as_ref().map_or_else(|| agent.place(), |task| task.name.clone());
-    Event::AgentResponded(Box::new(AgentResponded {
+    Event::RoleResponded(Box::new(RoleResponded {
         turn: report.turn.clone(),
         state,
         request: asking.id.clone(),
@@ -220,7 +220,7 @@ fn answer(
         cost: report.cost.clone(),
         session_id: agent.session.id.clone(),
         message: report.message.clone(),
-        unasked: matches!(report.judgement, TurnJudgement::NotStarted),
+        without_turn: matches!(report.judgement, TurnJudgement::NotStarted),
     }))
 }
 
@@ -241,7 +241,7 @@ pub fn heard_out(agent: &Agent) -> Option<Event> {
 /// Returns the event that delegates a role's request to a further agent, if it is a folder's work; `terms` are the
 /// settings of the folder's first state.
 #[must_use]
-pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<Event> {
+pub fn delegated(agent: &Agent, terms: AgentTerms, new_session: SessionId) -> Option<Event> {
     let asking = agent.serves.as_ref()?.current.as_deref()?;
     let RequestBody::Folder { folder, start, input } = &asking.work else { return None };
     if agent.awaits.is_some() || agent.heard.is_some() {
@@ -259,7 +259,7 @@ pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<E
         state: agent.place(),
         request: asking.id.clone(),
         birth: Box::new(birth),
-        opens,
+        new_session,
     })))
 }
 
@@ -274,12 +274,12 @@ pub fn dismissed(agent: &Agent) -> Option<Event> {
         transition: Transition::Result { payload, variables: Variables::new(), structured: false },
         implicit: false,
         overruled: None,
-        unasked: true,
+        without_turn: true,
         evaluator: None,
         cost: TurnCost::default(),
         session_id: agent.session.id.clone(),
         message: None,
-        opens: None,
+        new_session: None,
         terms: Box::default(),
         born: Vec::new(),
         reborn: None,

@@ -18,8 +18,7 @@ use crate::domain::apply::tests::scene::{
 use crate::domain::effect::Effect;
 use crate::domain::event::{AgentFailed, TurnFailed};
 use crate::domain::money::Usd;
-use crate::domain::refusal::ToolRefusal;
-use crate::domain::refusal::ToolRefusals;
+use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::session::Session;
 use crate::domain::supervision::{OnExhausted, SupervisionOverrides, SupervisionPolicy};
@@ -43,11 +42,7 @@ fn report_of(scene: &Scene, agent: &str, judgement: TurnJudgement) -> TurnReport
         cost: cost(),
         message: Some(message(9)),
         judgement,
-        child: AgentTerms::default(),
-        births: Vec::new(),
-        stagger_ms: None,
-        allowed: TransitionPolicy::default(),
-        opinions: Vec::new(),
+        ..TurnReport::empty(scene.turn(agent))
     }
 }
 
@@ -124,12 +119,12 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
         transition: goto("C.md"),
         implicit: true,
         overruled: None,
-        unasked: false,
+        without_turn: false,
         evaluator: None,
         cost: cost(),
         session_id: session(1),
         message: Some(message(9)),
-        opens: None,
+        new_session: None,
         terms: Box::default(),
         born: Vec::new(),
         reborn: None,
@@ -147,9 +142,11 @@ fn a_session_is_chosen_exactly_where_one_is_opened() {
         (tag(TagName::Function, "R.md", "B.md"), Some(session(77))),
         (tag(TagName::Fork, "N.md", "B.md"), Some(session(77))),
     ];
-    for (transition, opens) in table {
+    for (transition, new_session) in table {
         match one(&Scene::begin(), accepted(transition.clone())) {
-            Event::StepFinished(event) => assert_eq!(event.opens, opens, "{transition}"),
+            Event::StepFinished(event) => {
+                assert_eq!(event.new_session, new_session, "{transition}");
+            }
             other => panic!("{transition}: {other:?}"),
         }
     }
@@ -168,7 +165,7 @@ fn a_session_that_is_ready_is_taken_only_without_history() {
         let report = report(&scene, accepted(transition.clone()));
         let chosen = NondeterministicInputs { ready: Some(session(88)), ..chosen() };
         let events = decide(&scene.run, &report, chosen);
-        assert_eq!(events[0].opens(), Some(&opened), "{transition}");
+        assert_eq!(events[0].new_session(), Some(&opened), "{transition}");
     }
 }
 

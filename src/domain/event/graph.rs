@@ -17,41 +17,32 @@ use crate::domain::turn::TurnId;
 use crate::domain::turn_cost::TurnCost;
 
 /// An agent executed nodes of a graph.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GraphWalked {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphAdvanced {
     /// The agent, its step and the last turn.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The graph's file.
     pub state: StateName,
     /// The entry, if the graph begins here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entered: Option<Box<GraphEntry>>,
     /// The checksum of the graph it continues with, if the graph was changed on purpose.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrated: Option<Arc<str>>,
     /// The nodes that were executed, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<NodeExecution>,
     /// The changes of the nodes to the graph state.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<GraphStateChange>,
     /// The lines that people are shown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<String>,
     /// The next node, or the node it is in the middle of.
     pub node: NodeName,
     /// The position inside that node.
-    #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
     pub cursor: NodeCursor,
     /// The next action.
     pub due: NextAction,
     /// The Claude turn whose result the graph took in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paid: Option<Box<FinishedTask>>,
+    pub task: Option<Box<FinishedTask>>,
     /// The session that is opened, for the turn or the agent that is due.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opens: Option<SessionId>,
+    pub new_session: Option<SessionId>,
 }
 
 /// The inputs with which an agent enters a graph.
@@ -106,10 +97,9 @@ pub struct FinishedTask {
 }
 
 /// A person answered, or the answer had been given ahead of time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionAnswered {
     /// The turn that is due now.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The state the agent is in.
     pub state: StateName,
@@ -118,15 +108,13 @@ pub struct QuestionAnswered {
     /// The answer.
     pub answer: Answer,
     /// The number of answers given ahead of time that are used up for this name, if it was one of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u32>,
 }
 
 /// A question was not answered in time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionTimedOut {
     /// The turn that is due now.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The state the agent would have resumed in.
     pub state: StateName,

@@ -97,7 +97,7 @@ fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
         cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
         session_id: first.session_id.clone(),
         message: None,
-        opens: session(7),
+        new_session: session(7),
     };
     let checked = StepFinished {
         turn: TurnId { turn: 1, ..first.turn.clone() },
@@ -108,12 +108,12 @@ fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
         &mut scene,
         [Event::TransitionProposed(Box::new(proposed)), Event::StepFinished(checked)],
     );
-    let unasked = StepFinished {
-        unasked: true,
+    let without_turn = StepFinished {
+        without_turn: true,
         cost: TurnCost::default(),
         ..scene.step("main", goto("C.md"))
     };
-    book.count(&scene.run, &Event::StepFinished(unasked));
+    book.count(&scene.run, &Event::StepFinished(without_turn));
     let turns = |name: &str| book.states.get(&state(name)).map_or(0, |line| line.turns);
     assert_eq!((turns("A.md"), turns("CHECK.md"), turns("B.md")), (1, 1, 0));
     assert_eq!((book.total.turns, dollars(&book.total).as_str()), (2, "$0.02"));

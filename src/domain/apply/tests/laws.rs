@@ -76,7 +76,7 @@ fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     if let Some(program) = &own.program {
         named.extend(program.handles.values().cloned());
     }
-    if matches!(event, Event::AgentRequested(_) | Event::RoleDelegated(_)) {
+    if matches!(event, Event::RoleRequested(_) | Event::RoleDelegated(_)) {
         named.insert(own.id.child(own.children + 1));
     }
     let parent = own.id.parent().map(agent_id);
@@ -129,12 +129,12 @@ fn any_event() -> impl Strategy<Value = Event> {
                 transition,
                 implicit: false,
                 overruled: None,
-                unasked: false,
+                without_turn: false,
                 evaluator: None,
                 cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 session_id: SessionId::new("s"),
                 message,
-                opens: session,
+                new_session: session,
                 terms: Box::default(),
                 born: Vec::new(),
                 reborn: None,
@@ -235,8 +235,8 @@ proptest! {
                     &record.event,
                     Event::AgentParked(_)
                         | Event::TurnHeld(_)
-                        | Event::AgentRequested(_)
-                        | Event::WorkflowLogged(_)
+                        | Event::RoleRequested(_)
+                        | Event::ProgramLogged(_)
                 );
             if record.event.agent().is_some() && !goes_on {
                 let after = run.clone();

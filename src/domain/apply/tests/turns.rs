@@ -142,7 +142,7 @@ fn who_is_moved_on_before_a_first_turn_leaves_no_session_that_is_not_there() {
     let mut scene = Scene::begin();
     for called in [TagName::Call, TagName::Function] {
         let mut step = scene.step("main", tag(called, "R.md", "B.md"));
-        (step.unasked, step.message) = (true, None);
+        (step.without_turn, step.message) = (true, None);
         scene.happens(Event::StepFinished(step));
         assert_eq!(
             scene.agent("main").session.origin,
@@ -168,7 +168,7 @@ fn proposal(scene: &Scene) -> Event {
         cost: TurnCost { amount: step.cost.amount, ..TurnCost::default() },
         session_id: step.session_id,
         message: step.message,
-        opens: session(scene.next()),
+        new_session: session(scene.next()),
     }))
 }
 

@@ -44,7 +44,7 @@ fn a_transition_is_overruled_and_both_are_recorded() {
     assert_eq!((&step.transition, overruled.asked.as_ref()), (&goto("C.md"), Some(&goto("B.md"))));
     assert_eq!((&*overruled.by, &*overruled.reason), ("the plug-in guard", "better"));
     assert_eq!(step.cost.amount, Usd::from_dollars(0.25));
-    assert!(!step.unasked);
+    assert!(!step.without_turn);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_step_may_be_taken_without_a_turn() {
     let [Event::StepFinished(step), Event::TurnHeld(held)] = said.as_slice() else {
         panic!("{said:?}")
     };
-    assert!(step.unasked && step.overruled.as_ref().is_some_and(|by| by.asked.is_none()));
+    assert!(step.without_turn && step.overruled.as_ref().is_some_and(|by| by.asked.is_none()));
     assert_eq!(held.until, NOW.plus(1000), "a plug-in cannot flood the journal");
     for event in &said {
         scene.happens(event.clone());
@@ -245,7 +245,7 @@ fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
     let main = scene.agent("main").clone();
     let said = out_of_money(&scene.run, &main, &BudgetScope::Run, AgentTerms::default(), chosen());
     let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
-    assert!(step.unasked && step.overruled.is_none() && step.cost.amount == Usd::ZERO);
+    assert!(step.without_turn && step.overruled.is_none() && step.cost.amount == Usd::ZERO);
     scene.happens(said[0].clone());
     assert_eq!(scene.run.status, RunStatus::Completed);
     let known: Vec<&str> = scene.run.turn_costs_usd.keys().map(StateName::as_str).collect();
@@ -267,5 +267,5 @@ fn what_an_agent_asked_for_stays_on_record_when_its_evaluator_is_not_asked() {
         panic!("{said:?}")
     };
     let asked = step.overruled.as_ref().and_then(|overruled| overruled.asked.clone());
-    assert_eq!((step.unasked, asked), (true, Some(goto("B.md"))));
+    assert_eq!((step.without_turn, asked), (true, Some(goto("B.md"))));
 }

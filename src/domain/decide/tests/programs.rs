@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::domain::effect::Effect;
-use crate::domain::event::AgentResponded;
+use crate::domain::event::RoleResponded;
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph::{OutputFormat, PromptTask};
 use crate::domain::id::AgentId;
@@ -109,7 +109,7 @@ fn answers(scene: &mut Scene, role: &str, text: &str) -> Vec<Effect> {
         ..TurnReport::empty(scene.turn(role))
     };
     let events = decide(&scene.run, &report, chosen(scene));
-    assert!(matches!(events[..], [Event::AgentResponded(_)]), "{events:?}");
+    assert!(matches!(events[..], [Event::RoleResponded(_)]), "{events:?}");
     all(scene, events)
 }
 
@@ -316,9 +316,9 @@ fn what_a_role_does_in_a_folder_another_agent_does() {
     );
     scene.take("main.1.1", result("made"));
     let heard = heard_out(scene.agent("main.1")).expect("it has ended");
-    let Event::AgentResponded(event) = &heard else { panic!("{heard:?}") };
-    let AgentResponded { unasked, cost, .. } = &**event;
-    assert_eq!((*unasked, cost.amount), (true, Usd::ZERO));
+    let Event::RoleResponded(event) = &heard else { panic!("{heard:?}") };
+    let RoleResponded { without_turn, cost, .. } = &**event;
+    assert_eq!((*without_turn, cost.amount), (true, Usd::ZERO));
     scene.happens(heard);
     assert_eq!(status(&scene, "run"), RequestStatus::Answer("made".into()));
     let idle: Vec<AgentId> =

@@ -65,7 +65,7 @@ fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
     scene.take("main.1", goto("X.md"));
     let events = decided(&scene, "main.1", accepted(result("done")));
     let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
-    assert_eq!(finished.opens, Some(session(77)));
+    assert_eq!(finished.new_session, Some(session(77)));
     let not_before = Timestamp(4000 + 1000);
     assert_eq!(finished.reborn, Some(PermanentRestart { not_before }));
 
@@ -86,7 +86,7 @@ fn a_result_that_has_a_caller_is_no_end_and_no_rebirth() {
     scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     let events = decided(&scene, "main", accepted(result("answer")));
     let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
-    assert_eq!((&finished.opens, &finished.reborn), (&None, &None));
+    assert_eq!((&finished.new_session, &finished.reborn), (&None, &None));
 }
 
 #[test]

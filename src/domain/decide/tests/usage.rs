@@ -44,22 +44,6 @@ fn it_is_recorded_once_whatever_came_of_the_turn() {
 }
 
 #[test]
-fn a_record_without_it_is_read_and_written_as_before() {
-    let old = r#"{"event":"agent_failed","agent":"main","step":2,"turn":0,"state":"A.md","cause":"crash","error":"e","cost_usd":0.25}"#;
-    let event: Event = serde_json::from_str(old).expect("an old record");
-    assert!(taken(std::slice::from_ref(&event)).is_empty());
-    assert_eq!(serde_json::to_string(&event).expect("it is JSON"), old);
-}
-
-#[test]
-fn a_record_keeps_it() {
-    let scene = Scene::begin();
-    let event = one(&scene, violated(Some("end with a tag")));
-    let text = serde_json::to_string(&event).expect("it is JSON");
-    assert_eq!(serde_json::from_str::<Event>(&text).expect("it reads back"), event);
-}
-
-#[test]
 fn the_run_remembers_the_refused_tools_of_all_turns() {
     let mut scene = Scene::begin();
     for _ in 0..3 {

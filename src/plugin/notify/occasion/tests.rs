@@ -1,5 +1,7 @@
 //! The choice of notifications, and their words.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::actor::registry::AgentView;
 use crate::domain::agents::LiveAgents;
@@ -43,7 +45,6 @@ fn occasions() -> NotificationTracker {
 fn published(event: Event, agent: Option<AgentView>) -> Published {
     Published {
         record: Arc::new(Record { seq: 2, at: Timestamp(0), event }),
-        line: "{\"seq\":2,\"crc\":\"00000000\"}".into(),
         agent,
         total_cost: Usd::from_dollars(0.05),
         missed: 0,
@@ -64,10 +65,10 @@ fn step(tag: TagName, attributes: &[(&str, &str)], target: &str) -> Event {
         cost: TurnCost::default(),
         session_id: SessionId::new("s"),
         message: None,
-        opens: None,
+        new_session: None,
         terms: Box::default(),
         overruled: None,
-        unasked: false,
+        without_turn: false,
         evaluator: None,
         born: Vec::new(),
         reborn: None,
@@ -142,7 +143,7 @@ fn a_pause_says_how_to_go_on_and_is_the_last_word() {
 }
 
 #[test]
-fn its_json_holds_the_journal_s_own_line() {
+fn its_json_holds_the_record() {
     let mut occasions = occasions();
     let told = occasions.of(&published(failed("it \"fell\"", false), None)).expect("told");
     let json = told.json(&RunId::parse("t").expect("an id"), "/x/.raymond");
@@ -151,6 +152,7 @@ fn its_json_holds_the_journal_s_own_line() {
     assert_eq!(value["event"], "agent_failed");
     assert_eq!((&value["run"], &value["dir"]), (&"t".into(), &"/x/.raymond".into()));
     assert_eq!(value["record"]["seq"], 2);
+    assert_eq!(value["record"]["event"], "agent_failed");
     assert_eq!(value["status"], "failed");
     assert_eq!(value["total_cost_usd"], 0.05);
     assert!(value["message"].as_str().is_some_and(|text| text.contains("it \"fell\"")));

@@ -24,7 +24,7 @@ fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
         },
         session_id: session(1),
         message: None,
-        opens: session(2),
+        new_session: session(2),
     };
     told.happens(Event::TransitionProposed(Box::new(proposed)));
     let by = "the evaluator CHECK.md".to_owned();
@@ -61,7 +61,7 @@ fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
 #[test]
 fn a_step_that_a_plug_in_decided_has_no_turn() {
     let mut told = Told::begin();
-    let step = StepFinished { unasked: true, ..told.scene.step("main", result("")) };
+    let step = StepFinished { without_turn: true, ..told.scene.step("main", result("")) };
     told.happens(Event::StepFinished(step));
     assert_eq!(told.names()[0], "step A 1000..2000");
 }

@@ -88,6 +88,7 @@
 
 pub mod actor;
 pub mod cli;
+#[macro_use]
 pub mod domain;
 pub mod fault;
 pub mod language;

@@ -14,7 +14,7 @@ const FILE: &str = "workflow.lisp";
 pub(crate) const OTHERS: &str = "bench";
 
 /// A turn is over, and that is on record.
-pub(crate) const TURN: &str = "\"event\":\"agent-response\"";
+pub(crate) const TURN: &str = "\"event\":\"role_responded\"";
 
 /// Has a script answer.
 pub(crate) const SCRIPTED: [&str; 2] = ["--agent", "scripted"];

@@ -37,7 +37,7 @@ def main():
     for line in sys.stdin:
         message = json.loads(line)
         if message["type"] == "hello":
-            say({"type": "hello", "version": 1, "consult": ["start"]})
+            say({"type": "hello", "version": 2, "consult": ["start"]})
         elif message["type"] == "consult":
             answer = verdict(message["question"], limit)
             say({"type": "verdict", "id": message["id"], **answer})

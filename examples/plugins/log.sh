@@ -19,7 +19,7 @@ field() {
     fi
 }
 
-echo '{"type":"hello","version":1}'
+echo '{"type":"hello","version":2}'
 while IFS= read -r line; do
     case $line in
         *'"event":"step_finished"'*)

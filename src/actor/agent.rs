@@ -31,6 +31,7 @@ use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{
     FailureCause, STEP_VERSION, StepInput, StepOutcome, TurnFailure, TurnId,
 };
+use crate::domain::turn_cost::TurnCost;
 use crate::domain::turn_options::OnDenied;
 use crate::domain::working_dir::WorkingDir;
 use crate::language::output::OutputContract;
@@ -306,10 +307,7 @@ impl Handler<TurnEnded> for AgentActor {
                     return self.report(TurnReport::failed(ended.turn, failure));
                 }
                 let report = TurnReport {
-                    cost: reply.cost,
-                    usage: reply.usage.clone(),
-                    refused_tools: reply.refused_tools.clone(),
-                    duration_ms: reply.duration_ms,
+                    cost: TurnCost::of_reply(&reply),
                     message: reply.message.clone(),
                     ..TurnReport::empty(ended.turn)
                 };

@@ -31,8 +31,6 @@ use crate::store::writer::WriteOutcome;
 pub struct Published {
     /// The record.
     pub record: Arc<Record>,
-    /// Its line in the journal.
-    pub line: Arc<str>,
     /// The agent it is about, in its current state; absent if the agent has ended, or if the record is about the
     /// run.
     pub agent: Option<AgentView>,

@@ -127,7 +127,6 @@ pub struct SupervisorArgs {
 /// A record that has been handed to the journal, and the effects due when it is durable.
 struct PendingRecord {
     record: Record,
-    line: String,
     effects: Vec<Effect>,
     agent: Option<AgentView>,
     total_cost: Usd,
@@ -223,15 +222,14 @@ impl Supervisor {
             }
             records.push(record);
         }
-        let lines = match self.store.append(&records, &self.run) {
-            Ok(lines) => lines,
-            Err(error) => return self.give_up(Some(error), ctx),
-        };
-        for ((record, line), (effects, total_cost)) in records.into_iter().zip(lines).zip(owed) {
+        if let Err(error) = self.store.append(&records, &self.run) {
+            return self.give_up(Some(error), ctx);
+        }
+        for (record, (effects, total_cost)) in records.into_iter().zip(owed) {
             let agent =
                 record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
             self.note_queued_effects(&effects);
-            self.pending.push_back(PendingRecord { record, line, effects, agent, total_cost });
+            self.pending.push_back(PendingRecord { record, effects, agent, total_cost });
         }
     }
 
@@ -260,7 +258,7 @@ impl Supervisor {
     /// Performs the effects of a durable record, and tells the observers.
     fn committed(&mut self, pending: PendingRecord, ctx: &mut Ctx<Self>) {
         point("adopt.before");
-        let PendingRecord { record, line, effects, agent, total_cost } = pending;
+        let PendingRecord { record, effects, agent, total_cost } = pending;
         if let Some(view) = &agent {
             self.context.registry.show(view.clone());
         }
@@ -273,8 +271,7 @@ impl Supervisor {
             self.perform(effect, ctx);
             point("effect.after");
         }
-        let published =
-            Published { record: Arc::new(record), line: line.into(), agent, total_cost, missed: 0 };
+        let published = Published { record: Arc::new(record), agent, total_cost, missed: 0 };
         point("publish.before");
         let mut missing = None;
         for observer in &mut self.observers {

@@ -82,7 +82,8 @@ fn a_record_is_on_disk_before_anyone_is_told() {
         let text = std::fs::read_to_string(&journal).expect("a journal");
         let number = usize::try_from(published.record.seq).expect("a small number");
         assert!(text.matches('\n').count() >= number, "record {number} is not a whole line yet");
-        assert_eq!(text.lines().nth(number - 1), Some(&*published.line));
+        let line = text.lines().nth(number - 1).expect("its line");
+        assert_eq!(crate::store::record::decode(line).as_ref(), Ok(&*published.record));
     };
     let outcome = stage.play_before(look, settings(4), files(WORKFLOW), &Player::echo());
     assert_eq!(outcome.records.len() as u64, outcome.run.seq);

@@ -173,7 +173,7 @@ impl AnswerPrompt {
             | Event::QuestionTimedOut(_)
             | Event::AgentFailed(_)
             | Event::StepFinished(_)
-            | Event::GraphWalked(_)) => event.agent(),
+            | Event::GraphAdvanced(_)) => event.agent(),
             _ => None,
         };
         if let Some(over) = over {
@@ -191,7 +191,7 @@ impl AnswerPrompt {
 /// Returns the question that a record asks, if any.
 fn asked(record: &Record) -> Option<OpenQuestion> {
     let (turn, question, patience) = match &record.event {
-        Event::GraphWalked(walked) => match &walked.due {
+        Event::GraphAdvanced(walked) => match &walked.due {
             NextAction::Question(question) => (&walked.turn, (**question).clone(), None),
             _ => return None,
         },

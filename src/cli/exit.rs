@@ -202,7 +202,8 @@ fn of_store(error: &store::Error) -> CliExitCode {
         | store::Error::Copied { .. }
         | store::Error::Cut { .. }
         | store::Error::Empty { .. }
-        | store::Error::Newer { .. } => CliExitCode::Invalid,
+        | store::Error::Newer { .. }
+        | store::Error::NewerRecord { .. } => CliExitCode::Invalid,
         store::Error::Key { .. } | store::Error::Unproven { .. } => CliExitCode::NotTrusted,
         store::Error::Io { .. } | store::Error::Stopped { .. } => CliExitCode::Io,
     }

@@ -6,8 +6,10 @@ use super::agent_selector::must_exist;
 use super::args::readers::LogArgs;
 use super::exit::{CliExitCode, Error};
 use super::output;
+use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::printable::printable_json;
+use crate::domain::protocol::event::PublicRecord;
 use crate::plugin::sentence::sentence;
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunsRoot;
@@ -64,17 +66,20 @@ pub(super) fn follow(
     }
 }
 
+/// Returns a record as a line of JSON, under the names that plug-ins see.
+pub(super) fn json_line(record: Record) -> String {
+    let public = PublicRecord::from(record);
+    serde_json::to_string(&public).map(|line| printable_json(&line)).unwrap_or_default()
+}
+
 /// Returns the text of a record; `None` if it is about another agent.
 fn text(line: &str, args: &LogArgs) -> Result<Option<String>, RecordError> {
-    if args.one.json && args.agent.is_none() {
-        return Ok(Some(printable_json(line)));
-    }
     let record = record::decode(line)?;
     if args.agent.as_ref().is_some_and(|whose| !whose.is_about(&record.event)) {
         return Ok(None);
     }
     if args.one.json {
-        return Ok(Some(printable_json(line)));
+        return Ok(Some(json_line(record)));
     }
     Ok(Some(format!("{}  {}", record.at, sentence(&record))))
 }

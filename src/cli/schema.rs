@@ -26,7 +26,7 @@ pub enum SchemaNameArg {
     Told,
     /// Messages from a plug-in
     Said,
-    /// A record of an event
+    /// A record of an event, as plug-ins and readers of --json see it
     Record,
     /// Queries to a plug-in
     Consult,

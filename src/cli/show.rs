@@ -15,6 +15,7 @@ use crate::domain::id::AgentId;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::printable::{one_line, printable_line};
+use crate::domain::protocol::event::PublicEvent;
 use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::settings::AnswererKind;
@@ -177,19 +178,19 @@ impl AgentDetails<'_> {
         let said = said.strip_prefix(&format!("{}  ", self.agent)).unwrap_or(&said);
         let _ = writeln!(out, "    {}  {said}", date(record.at));
         let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else { return };
-        if !matches!(record.event, Event::StepFinished(_)) && charge.cost > Usd::ZERO {
+        if !matches!(record.event, Event::StepFinished(_)) && charge.cost.amount > Usd::ZERO {
             let known =
-                if charge.estimated { "it reported no cost, estimated at" } else { "it cost" };
-            let _ = writeln!(out, "    {known} {}", charge.cost);
+                if charge.cost.estimated { "it reported no cost, estimated at" } else { "it cost" };
+            let _ = writeln!(out, "    {known} {}", charge.cost.amount);
         }
-        for refusal in &charge.refused_tools.calls {
+        for refusal in &charge.cost.refused_tools.calls {
             let said = format!("    {}: {}", notice(refusal), refusal.why);
             let _ = writeln!(out, "{}", printable_line(&said));
         }
-        if let Some(advice) = advice(charge.refused_tools) {
+        if let Some(advice) = advice(&charge.cost.refused_tools) {
             let _ = writeln!(out, "    allowed with: {}", printable_line(&advice));
         }
-        for (model, used) in charge.usage.iter() {
+        for (model, used) in charge.cost.usage.iter() {
             let _ = writeln!(out, "    {model}: {}", tokens(used));
         }
     }
@@ -223,7 +224,9 @@ impl AgentDetails<'_> {
 
     fn turn_json(&self, step: &HistoryStep, turn: &HistoryTurn) -> Result<Value, Error> {
         let mut value = match &turn.end {
-            Some(end) if self.is_own(turn) => serde_json::to_value(&end.event).unwrap_or_default(),
+            Some(end) if self.is_own(turn) => {
+                serde_json::to_value(PublicEvent::from(end.event.clone())).unwrap_or_default()
+            }
             Some(end) => json!({ "event": "ended_with_run", "by": end.event.agent() }),
             None => json!({ "event": "due" }),
         };

@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 use self::forks::{born, join_begun, joined};
-use self::graph::graph_walked;
+use self::graph::graph_advanced;
 use self::money::{EstimateUpdate, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::program::{
-    agent_requested, agent_responded, facts_seen, instance_begun, release, role_delegated,
-    workflow_advanced, workflow_defined,
+    facts_seen, program_advanced, program_defined, program_started, release, role_delegated,
+    role_requested, role_responded,
 };
 use self::questions::{question_answered, question_timed_out};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
@@ -30,7 +30,6 @@ use super::effect::Effect;
 use super::event::{Event, PermanentRestart, Record, RunCommand, RunStarted, StepFinished};
 use super::fact::KnownFacts;
 use super::id::{AgentId, SessionId};
-use super::ledger::cost_of;
 use super::money::Usd;
 use super::question::Question;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
@@ -54,11 +53,6 @@ pub enum ApplyError {
     /// The first record has to start the run, and no other may.
     #[error("a run starts once, with its first record")]
     Start,
-    /// The journal was written by a newer program.
-    #[error(
-        "version {0} of the journal is newer than this program's {STATE_VERSION}; use a newer raymond"
-    )]
-    Version(u32),
     /// There is no such live agent.
     #[error("there is no live agent {0}")]
     NoAgent(AgentId),
@@ -94,7 +88,6 @@ pub enum ApplyError {
 pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
     let Event::RunStarted(started) = &record.event else { return Err(ApplyError::Start) };
     let RunStarted {
-        version,
         workflow_id,
         scope_dir,
         entry,
@@ -104,9 +97,6 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         terms,
         settings,
     } = &**started;
-    if *version > STATE_VERSION {
-        return Err(ApplyError::Version(*version));
-    }
     if record.seq != 1 {
         return Err(ApplyError::OutOfOrder { last: 0, found: record.seq });
     }
@@ -152,15 +142,15 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::RunStarted(_) => return Err(ApplyError::Start),
         Event::StepFinished(event) => step_finished(run, event, record.at)?,
         Event::TransitionProposed(event) => transition_proposed(run, event)?,
-        Event::GraphWalked(event) => graph_walked(run, event, record.at)?,
+        Event::GraphAdvanced(event) => graph_advanced(run, event, record.at)?,
         Event::QuestionAnswered(event) => question_answered(run, event)?,
         Event::QuestionTimedOut(event) => question_timed_out(run, event)?,
-        Event::WorkflowDefined(event) => workflow_defined(run, event),
-        Event::InstanceBegun(event) => instance_begun(run, event)?,
-        Event::WorkflowAdvanced(event) => workflow_advanced(run, event, record.at)?,
-        Event::WorkflowLogged(event) => due(run, &event.turn).map(|_| Vec::new())?,
-        Event::AgentRequested(event) => agent_requested(run, event, record.at)?,
-        Event::AgentResponded(event) => agent_responded(run, event, record.at)?,
+        Event::ProgramDefined(event) => program_defined(run, event),
+        Event::ProgramStarted(event) => program_started(run, event)?,
+        Event::ProgramAdvanced(event) => program_advanced(run, event, record.at)?,
+        Event::ProgramLogged(event) => due(run, &event.turn).map(|_| Vec::new())?,
+        Event::RoleRequested(event) => role_requested(run, event, record.at)?,
+        Event::RoleResponded(event) => role_responded(run, event, record.at)?,
         Event::RoleDelegated(event) => role_delegated(run, event, record.at)?,
         Event::JoinBegun(event) => join_begun(run, event, record.at)?,
         Event::Joined(event) => joined(run, event)?,
@@ -169,7 +159,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::TurnRejected(event) => turn_rejected(run, event)?,
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
         Event::AgentFailed(event) => agent_failed(run, event)?,
-        Event::CostCounted { turn, cost_usd, .. } => cost_counted(run, turn, *cost_usd)?,
+        Event::CostCounted { turn, cost } => cost_counted(run, turn, cost.amount)?,
         Event::AgentParked(event) => agent_parked(run, event)?,
         Event::LimitReached { until, .. } => limit_reached(run, *until),
         Event::RunPaused { pause } => run_paused(run, pause),
@@ -177,8 +167,8 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::CommandReceived { command: RunCommand::Stop, .. } => vec![Effect::Stop],
         Event::CommandReceived { command: RunCommand::Answer(_), .. } => Vec::new(),
     };
-    if let Some(charge) = cost_of(&record.event) {
-        run.refused_tools.add_all(charge.refused_tools, NAMED_PER_RUN);
+    if let Some(cost) = record.event.cost() {
+        run.refused_tools.add_all(&cost.refused_tools, NAMED_PER_RUN);
     }
     run.seq = record.seq;
     Ok(effects)
@@ -199,7 +189,7 @@ fn step_finished(
 ) -> Result<Vec<Effect>, ApplyError> {
     let own = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
-    let opened = match (&event.transition, &event.opens) {
+    let opened = match (&event.transition, &event.new_session) {
         (Transition::Result { .. }, Some(session)) if event.reborn.is_some() => {
             Some(session.clone())
         }
@@ -209,8 +199,8 @@ fn step_finished(
         (_, None) => return Err(ApplyError::NoSession),
         (_, Some(session)) => Some(session.clone()),
     };
-    if !event.unasked {
-        agent.count_turn(event.cost_usd);
+    if !event.without_turn {
+        agent.count_turn(event.cost.amount);
         agent.note_reply(event.message.clone());
     }
     if event.reborn.is_some() {
@@ -219,8 +209,8 @@ fn step_finished(
     let program = agent.execution.take_program();
     let outcome = take(agent, event, opened, at);
     let id = event.turn.agent.clone();
-    if !event.unasked {
-        spend(run, &id, event.prompt(), event.cost_usd, EstimateUpdate::Yes);
+    if !event.without_turn {
+        spend(run, &id, event.prompt(), event.cost.amount, EstimateUpdate::Yes);
     }
     let mut released = program.map(|program| release(run, &program)).unwrap_or_default();
     let effects = match outcome {

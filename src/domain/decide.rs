@@ -29,17 +29,15 @@ use super::fan_out::ForkGroup;
 use super::graph_advance::GraphAdvance;
 use super::id::{MessageId, SessionId, StateName};
 use super::join::Join;
-use super::money::Usd;
 use super::policy::{AcceptedTransition, TransitionPolicy};
 use super::question::Question;
-use super::refusal::ToolRefusals;
 use super::restart::{RestartDecision, restart};
 use super::run::{Run, UnbilledTurn};
 use super::supervision::RestartPolicy;
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{FailureCause, TurnFailure, TurnId};
-use super::usage::UsageByModel;
+use super::turn_cost::TurnCost;
 
 /// The report of an agent to the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,13 +45,7 @@ pub struct TurnReport {
     /// The turn that ended.
     pub turn: TurnId,
     /// The cost of the turn.
-    pub cost: Usd,
-    /// The usage of each model for that cost.
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    pub refused_tools: ToolRefusals,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
+    pub cost: TurnCost,
     /// Its last message.
     pub message: Option<MessageId>,
     /// The result of the turn.
@@ -106,9 +98,7 @@ impl TurnReport {
     #[must_use]
     pub fn failed(turn: TurnId, failure: TurnFailure) -> Self {
         Self {
-            cost: failure.cost,
-            usage: failure.usage.clone(),
-            refused_tools: failure.refused_tools.clone(),
+            cost: TurnCost::of_failure(&failure),
             judgement: TurnJudgement::Failed(failure),
             ..Self::empty(turn)
         }
@@ -119,10 +109,7 @@ impl TurnReport {
     pub fn empty(turn: TurnId) -> Self {
         Self {
             turn,
-            cost: Usd::ZERO,
-            usage: UsageByModel::default(),
-            refused_tools: ToolRefusals::default(),
-            duration_ms: 0,
+            cost: TurnCost::default(),
             message: None,
             judgement: TurnJudgement::NotStarted,
             child: AgentTerms::default(),
@@ -167,13 +154,10 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
                 implicit: accepted.implicit,
                 output: output.clone(),
                 evaluator: evaluator.clone(),
-                cost_usd: report.cost,
-                usage: report.usage.clone(),
-                refused_tools: report.refused_tools.clone(),
-                duration_ms: report.duration_ms,
+                cost: report.cost.clone(),
                 session_id: agent.session.id.clone(),
                 message: report.message.clone(),
-                opens: chosen.ready.unwrap_or(chosen.session),
+                new_session: chosen.ready.unwrap_or(chosen.session),
             }))]
         }
         TurnJudgement::Violated { violation, reminder } => {
@@ -194,28 +178,22 @@ fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
     else {
         return Vec::new();
     };
-    let (cost_usd, estimated) = settled(run, report, state);
-    let is_nothing = cost_usd == Usd::ZERO && !estimated && report.refused_tools.is_empty();
-    if is_nothing && cause != Some(FailureCause::Unneeded) {
+    let cost = settled(run, report, state);
+    if cost.is_zero() && cost.refused_tools.is_empty() && cause != Some(FailureCause::Unneeded) {
         return Vec::new();
     }
-    vec![Event::CostCounted {
-        turn: report.turn.clone(),
-        cost_usd,
-        estimated,
-        usage: report.usage.clone(),
-        refused_tools: report.refused_tools.clone(),
-    }]
+    vec![Event::CostCounted { turn: report.turn.clone(), cost }]
 }
 
-/// Returns the cost of a turn, and whether it is an estimate. The cost of a turn that was cancelled while the
+/// Returns the cost of a turn. The cost of a turn that was cancelled while the
 /// model was at work is unknown; it counts as the maximum in its state.
-fn settled(run: &Run, report: &TurnReport, state: &StateName) -> (Usd, bool) {
+fn settled(run: &Run, report: &TurnReport, state: &StateName) -> TurnCost {
     match &report.judgement {
         TurnJudgement::Failed(failure) if failure.unsettled => {
-            (report.cost.max(run.budget().estimate_cost(state)), true)
+            let amount = report.cost.amount.max(run.budget().estimate_cost(state));
+            TurnCost { amount, estimated: true, ..report.cost.clone() }
         }
-        _ => (report.cost, false),
+        _ => report.cost.clone(),
     }
 }
 
@@ -247,7 +225,7 @@ fn step_finished(
     } else {
         (None, None)
     };
-    let opens = match accepted.transition {
+    let new_session = match accepted.transition {
         Transition::Goto { .. } | Transition::Ask { .. } => None,
         Transition::Call { .. } => Some(chosen.session),
         Transition::Result { .. } if reborn.is_none() => None,
@@ -263,15 +241,15 @@ fn step_finished(
         transition: accepted.transition.clone(),
         implicit: accepted.implicit,
         overruled: accepted.overruled.clone(),
-        unasked: matches!(report.judgement, TurnJudgement::NotStarted | TurnJudgement::Walked(_)),
+        without_turn: matches!(
+            report.judgement,
+            TurnJudgement::NotStarted | TurnJudgement::Walked(_)
+        ),
         evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
-        cost_usd: report.cost,
-        usage: report.usage.clone(),
-        refused_tools: report.refused_tools.clone(),
-        duration_ms: report.duration_ms,
+        cost: report.cost.clone(),
         session_id: agent.turn_session().id.clone(),
         message: report.message.clone(),
-        opens,
+        new_session,
         terms: Box::new(report.child.clone()),
         born: born(run, accepted, report, chosen.now),
         reborn: reborn.map(|not_before| PermanentRestart { not_before }),
@@ -290,10 +268,7 @@ fn step_finished(
         turn: next,
         state: agent.birth.state.clone(),
         cause: FailureCause::Restarts,
-        cost_usd: Usd::ZERO,
-        estimated: false,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
+        cost: TurnCost::default(),
         why: format!("it ended once more, and is permanent ({because}; max_restarts allows more)"),
     };
     vec![finished, exhausted_by(ended, then)]
@@ -313,10 +288,7 @@ fn repair(
             state: agent.current_state.clone(),
             violation: violation.to_owned(),
             reminder: reminder.to_owned(),
-            cost_usd: report.cost,
-            usage: report.usage.clone(),
-            refused_tools: report.refused_tools.clone(),
-            duration_ms: report.duration_ms,
+            cost: report.cost.clone(),
             message: report.message.clone(),
         }),
         Some(_) => give_up(

@@ -1,10 +1,13 @@
-//! Events of a run: the records of its journal.
+//! Events of a run: what happened. How they are stored is the store's affair, and what others see of them is the
+//! protocol's ([`protocol::event`](super::protocol::event)): both name each field themselves.
 //!
 //! An event carries every choice that was made when it happened (session ids, costs, delays), so that applying it
 //! needs neither a clock nor randomness. One step of an agent is one record.
 
 mod graph;
 mod join;
+#[macro_use]
+mod mirror;
 mod program;
 mod turns;
 
@@ -12,12 +15,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::graph::{
-    GraphEntry, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut, TurnCost,
+    FinishedTask, GraphAdvanced, GraphEntry, NextAction, QuestionAnswered, QuestionTimedOut,
 };
 pub use self::join::{JoinBegun, JoinFinished, StoppedChild};
 pub use self::program::{
-    AgentRequested, AgentResponded, InstanceBegun, ProgramStatus, RoleDelegated, WorkflowAdvanced,
-    WorkflowDefined, WorkflowLogged,
+    ProgramAdvanced, ProgramDefined, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated,
+    RoleRequested, RoleResponded,
 };
 pub use self::turns::{
     AgentFailed, AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected,
@@ -28,31 +31,27 @@ use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fan_out::ForkGroup;
 use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
-use super::money::Usd;
 use super::question::AnswerCommand;
-use super::refusal::ToolRefusals;
 use super::run::PauseReason;
 use super::settings::Settings;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::TurnId;
-use super::usage::UsageByModel;
+use super::turn_cost::TurnCost;
 
 /// An event with its place in the journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Counted from 1 without a gap.
     pub seq: u64,
     /// The time of the event.
     pub at: Timestamp,
     /// The event.
-    #[serde(flatten)]
     pub event: Event,
 }
 
 /// An event of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The run began, with its first agent.
     RunStarted(Box<RunStarted>),
@@ -61,29 +60,23 @@ pub enum Event {
     /// An agent asked for a transition, and its state's evaluator checks it first.
     TransitionProposed(Box<TransitionProposed>),
     /// An agent executed nodes of a graph, up to the next action that changes the world.
-    GraphWalked(Box<GraphWalked>),
+    GraphAdvanced(Box<GraphAdvanced>),
     /// A question has its answer.
     QuestionAnswered(QuestionAnswered),
     /// A question was not answered in time.
     QuestionTimedOut(QuestionTimedOut),
     /// The text of a program is recorded.
-    #[serde(rename = "workflow-definition")]
-    WorkflowDefined(Box<WorkflowDefined>),
+    ProgramDefined(Box<ProgramDefined>),
     /// An execution of a program begins.
-    #[serde(rename = "workflow-instance")]
-    InstanceBegun(Box<InstanceBegun>),
+    ProgramStarted(Box<ProgramStarted>),
     /// An execution has advanced as far as possible.
-    #[serde(rename = "workflow/state")]
-    WorkflowAdvanced(Box<WorkflowAdvanced>),
+    ProgramAdvanced(Box<ProgramAdvanced>),
     /// An execution logs a line for people.
-    #[serde(rename = "workflow/log")]
-    WorkflowLogged(WorkflowLogged),
+    ProgramLogged(ProgramLogged),
     /// An execution asks a role something.
-    #[serde(rename = "agent-request")]
-    AgentRequested(Box<AgentRequested>),
+    RoleRequested(Box<RoleRequested>),
     /// A role has answered.
-    #[serde(rename = "agent-response")]
-    AgentResponded(Box<AgentResponded>),
+    RoleResponded(Box<RoleResponded>),
     /// A role delegates a request to a further agent.
     RoleDelegated(Box<RoleDelegated>),
     /// An agent came to a state that waits for the agents it has forked.
@@ -106,19 +99,9 @@ pub enum Event {
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
         /// The turn.
-        #[serde(flatten)]
         turn: TurnId,
         /// The cost of the turn.
-        cost_usd: Usd,
-        /// The cost is an estimate: the known maximum of such a turn.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        estimated: bool,
-        /// The usage of each model for that cost.
-        #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-        usage: UsageByModel,
-        /// The tools that were refused in it.
-        #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-        refused_tools: ToolRefusals,
+        cost: TurnCost,
     },
     /// An agent has used up its restarts and waits for a person.
     AgentParked(AgentParked),
@@ -149,10 +132,8 @@ pub enum Event {
 }
 
 /// The run began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunStarted {
-    /// The version of the journal.
-    pub version: u32,
     /// The run's id.
     pub workflow_id: RunId,
     /// The directory of the workflow's files.
@@ -162,66 +143,45 @@ pub struct RunStarted {
     /// The session of its first turn.
     pub session: SessionId,
     /// Values for the placeholders of that state.
-    #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
     /// The program that agent runs, if its state is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<Box<WorkflowDefined>>,
+    pub definition: Option<Box<ProgramDefined>>,
     /// The settings of that agent's whole life.
-    #[serde(flatten)]
     pub terms: AgentTerms,
     /// The settings of the run.
     pub settings: Settings,
 }
 
 /// An agent took a transition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepFinished {
     /// The agent, its step and the last turn.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
     /// The transition.
     pub transition: Transition,
     /// The reply had no tag and the policy left only one way.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub implicit: bool,
     /// The transition that was asked for instead, and the evaluator or plug-in that overruled it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overruled: Option<Box<OverruledTransition>>,
     /// Claude Code was not asked: a plug-in decided before, or the evaluator's budget was spent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unasked: bool,
+    pub without_turn: bool,
     /// The evaluator's prompt, if this was its turn; the cost is then the evaluator's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluator: Option<StateName>,
     /// The cost of the turn.
-    pub cost_usd: Usd,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
+    pub cost: TurnCost,
     /// The session it ran in.
     pub session_id: SessionId,
     /// The last message of the turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
     /// The id of the session this transition opens: the agent's own, or its child's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opens: Option<SessionId>,
+    pub new_session: Option<SessionId>,
     /// The settings of the child of a plain fork.
-    #[serde(flatten)]
     pub terms: Box<AgentTerms>,
     /// The children of any other fork.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub born: Vec<ForkGroup>,
     /// The restart of a permanent agent after its result, in the session that is opened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reborn: Option<PermanentRestart>,
 }
 
@@ -253,43 +213,82 @@ impl StepFinished {
 impl Event {
     /// Returns the session that is opened, if any.
     #[must_use]
-    pub fn opens(&self) -> Option<&SessionId> {
+    pub fn new_session(&self) -> Option<&SessionId> {
         match self {
-            Self::StepFinished(step) => step.opens.as_ref(),
-            Self::TransitionProposed(proposed) => Some(&proposed.opens),
-            Self::GraphWalked(walked) => walked.opens.as_ref(),
-            Self::AgentRequested(asked) => asked.opens.as_ref(),
-            Self::RoleDelegated(delegated) => Some(&delegated.opens),
+            Self::StepFinished(step) => step.new_session.as_ref(),
+            Self::TransitionProposed(proposed) => Some(&proposed.new_session),
+            Self::GraphAdvanced(walked) => walked.new_session.as_ref(),
+            Self::RoleRequested(asked) => asked.new_session.as_ref(),
+            Self::RoleDelegated(delegated) => Some(&delegated.new_session),
             _ => None,
+        }
+    }
+
+    /// Returns the turn the event is about, if any.
+    #[must_use]
+    pub fn turn(&self) -> Option<&TurnId> {
+        match self {
+            Self::StepFinished(event) => Some(&event.turn),
+            Self::TransitionProposed(event) => Some(&event.turn),
+            Self::GraphAdvanced(event) => Some(&event.turn),
+            Self::QuestionAnswered(event) => Some(&event.turn),
+            Self::QuestionTimedOut(event) => Some(&event.turn),
+            Self::ProgramStarted(event) => Some(&event.turn),
+            Self::ProgramAdvanced(event) => Some(&event.turn),
+            Self::ProgramLogged(event) => Some(&event.turn),
+            Self::RoleRequested(event) => Some(&event.turn),
+            Self::RoleResponded(event) => Some(&event.turn),
+            Self::RoleDelegated(event) => Some(&event.turn),
+            Self::JoinBegun(event) => Some(&event.turn),
+            Self::Joined(event) => Some(&event.turn),
+            Self::TurnHeld(event) => Some(&event.turn),
+            Self::TurnRejected(event) => Some(&event.turn),
+            Self::TurnFailed(event) => Some(&event.turn),
+            Self::AgentFailed(event) => Some(&event.turn),
+            Self::AgentParked(event) => Some(&event.turn),
+            Self::CostCounted { turn, .. } => Some(turn),
+            Self::RunStarted(_)
+            | Self::ProgramDefined(_)
+            | Self::FactsSeen { .. }
+            | Self::LimitReached { .. }
+            | Self::RunPaused { .. }
+            | Self::RunResumed { .. }
+            | Self::CommandReceived { .. } => None,
         }
     }
 
     /// Returns the agent the event is about, if any.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentId> {
+        self.turn().map(|turn| &turn.agent)
+    }
+
+    /// Returns the cost of the turn that the event ends; `None` if it ends none.
+    #[must_use]
+    pub fn cost(&self) -> Option<&TurnCost> {
         match self {
-            Self::StepFinished(event) => Some(&event.turn.agent),
-            Self::TransitionProposed(event) => Some(&event.turn.agent),
-            Self::GraphWalked(event) => Some(&event.turn.agent),
-            Self::QuestionAnswered(event) => Some(&event.turn.agent),
-            Self::QuestionTimedOut(event) => Some(&event.turn.agent),
-            Self::InstanceBegun(event) => Some(&event.turn.agent),
-            Self::WorkflowAdvanced(event) => Some(&event.turn.agent),
-            Self::WorkflowLogged(event) => Some(&event.turn.agent),
-            Self::AgentRequested(event) => Some(&event.turn.agent),
-            Self::AgentResponded(event) => Some(&event.turn.agent),
-            Self::RoleDelegated(event) => Some(&event.turn.agent),
-            Self::JoinBegun(event) => Some(&event.turn.agent),
-            Self::Joined(event) => Some(&event.turn.agent),
-            Self::TurnHeld(event) => Some(&event.turn.agent),
-            Self::TurnRejected(event) => Some(&event.turn.agent),
-            Self::TurnFailed(event) => Some(&event.turn.agent),
-            Self::AgentFailed(event) => Some(&event.turn.agent),
-            Self::AgentParked(event) => Some(&event.turn.agent),
-            Self::CostCounted { turn, .. } => Some(&turn.agent),
+            Self::StepFinished(event) => Some(&event.cost),
+            Self::TransitionProposed(event) => Some(&event.cost),
+            Self::GraphAdvanced(event) => event.task.as_ref().map(|task| &task.cost),
+            Self::RoleResponded(event) => Some(&event.cost),
+            Self::TurnRejected(event) => Some(&event.cost),
+            Self::TurnFailed(event) => Some(&event.cost),
+            Self::AgentFailed(event) => Some(&event.cost),
+            Self::CostCounted { cost, .. } => Some(cost),
             Self::RunStarted(_)
-            | Self::WorkflowDefined(_)
+            | Self::QuestionAnswered(_)
+            | Self::QuestionTimedOut(_)
+            | Self::ProgramDefined(_)
+            | Self::ProgramStarted(_)
+            | Self::ProgramAdvanced(_)
+            | Self::ProgramLogged(_)
+            | Self::RoleRequested(_)
+            | Self::RoleDelegated(_)
+            | Self::JoinBegun(_)
+            | Self::Joined(_)
             | Self::FactsSeen { .. }
+            | Self::TurnHeld(_)
+            | Self::AgentParked(_)
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }

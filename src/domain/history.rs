@@ -118,7 +118,7 @@ impl HistoryStep {
         let ends = self.turns.iter().filter_map(|turn| turn.end.as_ref());
         ends.filter(|end| end.event.agent() == self.turns.first().map(|turn| &turn.id.agent))
             .filter_map(|end| cost_of(&end.event))
-            .fold(Usd::ZERO, |sum, charge| sum.saturating_add(charge.cost))
+            .fold(Usd::ZERO, |sum, charge| sum.saturating_add(charge.cost.amount))
     }
 }
 

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use super::event::Event;
 use super::id::{AgentId, StateName};
 use super::money::Usd;
-use super::refusal::ToolRefusals;
 use super::run::Run;
 use super::turn::{FailureCause, TurnId};
-use super::usage::{ModelUse, UsageByModel};
+use super::turn_cost::TurnCost;
+use super::usage::ModelUse;
 
 /// Rounding tolerance, in dollars, between the total cost and the sum over models.
 const DUST: f64 = 1e-6;
@@ -23,14 +23,8 @@ pub struct LedgerCharge<'event> {
     pub turn: &'event TurnId,
     /// The prompt of the turn, if the record names it: the state's, or its evaluator's.
     pub prompt: Option<&'event StateName>,
-    /// The amount.
-    pub cost: Usd,
-    /// True if the real cost is unknown, and `cost` is the most that such a turn has cost before.
-    pub estimated: bool,
-    /// The usage by model.
-    pub usage: &'event UsageByModel,
-    /// The tools that were refused in the turn.
-    pub refused_tools: &'event ToolRefusals,
+    /// The cost.
+    pub cost: &'event TurnCost,
     /// The kind of the charge.
     pub on: ChargeKind,
 }
@@ -53,91 +47,29 @@ pub enum ChargeKind {
 /// Returns the cost that an event reports; `None` if it reports no cost.
 #[must_use]
 pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
-    match event {
-        Event::StepFinished(event) => Some(LedgerCharge {
-            turn: &event.turn,
-            prompt: Some(event.prompt()),
-            cost: event.cost_usd,
-            estimated: false,
-            usage: &event.usage,
-            refused_tools: &event.refused_tools,
-            on: if event.unasked { ChargeKind::Nothing } else { ChargeKind::Answer },
-        }),
-        Event::TransitionProposed(event) => Some(LedgerCharge {
-            turn: &event.turn,
-            prompt: Some(&event.state),
-            cost: event.cost_usd,
-            estimated: false,
-            usage: &event.usage,
-            refused_tools: &event.refused_tools,
-            on: ChargeKind::Answer,
-        }),
-        Event::GraphWalked(event) => event.paid.as_ref().map(|paid| LedgerCharge {
-            turn: &event.turn,
-            prompt: Some(&paid.prompt),
-            cost: paid.cost_usd,
-            estimated: false,
-            usage: &paid.usage,
-            refused_tools: &paid.refused_tools,
-            on: ChargeKind::Answer,
-        }),
-        Event::AgentResponded(event) => Some(LedgerCharge {
-            turn: &event.turn,
-            prompt: Some(&event.state),
-            cost: event.cost_usd,
-            estimated: false,
-            usage: &event.usage,
-            refused_tools: &event.refused_tools,
-            on: if event.unasked { ChargeKind::Nothing } else { ChargeKind::Answer },
-        }),
-        Event::TurnRejected(event) => Some(LedgerCharge {
-            turn: &event.turn,
-            prompt: Some(&event.state),
-            cost: event.cost_usd,
-            estimated: false,
-            usage: &event.usage,
-            refused_tools: &event.refused_tools,
-            on: ChargeKind::Rejected,
-        }),
-        Event::TurnFailed(event) => Some(LedgerCharge {
-            turn: &event.turn,
-            prompt: Some(&event.state),
-            cost: event.cost_usd,
-            estimated: event.estimated,
-            usage: &event.usage,
-            refused_tools: &event.refused_tools,
-            on: ChargeKind::Failed(event.cause),
-        }),
-        Event::AgentFailed(event) => Some(LedgerCharge {
-            turn: &event.turn,
-            prompt: Some(&event.state),
-            cost: event.cost_usd,
-            estimated: event.estimated,
-            usage: &event.usage,
-            refused_tools: &event.refused_tools,
-            on: ChargeKind::Failed(event.cause),
-        }),
-        Event::CostCounted { turn, cost_usd, estimated, usage, refused_tools } => {
-            Some(LedgerCharge {
-                turn,
-                prompt: None,
-                cost: *cost_usd,
-                estimated: *estimated,
-                usage,
-                refused_tools,
-                on: if *cost_usd == Usd::ZERO && !*estimated {
-                    ChargeKind::Nothing
-                } else {
-                    ChargeKind::Late
-                },
-            })
+    let (turn, cost) = (event.turn()?, event.cost()?);
+    let (prompt, on) = match event {
+        Event::StepFinished(event) => {
+            (Some(event.prompt()), ChargeKind::of_answer(event.without_turn))
         }
+        Event::TransitionProposed(event) => (Some(&event.state), ChargeKind::Answer),
+        Event::GraphAdvanced(event) => {
+            (event.task.as_ref().map(|task| &task.prompt), ChargeKind::Answer)
+        }
+        Event::RoleResponded(event) => {
+            (Some(&event.state), ChargeKind::of_answer(event.without_turn))
+        }
+        Event::TurnRejected(event) => (Some(&event.state), ChargeKind::Rejected),
+        Event::TurnFailed(event) => (Some(&event.state), ChargeKind::Failed(event.cause)),
+        Event::AgentFailed(event) => (Some(&event.state), ChargeKind::Failed(event.cause)),
+        Event::CostCounted { .. } if cost.is_zero() => (None, ChargeKind::Nothing),
+        Event::CostCounted { .. } => (None, ChargeKind::Late),
         Event::RunStarted(_)
-        | Event::WorkflowDefined(_)
-        | Event::InstanceBegun(_)
-        | Event::WorkflowAdvanced(_)
-        | Event::WorkflowLogged(_)
-        | Event::AgentRequested(_)
+        | Event::ProgramDefined(_)
+        | Event::ProgramStarted(_)
+        | Event::ProgramAdvanced(_)
+        | Event::ProgramLogged(_)
+        | Event::RoleRequested(_)
         | Event::RoleDelegated(_)
         | Event::JoinBegun(_)
         | Event::Joined(_)
@@ -149,7 +81,14 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         | Event::LimitReached { .. }
         | Event::RunPaused { .. }
         | Event::RunResumed { .. }
-        | Event::CommandReceived { .. } => None,
+        | Event::CommandReceived { .. } => return None,
+    };
+    Some(LedgerCharge { turn, prompt, cost, on })
+}
+
+impl ChargeKind {
+    fn of_answer(without_turn: bool) -> Self {
+        if without_turn { Self::Nothing } else { Self::Answer }
     }
 }
 
@@ -199,12 +138,14 @@ impl Ledger {
     }
 
     fn count_models(&mut self, charge: &LedgerCharge<'_>, line: LedgerLine) {
-        for (model, &used) in charge.usage.iter() {
+        for (model, &used) in charge.cost.usage.iter() {
             let line = LedgerLine { used, estimated: Usd::ZERO, ..line };
             self.models.entry(Some(model.to_owned())).or_default().add(line);
         }
-        let untold = charge.cost.saturating_sub(charge.usage.total().cost_usd);
-        if (charge.usage.is_empty() && line != LedgerLine::default()) || untold.dollars() > DUST {
+        let untold = charge.cost.amount.saturating_sub(charge.cost.usage.total().cost_usd);
+        if (charge.cost.usage.is_empty() && line != LedgerLine::default())
+            || untold.dollars() > DUST
+        {
             let line =
                 LedgerLine { used: ModelUse { cost_usd: untold, ..ModelUse::default() }, ..line };
             self.models.entry(None).or_default().add(line);
@@ -214,7 +155,7 @@ impl Ledger {
 
 impl LedgerLine {
     fn of(charge: &LedgerCharge<'_>) -> Self {
-        let used = ModelUse { cost_usd: charge.cost, ..charge.usage.total() };
+        let used = ModelUse { cost_usd: charge.cost.amount, ..charge.cost.usage.total() };
         let (ran, failed, reminded) = match charge.on {
             ChargeKind::Answer => (true, false, false),
             ChargeKind::Rejected => (true, false, true),
@@ -223,13 +164,13 @@ impl LedgerLine {
             ChargeKind::Nothing => (false, false, false),
         };
         let silent = match charge.on {
-            ChargeKind::Failed(cause) => charge.cost == Usd::ZERO && may_have_cost(cause),
+            ChargeKind::Failed(cause) => charge.cost.amount == Usd::ZERO && may_have_cost(cause),
             ChargeKind::Answer | ChargeKind::Nothing | ChargeKind::Rejected | ChargeKind::Late => {
                 false
             }
         };
-        let untold = charge.estimated || silent;
-        let estimated = if charge.estimated { charge.cost } else { Usd::ZERO };
+        let untold = charge.cost.estimated || silent;
+        let estimated = if charge.cost.estimated { charge.cost.amount } else { Usd::ZERO };
         Self {
             turns: ran.into(),
             failed: failed.into(),
@@ -278,7 +219,7 @@ fn ran(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
         | FailureCause::Ending
         | FailureCause::Join
         | FailureCause::Uncertain => false,
-        FailureCause::Stopped => charge.cost > Usd::ZERO || !charge.usage.is_empty(),
+        FailureCause::Stopped => charge.cost.amount > Usd::ZERO || !charge.cost.usage.is_empty(),
         FailureCause::Crash
         | FailureCause::Timeout
         | FailureCause::Stall

@@ -17,6 +17,7 @@ pub mod consult;
 pub mod decide;
 pub mod effect;
 pub mod evaluation;
+#[macro_use]
 pub mod event;
 pub mod fact;
 pub mod fan_out;
@@ -55,6 +56,7 @@ pub mod time;
 pub mod transition;
 pub mod tree;
 pub mod turn;
+pub mod turn_cost;
 pub mod turn_offset;
 pub mod turn_options;
 pub mod usage;

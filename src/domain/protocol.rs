@@ -4,20 +4,22 @@
 //! prints both as JSON Schema, made from these types. A reader ignores fields it does not know, so that a later
 //! version can add some; a change of meaning gets another [`VERSION`].
 
+pub mod event;
+
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use self::event::PublicRecord;
 use super::consult::{ConsultVerdict, Consultation, StopScope};
-use super::event::Record;
 use super::id::RunId;
 use super::money::Usd;
 use super::time::{Timestamp, millis};
 use super::transition::Transition;
 
 /// The version of the protocol.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A message to a plug-in: a line on its stdin.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -27,8 +29,8 @@ pub enum HostMessage<'message> {
     Hello(HostHello<'message>),
     /// Something has happened, and is in the journal.
     Record {
-        /// The record, as the journal has it.
-        record: &'message Record,
+        /// The record.
+        record: &'message PublicRecord,
         /// The amount the run has spent by then.
         total_cost_usd: Usd,
         /// The number of records before this one that were left out, because the program did not read them in
@@ -55,8 +57,8 @@ pub struct HostHello<'message> {
     pub run: &'message RunId,
     /// The plug-in's name.
     pub plugin: &'message str,
-    /// The run's journal, a file. Its lines are records with a `crc` and a `proof`, and `more` where
-    /// several belong together.
+    /// The run's journal, a file. How its lines are stored is raymond's own affair and changes with its
+    /// versions: `raymond log --json` prints the records in it as this protocol has them.
     pub journal: &'message str,
     /// The number up to which the journal's records are not sent, because the run was there before or the
     /// program is started again. It is 0 at the beginning of a new run.
@@ -80,7 +82,7 @@ pub enum PluginMessage {
 /// The greeting of a plug-in.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct PluginHello {
-    /// The version of the protocol it speaks: 1.
+    /// The version of the protocol it speaks: 2.
     pub version: u32,
     /// The occasions on which it wants to be asked; none by default.
     #[serde(default)]
@@ -211,6 +213,9 @@ impl WireVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::event::{Event, Record, TurnHeld};
+    use crate::domain::id::{AgentId, StateName};
+    use crate::domain::turn::TurnId;
 
     fn verdict(json: &str) -> Result<ConsultVerdict, String> {
         match serde_json::from_str::<PluginMessage>(json).map_err(|error| error.to_string())? {
@@ -234,10 +239,15 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_told_as_the_journal_has_it() {
-        let event = r#"{"event":"turn_held","agent":"main","step":2,"turn":0,"state":"A.md","by":"x","until":"2026-01-15T14:30:22.123Z"}"#;
-        let event = serde_json::from_str(event).expect("an event");
-        let record = &Record { seq: 7, at: Timestamp(0), event };
+    fn a_record_is_told_under_the_names_of_the_protocol() {
+        let event = Event::TurnHeld(TurnHeld {
+            turn: TurnId { agent: AgentId::main(), step: 2, turn: 0 },
+            state: StateName::parse("A.md").expect("a state"),
+            by: "x".to_owned(),
+            until: Timestamp(1_768_487_422_123),
+            reason: String::new(),
+        });
+        let record = &PublicRecord::from(Record { seq: 7, at: Timestamp(0), event });
         let told =
             HostMessage::Record { record, total_cost_usd: Usd::from_dollars(0.5), missed: 0 };
         assert_eq!(

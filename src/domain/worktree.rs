@@ -135,7 +135,7 @@ mod tests {
     use crate::domain::event::{Event, Record, RunStarted};
     use crate::domain::id::{SessionId, StateName};
     use crate::domain::money::Usd;
-    use crate::domain::run::{AgentEnding, FinishedAgent, STATE_VERSION};
+    use crate::domain::run::{AgentEnding, FinishedAgent};
     use crate::domain::settings::Settings;
     use crate::domain::time::Timestamp;
     use crate::domain::transition::Variables;
@@ -197,7 +197,6 @@ mod tests {
     #[test]
     fn a_tree_is_deserted_when_nobody_works_in_it() {
         let started = RunStarted {
-            version: STATE_VERSION,
             workflow_id: run("r"),
             scope_dir: "w".into(),
             entry: StateName::parse("A.md").expect("a state"),

@@ -87,7 +87,7 @@ fn is_shown(event: &Event, live: bool) -> bool {
         | Event::QuestionAnswered(_)
         | Event::QuestionTimedOut(_)
         | Event::LimitReached { .. } => true,
-        Event::WorkflowLogged(event) => event.warning || !live,
+        Event::ProgramLogged(event) => event.warning || !live,
         Event::TurnFailed(event) => !matches!(
             event.cause,
             FailureCause::Authentication
@@ -97,17 +97,17 @@ fn is_shown(event: &Event, live: bool) -> bool {
         ),
         Event::StepFinished(step) => !live || step.overruled.is_some(),
         Event::TransitionProposed(_)
-        | Event::GraphWalked(_)
-        | Event::InstanceBegun(_)
-        | Event::WorkflowAdvanced(_)
-        | Event::AgentRequested(_)
-        | Event::AgentResponded(_)
+        | Event::GraphAdvanced(_)
+        | Event::ProgramStarted(_)
+        | Event::ProgramAdvanced(_)
+        | Event::RoleRequested(_)
+        | Event::RoleResponded(_)
         | Event::RoleDelegated(_)
         | Event::FactsSeen { .. }
         | Event::JoinBegun(_)
         | Event::Joined(_)
         | Event::CommandReceived { .. } => !live,
-        Event::WorkflowDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
+        Event::ProgramDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
     }
 }
 
@@ -130,7 +130,7 @@ impl Handler<Published> for ConsolePlugin {
         if is_shown(&published.record.event, self.terminal.is_live()) {
             self.terminal.line(&sentence(&published.record));
         }
-        if let Event::GraphWalked(walked) = &published.record.event {
+        if let Event::GraphAdvanced(walked) = &published.record.event {
             for text in &walked.shown {
                 self.terminal.line(&printable_block(text));
             }

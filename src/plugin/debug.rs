@@ -16,7 +16,7 @@ use super::extract::copy_turn;
 use super::sentence::{destination, local, sentence};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::event::{
-    AgentFailed, AgentResponded, Event, GraphWalked, StepFinished, TurnFailed, TurnRejected,
+    AgentFailed, Event, GraphAdvanced, RoleResponded, StepFinished, TurnFailed, TurnRejected,
 };
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
@@ -88,8 +88,8 @@ impl DebugPlugin {
 
     fn step(&mut self, step: &StepFinished, published: &Published) {
         let at = published.record.at;
-        let output =
-            (!step.unasked).then(|| self.keep_turn(&step.turn, step.prompt(), step.cost_usd));
+        let output = (!step.without_turn)
+            .then(|| self.keep_turn(&step.turn, step.prompt(), step.cost.amount));
         let tag = step.transition.tag();
         let to = match (&published.agent, destination(&step.transition)) {
             (None, _) => format!("({tag}, terminated)"),
@@ -99,7 +99,7 @@ impl DebugPlugin {
         let resumed = if self.sessions.insert(step.session_id.clone()) { "" } else { " (resumed)" };
         let mut details = vec![
             ("session_id", format!("{}{resumed}", step.session_id)),
-            ("cost", step.cost_usd.to_string()),
+            ("cost", step.cost.amount.to_string()),
             ("total_cost", published.total_cost.to_string()),
         ];
         if let Some(agent) = published.agent.as_ref().filter(|agent| agent.stack > 0) {
@@ -108,7 +108,7 @@ impl DebugPlugin {
         if step.implicit {
             details.push(("implicit", "true".to_owned()));
         }
-        match (&step.transition, &step.opens) {
+        match (&step.transition, &step.new_session) {
             (Transition::Fork { target, .. }, Some(session)) => {
                 details.push(("forked", format!("{target} (session_id: {session})")));
             }
@@ -157,10 +157,10 @@ impl DebugPlugin {
     }
 
     /// Logs the answer of a role of a program.
-    fn answered(&mut self, answered: &AgentResponded, published: &Published) {
-        let output = self.keep_turn(&answered.turn, &answered.state, answered.cost_usd);
+    fn answered(&mut self, answered: &RoleResponded, published: &Published) {
+        let output = self.keep_turn(&answered.turn, &answered.state, answered.cost.amount);
         let details = [
-            ("cost", answered.cost_usd.to_string()),
+            ("cost", answered.cost.amount.to_string()),
             ("total_cost", published.total_cost.to_string()),
             output,
         ];
@@ -169,13 +169,13 @@ impl DebugPlugin {
     }
 
     /// Logs the nodes of a graph that were walked, and the turn of one of them.
-    fn walked(&mut self, walked: &GraphWalked, published: &Published) {
+    fn walked(&mut self, walked: &GraphAdvanced, published: &Published) {
         let nodes = walked.visits.iter().map(|visit| &*visit.node);
         let way = nodes.chain([&*walked.node]).collect::<Vec<_>>().join(" -> ");
         let output = walked
-            .paid
+            .task
             .as_ref()
-            .map(|paid| self.keep_turn(&walked.turn, &walked.state, paid.cost_usd));
+            .map(|paid| self.keep_turn(&walked.turn, &walked.state, paid.cost.amount));
         let details: Vec<_> = output.into_iter().collect();
         let way = format!("{}: {way}", walked.state);
         self.log(published.record.at, walked.turn.agent.as_str(), &way, &details);
@@ -192,21 +192,21 @@ impl Handler<Published> for DebugPlugin {
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         match &published.record.event {
             Event::StepFinished(step) => self.step(step, &published),
-            Event::TurnRejected(TurnRejected { turn, state, violation, cost_usd, .. }) => {
+            Event::TurnRejected(TurnRejected { turn, state, violation, cost, .. }) => {
                 self.no_step(
                     turn,
                     state,
-                    *cost_usd,
+                    cost.amount,
                     &format!("{state} (reminder)"),
                     violation,
                     &published,
                 );
             }
-            Event::TurnFailed(TurnFailed { turn, state, message, cost_usd, .. }) => {
+            Event::TurnFailed(TurnFailed { turn, state, message, cost, .. }) => {
                 self.no_step(
                     turn,
                     state,
-                    *cost_usd,
+                    cost.amount,
                     &format!("{state} (run again)"),
                     message,
                     &published,
@@ -221,26 +221,26 @@ impl Handler<Published> for DebugPlugin {
                 let why = ("error", error.clone());
                 self.log(published.record.at, turn.agent.as_str(), "(failed)", &[why]);
             }
-            Event::AgentFailed(AgentFailed { turn, state, error, cost_usd, .. }) => {
-                self.no_step(turn, state, *cost_usd, "(failed)", error, &published);
+            Event::AgentFailed(AgentFailed { turn, state, error, cost, .. }) => {
+                self.no_step(turn, state, cost.amount, "(failed)", error, &published);
             }
             Event::TransitionProposed(proposed) => {
-                let output = self.keep_turn(&proposed.turn, &proposed.state, proposed.cost_usd);
+                let output = self.keep_turn(&proposed.turn, &proposed.state, proposed.cost.amount);
                 let details = [
                     ("asked", proposed.transition.to_string()),
-                    ("cost", proposed.cost_usd.to_string()),
+                    ("cost", proposed.cost.amount.to_string()),
                     ("total_cost", published.total_cost.to_string()),
                     output,
                 ];
                 let way = format!("{} -> {} (evaluator)", proposed.state, proposed.evaluator);
                 self.log(published.record.at, proposed.turn.agent.as_str(), &way, &details);
             }
-            Event::GraphWalked(walked) => self.walked(walked, &published),
-            Event::AgentResponded(answered) => self.answered(answered, &published),
-            event @ (Event::InstanceBegun(_)
-            | Event::WorkflowAdvanced(_)
-            | Event::WorkflowLogged(_)
-            | Event::AgentRequested(_)
+            Event::GraphAdvanced(walked) => self.walked(walked, &published),
+            Event::RoleResponded(answered) => self.answered(answered, &published),
+            event @ (Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
             | Event::RoleDelegated(_)
             | Event::JoinBegun(_)
             | Event::Joined(_)
@@ -281,7 +281,7 @@ impl Handler<Published> for DebugPlugin {
                 self.log(published.record.at, "run", &format!("usage limit: {message}"), &[total]);
             }
             Event::RunStarted(_)
-            | Event::WorkflowDefined(_)
+            | Event::ProgramDefined(_)
             | Event::RunResumed { .. }
             | Event::CostCounted { .. }
             | Event::CommandReceived { .. } => {}

@@ -24,6 +24,7 @@ use self::plugin_line::WarnOnce;
 pub use self::program::{GRACE, PluginExit, PluginHandle, PluginSpawner, SpawnedPlugin};
 use crate::actor::message::{Consult, FinishPublishing, Published};
 use crate::domain::consult::{ConsultVerdict, Consultation};
+use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::plugin::PlugIn;
@@ -171,7 +172,7 @@ impl Handler<Published> for ExternalPlugin {
             return;
         }
         let message = HostMessage::Record {
-            record: &published.record,
+            record: &Record::clone(&published.record).into(),
             total_cost_usd: published.total_cost,
             missed: std::mem::take(&mut up.missed),
         };

@@ -1,11 +1,13 @@
-//! Each record as a line of JSON with the same values as in the journal.
+//! Each record as a line of JSON, under the names that plug-ins see.
 
 use std::io::{ErrorKind, Write};
 
 use actix::{Actor, Context, Handler};
 
 use crate::actor::message::{FinishPublishing, Published};
+use crate::domain::event::Record;
 use crate::domain::printable::printable_json;
+use crate::domain::protocol::event::PublicRecord;
 
 /// Writes lines to a stream until its reader is gone.
 pub struct JsonLinesPlugin {
@@ -29,8 +31,12 @@ impl Handler<Published> for JsonLinesPlugin {
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         let Some(stream) = &mut self.stream else { return };
-        let line = printable_json(&published.line);
-        if let Err(error) = writeln!(stream, "{line}").and_then(|()| stream.flush()) {
+        let record = PublicRecord::from(Record::clone(&published.record));
+        let written = serde_json::to_string(&record)
+            .map_err(std::io::Error::from)
+            .and_then(|line| writeln!(stream, "{}", printable_json(&line)))
+            .and_then(|()| stream.flush());
+        if let Err(error) = written {
             self.stream = None;
             if error.kind() != ErrorKind::BrokenPipe {
                 tracing::warn!("no further record is printed: {error}; the journal has them all");

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::domain::consult::Consultation;
-use crate::domain::event::Record;
+use crate::domain::protocol::event::PublicRecord;
 use crate::domain::protocol::{ConsultAnswer, HostMessage, PluginMessage, VERSION};
 
 /// A part of the protocol.
@@ -16,7 +16,7 @@ pub enum ProtocolPart {
     Told,
     /// A message of a plug-in.
     Said,
-    /// A record, as it is told and as it stands in the journal.
+    /// A record, as it is told.
     Record,
     /// A consultation.
     Consult,
@@ -39,7 +39,7 @@ pub fn schema(part: ProtocolPart) -> Value {
         }
         ProtocolPart::Told => only::<HostMessage<'static>>("told", "a line to a plug-in"),
         ProtocolPart::Said => only::<PluginMessage>("said", "a line of a plug-in"),
-        ProtocolPart::Record => only::<Record>("record", "a record"),
+        ProtocolPart::Record => only::<PublicRecord>("record", "a record"),
         ProtocolPart::Consult => only::<Consultation>("consult", "a question"),
         ProtocolPart::Verdict => only::<ConsultAnswer>("verdict", "an answer"),
     }

@@ -8,10 +8,9 @@ use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 use crate::domain::event::{
-    Event, GraphWalked, NextAction, Record, RunCommand, StepFinished, TurnFailed,
+    Event, GraphAdvanced, NextAction, Record, RunCommand, StepFinished, TurnFailed,
 };
 use crate::domain::id::StateName;
-use crate::domain::ledger::cost_of;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::refusal::headline;
 use crate::domain::settings::{AnswererKind, Settings};
@@ -23,8 +22,8 @@ use crate::domain::turn::FailureCause;
 #[must_use]
 pub fn sentence(record: &Record) -> String {
     let names_them = matches!(&record.event, Event::AgentFailed(failed) if failed.cause == FailureCause::ToolRefused);
-    let charge = cost_of(&record.event).filter(|_| !names_them);
-    let refused = charge.and_then(|charge| headline(charge.refused_tools));
+    let cost = record.event.cost().filter(|_| !names_them);
+    let refused = cost.and_then(|cost| headline(&cost.refused_tools));
     let refused = refused.map(|refused| format!("  ({refused})")).unwrap_or_default();
     printable_line(&format!("{}{refused}", event_sentence(record)))
 }
@@ -46,15 +45,15 @@ fn event_sentence(record: &Record) -> String {
             event.state,
             event.evaluator,
             one_line(&event.transition.to_string()),
-            event.cost_usd
+            event.cost.amount
         ),
-        Event::GraphWalked(event) => walked(event),
-        Event::WorkflowDefined(_)
-        | Event::InstanceBegun(_)
-        | Event::WorkflowAdvanced(_)
-        | Event::WorkflowLogged(_)
-        | Event::AgentRequested(_)
-        | Event::AgentResponded(_)
+        Event::GraphAdvanced(event) => walked(event),
+        Event::ProgramDefined(_)
+        | Event::ProgramStarted(_)
+        | Event::ProgramAdvanced(_)
+        | Event::ProgramLogged(_)
+        | Event::RoleRequested(_)
+        | Event::RoleResponded(_)
         | Event::RoleDelegated(_)
         | Event::FactsSeen { .. } => program::sentence(&record.event),
         Event::QuestionAnswered(event) => format!(
@@ -85,8 +84,9 @@ fn event_sentence(record: &Record) -> String {
             let others = if event.ends_run { "; all other agents end with it" } else { "" };
             format!("{}  failed ({}): {}{others}", event.turn.agent, event.cause, event.error)
         }
-        Event::CostCounted { turn, cost_usd, .. } => {
-            format!("{}  the turn that was ended with the run cost {cost_usd}", turn.agent)
+        Event::CostCounted { turn, cost } => {
+            let (agent, amount) = (&turn.agent, cost.amount);
+            format!("{agent}  the turn that was ended with the run cost {amount}")
         }
         Event::AgentParked(event) => {
             format!("{}  waits for a person: {}", event.turn.agent, event.because)
@@ -104,7 +104,7 @@ fn event_sentence(record: &Record) -> String {
 }
 
 /// Returns the nodes that were walked, and the next action.
-fn walked(event: &GraphWalked) -> String {
+fn walked(event: &GraphAdvanced) -> String {
     const SHOWN: usize = 4;
     let agent = &event.turn.agent;
     let nodes: Vec<String> =
@@ -125,7 +125,7 @@ fn walked(event: &GraphWalked) -> String {
             format!("{}: starts an agent at {}{waits}", event.node, birth.state)
         }
     };
-    let paid = event.paid.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost_usd));
+    let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
     format!("{agent}  {}: {dots}{way}{arrow}{next}{paid}", event.state)
 }
 
@@ -194,18 +194,19 @@ fn step(event: &StepFinished) -> String {
         }
         Transition::Result { payload, .. } => one_line(payload),
     };
-    let seconds = event.duration_ms / 1000;
-    let tenths = event.duration_ms % 1000 / 100;
+    let took = event.cost.duration_ms.unwrap_or_default();
+    let (seconds, tenths) = (took / 1000, took % 1000 / 100);
     let overruled = event.overruled.as_ref().map_or(String::new(), |overruled| {
         let asked = overruled.asked.as_ref().map(|asked| one_line(&asked.to_string()));
         let asked = asked.unwrap_or_else(|| "the turn".to_owned());
         format!("; {} overruled {asked}{}", overruled.by, because(&overruled.reason))
     });
-    let unseen = event.evaluator.as_ref().filter(|_| event.unasked && event.overruled.is_none());
+    let unseen =
+        event.evaluator.as_ref().filter(|_| event.without_turn && event.overruled.is_none());
     let unseen = unseen.map_or(String::new(), |evaluator| {
         format!("; {evaluator} did not check it, because no budget is left")
     });
-    let cost = event.cost_usd;
+    let cost = event.cost.amount;
     format!("{agent}  {from} → {to} ({way})  {cost}  {seconds}.{tenths}s{overruled}{unseen}")
 }
 
@@ -231,7 +232,7 @@ mod tests {
     use crate::domain::time::Timestamp;
     use crate::domain::transition::TagName;
     use crate::domain::turn::TurnId;
-    use crate::domain::usage::UsageByModel;
+    use crate::domain::turn_cost::TurnCost;
 
     fn said(tag: TagName, attributes: &[(&str, &str)], body: &str) -> String {
         said_with(tag, attributes, body, ToolRefusals::default())
@@ -251,15 +252,17 @@ mod tests {
             transition: Transition::from_parts(tag, owned, body).expect("a transition"),
             implicit: false,
             overruled: None,
-            unasked: false,
+            without_turn: false,
             evaluator: None,
-            cost_usd: Usd::from_dollars(0.05),
-            usage: UsageByModel::default(),
-            refused_tools,
-            duration_ms: 1234,
+            cost: TurnCost {
+                amount: Usd::from_dollars(0.05),
+                refused_tools,
+                duration_ms: Some(1234),
+                ..TurnCost::default()
+            },
             session_id: SessionId::new("s"),
             message: None,
-            opens: None,
+            new_session: None,
             terms: Box::default(),
             born: Vec::new(),
             reborn: None,

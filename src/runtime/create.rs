@@ -18,7 +18,6 @@ use crate::actor::clock::now;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{RunId, SessionId, StateName};
-use crate::domain::run::STATE_VERSION;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
@@ -81,7 +80,6 @@ pub fn create(
         journal: None,
     };
     let beginning = RunStarted {
-        version: STATE_VERSION,
         workflow_id,
         scope_dir: seal.scope_dir.clone(),
         entry: entry.clone(),

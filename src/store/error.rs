@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::dataspace::InvalidFact;
+use super::record::FORMAT;
 use crate::domain::id::RunId;
 
 /// The reason why a run directory cannot be used.
@@ -92,6 +93,16 @@ pub enum Error {
         found: u32,
         /// The newest version that this program reads.
         known: u32,
+    },
+    /// A newer raymond wrote a record.
+    #[error("{}:{line}: this record has format {format}, and this raymond ({}) reads formats up to {FORMAT}: a newer one has resumed the run; use that one, or a newer one still", .path.display(), env!("CARGO_PKG_VERSION"))]
+    NewerRecord {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The format of the record.
+        format: u32,
     },
     /// It cannot be a fact.
     #[error(transparent)]

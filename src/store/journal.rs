@@ -96,10 +96,21 @@ impl JournalReader {
         Ok(self.extent)
     }
 
-    /// Returns the error for a damaged record.
+    /// Returns the error for a record that cannot be used: it is damaged, or a newer raymond wrote it.
     #[must_use]
     pub fn damaged(&self, seq: u64, flaw: &RecordError) -> Error {
-        Error::Damaged { path: self.path.clone(), line: seq, record: seq, why: flaw.to_string() }
+        let path = self.path.clone();
+        match flaw {
+            RecordError::Newer { format } => {
+                Error::NewerRecord { path, line: seq, format: *format }
+            }
+            RecordError::NoChecksum
+            | RecordError::Checksum
+            | RecordError::Order { .. }
+            | RecordError::Meaning(_) => {
+                Error::Damaged { path, line: seq, record: seq, why: flaw.to_string() }
+            }
+        }
     }
 
     /// Reads the records that were decided at one moment; returns whether they are all there.

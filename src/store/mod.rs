@@ -14,6 +14,7 @@ pub mod inbox;
 pub mod journal;
 pub mod layout;
 pub mod lock;
+mod migrate;
 pub mod pinned;
 pub mod proven_journal;
 pub mod record;

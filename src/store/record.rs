@@ -1,4 +1,9 @@
-//! One line of the journal: `{"seq":1,"at":"2026-01-15T14:30:22.123Z","event":…,"crc":"89abcdef"}`.
+//! One line of the journal:
+//! `{"format":2,"seq":1,"at":"2026-01-15T14:30:22.123Z","event":…,"crc":"89abcdef"}`.
+//!
+//! The format stands first, so that each line says by itself how it is read; a line without it has format 1. A
+//! run that was begun in an older format goes on in the newest one, line by line. Older formats are read by
+//! [`migrate`](super::migrate).
 //!
 //! The checksum covers the line without itself, so a line is checked before it is parsed. It is spliced on as
 //! text: the written bytes are checked, one by one. In a run that is held with a key, a proof stands before the
@@ -7,11 +12,23 @@
 //! One moment may have several records. All but the last of them say `"more":true` behind the time; if the last is
 //! not there, none of them has happened.
 
+mod event;
+mod graph;
+mod join;
+mod program;
+mod run;
+mod turns;
+
 use serde::Deserialize;
 
-use crate::domain::event::{Event, Record};
+use self::event::StoredEvent;
+use super::migrate;
+use crate::domain::event::Record;
 use crate::domain::time::Timestamp;
 use crate::proof::{PROOF_LENGTH, ProofKey};
+
+/// The format of the lines that this program writes, and the newest that it reads.
+pub const FORMAT: u32 = 2;
 
 /// The length of `,"crc":"89abcdef"}` in bytes.
 const CRC_LENGTH: usize = 18;
@@ -37,16 +54,25 @@ pub enum RecordError {
         /// The number it has.
         found: u64,
     },
+    /// A newer raymond wrote it.
+    #[error("it has format {format}, and this raymond reads formats up to {FORMAT}")]
+    Newer {
+        /// Its format.
+        format: u32,
+    },
     /// Its bytes are right, but this program does not understand them.
     #[error("{0}")]
     Meaning(String),
 }
 
+/// The text before the format of a line; a line of format 1 begins otherwise.
+const FORMAT_KEY: &str = "{\"format\":";
+
 /// The text in the line of a record that is not the last of its moment.
 const MORE: &[u8] = b"\",\"more\":true,";
 
 /// The length of the start of a line that may hold that text, in bytes.
-const HEAD: usize = 80;
+const HEAD: usize = 100;
 
 /// Writes a record as a line, without the line's end.
 ///
@@ -65,11 +91,13 @@ pub fn encode_before(
     more: bool,
     key: Option<&ProofKey>,
 ) -> Result<String, String> {
-    let event = serde_json::to_string(&record.event).map_err(|error| error.to_string())?;
+    let Record { seq, at, event } = record;
+    let stored = StoredEvent::from(event.clone());
+    let event = serde_json::to_string(&stored).map_err(|error| error.to_string())?;
     let event =
         event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
     let more = if more { "\"more\":true," } else { "" };
-    let mut line = format!("{{\"seq\":{},\"at\":\"{}\",{more}{event}", record.seq, record.at);
+    let mut line = format!("{FORMAT_KEY}{FORMAT},\"seq\":{seq},\"at\":\"{at}\",{more}{event}");
     if let Some(key) = key {
         let proof = key.proof(PURPOSE, line.as_bytes());
         line.extend([PROOF, &proof, "\""]);
@@ -78,11 +106,15 @@ pub fn encode_before(
     Ok(format!("{line},\"crc\":\"{crc:08x}\"}}"))
 }
 
-/// Checks a line by its checksum and its number, without reading the event in it.
+/// Checks a line by its format, its checksum and its number, without reading the event in it. The format comes
+/// first: a newer one may end otherwise, and its records must not be taken for torn ones and cut off.
 ///
 /// # Errors
 /// The [`RecordError`].
 pub fn check(line: &[u8], seq: u64) -> Result<&str, RecordError> {
+    if let Some(format) = newer_format(line) {
+        return Err(RecordError::Newer { format });
+    }
     let body = line.len().checked_sub(CRC_LENGTH).ok_or(RecordError::NoChecksum)?;
     let (body, tail) = line.split_at(body);
     let crc = tail
@@ -96,12 +128,22 @@ pub fn check(line: &[u8], seq: u64) -> Result<&str, RecordError> {
     }
     let text =
         std::str::from_utf8(line).map_err(|error| RecordError::Meaning(error.to_string()))?;
-    let digits = text.strip_prefix("{\"seq\":").and_then(|rest| rest.split(',').next());
+    let head = text.strip_prefix(FORMAT_KEY).and_then(|rest| rest.split_once(','));
+    let rest = head.map_or_else(|| text.strip_prefix('{'), |(_, rest)| Some(rest));
+    let digits = rest.and_then(|rest| rest.strip_prefix("\"seq\":")?.split(',').next());
     match digits.and_then(|digits| digits.parse::<u64>().ok()) {
         Some(found) if found == seq => Ok(text),
         Some(found) => Err(RecordError::Order { found }),
         None => Err(RecordError::Meaning("it has no number".to_owned())),
     }
+}
+
+/// Returns the format of a line that names one which is newer than this program knows.
+fn newer_format(line: &[u8]) -> Option<u32> {
+    let rest = line.strip_prefix(FORMAT_KEY.as_bytes())?;
+    let digits = rest.split(|&byte| byte == b',').next()?;
+    let format = std::str::from_utf8(digits).ok()?.parse::<u32>().ok()?;
+    (format > FORMAT).then_some(format)
 }
 
 /// Returns whether a line that has been [checked](check) bears a proof that was made with this key.
@@ -123,87 +165,37 @@ pub fn has_more(line: &str) -> bool {
     head.windows(MORE.len()).any(|part| part == MORE)
 }
 
+/// The part of a line that is read first.
+#[derive(Deserialize)]
+struct RecordHead {
+    #[serde(default = "first_format")]
+    format: u32,
+    seq: u64,
+    at: Timestamp,
+}
+
+fn first_format() -> u32 {
+    1
+}
+
 /// Reads a line that has been [checked](check).
 ///
 /// # Errors
-/// [`RecordError::Meaning`].
+/// [`RecordError::Newer`] and [`RecordError::Meaning`].
 pub fn decode(line: &str) -> Result<Record, RecordError> {
-    #[derive(Deserialize)]
-    struct Head {
-        seq: u64,
-        at: Timestamp,
-    }
     let meaning = |error: serde_json::Error| RecordError::Meaning(error.to_string());
-    let Head { seq, at } = serde_json::from_str(line).map_err(meaning)?;
-    let event: Event = serde_json::from_str(line).map_err(meaning)?;
-    Ok(Record { seq, at, event })
+    let RecordHead { format, seq, at } = serde_json::from_str(line).map_err(meaning)?;
+    let stored: StoredEvent = match format {
+        FORMAT => serde_json::from_str(line).map_err(meaning)?,
+        newer if newer > FORMAT => return Err(RecordError::Newer { format: newer }),
+        older => {
+            let record = serde_json::from_str(line).map_err(meaning)?;
+            let newest = migrate::to_newest(older, record).map_err(RecordError::Meaning)?;
+            serde_json::from_value(newest.into()).map_err(meaning)?
+        }
+    };
+    Ok(Record { seq, at, event: stored.into() })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::event::RunCommand;
-    use crate::domain::run::PauseReason;
-
-    fn record() -> Record {
-        let event =
-            Event::CommandReceived { id: "ü,\"crc\":\"".into(), command: RunCommand::Stop };
-        Record { seq: 7, at: Timestamp(1_768_487_422_123), event }
-    }
-
-    #[test]
-    fn a_line_reads_back() {
-        let line = encode(&record()).expect("a line");
-        assert!(
-            line.starts_with(
-                "{\"seq\":7,\"at\":\"2026-01-15T14:30:22.123Z\",\"event\":\"command_received\""
-            ),
-            "{line}"
-        );
-        assert_eq!(check(line.as_bytes(), 7).and_then(decode), Ok(record()));
-        assert!(serde_json::from_str::<serde_json::Value>(&line).is_ok());
-    }
-
-    #[test]
-    fn any_changed_byte_is_noticed() {
-        let line = encode(&record()).expect("a line");
-        for at in 0..line.len() {
-            let mut bytes = line.clone().into_bytes();
-            bytes[at] ^= 1;
-            assert!(check(&bytes, 7).and_then(decode).is_err(), "byte {at}");
-            assert!(check(&line.as_bytes()[..at], 7).is_err(), "cut at {at}");
-        }
-    }
-
-    #[test]
-    fn only_who_has_the_key_writes_a_proven_line() {
-        let (key, other) = (ProofKey::new("k"), ProofKey::new("l"));
-        let line = encode_before(&record(), false, Some(&key)).expect("a line");
-        assert_eq!(check(line.as_bytes(), 7).and_then(decode), Ok(record()));
-        assert!(is_proven(&line, &key) && !is_proven(&line, &other));
-        assert!(!is_proven(&encode(&record()).expect("a line"), &key));
-        let body = line[..line.len() - CRC_LENGTH].replace("stop", "halt");
-        let forged = format!("{body},\"crc\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
-        assert!(check(forged.as_bytes(), 7).is_ok() && !is_proven(&forged, &key));
-        for short in ["", "{}", "é"] {
-            assert!(!is_proven(short, &key), "{short}");
-        }
-    }
-
-    #[test]
-    fn another_number_is_noticed() {
-        let line = encode(&record()).expect("a line");
-        assert_eq!(check(line.as_bytes(), 8), Err(RecordError::Order { found: 7 }));
-    }
-
-    #[test]
-    fn an_event_this_program_does_not_know_is_named() {
-        let known =
-            encode(&Record { event: Event::RunPaused { pause: PauseReason::Stopped }, ..record() })
-                .expect("a line");
-        let body = known[..known.len() - CRC_LENGTH].replace("run_paused", "run_danced");
-        let line = format!("{body},\"crc\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
-        let flaw = check(line.as_bytes(), 7).and_then(decode).expect_err("unknown");
-        assert!(flaw.to_string().contains("run_danced"), "{flaw}");
-    }
-}
+mod tests;

@@ -222,19 +222,11 @@ impl RunStore {
         Ok(())
     }
 
-    /// Returns the journal's line of a record that is alone at its moment.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`] if it cannot be written as JSON.
-    pub fn line_of(&self, record: &Record) -> Result<String, Error> {
-        encode(record, &self.dir.journal(), self.keys.as_ref())
-    }
-
-    /// Appends the records of one moment, all or none, after they were applied to `run`; returns their lines.
+    /// Appends the records of one moment, all or none, after they were applied to `run`.
     ///
     /// # Errors
     /// [`Error::Stopped`] if there is no thread to write it.
-    pub fn append(&mut self, records: &[Record], run: &Run) -> Result<Vec<String>, Error> {
+    pub fn append(&mut self, records: &[Record], run: &Run) -> Result<(), Error> {
         let journal = self.dir.journal();
         let last = records.len().saturating_sub(1);
         let key = self.keys.as_ref().map(|keys| &keys.records);
@@ -255,7 +247,7 @@ impl RunStore {
                 self.snapshot(run);
             }
         }
-        Ok(lines)
+        Ok(())
     }
 
     /// Writes the snapshot of a run that is over, if its runtime died before it could.

@@ -127,15 +127,15 @@ fn the_first_valid_answer_to_a_run_that_nobody_holds_is_taken_when_it_goes_on() 
 fn a_run_that_stays_up_takes_answers_as_they_come() {
     let test = graph();
     let mut live = test.spawn(&[".", "--on-wait=stay"]);
-    live.wait_event("graph_walked", 1);
+    live.wait_event("graph_advanced", 1);
     let taken = test.raymond(&["answer", "t", "ask_type=1", "--json"]).ok().json();
     assert_eq!(taken["answered"], json!([{ "agent": "main", "node": "ask_type", "id": "git" }]));
     assert_eq!(taken["held"], true);
-    live.wait_event("graph_walked", 2);
+    live.wait_event("graph_advanced", 2);
     test.raymond(&["answer", "t", "ask_name=again"]).ok();
-    live.wait_event("graph_walked", 3);
+    live.wait_event("graph_advanced", 3);
     test.raymond(&["answer", "t", "ask_type=web"]).ok().stdout_lacks("go on:");
-    live.wait_event("graph_walked", 4);
+    live.wait_event("graph_advanced", 4);
     test.raymond(&["answer", "t", "ask_name=2", "ask_type=git"])
         .code(64)
         .stderr_has("no question of t waits");

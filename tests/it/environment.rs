@@ -17,7 +17,7 @@ fn keeping(manifest: &str) -> Test {
         },
         "endings": { "done": { "type": "success", "message": "done" } },
     });
-    let plugin = "env > plugin.env\necho '{\"type\":\"hello\",\"version\":1,\"consult\":[]}'\ncat >/dev/null\n";
+    let plugin = "env > plugin.env\necho '{\"type\":\"hello\",\"version\":2,\"consult\":[]}'\ncat >/dev/null\n";
     Test::new()
         .file("workflow.yaml", graph.to_string().as_bytes())
         .file("raymond.yaml", manifest.as_bytes())

@@ -111,6 +111,7 @@ fn wait_end<'l, 't>(live: &'l mut Live<'t>, agent: &str) -> &'l mut Live<'t> {
 /// The agents that a step gave birth to, by their records.
 fn births(test: &Test) -> Vec<usize> {
     let size = |brood: &Value| brood["agents"].as_array().map_or(0, Vec::len);
-    let born = |step: &Value| step["born"].as_array().map(|broods| broods.iter().map(size).sum());
+    let born =
+        |step: &Value| step["children"].as_array().map(|broods| broods.iter().map(size).sum());
     test.events("step_finished").iter().filter_map(born).collect()
 }

@@ -76,7 +76,7 @@ fn payload(outcome: &Outcome, agent: &str) -> Value {
 
 /// The nodes an agent executed, as `node outcome`.
 fn way(test: &Test, agent: &str) -> Vec<String> {
-    let walked = test.events("graph_walked");
+    let walked = test.events("graph_advanced");
     let of = walked.iter().filter(|walked| walked["agent"] == agent);
     let visits = of.filter_map(|walked| walked["visits"].as_array()).flatten();
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();

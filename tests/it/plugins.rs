@@ -27,7 +27,7 @@ def say(**message):
     print(line, flush=True)
 
 def hello(*consult):
-    say(type="hello", version=1, consult=list(consult))
+    say(type="hello", version=2, consult=list(consult))
 
 def answer(message, **verdict):
     say(type="verdict", id=message["id"], **verdict)

@@ -52,7 +52,7 @@ fn a_fork_takes_a_process_that_was_there_before_it_was_born() {
     let born = place(&log, |line| line["pid"] != child.pid && line["prompt"] == "last");
     assert!(started < born, "the process was there before the turn");
     let opened: Vec<Value> =
-        test.events("step_finished").into_iter().map(|step| step["opens"].clone()).collect();
+        test.events("step_finished").into_iter().map(|step| step["new_session"].clone()).collect();
     assert!(opened.contains(&Value::from(child.session.clone())), "{opened:?}");
     let total = test.status()["total_cost_usd"].as_f64().expect("a number");
     assert!((total - 0.03).abs() < 1e-9, "{total}");

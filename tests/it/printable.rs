@@ -155,7 +155,7 @@ fn evil() -> Test {
     let failing = "---\nsupervision: { max_restarts: 0 }\n---\n";
     let noisy = format!(
         "cat >&2 <<'END'\n{EVIL}\nEND\n\
-         echo '{{\"type\":\"hello\",\"version\":1,\"consult\":[]}}'\ncat >/dev/null\n"
+         echo '{{\"type\":\"hello\",\"version\":2,\"consult\":[]}}'\ncat >/dev/null\n"
     );
     let fork = |to: &str, next: &str| format!("<fork next=\"{next}\" item=\"{EVIL}\">{to}</fork>");
     let broken = json!({ "name": EVIL, EVIL: 1, "nodes": { EVIL: { "type": EVIL } } });

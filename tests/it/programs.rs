@@ -39,13 +39,13 @@ fn way(test: &Test, agent: &str) -> Vec<String> {
         let parts = ["state", "status", "awaiting"].map(|name| said(&record[name]));
         parts.join(" ").trim().to_owned()
     };
-    test.events("workflow/state").into_iter().filter(own).map(line).collect()
+    test.events("program_advanced").into_iter().filter(own).map(line).collect()
 }
 
 /// What the programs said.
 fn logged(test: &Test) -> Vec<String> {
     let shown = |record: &Value| record["text"].as_str().unwrap_or_default().to_owned();
-    test.events("workflow/log").iter().map(shown).collect()
+    test.events("program_logged").iter().map(shown).collect()
 }
 
 /// Asserts a fact, by hand.

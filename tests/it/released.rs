@@ -1,4 +1,6 @@
 //! Runs that an earlier raymond wrote are resumed: journals and snapshots of every format that was released.
+//!
+//! What stands in their journals stays as it is, byte by byte; what is added has the newest format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +9,10 @@ use serde_json::json;
 
 use crate::support::Test;
 
-/// The runs of format 1.
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1").join(name)
+/// A run of a format.
+fn fixture(format: u32, name: &str) -> PathBuf {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    fixtures.join(format!("format-{format}")).join(name)
 }
 
 /// Copies a folder and what is below it; `change` gets each text.
@@ -47,7 +50,7 @@ fn with_checksums(path: &Path, text: &str) -> String {
 }
 
 /// Puts a run and its workflow where a test is.
-fn restored(name: &str) -> Test {
+fn restored(format: u32, name: &str) -> Test {
     let test = Test::new();
     let runs = test.dir();
     let change = |path: &Path, stored: String| {
@@ -55,16 +58,32 @@ fn restored(name: &str) -> Test {
         let placed = placed.replace("@ROOT@", &test.root().display().to_string());
         with_checksums(path, &placed)
     };
-    copy(&fixture(name).join("flow"), &test.flow(), &change);
-    copy(&fixture(name).join("run"), &runs.join("runs").join(name), &change);
+    copy(&fixture(format, name).join("flow"), &test.flow(), &change);
+    copy(&fixture(format, name).join("run"), &runs.join("runs").join(name), &change);
     test
 }
 
-/// How many records of a kind the journal of a run has.
+/// How many events of a kind a run has had, whatever the format of their records.
 fn count(test: &Test, name: &str, kind: &str) -> usize {
+    let events = test.raymond(&["log", name, "--json"]).ok().json_lines();
+    events.iter().filter(|event| event["event"] == kind).count()
+}
+
+fn journal(test: &Test, name: &str) -> String {
     let journal = test.dir().join("runs").join(name).join("journal.jsonl");
-    let content = fs::read_to_string(journal).expect("a journal");
-    content.matches(&format!("\"event\":\"{kind}\"")).count()
+    fs::read_to_string(journal).expect("a journal")
+}
+
+/// Checks what a journal has become since it was `before`: its lines are as they were, and those that were
+/// added have format 2.
+fn assert_goes_on_in_format_2(test: &Test, name: &str, before: &str) {
+    let after = journal(test, name);
+    let added = after.strip_prefix(before).expect("the lines of format 1 are untouched");
+    assert!(before.lines().all(|line| line.starts_with("{\"seq\":")), "{before}");
+    assert!(!added.is_empty());
+    assert!(added.lines().all(|line| line.starts_with("{\"format\":2,\"seq\":")), "{added}");
+    test.raymond(&["status", name]).ok();
+    test.raymond(&["show", name, "main", "--json"]).ok();
 }
 
 /// The snapshot of a run.
@@ -75,17 +94,19 @@ fn snapshot(test: &Test, name: &str) -> serde_json::Value {
 
 #[test]
 fn run_of_format_1_is_resumed_only_when_the_person_confirms_it() {
-    let test = restored("prompts");
+    let test = restored(1, "prompts");
     test.raymond(&["run", "prompts"]).code(77).stderr_has("it has no seal");
     test.raymond(&["status", "prompts"]).ok().stdout_has("CHECK.md");
 }
 
 #[test]
 fn killed_run_of_format_1_with_forks_and_a_join_asks_nothing_twice() {
-    let test = restored("prompts");
+    let test = restored(1, "prompts");
     assert_eq!(count(&test, "prompts", "step_finished"), 5);
+    let before = journal(&test, "prompts");
     let outcome = test.raymond(&["run", "prompts", "--trust"]);
     outcome.ok().stdout_has("all counted");
+    assert_goes_on_in_format_2(&test, "prompts", &before);
     assert_eq!(
         count(&test, "prompts", "step_finished"),
         7,
@@ -126,18 +147,42 @@ fn snapshot_of_a_newer_format_is_refused() {
 
 #[test]
 fn graph_of_format_1_still_waits_for_its_answer() {
-    let test = restored("graph");
+    let test = restored(1, "graph");
     test.raymond(&["status", "graph"]).ok().stdout_has("Is 3 right?");
+    let before = journal(&test, "graph");
     let outcome = test.raymond(&["run", "graph", "--trust", "--answer", "ask=right"]);
     outcome.ok().stdout_has("counted");
+    assert_goes_on_in_format_2(&test, "graph", &before);
     assert!(!test.flow().join("seen.txt").exists(), "it was written before, and not again");
 }
 
 #[test]
 fn killed_program_of_format_1_asks_the_second_role_once() {
-    let test = restored("program");
+    let test = restored(1, "program");
+    let before = journal(&test, "program");
     let outcome = test.raymond(&["run", "program", "--trust"]);
     outcome.ok().stdout_has("read it");
-    assert_eq!(count(&test, "program", "agent-response"), 2);
-    assert_eq!(count(&test, "program", "agent-request"), 2);
+    assert_goes_on_in_format_2(&test, "program", &before);
+    assert_eq!(count(&test, "program", "role_responded"), 2);
+    assert_eq!(count(&test, "program", "role_requested"), 2);
+}
+
+#[test]
+fn runs_of_format_2_are_resumed_where_they_stopped() {
+    for (name, answer, result) in [
+        ("prompts", None, "all counted"),
+        ("graph", Some("ask=right"), "counted"),
+        ("program", None, "read it"),
+    ] {
+        let test = restored(2, name);
+        let before = journal(&test, name);
+        let answer = answer.map(|answer| ["--answer", answer]);
+        let arguments = ["run", name, "--trust"];
+        let arguments = [&arguments[..], answer.as_ref().map_or(&[], |answer| &answer[..])];
+        test.raymond(&arguments.concat()).ok().stdout_has(result);
+        let after = journal(&test, name);
+        let added = after.strip_prefix(&before).expect("what stands there is untouched");
+        assert!(added.lines().all(|line| line.starts_with("{\"format\":2,")), "{added}");
+        test.raymond(&["run", name]).ok();
+    }
 }

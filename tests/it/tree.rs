@@ -3,9 +3,6 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use raymond::domain::event::{Event, Record};
-use raymond::domain::time::Timestamp;
-use raymond::store::record;
 use serde_json::{Value, json};
 
 use crate::support::{Test, crowd, pair, when};
@@ -140,16 +137,14 @@ fn grow(test: &Test, workers: usize) {
     let first = fs::read_to_string(&path).expect("a journal");
     let mut lines = format!("{}\n", first.lines().next().expect("a first record"));
     for step in 1..=workers {
-        let event: Event = serde_json::from_value(json!({
-            "event": "step_finished", "agent": "main", "step": step, "turn": 0,
-            "state": if step == 1 { "START.md" } else { "NEXT.md" },
-            "transition": { "tag": "fork", "target": "WORKER.md", "next": "NEXT.md" },
-            "cost_usd": 0.001, "duration_ms": 1, "session_id": "s", "opens": format!("s{step}"),
-        }))
-        .expect("an event");
-        let seq = step as u64 + 1;
-        let record = Record { seq, at: Timestamp(1_768_487_422_123 + seq), event };
-        let _ = writeln!(lines, "{}", record::encode(&record).expect("a line"));
+        let seq = step + 1;
+        let state = if step == 1 { "START.md" } else { "NEXT.md" };
+        let body = format!(
+            r#"{{"format":2,"seq":{seq},"at":"2026-01-15T14:30:22.{:03}Z","event":"step_finished","agent":"main","step":{step},"turn":0,"state":"{state}","transition":{{"tag":"fork","target":"WORKER.md","next":"NEXT.md"}},"cost_usd":0.001,"duration_ms":1,"session_id":"s","new_session":"s{step}""#,
+            seq % 1000
+        );
+        let crc = crc32fast::hash(body.as_bytes());
+        let _ = writeln!(lines, "{body},\"crc\":\"{crc:08x}\"}}");
     }
     fs::write(&path, lines).expect("the journal is written");
     fs::remove_file(test.run_dir().join("state.json")).expect("there was a snapshot");

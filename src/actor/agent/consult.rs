@@ -58,7 +58,7 @@ impl AgentActor {
             turn: report.turn.clone(),
             state: terms.state.clone(),
             transition: accepted.transition.clone(),
-            cost_usd: report.cost,
+            cost_usd: report.cost.amount,
             spent: terms.spent,
         });
         let terms = terms.clone();

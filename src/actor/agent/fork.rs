@@ -74,10 +74,9 @@ impl AgentActor {
                 Err(ForkError::Ended) => report = TurnReport::empty(report.turn),
                 Err(ForkError::Hopeless(why)) => {
                     let message = format!("{taken}: {why}");
-                    let TurnReport { turn, cost, usage, refused_tools, .. } = report;
+                    let TurnReport { turn, cost, .. } = report;
                     let failure = TurnFailure::new(FailureCause::Workflow, message);
-                    let failure = TurnFailure { cost, usage, refused_tools, ..failure };
-                    report = TurnReport::failed(turn, failure);
+                    report = TurnReport { cost, ..TurnReport::failed(turn, failure) };
                 }
                 Err(ForkError::Wrong(why)) => {
                     let violation = ProtocolViolation::Fork { asked: taken.to_string(), why };

@@ -39,9 +39,8 @@ impl AgentActor {
         let walking = ctx.spawn(walking.into_actor(self).map(move |judgement, this, _| {
             let report = match judgement {
                 TurnJudgement::Failed(failure) => {
-                    let TurnReport { turn, cost, usage, refused_tools, .. } = report;
-                    let failure = TurnFailure { cost, usage, refused_tools, ..failure };
-                    TurnReport::failed(turn, failure)
+                    let TurnReport { turn, cost, .. } = report;
+                    TurnReport { cost, ..TurnReport::failed(turn, failure) }
                 }
                 judgement => TurnReport { judgement, ..report },
             };

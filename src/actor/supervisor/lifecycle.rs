@@ -23,18 +23,17 @@ const INBOX: Duration = Duration::from_millis(200);
 impl Supervisor {
     pub(super) fn begin(&mut self, ctx: &mut Ctx<Self>) {
         match std::mem::replace(&mut self.start, SupervisorStart::Begun) {
-            SupervisorStart::New(first) => match (begin(&first), self.store.line_of(&first)) {
-                (Ok((_, effects)), Ok(line)) => {
+            SupervisorStart::New(first) => match begin(&first) {
+                Ok((_, effects)) => {
                     let agent = self.run.agents.get(&AgentId::main()).map(AgentView::of);
                     let total_cost = self.run.total_cost_usd;
                     self.committed(
-                        PendingRecord { record: *first, line, effects, agent, total_cost },
+                        PendingRecord { record: *first, effects, agent, total_cost },
                         ctx,
                     );
                     self.schedule(ctx);
                 }
-                (Err(refused), _) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
-                (_, Err(error)) => self.give_up(Some(error), ctx),
+                Err(refused) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
             },
             SupervisorStart::Again(settings) => {
                 self.commit(Event::RunResumed { settings }, ctx);

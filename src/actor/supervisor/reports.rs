@@ -24,7 +24,7 @@ impl Supervisor {
         let ready = if elsewhere { None } else { self.context.runner.offer() };
         let events = decide(&self.run, report, choice(ready.clone()));
         if let Some(ready) = ready
-            && events.iter().any(|event| event.opens() == Some(&ready))
+            && events.iter().any(|event| event.new_session() == Some(&ready))
         {
             self.context.runner.promise(&ready);
         }

@@ -25,7 +25,7 @@ use crate::domain::agent::AgentTerms;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::run::{AgentEnding, Run, STATE_VERSION};
+use crate::domain::run::{AgentEnding, Run};
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::time::Timestamp;
@@ -211,7 +211,6 @@ impl Stage {
     /// Returns the first record of a run, and its directory with only that in it.
     pub(super) fn create(&self, settings: Settings) -> (RunStore, Run, Box<Record>) {
         let started = RunStarted {
-            version: STATE_VERSION,
             workflow_id: Self::id(),
             scope_dir: "memory".to_owned(),
             entry: StateName::parse("A.md").expect("a state's name"),

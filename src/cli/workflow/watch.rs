@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 
 use crate::cli::args::OneRunArgs;
 use crate::cli::exit::{CliExitCode, Error};
-use crate::cli::log::follow;
+use crate::cli::log::{follow, json_line};
 use crate::cli::{output, summary};
-use crate::domain::event::{Event, Record, WorkflowAdvanced};
+use crate::domain::event::{Event, ProgramAdvanced, Record};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::instance::{RequestBody, RequestStatus};
-use crate::domain::printable::printable_json;
 use crate::plugin::sentence::sentence;
 use crate::store::layout::RunsRoot;
 use crate::store::record;
@@ -20,7 +19,7 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let goes_on = follow(&root, &args.run, true, |line| {
         let record = record::decode(line)?;
         if args.json {
-            return Ok(is_shown(&record.event).then(|| printable_json(line)));
+            return Ok(is_shown(&record.event).then(|| json_line(record)));
         }
         Ok(shown(&record).map(|text| format!("{}  {text}", record.at)))
     })?;
@@ -46,12 +45,12 @@ fn is_shown(event: &Event) -> bool {
             | Event::RunPaused { .. }
             | Event::AgentFailed(_)
             | Event::AgentParked(_)
-            | Event::WorkflowDefined(_)
-            | Event::InstanceBegun(_)
-            | Event::WorkflowAdvanced(_)
-            | Event::WorkflowLogged(_)
-            | Event::AgentRequested(_)
-            | Event::AgentResponded(_)
+            | Event::ProgramDefined(_)
+            | Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
+            | Event::RoleResponded(_)
             | Event::RoleDelegated(_)
             | Event::FactsSeen { .. }
     )
@@ -60,10 +59,10 @@ fn is_shown(event: &Event) -> bool {
 /// Formats a record as a form, with its text below.
 fn shown(record: &Record) -> Option<String> {
     let text = match &record.event {
-        Event::WorkflowDefined(event) => {
+        Event::ProgramDefined(event) => {
             format!("(workflow-definition {} :program {})", atom(&event.name), event.program)
         }
-        Event::InstanceBegun(event) => {
+        Event::ProgramStarted(event) => {
             let branch = event.branch.as_ref();
             let branch =
                 branch.map_or(String::new(), |branch| format!(" :branch {}", atom(branch)));
@@ -84,12 +83,12 @@ fn shown(record: &Record) -> Option<String> {
                 event.turn.agent
             )
         }
-        Event::WorkflowAdvanced(event) => advanced(event),
-        Event::WorkflowLogged(event) => {
+        Event::ProgramAdvanced(event) => advanced(event),
+        Event::ProgramLogged(event) => {
             let level = if event.warning { " :level warning" } else { "" };
             format!("(workflow/log {}{level} {})", event.turn.agent, quoted(&event.text))
         }
-        Event::AgentRequested(event) => {
+        Event::RoleRequested(event) => {
             let head = format!(
                 "(agent-request {} :to {})",
                 atom(&event.asking.id),
@@ -104,14 +103,15 @@ fn shown(record: &Record) -> Option<String> {
                 }
             }
         }
-        Event::AgentResponded(event) => {
+        Event::RoleResponded(event) => {
             let (status, text) = match &event.response {
                 RequestStatus::Pending => ("pending", ""),
                 RequestStatus::Answer(text) => ("answered", &**text),
                 RequestStatus::Failed(why) => ("failed", why.as_str()),
             };
             let id = atom(&event.request);
-            let head = format!("(agent-response {id} :status {status} :cost {})", event.cost_usd);
+            let head =
+                format!("(agent-response {id} :status {status} :cost {})", event.cost.amount);
             said(&head, text)
         }
         Event::FactsSeen { changes } => {
@@ -123,7 +123,7 @@ fn shown(record: &Record) -> Option<String> {
     Some(text)
 }
 
-fn advanced(event: &WorkflowAdvanced) -> String {
+fn advanced(event: &ProgramAdvanced) -> String {
     let status = serde_json::to_value(event.status).unwrap_or_default();
     let mut text = format!(
         "(workflow/state {} :state {} :status {}",

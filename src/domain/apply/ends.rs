@@ -14,9 +14,9 @@ use crate::domain::turn::{FailureCause, TurnId};
 
 pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    agent.count_turn(event.cost_usd);
-    let taught = EstimateUpdate::failed(event.estimated, event.cost_usd);
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, taught);
+    agent.count_turn(event.cost.amount);
+    let taught = EstimateUpdate::failed(event.cost.estimated, event.cost.amount);
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, taught);
     let ending = AgentEnding::Error(event.error.clone());
     let retirement = AgentEndDetails { cause: Some(event.cause), structured: false };
     let mut effects = retire(run, event.turn.agent.clone(), ending, retirement);

@@ -7,36 +7,36 @@ use super::money::{EstimateUpdate, begin_share, spend};
 use super::{ApplyError, due};
 use crate::domain::agent::{Agent, AgentExecution, AgentSpec, AskedQuestion, StepStage};
 use crate::domain::effect::Effect;
-use crate::domain::event::{GraphWalked, NextAction};
+use crate::domain::event::{GraphAdvanced, NextAction};
 use crate::domain::graph::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{AgentEnding, Run};
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
 
-pub(super) fn graph_walked(
+pub(super) fn graph_advanced(
     run: &mut Run,
-    event: &GraphWalked,
+    event: &GraphAdvanced,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    let opened = match (&event.due, &event.opens) {
+    let opened = match (&event.due, &event.new_session) {
         (NextAction::Task(_) | NextAction::Agent { .. }, None) => {
             return Err(ApplyError::NoSession);
         }
         (_, opened) => opened.clone(),
     };
     let state = walked(agent, event).map_err(ApplyError::Graph)?;
-    if let Some(paid) = &event.paid {
-        agent.count_turn(paid.cost_usd);
+    if let Some(paid) = &event.task {
+        agent.count_turn(paid.cost.amount);
         agent.note_reply(paid.message.clone());
     }
     advance(agent, event, state);
     agent.next_step(at);
     let born = wait_for(agent, &event.due, opened, at);
     let id = event.turn.agent.clone();
-    if let Some(paid) = &event.paid {
-        spend(run, &id, &paid.prompt, paid.cost_usd, EstimateUpdate::Yes);
+    if let Some(paid) = &event.task {
+        spend(run, &id, &paid.prompt, paid.cost.amount, EstimateUpdate::Yes);
     }
     let mut effects = match event.due {
         NextAction::Nothing => Vec::new(),
@@ -73,7 +73,7 @@ fn advance(agent: &mut Agent, event: &GraphWalked, state: GraphState) {
 }
 
 /// Returns the graph state after the event.
-fn walked(agent: &Agent, event: &GraphWalked) -> Result<GraphState, String> {
+fn walked(agent: &Agent, event: &GraphAdvanced) -> Result<GraphState, String> {
     let mut state = match (&event.entered, agent.graph()) {
         (Some(entered), _) => GraphState {
             program: Arc::clone(&entered.program),

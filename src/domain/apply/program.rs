@@ -7,8 +7,8 @@ use super::{ApplyError, due};
 use crate::domain::agent::{Agent, AgentExecution, AgentSpec, StepStage};
 use crate::domain::effect::Effect;
 use crate::domain::event::{
-    AgentRequested, AgentResponded, InstanceBegun, ProgramStatus, RoleDelegated, WorkflowAdvanced,
-    WorkflowDefined,
+    ProgramAdvanced, ProgramDefined, ProgramStarted, ProgramStatus, RoleDelegated, RoleRequested,
+    RoleResponded,
 };
 use crate::domain::fact::FactChange;
 use crate::domain::id::AgentId;
@@ -20,14 +20,14 @@ use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::working_dir::WorkingDir;
 
-pub(super) fn workflow_defined(run: &mut Run, event: &WorkflowDefined) -> Vec<Effect> {
+pub(super) fn program_defined(run: &mut Run, event: &ProgramDefined) -> Vec<Effect> {
     run.definitions.insert(event.program.clone(), event.clone());
     Vec::new()
 }
 
-pub(super) fn instance_begun(
+pub(super) fn program_started(
     run: &mut Run,
-    event: &InstanceBegun,
+    event: &ProgramStarted,
 ) -> Result<Vec<Effect>, ApplyError> {
     if !run.definitions.contains_key(&event.program) {
         return Err(misfit("its program is not defined"));
@@ -53,9 +53,9 @@ pub(super) fn instance_begun(
     Ok(Vec::new())
 }
 
-pub(super) fn workflow_advanced(
+pub(super) fn program_advanced(
     run: &mut Run,
-    event: &WorkflowAdvanced,
+    event: &ProgramAdvanced,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
@@ -105,15 +105,15 @@ fn wake(run: &Run, changes: &[FactChange]) -> Vec<Effect> {
     woken.map(|agent| Effect::Proceed(agent.id.clone())).collect()
 }
 
-pub(super) fn agent_requested(
+pub(super) fn role_requested(
     run: &mut Run,
-    event: &AgentRequested,
+    event: &RoleRequested,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
-    let AgentRequested { turn, file, handle, asking, opens, cwd } = event;
+    let RoleRequested { turn, file, handle, asking, new_session, cwd } = event;
     let asks = due(run, turn)?.program().ok_or_else(no_program)?;
     let known = asks.handles.get(handle).cloned();
-    if known.is_none() && opens.is_none() {
+    if known.is_none() && new_session.is_none() {
         return Err(ApplyError::NoSession);
     }
     if let Some(role) = known.as_ref().filter(|role| !run.agents.contains_key(role)) {
@@ -151,7 +151,7 @@ pub(super) fn agent_requested(
     agent.children = children;
     let home = WorkingDir { cwd: cwd.clone().or(home.cwd), ..home };
     let birth = AgentSpec { folder, home, ..AgentSpec::plain(file.clone()) };
-    let session = opens.clone().ok_or(ApplyError::NoSession)?;
+    let session = new_session.clone().ok_or(ApplyError::NoSession)?;
     let mut role = Agent::born(child.clone(), birth, session, at);
     role.execution = AgentExecution::Role(Box::new(service));
     role.is_asked(asking.clone(), at);
@@ -193,22 +193,23 @@ pub(super) fn role_delegated(
     let id = role.id.child(role.children);
     role.wait_for_agent(id.clone());
     begin_share(run, &id, event.birth.terms.budget_usd);
-    let child = Agent::born(id.clone(), AgentSpec::clone(&event.birth), event.opens.clone(), at);
+    let child =
+        Agent::born(id.clone(), AgentSpec::clone(&event.birth), event.new_session.clone(), at);
     run.agents.insert(child);
     Ok(vec![Effect::Proceed(id)])
 }
 
-pub(super) fn agent_responded(
+pub(super) fn role_responded(
     run: &mut Run,
-    event: &AgentResponded,
+    event: &RoleResponded,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let role = due(run, &event.turn)?;
     if !role.mailbox().is_some_and(|mailbox| mailbox.is_at(&event.request)) {
         return Err(misfit("it was not asked that"));
     }
-    if !event.unasked {
-        role.count_turn(event.cost_usd);
+    if !event.without_turn {
+        role.count_turn(event.cost.amount);
         role.note_reply(event.message.clone());
     }
     role.next_step(at);
@@ -224,8 +225,8 @@ pub(super) fn agent_responded(
     }
     let goes_on = role.mailbox().is_some_and(|own| own.current.is_some() || own.released);
     let id = event.turn.agent.clone();
-    if !event.unasked {
-        spend(run, &id, &event.state, event.cost_usd, EstimateUpdate::Yes);
+    if !event.without_turn {
+        spend(run, &id, &event.state, event.cost.amount, EstimateUpdate::Yes);
     }
     let told = asked.and_then(|(instance, asking)| {
         tell(run, &id, &instance, &asking, (&event.response, Some(at)))

@@ -15,16 +15,16 @@ pub(super) fn transition_proposed(
     event: &TransitionProposed,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    agent.count_turn(event.cost_usd);
+    agent.count_turn(event.cost.amount);
     agent.note_reply(event.message.clone());
     agent.evaluate(TransitionProposal {
         transition: event.transition.clone(),
         implicit: event.implicit,
         output: event.output.clone(),
         evaluator: event.evaluator.clone(),
-        session: Session::fresh(event.opens.clone()),
+        session: Session::fresh(event.new_session.clone()),
     });
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, EstimateUpdate::Yes);
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, EstimateUpdate::Yes);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
@@ -43,12 +43,12 @@ pub(super) fn turn_rejected(
     event: &TurnRejected,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    agent.count_turn(event.cost_usd);
+    agent.count_turn(event.cost.amount);
     agent.note_reply(event.message.clone());
     agent.turn = agent.turn.saturating_add(1);
     agent.reminders = agent.reminders.saturating_add(1);
     agent.reminder = Some(event.reminder.clone());
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, EstimateUpdate::Yes);
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, EstimateUpdate::Yes);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
@@ -59,7 +59,7 @@ pub(super) fn turn_failed(
 ) -> Result<Vec<Effect>, ApplyError> {
     let own = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
-    agent.cost_usd += event.cost_usd;
+    agent.cost_usd += event.cost.amount;
     if let Some(session) = &event.session {
         agent.retry_turn(session.clone());
     }
@@ -72,8 +72,8 @@ pub(super) fn turn_failed(
     if event.counts {
         agent.restarts.push(at);
     }
-    let taught = EstimateUpdate::failed(event.estimated, event.cost_usd);
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, taught);
+    let taught = EstimateUpdate::failed(event.cost.estimated, event.cost.amount);
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, taught);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 

@@ -16,12 +16,11 @@ use crate::domain::event::{Event, StepFinished, TurnHeld};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::domain::policy::AcceptedTransition;
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// Takes a transition, as far as plug-ins allow.
 pub(super) fn advised(
@@ -157,10 +156,7 @@ fn without_money(run: &Run, agent: &Agent, whose: &BudgetScope) -> Event {
         turn: agent.turn_id(),
         state: agent.current_state.clone(),
         cause: FailureCause::Budget,
-        cost_usd: Usd::ZERO,
-        estimated: false,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
+        cost: TurnCost::default(),
         why,
     }
     .fail(false)
@@ -188,10 +184,7 @@ fn stopped(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event 
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
         cause: FailureCause::Stopped,
-        cost_usd: report.cost,
-        estimated: false,
-        usage: report.usage.clone(),
-        refused_tools: report.refused_tools.clone(),
+        cost: report.cost.clone(),
         why: if reason.is_empty() {
             format!("{} {what}, without a reason", plug_in(by))
         } else {

@@ -4,13 +4,11 @@ use super::{NondeterministicInputs, TurnReport, settled};
 use crate::domain::agent::Agent;
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
 use crate::domain::id::StateName;
-use crate::domain::money::Usd;
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::restart::{RestartContext, RestartDecision, react};
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::supervision::{OnExhausted, SupervisionPolicy};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 pub(super) fn failed(
     run: &Run,
@@ -21,17 +19,14 @@ pub(super) fn failed(
 ) -> Vec<Event> {
     let supervision = run.supervision_of(agent);
     let reaction = react(agent, failure, circumstances(run, &supervision, &chosen));
-    let (cost_usd, estimated) = settled(run, report, agent.prompt());
+    let cost = settled(run, report, agent.prompt());
     let again = |not_before, counts| {
         Event::TurnFailed(TurnFailed {
             turn: report.turn.clone(),
             state: agent.prompt().clone(),
             cause: failure.cause,
             message: failure.message.clone(),
-            cost_usd,
-            estimated,
-            usage: report.usage.clone(),
-            refused_tools: report.refused_tools.clone(),
+            cost: cost.clone(),
             session: (failure.cause != FailureCause::Panic).then_some(chosen.session),
             not_before,
             counts,
@@ -41,10 +36,7 @@ pub(super) fn failed(
         turn: report.turn.clone(),
         state: agent.prompt().clone(),
         cause: failure.cause,
-        cost_usd,
-        estimated,
-        usage: report.usage.clone(),
-        refused_tools: report.refused_tools.clone(),
+        cost: cost.clone(),
         why,
     };
     match reaction {
@@ -90,10 +82,7 @@ pub(super) struct FailedTurn {
     pub(super) turn: TurnId,
     pub(super) state: StateName,
     pub(super) cause: FailureCause,
-    pub(super) cost_usd: Usd,
-    pub(super) estimated: bool,
-    pub(super) usage: UsageByModel,
-    pub(super) refused_tools: ToolRefusals,
+    pub(super) cost: TurnCost,
     pub(super) why: String,
 }
 
@@ -104,10 +93,7 @@ impl FailedTurn {
             turn: self.turn,
             state: self.state,
             cause: self.cause,
-            cost_usd: self.cost_usd,
-            estimated: self.estimated,
-            usage: self.usage,
-            refused_tools: self.refused_tools,
+            cost: self.cost,
             ends_run,
         })
     }
@@ -136,10 +122,7 @@ pub(super) fn give_up(
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
         cause,
-        cost_usd: report.cost,
-        estimated: false,
-        usage: report.usage.clone(),
-        refused_tools: report.refused_tools.clone(),
+        cost: report.cost.clone(),
         why,
     }
     .fail(false)

@@ -11,15 +11,13 @@ use crate::domain::id::AgentId;
 use crate::domain::join::{
     Join, JoinFallback, JoinOutcome, JoinTally, UnjoinedChildren, UnjoinedPolicy,
 };
-use crate::domain::money::Usd;
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation};
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::reminder::reminder;
 use crate::domain::run::{AgentEnding, PauseReason, Run};
 use crate::domain::time::{Timestamp, span};
 use crate::domain::transition::Transition;
 use crate::domain::turn::FailureCause;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// The maximum number of failed agents that are named.
 const NAMED: usize = 3;
@@ -134,10 +132,7 @@ fn over(
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
             cause: FailureCause::Join,
-            cost_usd: Usd::ZERO,
-            estimated: false,
-            usage: UsageByModel::default(),
-            refused_tools: ToolRefusals::default(),
+            cost: TurnCost::default(),
             why: why(run, agent, join, verdict, tally),
         }
         .fail(false)

@@ -8,15 +8,13 @@ use super::fork::no_room;
 use super::questions::answered_ahead;
 use super::{NondeterministicInputs, TurnReport, step_finished};
 use crate::domain::agent::{Agent, StepStage};
-use crate::domain::event::{Event, GraphWalked, NextAction, TurnCost};
+use crate::domain::event::{Event, FinishedTask, GraphAdvanced, NextAction};
 use crate::domain::graph_advance::{GraphAdvance, GraphNext};
-use crate::domain::money::Usd;
 use crate::domain::policy::AcceptedTransition;
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// Returns the events of an advance of a graph: the advance itself, and its immediate consequences.
 pub(super) fn walked(
@@ -59,7 +57,7 @@ pub(super) fn walked(
         | GraphNext::Task(_)
         | GraphNext::Agent { .. } => Vec::new(),
     };
-    let mut events = vec![Event::GraphWalked(Box::new(done))];
+    let mut events = vec![Event::GraphAdvanced(Box::new(done))];
     events.extend(then);
     events
 }
@@ -69,7 +67,7 @@ fn record(
     walk: &GraphAdvance,
     report: &TurnReport,
     chosen: &NondeterministicInputs,
-) -> GraphWalked {
+) -> GraphAdvanced {
     let due = match &walk.then {
         GraphNext::Walk => NextAction::Walk,
         GraphNext::Operation(kind) => NextAction::Operation(kind.clone()),
@@ -80,7 +78,7 @@ fn record(
         }
         GraphNext::End { .. } | GraphNext::Fail(_) => NextAction::Nothing,
     };
-    let opens = match &due {
+    let new_session = match &due {
         NextAction::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
         NextAction::Agent { .. } => Some(chosen.session.clone()),
         NextAction::Walk
@@ -88,18 +86,15 @@ fn record(
         | NextAction::Question(_)
         | NextAction::Nothing => None,
     };
-    let paid = agent.task().map(|task| {
-        Box::new(TurnCost {
+    let task = agent.task().map(|task| {
+        Box::new(FinishedTask {
             prompt: task.name.clone(),
-            cost_usd: report.cost,
-            usage: report.usage.clone(),
-            refused_tools: report.refused_tools.clone(),
-            duration_ms: report.duration_ms,
+            cost: report.cost.clone(),
             session_id: agent.session.id.clone(),
             message: report.message.clone(),
         })
     });
-    GraphWalked {
+    GraphAdvanced {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
         entered: walk.entered.clone(),
@@ -110,8 +105,8 @@ fn record(
         node: walk.node.clone(),
         cursor: walk.cursor.clone(),
         due,
-        paid,
-        opens,
+        task,
+        new_session,
     }
 }
 
@@ -120,10 +115,7 @@ fn fail(turn: TurnId, agent: &Agent, cause: FailureCause, why: &str) -> Event {
         turn,
         state: agent.current_state.clone(),
         cause,
-        cost_usd: Usd::ZERO,
-        estimated: false,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
+        cost: TurnCost::default(),
         why: why.to_owned(),
     }
     .fail(false)

@@ -7,22 +7,20 @@ use super::failure::FailedTurn;
 use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
 use crate::domain::agent::{Agent, AgentSpec, AgentTerms};
 use crate::domain::event::{
-    AgentRequested, AgentResponded, Event, InstanceBegun, ProgramStatus, RoleDelegated,
-    StepFinished, WorkflowAdvanced, WorkflowLogged,
+    Event, ProgramAdvanced, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated,
+    RoleRequested, RoleResponded, StepFinished,
 };
 use crate::domain::graph::WaitResult;
 use crate::domain::id::SessionId;
 use crate::domain::instance::{
     ProgramExecution, ProgramSource, RequestBody, RequestStatus, RoleMailbox, RoleRequest,
 };
-use crate::domain::money::Usd;
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// The inputs with which an execution begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +42,7 @@ pub struct ProgramStart {
 #[must_use]
 pub fn program_started(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
     let ProgramStart { definition, start, label, branch, context } = beginning;
-    let begun = Event::InstanceBegun(Box::new(InstanceBegun {
+    let begun = Event::ProgramStarted(Box::new(ProgramStarted {
         turn: agent.turn_id(),
         state: agent.current_state.clone(),
         program: definition.program.clone(),
@@ -56,7 +54,7 @@ pub fn program_started(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec
     }));
     let is_known = run.definitions.contains_key(&definition.program);
     let is_told = is_known && run.first_definition(agent).is_none();
-    let defined = (!is_told).then(|| Event::WorkflowDefined(Box::new(definition)));
+    let defined = (!is_told).then(|| Event::ProgramDefined(Box::new(definition)));
     defined.into_iter().chain([begun]).collect()
 }
 
@@ -85,10 +83,7 @@ pub fn program_advanced(
                 turn,
                 state: agent.current_state.clone(),
                 cause: FailureCause::Ending,
-                cost_usd: Usd::ZERO,
-                estimated: false,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
+                cost: TurnCost::default(),
                 why: why.clone(),
             }
             .fail(false),
@@ -126,7 +121,7 @@ fn commands(
     let mut events = Vec::with_capacity(conduct.deeds.len() + 1);
     for deed in &conduct.deeds {
         events.push(match deed {
-            ProgramCommand::Log { text, warning } => Event::WorkflowLogged(WorkflowLogged {
+            ProgramCommand::Log { text, warning } => Event::ProgramLogged(ProgramLogged {
                 turn: agent.turn_id(),
                 file: agent.current_state.clone(),
                 text: text.clone(),
@@ -144,7 +139,7 @@ fn commands(
                     opened.push(handle);
                 }
                 let id = format!("{}/{name}/{number}", instance.id);
-                Event::AgentRequested(Box::new(AgentRequested {
+                Event::RoleRequested(Box::new(RoleRequested {
                     turn: agent.turn_id(),
                     file: agent.current_state.clone(),
                     handle: handle.clone(),
@@ -154,7 +149,7 @@ fn commands(
                         role: role.clone(),
                         work: work.clone(),
                     },
-                    opens: if is_new { sessions.next() } else { None },
+                    new_session: if is_new { sessions.next() } else { None },
                     cwd: cwd.clone().filter(|_| is_new),
                 }))
             }
@@ -171,7 +166,7 @@ fn advanced(agent: &Agent, conduct: &ProgramAdvance) -> Event {
         ProgramNext::End { error: None, .. } => ProgramStatus::Completed,
         ProgramNext::End { error: Some(_), .. } => ProgramStatus::Failed,
     };
-    Event::WorkflowAdvanced(Box::new(WorkflowAdvanced {
+    Event::ProgramAdvanced(Box::new(ProgramAdvanced {
         turn: agent.turn_id(),
         file: agent.current_state.clone(),
         state: stand.current.clone(),
@@ -198,10 +193,7 @@ pub(super) fn responded(
             turn: report.turn.clone(),
             state: agent.prompt().clone(),
             cause: FailureCause::Protocol,
-            cost_usd: report.cost,
-            estimated: false,
-            usage: report.usage.clone(),
-            refused_tools: report.refused_tools.clone(),
+            cost: report.cost.clone(),
             why: format!(
                 "a role of a program answers, it takes no transition: {}",
                 accepted.transition
@@ -219,19 +211,16 @@ fn answer(
     report: &TurnReport,
 ) -> Event {
     let state = agent.task().map_or_else(|| agent.place(), |task| task.name.clone());
-    Event::AgentResponded(Box::new(AgentResponded {
+    Event::RoleResponded(Box::new(RoleResponded {
         turn: report.turn.clone(),
         state,
         request: asking.id.clone(),
         name: asking.name.clone(),
         response,
-        cost_usd: report.cost,
-        usage: report.usage.clone(),
-        refused_tools: report.refused_tools.clone(),
-        duration_ms: report.duration_ms,
+        cost: report.cost.clone(),
         session_id: agent.session.id.clone(),
         message: report.message.clone(),
-        unasked: matches!(report.judgement, TurnJudgement::NotStarted),
+        without_turn: matches!(report.judgement, TurnJudgement::NotStarted),
     }))
 }
 
@@ -252,7 +241,7 @@ pub fn delegated_answer(agent: &Agent) -> Option<Event> {
 /// Returns the event that delegates a role's request to a further agent, if it is a folder's work; `terms` are the
 /// settings of the folder's first state.
 #[must_use]
-pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<Event> {
+pub fn delegated(agent: &Agent, terms: AgentTerms, new_session: SessionId) -> Option<Event> {
     let asking = agent.role_request()?;
     let RequestBody::Folder { folder, start, input } = &asking.work else { return None };
     if !agent.stage.is_first() {
@@ -270,7 +259,7 @@ pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<E
         state: agent.place(),
         request: asking.id.clone(),
         birth: Box::new(birth),
-        opens,
+        new_session,
     })))
 }
 
@@ -285,15 +274,12 @@ pub fn role_stopped(agent: &Agent) -> Option<Event> {
         transition: Transition::Result { payload, variables: Variables::new(), structured: false },
         implicit: false,
         overruled: None,
-        unasked: true,
+        without_turn: true,
         evaluator: None,
-        cost_usd: Usd::ZERO,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 0,
+        cost: TurnCost::default(),
         session_id: agent.session.id.clone(),
         message: None,
-        opens: None,
+        new_session: None,
         terms: Box::default(),
         born: Vec::new(),
         reborn: None,

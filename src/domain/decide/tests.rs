@@ -17,12 +17,14 @@ use crate::domain::apply::tests::scene::{
 };
 use crate::domain::effect::Effect;
 use crate::domain::event::{AgentFailed, TurnFailed};
-use crate::domain::refusal::ToolRefusal;
+use crate::domain::money::Usd;
+use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::session::Session;
 use crate::domain::supervision::{OnExhausted, SupervisionOverrides, SupervisionPolicy};
 use crate::domain::transition::TagName;
-use crate::domain::usage::ModelUse;
+use crate::domain::turn_cost::TurnCost;
+use crate::domain::usage::{ModelUse, UsageByModel};
 
 const NOW: Timestamp = Timestamp(100_000);
 
@@ -37,17 +39,20 @@ fn report(scene: &Scene, judgement: TurnJudgement) -> TurnReport {
 fn report_of(scene: &Scene, agent: &str, judgement: TurnJudgement) -> TurnReport {
     TurnReport {
         turn: scene.turn(agent),
-        cost: Usd::from_dollars(0.25),
-        usage: usage(0.25),
-        refused_tools: refused_tools(),
-        duration_ms: 1234,
+        cost: cost(),
         message: Some(message(9)),
         judgement,
-        child: AgentTerms::default(),
-        births: Vec::new(),
-        stagger_ms: None,
-        allowed: TransitionPolicy::default(),
-        opinions: Vec::new(),
+        ..TurnReport::empty(scene.turn(agent))
+    }
+}
+
+fn cost() -> TurnCost {
+    TurnCost {
+        amount: Usd::from_dollars(0.25),
+        estimated: false,
+        usage: usage(0.25),
+        refused_tools: refused_tools(),
+        duration_ms: Some(1234),
     }
 }
 
@@ -114,15 +119,12 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
         transition: goto("C.md"),
         implicit: true,
         overruled: None,
-        unasked: false,
+        without_turn: false,
         evaluator: None,
-        cost_usd: Usd::from_dollars(0.25),
-        usage: usage(0.25),
-        refused_tools: refused_tools(),
-        duration_ms: 1234,
+        cost: cost(),
         session_id: session(1),
         message: Some(message(9)),
-        opens: None,
+        new_session: None,
         terms: Box::default(),
         born: Vec::new(),
         reborn: None,
@@ -140,9 +142,11 @@ fn a_session_is_chosen_exactly_where_one_is_opened() {
         (tag(TagName::Function, "R.md", "B.md"), Some(session(77))),
         (tag(TagName::Fork, "N.md", "B.md"), Some(session(77))),
     ];
-    for (transition, opens) in table {
+    for (transition, new_session) in table {
         match one(&Scene::begin(), accepted(transition.clone())) {
-            Event::StepFinished(event) => assert_eq!(event.opens, opens, "{transition}"),
+            Event::StepFinished(event) => {
+                assert_eq!(event.new_session, new_session, "{transition}");
+            }
             other => panic!("{transition}: {other:?}"),
         }
     }
@@ -161,7 +165,7 @@ fn a_session_that_is_ready_is_taken_only_without_history() {
         let report = report(&scene, accepted(transition.clone()));
         let chosen = NondeterministicInputs { ready: Some(session(88)), ..chosen() };
         let events = decide(&scene.run, &report, chosen);
-        assert_eq!(events[0].opens(), Some(&opened), "{transition}");
+        assert_eq!(events[0].new_session(), Some(&opened), "{transition}");
     }
 }
 
@@ -174,7 +178,7 @@ fn three_reminders_then_the_agent_fails() {
         assert_eq!(rejected.turn, scene.turn("main"));
         assert_eq!(rejected.reminder, "end with a tag");
         assert_eq!(
-            (rejected.cost_usd, &rejected.message),
+            (rejected.cost.amount, &rejected.message),
             (Usd::from_dollars(0.25), &Some(message(9)))
         );
         scene.happens(event);
@@ -185,7 +189,7 @@ fn three_reminders_then_the_agent_fails() {
         failure.error,
         "in A.md: the reply has no transition tag (still so after 3 reminders)"
     );
-    assert_eq!(failure.cost_usd, Usd::from_dollars(0.25));
+    assert_eq!(failure.cost.amount, Usd::from_dollars(0.25));
 }
 
 #[test]
@@ -239,7 +243,7 @@ fn what_is_run_again_and_how() {
         assert_eq!((event.counts, event.not_before), (counts, not_before), "{cause}");
         assert_eq!(event.session, new_session.then(|| session(77)), "{cause}");
         assert_eq!((event.cause, event.message.as_str()), (cause, "it said no"));
-        assert_eq!((event.turn, event.cost_usd), (scene.turn("main"), Usd::from_dollars(0.25)));
+        assert_eq!((event.turn, event.cost.amount), (scene.turn("main"), Usd::from_dollars(0.25)));
     }
 }
 

@@ -12,48 +12,37 @@ use serde_json::{Map, Value};
 use crate::domain::agent::AgentSpec;
 use crate::domain::graph::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
 use crate::domain::id::{MessageId, SessionId, StateName};
-use crate::domain::money::Usd;
 use crate::domain::question::{Answer, Question};
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::turn::TurnId;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// An agent executed nodes of a graph.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GraphWalked {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphAdvanced {
     /// The agent, its step and the last turn.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The graph's file.
     pub state: StateName,
     /// The entry, if the graph begins here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entered: Option<Box<GraphEntry>>,
     /// The checksum of the graph it continues with, if the graph was changed on purpose.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrated: Option<Arc<str>>,
     /// The nodes that were executed, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<NodeExecution>,
     /// The changes of the nodes to the graph state.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<GraphStateChange>,
     /// The lines that people are shown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<String>,
     /// The next node, or the node it is in the middle of.
     pub node: NodeName,
     /// The position inside that node.
-    #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
     pub cursor: NodeCursor,
     /// The next action.
     pub due: NextAction,
-    /// The cost of the Claude turn whose result the graph took in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paid: Option<Box<TurnCost>>,
+    /// The Claude turn whose result the graph took in.
+    pub task: Option<Box<FinishedTask>>,
     /// The session that is opened, for the turn or the agent that is due.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opens: Option<SessionId>,
+    pub new_session: Option<SessionId>,
 }
 
 /// The inputs with which an agent enters a graph.
@@ -92,21 +81,14 @@ pub enum NextAction {
     Nothing,
 }
 
-/// The cost of a Claude turn.
+/// The Claude turn whose result a graph took in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TurnCost {
+pub struct FinishedTask {
     /// The name of its prompt.
     pub prompt: StateName,
-    /// The cost.
-    pub cost_usd: Usd,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
+    /// Its cost.
+    #[serde(flatten)]
+    pub cost: TurnCost,
     /// The session it ran in.
     pub session_id: SessionId,
     /// Its last message.
@@ -115,10 +97,9 @@ pub struct TurnCost {
 }
 
 /// A person answered, or the answer had been given ahead of time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionAnswered {
     /// The turn that is due now.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The state the agent is in.
     pub state: StateName,
@@ -127,15 +108,13 @@ pub struct QuestionAnswered {
     /// The answer.
     pub answer: Answer,
     /// The number of answers given ahead of time that are used up for this name, if it was one of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u32>,
 }
 
 /// A question was not answered in time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionTimedOut {
     /// The turn that is due now.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The state the agent would have resumed in.
     pub state: StateName,

@@ -1,7 +1,7 @@
 //! Records of programs, under the names people know from the language: the actions of an execution, its requests
 //! to its roles and their answers, and changes of facts.
 //!
-//! One input is one moment: the requests and log lines that follow from it come first, and the `workflow/state`
+//! One input is one moment: the requests and log lines that follow from it come first, and the advance
 //! with the new position of the execution ends the step. They become durable together.
 
 use std::collections::BTreeMap;
@@ -13,17 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::domain::agent::AgentSpec;
 use crate::domain::id::{Folder, MessageId, SessionId, StateName};
 use crate::domain::instance::{ProgramPosition, ProgramSource, RequestStatus, RoleRequest};
-use crate::domain::money::Usd;
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::transition::Variables;
 use crate::domain::turn::TurnId;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// An execution of a program begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct InstanceBegun {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramStarted {
     /// The agent that runs it, and its step.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub state: StateName,
@@ -34,20 +31,17 @@ pub struct InstanceBegun {
     /// `@label`
     pub label: String,
     /// `@branch`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// `@context/x`
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: Variables,
     /// The state it begins in.
     pub start: Arc<str>,
 }
 
 /// An execution has advanced as far as possible.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkflowAdvanced {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramAdvanced {
     /// The agent and its step.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub file: StateName,
@@ -56,18 +50,14 @@ pub struct WorkflowAdvanced {
     /// The status of the execution.
     pub status: ProgramStatus,
     /// The condition it waits for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaiting: Option<String>,
     /// The round of the innermost loop it is in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u64>,
     /// The position it has reached.
     pub stand: ProgramPosition,
     /// The values it bound to names.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bound: BTreeMap<String, String>,
     /// The commits that work is compared with from now on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bases: Option<BTreeMap<String, Option<String>>>,
 }
 
@@ -86,46 +76,39 @@ pub enum ProgramStatus {
 }
 
 /// An execution logs a line for people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkflowLogged {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramLogged {
     /// The agent and its step.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub file: StateName,
     /// The text of the line.
     pub text: String,
     /// The line is a warning.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
 }
 
 /// An execution asks a role something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AgentRequested {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleRequested {
     /// The execution's step.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub file: StateName,
     /// The handle of the role's session.
     pub handle: String,
     /// The request.
-    #[serde(flatten)]
     pub asking: RoleRequest,
     /// The session of the handle's agent, if it is created with this request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opens: Option<SessionId>,
+    pub new_session: Option<SessionId>,
     /// The directory that agent works in, below that of the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Folder>,
 }
 
 /// A role has answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AgentResponded {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleResponded {
     /// The role's turn.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The name of its prompt: the program's file and the role.
     pub state: StateName,
@@ -136,30 +119,19 @@ pub struct AgentResponded {
     /// The outcome of the request.
     pub response: RequestStatus,
     /// The cost of the turn.
-    pub cost_usd: Usd,
-    /// The usage of each model for that cost.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub usage: UsageByModel,
-    /// The tools that were refused in it.
-    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
-    pub refused_tools: ToolRefusals,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
+    pub cost: TurnCost,
     /// The session it ran in.
     pub session_id: SessionId,
     /// The last message of the turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
     /// Claude Code was not asked: the answer is from another agent or a plug-in.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unasked: bool,
+    pub without_turn: bool,
 }
 
 /// A role delegates a request to a further agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleDelegated {
     /// The role's step.
-    #[serde(flatten)]
     pub turn: TurnId,
     /// The name of its prompt: the program's file and the role.
     pub state: StateName,
@@ -168,8 +140,8 @@ pub struct RoleDelegated {
     /// The spec of that agent.
     pub birth: Box<AgentSpec>,
     /// Its session.
-    pub opens: SessionId,
+    pub new_session: SessionId,
 }
 
 /// The text of a program, as it is run from now on.
-pub type WorkflowDefined = ProgramSource;
+pub type ProgramDefined = ProgramSource;

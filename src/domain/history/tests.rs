@@ -8,9 +8,8 @@ use crate::domain::apply::tests::scene::{
     CENT, Scene, agent_id, goto, result, session, state, tag,
 };
 use crate::domain::event::{AgentFailed, TurnRejected};
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::transition::TagName;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// The session of each turn, and whether the turn has ended.
 type Turns = Vec<(String, bool)>;
@@ -61,10 +60,7 @@ fn a_step_has_its_turns_in_their_sessions() {
         state: state("A.md"),
         violation: String::new(),
         reminder: reminder.clone(),
-        cost_usd: Usd::from_dollars(CENT),
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 0,
+        cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
         message: None,
     };
     seen.happens(Event::TurnRejected(rejected));
@@ -106,8 +102,10 @@ fn who_ends_with_the_run_is_told_by_whom_and_what_it_cost_later() {
     let failure = AgentFailed { ends_run: true, ..seen.scene.end_badly("main.1") };
     seen.happens(Event::AgentFailed(failure));
     let cost_usd = Usd::from_dollars(0.5);
-    let (usage, refused_tools) = (UsageByModel::default(), ToolRefusals::default());
-    seen.happens(Event::CostCounted { turn, cost_usd, estimated: false, usage, refused_tools });
+    seen.happens(Event::CostCounted {
+        turn,
+        cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
+    });
     let steps = seen.history.steps(&seen.scene.run);
     let ends: Vec<_> = steps[1].turns.iter().filter_map(|turn| turn.end.as_ref()).collect();
     assert_eq!(ends.len(), 2);

@@ -1,6 +1,5 @@
 //! The ledger by tables, and a check that its sums always equal the run's.
 
-use crate::domain::refusal::ToolRefusals;
 use proptest::prelude::*;
 
 use super::*;
@@ -12,6 +11,8 @@ use crate::domain::event::{
 };
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
+use crate::domain::turn_cost::TurnCost;
+use crate::domain::usage::UsageByModel;
 
 /// Applies events to a run, and counts them in a ledger.
 fn ledger(scene: &mut Scene, events: impl IntoIterator<Item = Event>) -> Ledger {
@@ -36,7 +37,7 @@ fn dollars(line: &LedgerLine) -> String {
 fn each_turn_is_counted_where_it_ran() {
     let mut scene = Scene::begin();
     let mut step = scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
-    step.usage = UsageByModel::from_iter([used("opus", 10, 0.004), used("haiku", 5, 0.006)]);
+    step.cost.usage = UsageByModel::from_iter([used("opus", 10, 0.004), used("haiku", 5, 0.006)]);
     let mut book = ledger(&mut scene, [Event::StepFinished(step)]);
     let more = [
         Event::StepFinished(scene.step("main", goto("B.md"))),
@@ -74,10 +75,7 @@ fn a_reminder_is_a_turn_that_was_paid_for() {
         state: state("A.md"),
         violation: "no tag".to_owned(),
         reminder: "end with a tag".to_owned(),
-        cost_usd: Usd::from_dollars(CENT),
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 0,
+        cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
         message: None,
     };
     let book = ledger(&mut scene, [Event::TurnRejected(rejected)]);
@@ -96,13 +94,10 @@ fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
         implicit: false,
         output: String::new(),
         evaluator: state("CHECK.md"),
-        cost_usd: Usd::from_dollars(CENT),
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 0,
+        cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
         session_id: first.session_id.clone(),
         message: None,
-        opens: session(7),
+        new_session: session(7),
     };
     let checked = StepFinished {
         turn: TurnId { turn: 1, ..first.turn.clone() },
@@ -113,9 +108,12 @@ fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
         &mut scene,
         [Event::TransitionProposed(Box::new(proposed)), Event::StepFinished(checked)],
     );
-    let unasked =
-        StepFinished { unasked: true, cost_usd: Usd::ZERO, ..scene.step("main", goto("C.md")) };
-    book.count(&scene.run, &Event::StepFinished(unasked));
+    let without_turn = StepFinished {
+        without_turn: true,
+        cost: TurnCost::default(),
+        ..scene.step("main", goto("C.md"))
+    };
+    book.count(&scene.run, &Event::StepFinished(without_turn));
     let turns = |name: &str| book.states.get(&state(name)).map_or(0, |line| line.turns);
     assert_eq!((turns("A.md"), turns("CHECK.md"), turns("B.md")), (1, 1, 0));
     assert_eq!((book.total.turns, dollars(&book.total).as_str()), (2, "$0.02"));
@@ -131,7 +129,7 @@ fn what_may_have_cost_something_unseen_is_counted_apart() {
         (FailureCause::Unavailable, 0, 0),
         (FailureCause::Panic, 1, 0),
     ] {
-        let failure = TurnFailed { cause, cost_usd: Usd::ZERO, ..scene.failure("main") };
+        let failure = TurnFailed { cause, cost: TurnCost::default(), ..scene.failure("main") };
         let book = ledger(&mut scene, [Event::TurnFailed(failure)]);
         assert_eq!((book.total.turns, book.total.untold), (turns, untold), "{cause}");
     }
@@ -145,10 +143,7 @@ fn what_comes_after_the_end_is_counted_in_the_state_it_was_spent_in() {
     let failure = AgentFailed { ends_run: true, ..scene.end_badly("main.1") };
     let counted = Event::CostCounted {
         turn: late,
-        cost_usd: Usd::from_dollars(CENT),
-        estimated: true,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
+        cost: TurnCost { amount: Usd::from_dollars(CENT), estimated: true, ..TurnCost::default() },
     };
     let book = ledger(&mut scene, [Event::AgentFailed(failure), counted]);
     assert_eq!(dollars(&book.states[&state("N.md")]), "$0.01");
@@ -184,7 +179,7 @@ proptest! {
     fn only_what_is_charged_changes_what_a_run_has_spent(pushes in pushes(40)) {
         for (before, record) in Journal::of(&pushes).records {
             let Some(mut run) = before else { continue };
-            let charged = cost_of(&record.event).map_or(Usd::ZERO, |charge| charge.cost);
+            let charged = cost_of(&record.event).map_or(Usd::ZERO, |charge| charge.cost.amount);
             let expected = run.total_cost_usd.saturating_add(charged);
             let record = Record { at: Timestamp(1), ..record };
             prop_assert!(apply(&mut run, &record).is_ok());

@@ -53,7 +53,7 @@ pub(super) fn read(line: PluginLine) -> Result<PluginMessage, PluginLineError> {
         Ok(PluginMessage::Hello(hello)) if hello.version != VERSION => {
             let spoken = hello.version;
             let text = format!(
-                "speaks version {spoken} of the protocol, and this raymond speaks {VERSION}, so it is not asked"
+                "speaks version {spoken} of the protocol, and this raymond speaks {VERSION}, so it is not asked; events and fields have other names now: docs/formats.md"
             );
             Err(PluginLineError { kind: PluginLineErrorKind::Version, text, id: None })
         }
@@ -113,13 +113,13 @@ mod tests {
             ("hello", PluginLineErrorKind::Garbage, "is no message: expected value", None),
             ("{\"type\":\"shout\"}", PluginLineErrorKind::Garbage, "unknown variant `shout`", None),
             (
-                "{\"type\":\"hello\",\"version\":2}",
+                "{\"type\":\"hello\",\"version\":1}",
                 PluginLineErrorKind::Version,
-                "speaks version 2",
+                "speaks version 1 of the protocol, and this raymond speaks 2",
                 None,
             ),
             (
-                "{\"type\":\"hello\",\"version\":1,\"consult\":[\"end\"]}",
+                "{\"type\":\"hello\",\"version\":2,\"consult\":[\"end\"]}",
                 PluginLineErrorKind::Garbage,
                 "`end`",
                 None,

@@ -3,19 +3,16 @@
 //! A run's end has no record of its own: it follows from the number of live agents. It is notified when no more
 //! records come, so that the sum holds all costs.
 
-use std::sync::Arc;
-
-use serde_json::value::RawValue;
 use strum::IntoStaticStr;
 
 use crate::actor::message::Published;
 use crate::actor::registry::AgentActivity;
-use crate::domain::event::{Event, NextAction};
+use crate::domain::event::{Event, NextAction, Record};
 use crate::domain::fan_out::size;
 use crate::domain::id::RunId;
-use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::printable::flat;
+use crate::domain::protocol::event::PublicRecord;
 use crate::domain::question::Question;
 use crate::domain::refusal::{NAMED_PER_RUN, ToolRefusals, closing_line};
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
@@ -65,32 +62,26 @@ pub struct Notification {
     pub status: RunStatus,
     /// The cost of the run so far.
     pub spent: Usd,
-    /// The line of the journal it is about; `None` for the end.
-    pub line: Option<Arc<str>>,
+    /// The record it is about; `None` for the end.
+    pub record: Option<PublicRecord>,
 }
 
 impl Notification {
     /// Returns it as one line of JSON, for a run in a directory of runs.
     #[must_use]
     pub fn json(&self, run: &RunId, dir: &str) -> String {
-        let record = self.line.as_deref().and_then(|line| serde_json::from_str(line).ok());
-        let record: Option<&RawValue> = record;
-        let mut text = serde_json::json!({
+        let mut value = serde_json::json!({
             "event": self.kind.name(),
             "run": run,
             "dir": dir,
             "message": self.message,
             "status": self.status,
             "total_cost_usd": self.spent,
-        })
-        .to_string();
-        if let Some(record) = record {
-            text.pop();
-            text.push_str(",\"record\":");
-            text.push_str(record.get());
-            text.push('}');
+        });
+        if let Some(record) = &self.record {
+            value["record"] = serde_json::to_value(record).unwrap_or_default();
         }
-        text
+        value.to_string()
     }
 }
 
@@ -165,7 +156,7 @@ impl NotificationTracker {
             ),
             _ => return None,
         };
-        Some(self.notification(kind, &message, Some(Arc::clone(&published.line))))
+        Some(self.notification(kind, &message, Some(Record::clone(&published.record).into())))
     }
 
     /// Returns the notification that is due when no further record comes.
@@ -195,7 +186,7 @@ impl NotificationTracker {
         &self,
         kind: NotificationKind,
         message: &str,
-        line: Option<Arc<str>>,
+        record: Option<PublicRecord>,
     ) -> Notification {
         let status = match (self.live, self.failed) {
             (0, 0) => RunStatus::Completed,
@@ -204,13 +195,13 @@ impl NotificationTracker {
             _ => RunStatus::Running,
         };
         let message = flat(message, MAX_MESSAGE_BYTES);
-        Notification { kind, message, status, spent: self.spent, line }
+        Notification { kind, message, status, spent: self.spent, record }
     }
 
     fn count(&mut self, published: &Published) {
         self.spent = published.total_cost;
-        if let Some(charge) = cost_of(&published.record.event) {
-            self.refused.add_all(charge.refused_tools, NAMED_PER_RUN);
+        if let Some(cost) = published.record.event.cost() {
+            self.refused.add_all(&cost.refused_tools, NAMED_PER_RUN);
         }
         match &published.record.event {
             Event::StepFinished(_) if published.agent.is_none() => {
@@ -224,10 +215,10 @@ impl NotificationTracker {
                 self.live = self.live.saturating_sub(joined.stopped.len());
                 self.ended += joined.stopped.len();
             }
-            Event::GraphWalked(walked) if matches!(walked.due, NextAction::Agent { .. }) => {
+            Event::GraphAdvanced(walked) if matches!(walked.due, NextAction::Agent { .. }) => {
                 self.live += 1;
             }
-            Event::AgentRequested(asked) if asked.opens.is_some() => self.live += 1,
+            Event::RoleRequested(asked) if asked.new_session.is_some() => self.live += 1,
             Event::RoleDelegated(_) => self.live += 1,
             Event::AgentFailed(failure) => {
                 let ended = if failure.ends_run { self.live } else { 1 };
@@ -254,7 +245,7 @@ fn is_asking(published: &Published) -> bool {
 fn asked(event: &Event) -> Option<Question> {
     match event {
         Event::StepFinished(step) => Question::of(&step.transition).map(|(question, _)| question),
-        Event::GraphWalked(walked) => match &walked.due {
+        Event::GraphAdvanced(walked) => match &walked.due {
             NextAction::Question(question) => Some((**question).clone()),
             _ => None,
         },

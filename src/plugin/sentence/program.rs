@@ -1,25 +1,25 @@
 //! The records of programs, a line each for people.
 
-use crate::domain::event::{Event, ProgramStatus, WorkflowAdvanced};
+use crate::domain::event::{Event, ProgramAdvanced, ProgramStatus};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::instance::{RequestBody, RequestStatus};
 use crate::domain::printable::one_line;
 
 pub(super) fn sentence(event: &Event) -> String {
     match event {
-        Event::WorkflowDefined(event) => {
+        Event::ProgramDefined(event) => {
             format!("{} defines {}", event.file, one_line(&event.name))
         }
-        Event::InstanceBegun(event) => {
+        Event::ProgramStarted(event) => {
             let label = one_line(&event.label);
             format!("{}  {} begins as {label}", event.turn.agent, one_line(&event.name))
         }
-        Event::WorkflowAdvanced(event) => advanced(event),
-        Event::WorkflowLogged(event) => {
+        Event::ProgramAdvanced(event) => advanced(event),
+        Event::ProgramLogged(event) => {
             let warning = if event.warning { "warning: " } else { "" };
             format!("{}  {warning}{}", event.turn.agent, one_line(&event.text))
         }
-        Event::AgentRequested(event) => {
+        Event::RoleRequested(event) => {
             let asked = match &event.asking.work {
                 RequestBody::Prompt(task) => one_line(&task.prompt),
                 RequestBody::Folder { folder, start, .. } => match folder {
@@ -30,14 +30,14 @@ pub(super) fn sentence(event: &Event) -> String {
             let (agent, name) = (&event.turn.agent, one_line(&event.asking.name));
             format!("{agent}  asks {} ({name}): {asked}", one_line(&event.asking.role))
         }
-        Event::AgentResponded(event) => {
+        Event::RoleResponded(event) => {
             let said = match &event.response {
                 RequestStatus::Pending => String::new(),
                 RequestStatus::Answer(text) => one_line(text),
                 RequestStatus::Failed(why) => format!("failed: {}", one_line(why)),
             };
             let (agent, name) = (&event.turn.agent, one_line(&event.name));
-            format!("{agent}  {} answers ({name}): {said}  {}", event.state, event.cost_usd)
+            format!("{agent}  {} answers ({name}): {said}  {}", event.state, event.cost.amount)
         }
         Event::RoleDelegated(event) => {
             format!(
@@ -56,7 +56,7 @@ pub(super) fn sentence(event: &Event) -> String {
     }
 }
 
-fn advanced(event: &WorkflowAdvanced) -> String {
+fn advanced(event: &ProgramAdvanced) -> String {
     let place = format!("{}  {}#{}", event.turn.agent, event.file, event.state);
     let round = event.iteration.map_or(String::new(), |round| format!(" (round {round})"));
     let then = match (event.status, &event.awaiting) {

@@ -57,9 +57,9 @@ impl AgentSpanState {
     /// Counts a turn that a record ends; returns its start. A failed turn has no duration in its record: then the
     /// longest possible one is taken.
     pub(super) fn turn_over(&mut self, turn: TurnSpanInput<'_>, record: &Record) -> Timestamp {
-        self.usage += turn.usage;
-        self.cost += turn.cost;
-        self.step.cost += turn.cost;
+        self.usage += &turn.cost.usage;
+        self.cost += turn.cost.amount;
+        self.step.cost += turn.cost.amount;
         self.step.turns += 1;
         let end = record.at;
         let next = match &record.event {
@@ -67,7 +67,7 @@ impl AgentSpanState {
             _ => end,
         };
         let free = std::mem::replace(&mut self.step.free, next).min(end);
-        match turn.duration_ms {
+        match turn.cost.duration_ms {
             Some(took) => Timestamp(end.0.saturating_sub(took)).max(self.step.began),
             None => free,
         }

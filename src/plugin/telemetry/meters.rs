@@ -114,26 +114,26 @@ impl MetricInstruments {
         let asked = [KeyValue::new(OPERATION, "chat"), KeyValue::new(PROVIDER, provider)];
         let error = turn.failed.map(|cause| KeyValue::new(ERROR, error_type(cause)));
         let of = |model: &str| KeyValue::new(MODEL, model.to_owned());
-        for (model, used) in turn.usage.iter() {
+        for (model, used) in turn.cost.usage.iter() {
             for (kind, tokens) in [("input", input_tokens(used)), ("output", used.output_tokens)] {
                 let kind = KeyValue::new(TOKEN_TYPE, kind);
                 self.tokens.record(tokens, &[&asked[..], &[of(model), kind]].concat());
             }
             self.spend(used.cost_usd, &[state, &[of(model)]].concat());
         }
-        self.spend(turn.cost.saturating_sub(turn.usage.total().cost_usd), state);
-        if let Some(took) = turn.duration_ms {
+        self.spend(turn.cost.amount.saturating_sub(turn.cost.usage.total().cost_usd), state);
+        if let Some(took) = turn.cost.duration_ms {
             let model = turn.model().map(of);
             let known: Vec<KeyValue> =
                 asked.into_iter().chain(model).chain(error.clone()).collect();
             self.seconds.record(std::time::Duration::from_millis(took).as_secs_f64(), &known);
         }
-        for call in &turn.refused_tools.calls {
+        for call in &turn.cost.refused_tools.calls {
             let tool = KeyValue::new(TOOL, call.tool.clone());
             self.refused.add(call.times.into(), &[state, &[tool]].concat());
         }
-        if turn.refused_tools.more > 0 {
-            self.refused.add(turn.refused_tools.more.into(), state);
+        if turn.cost.refused_tools.more > 0 {
+            self.refused.add(turn.cost.refused_tools.more.into(), state);
         }
         if let Some(error) = error {
             self.failures.add(1, &[state, &[error]].concat());

@@ -13,6 +13,7 @@ use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition};
 use crate::domain::turn::FailureCause;
+use crate::domain::turn_cost::TurnCost;
 use crate::domain::usage::{ModelUse, UsageByModel};
 
 /// A scene whose records are told to a trace, and kept.
@@ -42,7 +43,8 @@ impl Told {
     /// Takes a step of half a second.
     fn take(&mut self, agent: &str, transition: Transition) -> &mut Self {
         let step = self.scene.step(agent, transition);
-        self.happens(Event::StepFinished(StepFinished { duration_ms: 500, usage: used(), ..step }))
+        let cost = TurnCost { duration_ms: Some(500), usage: used(), ..step.cost };
+        self.happens(Event::StepFinished(StepFinished { cost, ..step }))
     }
 
     /// Returns the names of the spans, each with its start and end, in milliseconds.
@@ -132,7 +134,7 @@ fn refused_tools_are_told_by_name_and_without_what_they_were_called_with() {
     let mut step = told.scene.step("main", goto("B.md"));
     let input = serde_json::json!({ "command": "curl secret" });
     let call = ToolRefusal { times: 2, ..ToolRefusal::new("Bash", &input, "") };
-    step.refused_tools = ToolRefusals { calls: vec![call], more: 1 };
+    step.cost.refused_tools = ToolRefusals { calls: vec![call], more: 1 };
     told.happens(Event::StepFinished(step));
     let span = &told.spans[0];
     assert_attributes(span, &[("raymond.tools.refused", "3")]);
@@ -222,10 +224,7 @@ fn a_reply_that_is_refused_is_a_turn_without_its_text() {
         state: told.scene.agent("main").current_state.clone(),
         violation: "it says: secret".to_owned(),
         reminder: "no secret".to_owned(),
-        cost_usd: Usd::ZERO,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 100,
+        cost: TurnCost { duration_ms: Some(100), ..TurnCost::default() },
         message: None,
     };
     told.happens(Event::TurnRejected(rejected));
@@ -267,8 +266,8 @@ fn agents_that_end_with_another_are_told_of_once_they_are_paid_for() {
     told.happens(Event::AgentFailed(ends));
     let before = told.spans.len();
     let (cost_usd, usage) = (Usd::from_dollars(0.5), used());
-    let refused_tools = ToolRefusals::default();
-    told.happens(Event::CostCounted { turn, cost_usd, usage, refused_tools, estimated: false });
+    let cost = TurnCost { amount: cost_usd, usage, ..TurnCost::default() };
+    told.happens(Event::CostCounted { turn, cost });
     assert_eq!(
         told.names()[before..],
         ["chat 2000..5000", "step W 2000..4000", "invoke_agent W 2000..4000"]

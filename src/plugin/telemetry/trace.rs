@@ -134,7 +134,7 @@ impl TracedRun {
         turn: TurnSpanInput<'_>,
         session: Option<SessionId>,
     ) -> Option<SpanData> {
-        self.usage += turn.usage;
+        self.usage += &turn.cost.usage;
         let provider = self.provider();
         let life = self.agents.get_mut(&turn.id.agent)?;
         let start = life.turn_over(turn, record);
@@ -151,8 +151,8 @@ impl TracedRun {
             .with(span::STEP, number(turn.id.step))
             .with(span::TURN, i64::from(turn.id.turn))
             .with_some(span::EVALUATOR, turn.evaluator.map(ToString::to_string))
-            .took(turn.usage, turn.cost)
-            .refused(turn.refused_tools, record.at)
+            .took(&turn.cost.usage, turn.cost.amount)
+            .refused(&turn.cost.refused_tools, record.at)
             .failed(turn.failed);
         Some(span.done())
     }

@@ -61,7 +61,7 @@ fn each_worker_knows_only_its_own_and_the_parent_hears_all() {
     check_joined(&machine);
     assert!(format!("{ended:?}").contains(POSITIVE.trim()));
     assert_eq!(machine.records("joined").len(), 1);
-    let born = &machine.records("step_finished")[0]["born"][0]["agents"];
+    let born = &machine.records("step_finished")[0]["children"][0]["agents"];
     let opened: BTreeSet<_> = born
         .as_array()
         .into_iter()

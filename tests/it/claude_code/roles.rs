@@ -125,7 +125,7 @@ fn a_role_that_is_at_work_while_raymond_is_killed_is_adopted() {
         assert!(ended.stdout.contains(super::POSITIVE), "{ended:?}");
         let times = if claude_dies { 2 } else { 1 };
         assert_eq!(machine.api.turns("ALPHA"), times, "no turn is paid for twice");
-        assert_eq!(machine.records("agent-request").len(), 1);
-        assert_eq!(machine.records("agent-response").len(), 1);
+        assert_eq!(machine.records("role_requested").len(), 1);
+        assert_eq!(machine.records("role_responded").len(), 1);
     }
 }

@@ -196,7 +196,7 @@ fn one_that_was_started_ahead_serves_a_fresh_turn() {
 
     let fresh = machine.api.request("BRAVO");
     assert_eq!(fresh.texts.len(), 1, "{fresh:#?}");
-    let opened = machine.records("step_finished")[0]["opens"].clone();
+    let opened = machine.records("step_finished")[0]["new_session"].clone();
     assert_eq!(opened, fresh.session.as_str());
     assert!(!machine.streams().contains(&"main-2-0.jsonl".to_owned()), "{:?}", machine.streams());
     assert!(machine.processes().is_empty(), "{:?}", machine.processes());

@@ -100,9 +100,12 @@ fn the_first_of_a_list_starts_ahead_of_the_others() {
     let test = scripted("join: all\nstagger: 0s", &start)
         .prompt("START.md", "---\nstagger: 40ms\n---\nstart");
     test.run(&["START.md", "--agent", "scripted", "--stagger", "1h"]).ok();
-    let born: Vec<Value> =
-        test.events("step_finished").into_iter().filter(|step| step["born"].is_array()).collect();
-    assert!(born[0]["born"][0]["not_before"].is_string(), "{born:?}");
+    let born: Vec<Value> = test
+        .events("step_finished")
+        .into_iter()
+        .filter(|step| step["children"].is_array())
+        .collect();
+    assert!(born[0]["children"][0]["not_before"].is_string(), "{born:?}");
     let ended: Vec<Value> = test.events("step_finished");
     let first = ended.iter().position(|step| step["agent"] == "main.1");
     let others = ended.iter().position(|step| step["agent"] != "main" && step["agent"] != "main.1");
@@ -110,6 +113,6 @@ fn the_first_of_a_list_starts_ahead_of_the_others() {
     let test = scripted("join: all", &start).file("raymond.yaml", b"stagger: 0s\n");
     test.run(&["START.md", "--agent", "scripted"]).ok();
     assert!(
-        test.events("step_finished").iter().all(|step| step["born"][0]["not_before"].is_null())
+        test.events("step_finished").iter().all(|step| step["children"][0]["not_before"].is_null())
     );
 }

@@ -38,7 +38,7 @@ fn several_forks_of_one_reply_are_one_step() {
     assert_eq!(births(&test), [5]);
     let step = &test.events("step_finished")[0];
     let states: Vec<_> =
-        step["born"].as_array().into_iter().flatten().map(|b| &b["state"]).collect();
+        step["children"].as_array().into_iter().flatten().map(|b| &b["state"]).collect();
     assert_eq!(states, ["WORKER.md", "OTHER.md", "WORKER.md"]);
 }
 

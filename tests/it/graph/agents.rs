@@ -35,7 +35,7 @@ fn graph_that_was_edited_is_taken_up_only_where_it_is_meant() {
     for (options, made) in [(&[][..], "old"), (&["--migrate"][..], "new")] {
         let place = test(&flow("old"));
         let mut live = place.spawn(&["workflow.yaml"]);
-        live.wait_for("it waits", |test| !test.events("graph_walked").is_empty());
+        live.wait_for("it waits", |test| !test.events("graph_advanced").is_empty());
         live.interrupt();
         live.wait().code(130);
         let place = place.file("go", b"").file("workflow.yaml", flow("new").to_string().as_bytes());
@@ -55,9 +55,9 @@ fn a_question_without_an_answer_leaves_the_run_waiting() {
     });
     let place = test(&graph(json!({"start": ask})));
     run(&place, &[]).code(2);
-    let walked = place.events("graph_walked");
-    assert_eq!(walked[0]["due"]["question"]["node"], json!("start"));
+    let walked = place.events("graph_advanced");
+    assert_eq!(walked[0]["next_action"]["question"]["node"], json!("start"));
     assert!(!super::trace(&place).exists(), "Claude Code was started");
     place.again(&[]).code(2);
-    assert_eq!(place.events("graph_walked").len(), 1);
+    assert_eq!(place.events("graph_advanced").len(), 1);
 }

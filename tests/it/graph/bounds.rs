@@ -92,7 +92,7 @@ fn loops_in_loops_do_not_hold_up_the_run() {
     huge["initial_state"] = json!({"list": (0..1000).collect::<Vec<u32>>(), "flags": {"x": false}});
     let place = test(&huge);
     let mut live = place.spawn(&["workflow.yaml"]);
-    live.wait_for("it is at it", |test| test.events("graph_walked").len() > 1);
+    live.wait_for("it is at it", |test| test.events("graph_advanced").len() > 1);
     place.raymond(&["stop", "t"]).ok();
     live.wait().code(130);
     assert_eq!(place.events("run_paused").len(), 1);

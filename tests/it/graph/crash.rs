@@ -71,7 +71,7 @@ fn place() -> Test {
 
 /// All that has to be the same, killed or not.
 fn picture(test: &Test) -> Value {
-    let walked = test.events("graph_walked");
+    let walked = test.events("graph_advanced");
     let visits = walked.iter().filter_map(|walk| walk["visits"].as_array()).flatten();
     let visits: Vec<Value> = visits.map(|visit| json!([visit["node"], visit["outcome"]])).collect();
     let mut asked: Vec<String> =

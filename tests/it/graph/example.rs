@@ -45,7 +45,7 @@ fn without_an_address_it_asks_and_waits() {
     let place = corpus();
     run(&place, &[]).code(2);
     assert_eq!(way(&place, "main"), ["locate_corpus success", "check_url_provided false"]);
-    let asked = place.events("graph_walked")[0]["due"]["question"].clone();
+    let asked = place.events("graph_advanced")[0]["next_action"]["question"].clone();
     assert_eq!(asked["options"][0]["label"], json!("Git repository"));
     assert_eq!(asked["text"], json!("What type of documentation source would you like to add?"));
 }

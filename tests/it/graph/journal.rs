@@ -29,7 +29,7 @@ fn ten_thousand_nodes_are_a_record_a_slice() {
     let outcome = run(&place, &[]);
     assert_eq!(payload(outcome.ok(), "main")["summary"]["n"], json!(NODES / 2));
     assert_eq!(way(&place, "main").len(), NODES);
-    let walks = place.events("graph_walked");
+    let walks = place.events("graph_advanced");
     let lengths: Vec<usize> =
         walks.iter().map(|walk| walk["visits"].as_array().map_or(0, Vec::len)).collect();
     assert_eq!(lengths.len(), NODES.div_ceil(SLICE));

@@ -37,7 +37,7 @@ fn outputs_go_into_computed_and_the_turn_is_paid() {
     assert_eq!(text(&place, "made"), "p");
     assert_eq!(place.status()["total_cost_usd"], json!(0.25));
     let paid: Vec<Value> =
-        place.events("graph_walked").iter().map(|walk| walk["paid"]["prompt"].clone()).collect();
+        place.events("graph_advanced").iter().map(|walk| walk["task"]["prompt"].clone()).collect();
     assert_eq!(paid.iter().filter(|prompt| **prompt == "workflow.yaml#start").count(), 1);
 }
 

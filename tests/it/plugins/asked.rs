@@ -6,20 +6,20 @@ use super::{LOOKS_ON, count, says, told, with};
 use crate::support::{Test, always, when};
 
 #[test]
-fn it_is_told_every_record_as_the_journal_has_it() {
+fn plugin_is_told_every_record_without_what_only_the_journal_needs() {
     let test = with(LOOKS_ON, "");
     test.run(&["START.md"]).ok().stderr_lacks("warning");
     let hello = &told(&test, "hello")[0];
-    assert_eq!(hello["version"], 1);
+    assert_eq!(hello["version"], 2);
     assert_eq!((&hello["run"], &hello["plugin"]), (&json!("t"), &json!("p")));
     assert_eq!((&hello["seq"], &hello["start"]), (&json!(0), &json!(1)));
     assert_eq!(hello["journal"], test.journal_file().to_str().expect("text"));
     let mut journal = test.journal();
     for record in &mut journal {
         let record = record.as_object_mut().expect("a record");
-        record.remove("crc");
-        record.remove("proof");
-        record.remove("more");
+        for of_the_journal in ["format", "more", "proof", "crc"] {
+            record.remove(of_the_journal);
+        }
     }
     let records = told(&test, "record");
     assert_eq!(

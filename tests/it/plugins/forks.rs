@@ -41,7 +41,7 @@ fn it_forks_many_before_a_turn_or_after_it() {
             .ended("main.2", "did b");
         assert_eq!(test.calls().len(), turns, "{occasion}");
         let step = &test.events("step_finished")[0];
-        assert_eq!(step["born"][0]["agents"].as_array().map(Vec::len), Some(2));
+        assert_eq!(step["children"][0]["agents"].as_array().map(Vec::len), Some(2));
         assert_eq!(step["overruled"]["by"], "the plug-in p");
         assert_eq!(test.events("joined").len(), 1);
     }
@@ -54,6 +54,6 @@ fn a_list_that_it_names_and_is_not_there_is_an_error() {
         let ended = test.run(&["START.md", "--stagger", "0s"]);
         ended.code(1).failed("main");
         ended.stdout_has("there is no file `gone.txt`");
-        assert!(test.events("step_finished").iter().all(|step| step["born"] == Value::Null));
+        assert!(test.events("step_finished").iter().all(|step| step["children"] == Value::Null));
     }
 }

@@ -95,9 +95,11 @@ for message in told():
 
 #[test]
 fn another_version_of_the_protocol_is_not_asked() {
-    let script = "say(type='hello', version=2, consult=['start'])\nfor message in told(): pass\n";
+    let script = "say(type='hello', version=1, consult=['start'])\nfor message in told(): pass\n";
     let test = with(script, "");
-    test.run(&["START.md"]).ok().stderr_has("speaks version 2 of the protocol");
+    test.run(&["START.md"])
+        .ok()
+        .stderr_has("speaks version 1 of the protocol, and this raymond speaks 2");
     assert!(told(&test, "consult").is_empty() && !told(&test, "record").is_empty());
     let test = with(script, "required: true");
     test.run(&["START.md"]).code(75).stderr_has("speaks another version");

@@ -64,9 +64,9 @@ fn picture(test: &Test) -> Value {
         test.calls().iter().map(|call| format!("{} {}", call.agent(), call.prompt)).collect();
     asked.sort();
     let requests: Vec<Value> =
-        test.events("agent-request").iter().map(|asked| asked["id"].clone()).collect();
+        test.events("role_requested").iter().map(|asked| asked["id"].clone()).collect();
     let mut responses: Vec<String> = test
-        .events("agent-response")
+        .events("role_responded")
         .iter()
         .map(|said| format!("{} {}", said["request"], said["response"]))
         .collect();

@@ -85,7 +85,7 @@ fn of_several_runs_exactly_one_takes_a_fact() {
     let mut taken = Vec::new();
     for run in RUNS {
         let lines = test.raymond(&["log", run, "--json"]).ok().json_lines();
-        let logs = lines.iter().filter(|line| line["event"] == "workflow/log");
+        let logs = lines.iter().filter(|line| line["event"] == "program_logged");
         taken.extend(logs.map(|line| line["text"].as_str().unwrap_or_default().to_owned()));
     }
     assert_eq!(taken.len(), 20, "{taken:?}");

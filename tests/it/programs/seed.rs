@@ -65,9 +65,12 @@ fn it_goes_its_way_by_signals_from_before_during_and_after_its_start() {
         ]
     );
     assert_eq!(super::logged(&test).len(), 1, "nothing has been asked of the implementer at first");
-    for (event, count) in
-        [("workflow-instance", 1), ("agent-request", 4), ("agent-response", 4), ("workflow/log", 1)]
-    {
+    for (event, count) in [
+        ("program_started", 1),
+        ("role_requested", 4),
+        ("role_responded", 4),
+        ("program_logged", 1),
+    ] {
         assert_eq!(test.events(event).len(), count, "{event}");
     }
     test.assert_no_survivors();
@@ -109,7 +112,7 @@ fn everybody_who_looks_sees_it() {
     }
     let lines = test.raymond(&["workflow", "watch", "t", "--json"]).ok().json_lines();
     let events: Vec<_> = lines.iter().map(|line| line["event"].as_str().unwrap_or("")).collect();
-    assert!(events.contains(&"agent-request") && !events.contains(&"step_finished"), "{events:?}");
+    assert!(events.contains(&"role_requested") && !events.contains(&"step_finished"), "{events:?}");
     test.raymond(&["log", "t"]).ok().stdout_has("planner answers (review-request): good");
     test.raymond(&["status", "t"]).ok().stdout_has("completed");
     assert_eq!(test.status()["total_cost_usd"], json!(0.25));

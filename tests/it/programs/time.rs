@@ -51,8 +51,8 @@ fn a_time_that_comes_while_nobody_is_up_has_come() {
     live.wait_for("it waits", |test| way(test, "main").len() == 1);
     live.signal(Signal::KILL);
     assert!(live.wait().killed());
-    let at = test.events("workflow/state")[0]["stand"]["wait"]["until"].clone();
+    let at = test.events("program_advanced")[0]["position"]["wait"]["until"].clone();
     test.again(&[]).ok().ended("main", "due");
-    let after = test.events("workflow/state");
-    assert_eq!(after[0]["stand"]["wait"]["until"], at);
+    let after = test.events("program_advanced");
+    assert_eq!(after[0]["position"]["wait"]["until"], at);
 }

@@ -75,7 +75,7 @@ fn two_instances_go_on_side_by_side() {
     signal(&test, "go", "bees", "");
     let ended = live.wait();
     ended.ok().ended("main", "over").ended("main.1", "honey").ended("main.2", "milk");
-    assert_eq!(test.events("workflow-definition").len(), 1, "the text is kept once");
+    assert_eq!(test.events("program_defined").len(), 1, "the text is kept once");
 }
 
 #[test]

@@ -70,6 +70,6 @@ fn an_interrupted_role_is_asked_again_and_answers_once() {
     live.interrupt_until_it_ends().code(130);
     test.release("go");
     test.again(&[]).ok().ended("main", "done");
-    assert_eq!(test.events("agent-request").len(), 1);
-    assert_eq!(test.events("agent-response").len(), 1);
+    assert_eq!(test.events("role_requested").len(), 1);
+    assert_eq!(test.events("role_responded").len(), 1);
 }

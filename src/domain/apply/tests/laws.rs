@@ -8,8 +8,7 @@ use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
 use crate::domain::event::AgentFailed;
 use crate::domain::fan_out::size;
-use crate::domain::refusal::ToolRefusals;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// Returns the cost of all agents, live and finished.
 fn cost_of_agents(run: &Run) -> Usd {
@@ -77,7 +76,7 @@ fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     if let Some(program) = own.program() {
         named.extend(program.handles.values().cloned());
     }
-    if matches!(event, Event::AgentRequested(_) | Event::RoleDelegated(_)) {
+    if matches!(event, Event::RoleRequested(_) | Event::RoleDelegated(_)) {
         named.insert(own.id.child(own.children + 1));
     }
     let parent = own.id.parent().map(agent_id);
@@ -128,15 +127,12 @@ fn any_event() -> impl Strategy<Value = Event> {
                 transition,
                 implicit: false,
                 overruled: None,
-                unasked: false,
+                without_turn: false,
                 evaluator: None,
-                cost_usd,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
-                duration_ms: 0,
+                cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 session_id: SessionId::new("s"),
                 message,
-                opens: session,
+                new_session: session,
                 terms: Box::default(),
                 born: Vec::new(),
                 reborn: None,
@@ -146,10 +142,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 state,
                 violation: text.clone(),
                 reminder: text,
-                cost_usd,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
-                duration_ms: 0,
+                cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 message,
             }),
             3 => Event::TurnFailed(TurnFailed {
@@ -157,10 +150,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 state,
                 cause: FailureCause::Crash,
                 message: text,
-                cost_usd,
-                estimated: false,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
+                cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 session,
                 not_before: at,
                 counts: true,
@@ -170,10 +160,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 state,
                 cause: FailureCause::Crash,
                 error: text,
-                cost_usd,
-                estimated: false,
-                usage: UsageByModel::default(),
-                refused_tools: ToolRefusals::default(),
+                cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 ends_run: cents % 2 == 0,
             }),
         }
@@ -246,8 +233,8 @@ proptest! {
                     &record.event,
                     Event::AgentParked(_)
                         | Event::TurnHeld(_)
-                        | Event::AgentRequested(_)
-                        | Event::WorkflowLogged(_)
+                        | Event::RoleRequested(_)
+                        | Event::ProgramLogged(_)
                 );
             if record.event.agent().is_some() && !goes_on {
                 let after = run.clone();

@@ -25,6 +25,7 @@ use crate::domain::supervision::{OnExhausted, RestartPolicy, SupervisionOverride
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::domain::turn_cost::TurnCost;
 use crate::domain::usage::{ModelUse, UsageByModel};
 
 /// Something that may happen next.
@@ -238,10 +239,13 @@ impl Journal {
         let usage = UsageByModel::from_iter([("opus".to_owned(), used)]);
         TurnReport {
             turn,
-            cost,
-            usage,
-            refused_tools: refused(cents),
-            duration_ms: u64::from(cents),
+            cost: TurnCost {
+                amount: cost,
+                estimated: false,
+                usage,
+                refused_tools: refused(cents),
+                duration_ms: started.then_some(u64::from(cents)),
+            },
             message,
             judgement,
             child,

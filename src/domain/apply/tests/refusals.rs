@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::domain::event::AgentFailed;
-use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::PauseReason;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// Creates a run in the middle of things: a pending return, a child, a child that has ended.
 fn busy() -> Scene {
@@ -23,10 +22,7 @@ fn about(scene: &Scene, turn: &TurnId) -> [Event; 4] {
         state: state("A.md"),
         violation: "no tag".to_owned(),
         reminder: "end with a tag".to_owned(),
-        cost_usd: Usd::from_dollars(CENT),
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 0,
+        cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
         message: None,
     };
     [
@@ -92,7 +88,7 @@ fn a_transition_that_opens_a_session_nobody_chose() {
     let mut scene = busy();
     for kind in [TagName::Reset, TagName::Call, TagName::Function, TagName::Fork] {
         let mut step = scene.step("main", tag(kind, "N.md", "W.md"));
-        step.opens = None;
+        step.new_session = None;
         assert_eq!(
             refused(&mut scene, &Event::StepFinished(step)),
             ApplyError::NoSession,
@@ -105,7 +101,7 @@ fn a_transition_that_opens_a_session_nobody_chose() {
 fn a_session_that_a_transition_does_not_open_is_passed_over() {
     let mut scene = busy();
     let mut step = scene.step("main", goto("B.md"));
-    step.opens = Some(session(99));
+    step.new_session = Some(session(99));
     let stays = scene.agent("main").session.id.clone();
     scene.happens(Event::StepFinished(step));
     assert_eq!(scene.agent("main").session.id, stays);
@@ -138,9 +134,4 @@ fn a_beginning_that_is_none() {
     assert_eq!(begin(&other), Err(ApplyError::Start));
     let late = Record { seq: 2, ..scene::first() };
     assert_eq!(begin(&late), Err(ApplyError::OutOfOrder { last: 0, found: 2 }));
-    let mut newer = scene::first();
-    if let Event::RunStarted(started) = &mut newer.event {
-        started.version = STATE_VERSION + 1;
-    }
-    assert_eq!(begin(&newer), Err(ApplyError::Version(STATE_VERSION + 1)));
 }

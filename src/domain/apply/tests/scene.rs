@@ -13,13 +13,12 @@ use crate::domain::event::{
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use crate::domain::money::Usd;
-use crate::domain::refusal::ToolRefusals;
-use crate::domain::run::{Run, STATE_VERSION};
+use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 /// The cost of every turn of a scene, in dollars.
 pub(crate) const CENT: f64 = 0.01;
@@ -61,7 +60,6 @@ pub(crate) fn result(payload: &str) -> Transition {
 /// Returns the record that starts a run.
 pub(crate) fn first() -> Record {
     let started = RunStarted {
-        version: STATE_VERSION,
         workflow_id: RunId::parse("r").expect("a run's id"),
         scope_dir: "w".to_owned(),
         entry: state("A.md"),
@@ -111,22 +109,23 @@ impl Scene {
     /// Returns the event of an agent that takes a transition now.
     pub(crate) fn step(&self, id: &str, transition: Transition) -> StepFinished {
         let agent = self.agent(id);
-        let opens = !matches!(transition.tag(), TagName::Goto | TagName::Result);
+        let new_session = !matches!(transition.tag(), TagName::Goto | TagName::Result);
         StepFinished {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
             transition,
             implicit: false,
             overruled: None,
-            unasked: false,
+            without_turn: false,
             evaluator: None,
-            cost_usd: Usd::from_dollars(CENT),
-            usage: UsageByModel::default(),
-            refused_tools: ToolRefusals::default(),
-            duration_ms: 0,
+            cost: TurnCost {
+                amount: Usd::from_dollars(CENT),
+                duration_ms: Some(0),
+                ..TurnCost::default()
+            },
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
-            opens: opens.then(|| session(self.next())),
+            new_session: new_session.then(|| session(self.next())),
             terms: Box::default(),
             born: Vec::new(),
             reborn: None,
@@ -158,10 +157,7 @@ impl Scene {
             state: self.agent(id).current_state.clone(),
             cause: FailureCause::Crash,
             message: "crashed".to_owned(),
-            cost_usd: Usd::from_dollars(CENT),
-            estimated: false,
-            usage: UsageByModel::default(),
-            refused_tools: ToolRefusals::default(),
+            cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
             session: Some(session(self.next())),
             not_before: Some(Timestamp(self.next() * 1000 + 500)),
             counts: true,
@@ -175,10 +171,7 @@ impl Scene {
             state: self.agent(id).current_state.clone(),
             cause: FailureCause::Output,
             error: "unusable".to_owned(),
-            cost_usd: Usd::from_dollars(CENT),
-            estimated: false,
-            usage: UsageByModel::default(),
-            refused_tools: ToolRefusals::default(),
+            cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
             ends_run: false,
         }
     }

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::domain::event::TransitionProposed;
-use crate::domain::refusal::ToolRefusals;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 #[test]
 fn the_last_message_flows_into_frames_and_branches() {
@@ -26,10 +25,7 @@ fn rejection(scene: &Scene) -> TurnRejected {
         state: scene.agent("main").current_state.clone(),
         violation: "no tag".to_owned(),
         reminder: "end with a tag".to_owned(),
-        cost_usd: Usd::from_dollars(CENT),
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 0,
+        cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
         message: None,
     }
 }
@@ -132,7 +128,7 @@ fn the_purse_knows_the_sum_and_the_costliest_turn_of_each_state() {
     let mut scene = Scene::begin();
     assert!(scene.run.budget().known.is_empty());
     let mut dear = scene.step("main", goto("B.md"));
-    dear.cost_usd = Usd::from_dollars(0.5);
+    dear.cost.amount = Usd::from_dollars(0.5);
     scene.happens(Event::StepFinished(dear));
     scene.take("main", goto("C.md"));
     let dearest = scene.run.budget().known.values().max().copied();
@@ -146,7 +142,7 @@ fn who_is_moved_on_before_a_first_turn_leaves_no_session_that_is_not_there() {
     let mut scene = Scene::begin();
     for called in [TagName::Call, TagName::Function] {
         let mut step = scene.step("main", tag(called, "R.md", "B.md"));
-        (step.unasked, step.message) = (true, None);
+        (step.without_turn, step.message) = (true, None);
         scene.happens(Event::StepFinished(step));
         assert_eq!(
             scene.agent("main").session.origin,
@@ -169,13 +165,10 @@ fn proposal(scene: &Scene) -> Event {
         implicit: false,
         output: "<goto>A.md</goto>".to_owned(),
         evaluator: state("CHECK.md"),
-        cost_usd: step.cost_usd,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 0,
+        cost: TurnCost { amount: step.cost.amount, ..TurnCost::default() },
         session_id: step.session_id,
         message: step.message,
-        opens: session(scene.next()),
+        new_session: session(scene.next()),
     }))
 }
 

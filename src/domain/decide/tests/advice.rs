@@ -6,6 +6,8 @@ use crate::domain::budget::{BudgetScope, BudgetShare};
 use crate::domain::consult::{ConsultVerdict, StopScope};
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::id::AgentId;
+use crate::domain::money::Usd;
+use crate::domain::turn_cost::TurnCost;
 
 fn opinion(verdict: ConsultVerdict) -> Vec<PluginVerdict> {
     vec![PluginVerdict { by: "guard".to_owned(), verdict }]
@@ -42,8 +44,8 @@ fn a_transition_is_overruled_and_both_are_recorded() {
     let overruled = step.overruled.as_ref().expect("overruled");
     assert_eq!((&step.transition, overruled.asked.as_ref()), (&goto("C.md"), Some(&goto("B.md"))));
     assert_eq!((&*overruled.by, &*overruled.reason), ("the plug-in guard", "better"));
-    assert_eq!(step.cost_usd, Usd::from_dollars(0.25));
-    assert!(!step.unasked);
+    assert_eq!(step.cost.amount, Usd::from_dollars(0.25));
+    assert!(!step.without_turn);
 }
 
 #[test]
@@ -65,13 +67,14 @@ fn what_was_asked_for_first_stays_on_record() {
 #[test]
 fn a_step_may_be_taken_without_a_turn() {
     let mut scene = Scene::begin();
-    let unstarted = TurnReport { cost: Usd::ZERO, ..report(&scene, TurnJudgement::NotStarted) };
+    let unstarted =
+        TurnReport { cost: TurnCost::default(), ..report(&scene, TurnJudgement::NotStarted) };
     let report = TurnReport { opinions: opinion(instead(goto("C.md"))), ..unstarted };
     let said = decide(&scene.run, &report, chosen());
     let [Event::StepFinished(step), Event::TurnHeld(held)] = said.as_slice() else {
         panic!("{said:?}")
     };
-    assert!(step.unasked && step.overruled.as_ref().is_some_and(|by| by.asked.is_none()));
+    assert!(step.without_turn && step.overruled.as_ref().is_some_and(|by| by.asked.is_none()));
     assert_eq!(held.until, NOW.plus(1000), "a plug-in cannot flood the journal");
     for event in &said {
         scene.happens(event.clone());
@@ -123,7 +126,7 @@ fn an_agent_is_stopped_with_its_cost_and_a_reason() {
         let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
         assert_eq!(failed.cause, FailureCause::Stopped);
         assert_eq!(failed.error, format!("in A.md: the plug-in guard {what}: no more"));
-        assert_eq!(failed.cost_usd, Usd::from_dollars(0.25));
+        assert_eq!(failed.cost.amount, Usd::from_dollars(0.25));
     }
 }
 
@@ -190,10 +193,10 @@ fn a_killed_turn_counts_as_the_dearest_of_its_kind() {
     let failure =
         TurnFailure { unsettled: true, ..TurnFailure::new(FailureCause::Timeout, "too long") };
     let mut report = report(&scene, TurnJudgement::Failed(failure));
-    report.cost = Usd::ZERO;
+    report.cost.amount = Usd::ZERO;
     let said = decide(&scene.run, &report, chosen());
     let [Event::TurnFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
-    assert_eq!((failed.cost_usd, failed.estimated), (Usd::from_dollars(CENT), true));
+    assert_eq!((failed.cost.amount, failed.cost.estimated), (Usd::from_dollars(CENT), true));
     let known = scene.run.turn_costs_usd.clone();
     scene.happens(said[0].clone());
     assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(2.0 * CENT));
@@ -249,7 +252,7 @@ fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
     let main = scene.agent("main").clone();
     let said = out_of_money(&scene.run, &main, &BudgetScope::Run, AgentTerms::default(), chosen());
     let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
-    assert!(step.unasked && step.overruled.is_none() && step.cost_usd == Usd::ZERO);
+    assert!(step.without_turn && step.overruled.is_none() && step.cost.amount == Usd::ZERO);
     scene.happens(said[0].clone());
     assert_eq!(scene.run.status, RunStatus::Completed);
     let known: Vec<&str> = scene.run.turn_costs_usd.keys().map(StateName::as_str).collect();
@@ -271,5 +274,5 @@ fn what_an_agent_asked_for_stays_on_record_when_its_evaluator_is_not_asked() {
         panic!("{said:?}")
     };
     let asked = step.overruled.as_ref().and_then(|overruled| overruled.asked.clone());
-    assert_eq!((step.unasked, asked), (true, Some(goto("B.md"))));
+    assert_eq!((step.without_turn, asked), (true, Some(goto("B.md"))));
 }

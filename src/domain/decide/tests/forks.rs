@@ -78,7 +78,8 @@ fn results(scene: &Scene) -> serde_json::Value {
 fn all_are_born_of_one_record_and_the_first_starts_ahead() {
     let scene = Scene::begin();
     let events = fan_out(&scene, vec![brood(3)], None);
-    let [Event::StepFinished(StepFinished { born, opens: None, .. })] = events.as_slice() else {
+    let [Event::StepFinished(StepFinished { born, new_session: None, .. })] = events.as_slice()
+    else {
         panic!("{events:?}")
     };
     assert_eq!(born[0].not_before, Some(NOW.plus(3000)));

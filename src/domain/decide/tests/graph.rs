@@ -214,5 +214,5 @@ fn the_records_of_an_answer_keep_what_was_given() {
     let raw = " GIT Repository ".to_owned();
     assert_eq!(answered.answer, Answer { id: "git".into(), raw });
     let walked = walked(&scene, GraphNext::Walk);
-    assert!(matches!(&walked[0], Event::GraphWalked(walked) if walked.due == NextAction::Walk));
+    assert!(matches!(&walked[0], Event::GraphAdvanced(walked) if walked.due == NextAction::Walk));
 }

@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use super::*;
 use crate::domain::effect::Effect;
-use crate::domain::event::AgentResponded;
+use crate::domain::event::RoleResponded;
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph::{OutputFormat, PromptTask};
 use crate::domain::id::AgentId;
 use crate::domain::instance::{
     ProgramPosition, ProgramSource, ProgramWait, RequestBody, RequestStatus,
 };
+use crate::domain::money::Usd;
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::session::SessionOrigin;
 use crate::domain::transition::Variables;
+use crate::domain::turn_cost::TurnCost;
 use crate::domain::turn_options::TurnOptions;
 
 const FILE: &str = "review.lisp";
@@ -102,13 +104,13 @@ fn chosen(scene: &Scene) -> NondeterministicInputs {
 /// Ends a role's turn with this reply.
 fn answers(scene: &mut Scene, role: &str, text: &str) -> Vec<Effect> {
     let report = TurnReport {
-        cost: Usd::from_dollars(0.25),
+        cost: TurnCost { amount: Usd::from_dollars(0.25), ..TurnCost::default() },
         message: Some(MessageId::new(&format!("m-{text}"))),
         judgement: TurnJudgement::Accepted(AcceptedTransition::plain_result(text)),
         ..TurnReport::empty(scene.turn(role))
     };
     let events = decide(&scene.run, &report, chosen(scene));
-    assert!(matches!(events[..], [Event::AgentResponded(_)]), "{events:?}");
+    assert!(matches!(events[..], [Event::RoleResponded(_)]), "{events:?}");
     all(scene, events)
 }
 
@@ -318,9 +320,9 @@ fn what_a_role_does_in_a_folder_another_agent_does() {
     );
     scene.take("main.1.1", result("made"));
     let heard = delegated_answer(scene.agent("main.1")).expect("it has ended");
-    let Event::AgentResponded(event) = &heard else { panic!("{heard:?}") };
-    let AgentResponded { unasked, cost_usd, .. } = **event;
-    assert_eq!((unasked, cost_usd), (true, Usd::ZERO));
+    let Event::RoleResponded(event) = &heard else { panic!("{heard:?}") };
+    let RoleResponded { without_turn, cost, .. } = &**event;
+    assert_eq!((*without_turn, cost.amount), (true, Usd::ZERO));
     scene.happens(heard);
     assert_eq!(status(&scene, "run"), RequestStatus::Answer("made".into()));
     let idle: Vec<AgentId> =

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::domain::apply::tests::scene::{CENT, variables};
+use crate::domain::money::Usd;
 use crate::domain::run::AgentEnding;
 use crate::domain::supervision::FixedPoint;
 
@@ -64,7 +65,7 @@ fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
     scene.take("main.1", goto("X.md"));
     let events = decided(&scene, "main.1", accepted(result("done")));
     let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
-    assert_eq!(finished.opens, Some(session(77)));
+    assert_eq!(finished.new_session, Some(session(77)));
     let not_before = Timestamp(4000 + 1000);
     assert_eq!(finished.reborn, Some(PermanentRestart { not_before }));
 
@@ -85,7 +86,7 @@ fn a_result_that_has_a_caller_is_no_end_and_no_rebirth() {
     scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     let events = decided(&scene, "main", accepted(result("answer")));
     let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
-    assert_eq!((&finished.opens, &finished.reborn), (&None, &None));
+    assert_eq!((&finished.new_session, &finished.reborn), (&None, &None));
 }
 
 #[test]
@@ -121,7 +122,10 @@ fn a_permanent_agent_without_restarts_left_ends_after_its_last_result() {
             panic!("{events:?}")
         };
         assert_eq!((&finished.turn, finished.transition.tag()), (&turn, TagName::Result));
-        assert_eq!((finished.cost_usd, failed.cost_usd), (Usd::from_dollars(0.25), Usd::ZERO));
+        assert_eq!(
+            (finished.cost.amount, failed.cost.amount),
+            (Usd::from_dollars(0.25), Usd::ZERO)
+        );
         assert_eq!(failed.turn, TurnId { step: 3, turn: 0, ..turn });
         assert_eq!((failed.cause, failed.ends_run), (FailureCause::Restarts, ends_run));
         assert_eq!(
@@ -172,7 +176,7 @@ fn the_last_restart_of_a_failing_agent_is_followed_by_what_its_policy_says() {
             let failure = agent_failed(&scene, failed_by(cause));
             assert_eq!((failure.cause, failure.ends_run), (cause, ends_run));
             assert_eq!(failure.error, "in A.md: it said no (restarts are switched off)");
-            assert_eq!(failure.cost_usd, Usd::from_dollars(0.25));
+            assert_eq!(failure.cost.amount, Usd::from_dollars(0.25));
         }
     }
 }
@@ -303,20 +307,14 @@ fn a_turn_that_is_ended_with_the_run_is_paid_for_once() {
     happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
     let before = scene.run.total_cost_usd;
     let events = decide(&scene.run, &late, chosen());
-    let counted = Event::CostCounted {
-        turn: late.turn.clone(),
-        estimated: false,
-        cost_usd: late.cost,
-        usage: late.usage.clone(),
-        refused_tools: late.refused_tools.clone(),
-    };
+    let counted = Event::CostCounted { turn: late.turn.clone(), cost: late.cost.clone() };
     assert_eq!(events, [counted]);
     assert_eq!(scene.happens(events[0].clone()), []);
     let mut paid = before;
-    paid += late.cost;
+    paid += late.cost.amount;
     assert_eq!(
         (scene.run.total_cost_usd, scene.run.finished[1].cost_usd),
-        (paid, Usd::from_dollars(CENT).saturating_add(late.cost))
+        (paid, Usd::from_dollars(CENT).saturating_add(late.cost.amount))
     );
     assert_eq!(decide(&scene.run, &late, chosen()), [], "it comes a second time");
 }

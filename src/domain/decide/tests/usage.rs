@@ -2,20 +2,16 @@
 
 use super::*;
 use crate::domain::ledger::cost_of;
+use crate::domain::money::Usd;
 use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::OnDenied;
+use crate::domain::usage::UsageByModel;
 
 /// Returns the usage that the events hold.
 fn taken(events: &[Event]) -> UsageByModel {
     let mut sum = UsageByModel::default();
-    for event in events {
-        match event {
-            Event::StepFinished(StepFinished { usage, .. })
-            | Event::TurnRejected(TurnRejected { usage, .. })
-            | Event::TurnFailed(TurnFailed { usage, .. })
-            | Event::AgentFailed(AgentFailed { usage, .. }) => sum += usage,
-            _ => {}
-        }
+    for cost in events.iter().filter_map(Event::cost) {
+        sum += &cost.usage;
     }
     sum
 }
@@ -32,8 +28,8 @@ fn it_is_recorded_once_whatever_came_of_the_turn() {
     for verdict in FailureCause::ALL.iter().copied().map(failed_by).chain(verdicts) {
         let report = report(&scene, verdict);
         let events = decide(&scene.run, &report, chosen());
-        assert_eq!(taken(&events), report.usage, "{events:?}");
-        let refused = events.iter().filter_map(cost_of).map(|charge| charge.refused_tools);
+        assert_eq!(taken(&events), report.cost.usage, "{events:?}");
+        let refused = events.iter().filter_map(cost_of).map(|charge| &charge.cost.refused_tools);
         let refused: Vec<_> = refused.filter(|refused| !refused.is_empty()).collect();
         assert_eq!(refused, [&refused_tools()], "{events:?}");
     }
@@ -44,23 +40,7 @@ fn it_is_recorded_once_whatever_came_of_the_turn() {
         ..TurnFailure::new(FailureCause::Crash, "")
     };
     let report = TurnReport::failed(scene.turn("main"), failure);
-    assert_eq!((report.usage, report.refused_tools.count()), (usage(0.5), 2));
-}
-
-#[test]
-fn a_record_without_it_is_read_and_written_as_before() {
-    let old = r#"{"event":"agent_failed","agent":"main","step":2,"turn":0,"state":"A.md","cause":"crash","error":"e","cost_usd":0.25}"#;
-    let event: Event = serde_json::from_str(old).expect("an old record");
-    assert!(taken(std::slice::from_ref(&event)).is_empty());
-    assert_eq!(serde_json::to_string(&event).expect("it is JSON"), old);
-}
-
-#[test]
-fn a_record_keeps_it() {
-    let scene = Scene::begin();
-    let event = one(&scene, violated(Some("end with a tag")));
-    let text = serde_json::to_string(&event).expect("it is JSON");
-    assert_eq!(serde_json::from_str::<Event>(&text).expect("it reads back"), event);
+    assert_eq!((report.cost.usage, report.cost.refused_tools.count()), (usage(0.5), 2));
 }
 
 #[test]
@@ -96,5 +76,5 @@ fn a_reply_with_refused_tools_is_a_failure_where_the_state_says_so() {
     let report = TurnReport::failed(scene.turn("main"), failure);
     let events = decide(&scene.run, &report, chosen());
     let [Event::AgentFailed(failed)] = &*events else { panic!("{events:?}") };
-    assert_eq!((failed.cause, failed.cost_usd), (FailureCause::ToolRefused, reply.cost));
+    assert_eq!((failed.cause, failed.cost.amount), (FailureCause::ToolRefused, reply.cost));
 }

@@ -1,5 +1,7 @@
 //! The choice of notifications, and their words.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::actor::registry::AgentView;
 use crate::domain::agents::LiveAgents;
@@ -10,7 +12,7 @@ use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 fn state(name: &str) -> StateName {
     StateName::parse(name).expect("a state")
@@ -43,7 +45,6 @@ fn occasions() -> NotificationTracker {
 fn published(event: Event, agent: Option<AgentView>) -> Published {
     Published {
         record: Arc::new(Record { seq: 2, at: Timestamp(0), event }),
-        line: "{\"seq\":2,\"crc\":\"00000000\"}".into(),
         agent,
         total_cost: Usd::from_dollars(0.05),
         missed: 0,
@@ -61,17 +62,14 @@ fn step(tag: TagName, attributes: &[(&str, &str)], target: &str) -> Event {
         state: state("A.md"),
         transition: Transition::from_parts(tag, owned, target).expect("a transition"),
         implicit: false,
-        cost_usd: Usd::default(),
-        duration_ms: 1,
+        cost: TurnCost::default(),
         session_id: SessionId::new("s"),
         message: None,
-        opens: None,
+        new_session: None,
         terms: Box::default(),
         overruled: None,
-        unasked: false,
+        without_turn: false,
         evaluator: None,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
         born: Vec::new(),
         reborn: None,
     })
@@ -83,11 +81,8 @@ fn failed(error: &str, ends_run: bool) -> Event {
         state: state("A.md"),
         cause: FailureCause::Crash,
         error: error.to_owned(),
-        cost_usd: Usd::default(),
-        estimated: false,
+        cost: TurnCost::default(),
         ends_run,
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
     })
 }
 
@@ -148,7 +143,7 @@ fn a_pause_says_how_to_go_on_and_is_the_last_word() {
 }
 
 #[test]
-fn its_json_holds_the_journal_s_own_line() {
+fn its_json_holds_the_record() {
     let mut occasions = occasions();
     let told = occasions.of(&published(failed("it \"fell\"", false), None)).expect("told");
     let json = told.json(&RunId::parse("t").expect("an id"), "/x/.raymond");
@@ -157,6 +152,7 @@ fn its_json_holds_the_journal_s_own_line() {
     assert_eq!(value["event"], "agent_failed");
     assert_eq!((&value["run"], &value["dir"]), (&"t".into(), &"/x/.raymond".into()));
     assert_eq!(value["record"]["seq"], 2);
+    assert_eq!(value["record"]["event"], "agent_failed");
     assert_eq!(value["status"], "failed");
     assert_eq!(value["total_cost_usd"], 0.05);
     assert!(value["message"].as_str().is_some_and(|text| text.contains("it \"fell\"")));
@@ -190,7 +186,7 @@ fn the_end_tells_of_refused_tools() {
     if let Event::StepFinished(step) = &mut event {
         let input = serde_json::json!({ "url": "https://example.org/a" });
         let call = ToolRefusal::new("WebFetch", &input, "");
-        step.refused_tools = ToolRefusals { calls: vec![call], more: 0 };
+        step.cost.refused_tools = ToolRefusals { calls: vec![call], more: 0 };
     }
     occasions.of(&published(event, None));
     let told = occasions.at_the_end().expect("it has ended");

@@ -16,6 +16,7 @@ use crate::domain::apply::tests::scene::{Scene, first, goto};
 use crate::domain::event::StepFinished;
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::time::Timestamp;
+use crate::domain::turn_cost::TurnCost;
 use crate::plugin::telemetry::tests::used;
 
 /// Keeps each number as a line: its name, its attributes, its value; of a histogram the sum.
@@ -94,10 +95,13 @@ fn a_turn_counts_by_model_and_what_no_model_accounts_for_counts_too() {
     trace.recall(&first());
     let refused = ToolRefusal { tool: "Bash".to_owned(), times: 2, ..ToolRefusal::default() };
     let step = StepFinished {
-        duration_ms: 1500,
-        usage: used(),
-        cost_usd: Usd::from_dollars(0.04),
-        refused_tools: ToolRefusals { calls: vec![refused], more: 0 },
+        cost: TurnCost {
+            amount: Usd::from_dollars(0.04),
+            estimated: false,
+            usage: used(),
+            refused_tools: ToolRefusals { calls: vec![refused], more: 0 },
+            duration_ms: Some(1500),
+        },
         ..scene.step("main", goto("B.md"))
     };
     let record = Record { seq: 2, at: Timestamp(2000), event: Event::StepFinished(step) };

@@ -5,8 +5,7 @@ use crate::domain::apply::tests::scene::{goto, result, session, state};
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{Event, StepFinished, TransitionProposed};
 use crate::domain::money::Usd;
-use crate::domain::refusal::ToolRefusals;
-use crate::domain::usage::UsageByModel;
+use crate::domain::turn_cost::TurnCost;
 
 #[test]
 fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
@@ -18,13 +17,14 @@ fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
         implicit: false,
         output: "secret".to_owned(),
         evaluator: state("CHECK.md"),
-        cost_usd: Usd::from_dollars(0.25),
-        usage: UsageByModel::default(),
-        refused_tools: ToolRefusals::default(),
-        duration_ms: 100,
+        cost: TurnCost {
+            amount: Usd::from_dollars(0.25),
+            duration_ms: Some(100),
+            ..TurnCost::default()
+        },
         session_id: session(1),
         message: None,
-        opens: session(2),
+        new_session: session(2),
     };
     told.happens(Event::TransitionProposed(Box::new(proposed)));
     let by = "the evaluator CHECK.md".to_owned();
@@ -61,7 +61,7 @@ fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
 #[test]
 fn a_step_that_a_plug_in_decided_has_no_turn() {
     let mut told = Told::begin();
-    let step = StepFinished { unasked: true, ..told.scene.step("main", result("")) };
+    let step = StepFinished { without_turn: true, ..told.scene.step("main", result("")) };
     told.happens(Event::StepFinished(step));
     assert_eq!(told.names()[0], "step A 1000..2000");
 }

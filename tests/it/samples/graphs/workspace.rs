@@ -106,7 +106,7 @@ impl Ended {
     #[track_caller]
     pub(super) fn failed(&self, ending: &str) -> String {
         assert_eq!(self.code, 1, "{}", self.told);
-        assert_eq!(self.last("graph_walked")["node"], ending, "{}", self.told);
+        assert_eq!(self.last("graph_advanced")["node"], ending, "{}", self.told);
         let why = self.last("agent_failed")["error"].as_str().expect("why it failed");
         why.strip_prefix("in workflow.yaml: ").expect("where it failed").to_owned()
     }

@@ -190,7 +190,7 @@ fn a_record_of_its_own_comes_before_every_turn() {
     let heard = [done(json!({})), done(json!({})), done(json!({}))];
     let log = stage.file("git.md", DOC).hearing(heard).log();
     assert_eq!(log.wanted.iter().filter(|then| matches!(then, GraphNext::Task(_))).count(), 3);
-    assert_eq!(log.records.iter().filter(|record| record.paid.is_some()).count(), 3);
+    assert_eq!(log.records.iter().filter(|record| record.task.is_some()).count(), 3);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::domain::agent::Agent;
 use crate::domain::apply::begin;
 use crate::domain::apply::tests::scene::{Scene, first, result, session, state};
 use crate::domain::decide::{NondeterministicInputs, TurnJudgement, TurnReport, answer, decide};
-use crate::domain::event::{Event, GraphWalked};
+use crate::domain::event::{Event, GraphAdvanced};
 use crate::domain::graph::{GraphState, WaitResult};
 use crate::domain::graph_advance::GraphNext;
 use crate::domain::id::AgentId;
@@ -114,7 +114,7 @@ impl<'stage> Play<'stage> {
         let session = session(self.scene.next());
         let chosen = NondeterministicInputs { now: NOW, session, ready: None, chance: 0.5 };
         for event in decide(&self.scene.run, &report, chosen) {
-            if let Event::GraphWalked(walked) = &event {
+            if let Event::GraphAdvanced(walked) = &event {
                 self.log.records.push((**walked).clone());
             }
             self.scene.happens(event);
@@ -141,7 +141,7 @@ impl<'stage> Play<'stage> {
     }
 }
 
-fn all<T: Clone>(log: &Log, of: impl Fn(&GraphWalked) -> &Vec<T>) -> Vec<T> {
+fn all<T: Clone>(log: &Log, of: impl Fn(&GraphAdvanced) -> &Vec<T>) -> Vec<T> {
     log.records.iter().flat_map(|record| of(record).clone()).collect()
 }
 

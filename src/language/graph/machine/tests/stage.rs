@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::play::Play;
 use crate::domain::apply::tests::scene::state;
-use crate::domain::event::GraphWalked;
+use crate::domain::event::GraphAdvanced;
 use crate::domain::graph::{GraphState, GraphStateChange, WaitResult};
 use crate::domain::graph_advance::GraphNext;
 use crate::domain::operation::{Operation, OperationResult};
@@ -65,7 +65,7 @@ pub(super) struct Played {
 pub(super) struct Log {
     pub(super) operations: Vec<Operation>,
     pub(super) wanted: Vec<GraphNext>,
-    pub(super) records: Vec<GraphWalked>,
+    pub(super) records: Vec<GraphAdvanced>,
     /// The number of calls for the interpreter's next need.
     pub(super) calls: usize,
 }

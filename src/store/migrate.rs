@@ -1,0 +1,32 @@
+//! Records of older formats are made to ones of the newest when they are read.
+//!
+//! The types of [`record`](super::record) are those of the newest format alone. What an older format called
+//! differently is renamed in the JSON of its record, one format after the other, so each step is written once and
+//! never changes again. Nothing is rewritten on the disk: the lines that stand there keep their bytes and proofs.
+//!
+//! To add a format n + 1:
+//!
+//! 1. Change the stored types in `record/`, and raise [`FORMAT`](super::record::FORMAT).
+//! 2. Add `migrate/format_n.rs` with a function that makes a record of format n to one of n + 1, and call it in
+//!    [`to_newest`].
+//! 3. Keep runs of format n in `tests/fixtures/format-n`, written by the last build that wrote it, and have
+//!    `tests/it/released.rs` resume them.
+//! 4. Describe the format in `docs/formats.md`.
+
+mod format_1;
+
+use serde_json::{Map, Value};
+
+/// A record as it stands in a line of the journal.
+pub(super) type JsonRecord = Map<String, Value>;
+
+/// Returns a record of an older format as the newest has it.
+///
+/// # Errors
+/// A text that says what is not known of that format.
+pub(super) fn to_newest(format: u32, record: JsonRecord) -> Result<JsonRecord, String> {
+    match format {
+        1 => format_1::to_format_2(record),
+        _ => Err(format!("there is no format {format}")),
+    }
+}

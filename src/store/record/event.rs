@@ -1,0 +1,177 @@
+//! The event of a stored record, and the conversions from and to the event of the domain.
+
+use serde::{Deserialize, Serialize};
+
+use super::graph::{StoredGraphAdvanced, StoredQuestionAnswered, StoredQuestionTimedOut};
+use super::join::{StoredJoinBegun, StoredJoinFinished};
+use super::program::{
+    StoredProgramAdvanced, StoredProgramLogged, StoredProgramStarted, StoredRoleDelegated,
+    StoredRoleRequested, StoredRoleResponded,
+};
+use super::run::{StoredRunStarted, StoredStepFinished};
+use super::turns::{
+    StoredAgentFailed, StoredAgentParked, StoredTransitionProposed, StoredTurnFailed,
+    StoredTurnHeld, StoredTurnRejected,
+};
+use crate::domain::event::{Event, ProgramDefined, RunCommand};
+use crate::domain::fact::FactChange;
+use crate::domain::run::PauseReason;
+use crate::domain::settings::Settings;
+use crate::domain::time::Timestamp;
+use crate::domain::turn::TurnId;
+use crate::domain::turn_cost::TurnCost;
+
+/// An event as it is stored, in the newest format.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(super) enum StoredEvent {
+    /// The run began, with its first agent.
+    RunStarted(Box<StoredRunStarted>),
+    /// An agent took a transition. A `<fork>` is the parent's next step and the child's creation in one.
+    StepFinished(StoredStepFinished),
+    /// An agent asked for a transition, and its state's evaluator checks it first.
+    TransitionProposed(Box<StoredTransitionProposed>),
+    /// An agent executed nodes of a graph, up to the next action that changes the world.
+    GraphAdvanced(Box<StoredGraphAdvanced>),
+    /// A question has its answer.
+    QuestionAnswered(StoredQuestionAnswered),
+    /// A question was not answered in time.
+    QuestionTimedOut(StoredQuestionTimedOut),
+    /// The text of a program is recorded.
+    ProgramDefined(Box<ProgramDefined>),
+    /// An execution of a program begins.
+    ProgramStarted(Box<StoredProgramStarted>),
+    /// An execution has advanced as far as possible.
+    ProgramAdvanced(Box<StoredProgramAdvanced>),
+    /// An execution logs a line for people.
+    ProgramLogged(StoredProgramLogged),
+    /// An execution asks a role something.
+    RoleRequested(Box<StoredRoleRequested>),
+    /// A role has answered.
+    RoleResponded(Box<StoredRoleResponded>),
+    /// A role delegates a request to a further agent.
+    RoleDelegated(Box<StoredRoleDelegated>),
+    /// An agent came to a state that waits for the agents it has forked.
+    JoinBegun(Box<StoredJoinBegun>),
+    /// An agent no longer waits for those it has forked.
+    Joined(Box<StoredJoinFinished>),
+    /// Facts have changed that programs of the run read.
+    FactsSeen {
+        /// The changes.
+        changes: Vec<FactChange>,
+    },
+    /// A plug-in holds an agent's next turn back.
+    TurnHeld(StoredTurnHeld),
+    /// A reply broke the protocol; the agent is reminded in the same session.
+    TurnRejected(StoredTurnRejected),
+    /// A turn failed and is run again.
+    TurnFailed(StoredTurnFailed),
+    /// An agent ended with an error.
+    AgentFailed(StoredAgentFailed),
+    /// A turn that ran when its agent was ended came to its own end.
+    CostCounted {
+        /// The turn.
+        #[serde(flatten)]
+        turn: TurnId,
+        /// The cost of the turn.
+        #[serde(flatten)]
+        cost: TurnCost,
+    },
+    /// An agent has used up its restarts and waits for a person.
+    AgentParked(StoredAgentParked),
+    /// The account's usage limit is reached: no turn starts before it resets.
+    LimitReached {
+        /// The time the run resumes by itself.
+        until: Timestamp,
+        /// The message from Claude Code.
+        message: String,
+    },
+    /// The run is paused until it is resumed.
+    RunPaused {
+        /// The reason.
+        pause: PauseReason,
+    },
+    /// The run resumes, under these settings.
+    RunResumed {
+        /// The settings from now on.
+        settings: Box<Settings>,
+    },
+    /// A command from outside was taken from the inbox.
+    CommandReceived {
+        /// The name of the inbox entry, so that one left behind is not taken twice.
+        id: String,
+        /// The command.
+        command: RunCommand,
+    },
+}
+
+impl From<Event> for StoredEvent {
+    fn from(event: Event) -> Self {
+        match event {
+            Event::RunStarted(event) => Self::RunStarted(boxed(*event)),
+            Event::StepFinished(event) => Self::StepFinished(event.into()),
+            Event::TransitionProposed(event) => Self::TransitionProposed(boxed(*event)),
+            Event::GraphAdvanced(event) => Self::GraphAdvanced(boxed(*event)),
+            Event::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
+            Event::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),
+            Event::ProgramDefined(event) => Self::ProgramDefined(event),
+            Event::ProgramStarted(event) => Self::ProgramStarted(boxed(*event)),
+            Event::ProgramAdvanced(event) => Self::ProgramAdvanced(boxed(*event)),
+            Event::ProgramLogged(event) => Self::ProgramLogged(event.into()),
+            Event::RoleRequested(event) => Self::RoleRequested(boxed(*event)),
+            Event::RoleResponded(event) => Self::RoleResponded(boxed(*event)),
+            Event::RoleDelegated(event) => Self::RoleDelegated(boxed(*event)),
+            Event::JoinBegun(event) => Self::JoinBegun(boxed(*event)),
+            Event::Joined(event) => Self::Joined(boxed(*event)),
+            Event::FactsSeen { changes } => Self::FactsSeen { changes },
+            Event::TurnHeld(event) => Self::TurnHeld(event.into()),
+            Event::TurnRejected(event) => Self::TurnRejected(event.into()),
+            Event::TurnFailed(event) => Self::TurnFailed(event.into()),
+            Event::AgentFailed(event) => Self::AgentFailed(event.into()),
+            Event::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
+            Event::AgentParked(event) => Self::AgentParked(event.into()),
+            Event::LimitReached { until, message } => Self::LimitReached { until, message },
+            Event::RunPaused { pause } => Self::RunPaused { pause },
+            Event::RunResumed { settings } => Self::RunResumed { settings },
+            Event::CommandReceived { id, command } => Self::CommandReceived { id, command },
+        }
+    }
+}
+
+impl From<StoredEvent> for Event {
+    fn from(event: StoredEvent) -> Self {
+        match event {
+            StoredEvent::RunStarted(event) => Self::RunStarted(boxed(*event)),
+            StoredEvent::StepFinished(event) => Self::StepFinished(event.into()),
+            StoredEvent::TransitionProposed(event) => Self::TransitionProposed(boxed(*event)),
+            StoredEvent::GraphAdvanced(event) => Self::GraphAdvanced(boxed(*event)),
+            StoredEvent::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
+            StoredEvent::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),
+            StoredEvent::ProgramDefined(event) => Self::ProgramDefined(event),
+            StoredEvent::ProgramStarted(event) => Self::ProgramStarted(boxed(*event)),
+            StoredEvent::ProgramAdvanced(event) => Self::ProgramAdvanced(boxed(*event)),
+            StoredEvent::ProgramLogged(event) => Self::ProgramLogged(event.into()),
+            StoredEvent::RoleRequested(event) => Self::RoleRequested(boxed(*event)),
+            StoredEvent::RoleResponded(event) => Self::RoleResponded(boxed(*event)),
+            StoredEvent::RoleDelegated(event) => Self::RoleDelegated(boxed(*event)),
+            StoredEvent::JoinBegun(event) => Self::JoinBegun(boxed(*event)),
+            StoredEvent::Joined(event) => Self::Joined(boxed(*event)),
+            StoredEvent::FactsSeen { changes } => Self::FactsSeen { changes },
+            StoredEvent::TurnHeld(event) => Self::TurnHeld(event.into()),
+            StoredEvent::TurnRejected(event) => Self::TurnRejected(event.into()),
+            StoredEvent::TurnFailed(event) => Self::TurnFailed(event.into()),
+            StoredEvent::AgentFailed(event) => Self::AgentFailed(event.into()),
+            StoredEvent::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
+            StoredEvent::AgentParked(event) => Self::AgentParked(event.into()),
+            StoredEvent::LimitReached { until, message } => Self::LimitReached { until, message },
+            StoredEvent::RunPaused { pause } => Self::RunPaused { pause },
+            StoredEvent::RunResumed { settings } => Self::RunResumed { settings },
+            StoredEvent::CommandReceived { id, command } => Self::CommandReceived { id, command },
+        }
+    }
+}
+
+/// Returns a form of an event in a box of its own.
+fn boxed<E, Form: From<E>>(event: E) -> Box<Form> {
+    Box::new(Form::from(event))
+}

@@ -1,0 +1,86 @@
+//! Stored events of agents in graphs, and questions to people.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::event::{FinishedTask, GraphEntry, NextAction};
+use crate::domain::graph::{GraphStateChange, NodeCursor, NodeExecution, NodeName};
+use crate::domain::id::{SessionId, StateName};
+use crate::domain::question::Answer;
+use crate::domain::turn::TurnId;
+
+two_way_mirror_of_event! {
+    /// An agent executed nodes of a graph.
+    #[derive(Debug, Serialize, Deserialize)]
+    pub(super) struct StoredGraphAdvanced of GraphAdvanced {
+        /// The agent, its step and the last turn.
+        #[serde(flatten)]
+        turn: TurnId,
+        /// The graph's file.
+        state: StateName,
+        /// The entry, if the graph begins here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        entered: Option<Box<GraphEntry>>,
+        /// The checksum of the graph it continues with, if the graph was changed on purpose.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        migrated: Option<Arc<str>>,
+        /// The nodes that were executed, in order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        visits: Vec<NodeExecution>,
+        /// The changes of the nodes to the graph state.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<GraphStateChange>,
+        /// The lines that people are shown.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shown: Vec<String>,
+        /// The next node, or the node it is in the middle of.
+        node: NodeName,
+        /// The position inside that node.
+        #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
+        cursor: NodeCursor,
+        /// The next action.
+        #[serde(rename = "next_action")]
+        due: NextAction,
+        /// The Claude turn whose result the graph took in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<Box<FinishedTask>>,
+        /// The session that is opened, for the turn or the agent that is due.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        new_session: Option<SessionId>,
+    }
+}
+
+two_way_mirror_of_event! {
+    /// A person answered, or the answer had been given ahead of time.
+    #[derive(Debug, Serialize, Deserialize)]
+    pub(super) struct StoredQuestionAnswered of QuestionAnswered {
+        /// The turn that is due now.
+        #[serde(flatten)]
+        turn: TurnId,
+        /// The state the agent is in.
+        state: StateName,
+        /// The name the question was asked under.
+        node: String,
+        /// The answer.
+        answer: Answer,
+        /// The number of answers given ahead of time that are used up for this name, if it was one of them.
+        #[serde(rename = "used_answers", default, skip_serializing_if = "Option::is_none")]
+        ahead: Option<u32>,
+    }
+}
+
+two_way_mirror_of_event! {
+    /// A question was not answered in time.
+    #[derive(Debug, Serialize, Deserialize)]
+    pub(super) struct StoredQuestionTimedOut of QuestionTimedOut {
+        /// The turn that is due now.
+        #[serde(flatten)]
+        turn: TurnId,
+        /// The state the agent would have resumed in.
+        state: StateName,
+        /// The state it resumes in.
+        #[serde(rename = "enters")]
+        late: StateName,
+    }
+}

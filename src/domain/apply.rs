@@ -33,7 +33,7 @@ use super::id::{AgentId, SessionId};
 use super::money::Usd;
 use super::question::Question;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
-use super::run::{AgentEnding, Run, RunStatus, SNAPSHOT_VERSION, STATE_VERSION};
+use super::run::{AgentEnding, Run, RunStatus, SNAPSHOT_VERSION};
 use super::session::Session;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};

@@ -53,7 +53,7 @@ pub(super) fn graph_advanced(
 }
 
 /// Gives an agent the graph state after the event, in a new execution if it enters the graph.
-fn advance(agent: &mut Agent, event: &GraphWalked, state: GraphState) {
+fn advance(agent: &mut Agent, event: &GraphAdvanced, state: GraphState) {
     let state = Arc::new(state);
     match (&event.entered, &mut agent.execution) {
         (Some(entered), execution) => {

@@ -195,14 +195,14 @@ fn state() -> Value {
 }
 
 fn nodes() -> Value {
-    named(defined("node"))
+    named(&defined("node"))
 }
 
 fn endings() -> Value {
-    named(shape::strict_mapping(ENDING, &["type", "message"]))
+    named(&shape::strict_mapping(ENDING, &["type", "message"]))
 }
 
-fn named(one: Value) -> Value {
+fn named(one: &Value) -> Value {
     json!({ "type": "object", "additionalProperties": one, "minProperties": 1 })
 }
 

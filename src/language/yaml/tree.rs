@@ -156,7 +156,7 @@ impl<'text> YamlBuilder<'text> {
             Event::Alias(id) => return self.alias(id, at),
             Event::Scalar(text, style, anchor, tag) => {
                 self.size += text.len();
-                let value = self.scalar(&text, style, tag.as_deref(), span)?;
+                let value = self.scalar(&text, style, tag.as_deref(), span);
                 if matches!(value, YamlContent::Bool(_) | YamlContent::Number(_)) {
                     written = Some(Arc::from(&*text));
                 }
@@ -214,7 +214,7 @@ impl<'text> YamlBuilder<'text> {
         style: ScalarStyle,
         tag: Option<&Tag>,
         span: &Span,
-    ) -> YamlResult<YamlContent> {
+    ) -> YamlContent {
         let core = tag.and_then(Tag::core_suffix);
         let is_plain = style == ScalarStyle::Plain;
         let resolved = match (core, tag) {
@@ -231,11 +231,11 @@ impl<'text> YamlBuilder<'text> {
             (None, None) => None,
         };
         if let Some(value) = resolved {
-            return Ok(value);
+            return value;
         }
         let range = span.byte_range().unwrap_or_default();
         let range = if self.text.get(range.clone()).is_some() { range } else { 0..0 };
-        Ok(YamlContent::Text(YamlScalar { text: text.into(), style, range }))
+        YamlContent::Text(YamlScalar { text: text.into(), style, range })
     }
 
     fn list(&mut self, depth: usize) -> YamlResult<YamlContent> {

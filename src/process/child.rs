@@ -3,7 +3,7 @@
 //! Each child leads a process group of its own, so that a signal reaches all that it has started and that has not
 //! left the group; what has left it is ended by [`cgroup`], [`orphans`] and [`subreaper`]. A start is noted against
 //! the reaper of orphans, which would else take the exit code of a child that is waited for here. What differs
-//! from kind to kind (Claude Code, plug-ins, hooks, programs of graphs) is in the [`ChildSpec`] and in the time
+//! from kind to kind (Claude Code, plug-ins, hooks, programs of graphs) is in the [`ChildProcessSpec`] and in the time
 //! that a child is given to end.
 //!
 //! One process is started elsewhere, by `raymond start`: the run in the background. It makes a session of its own
@@ -30,7 +30,7 @@ use self::subreaper::{ProcessPurpose, start_noted};
 
 /// The parameters of a child that is started.
 #[derive(Debug)]
-pub struct ChildSpec {
+pub struct ChildProcessSpec {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
@@ -82,7 +82,7 @@ impl ChildProcess {
     ///
     /// # Errors
     /// The system's error.
-    pub fn start(spec: ChildSpec) -> io::Result<Self> {
+    pub fn start(spec: ChildProcessSpec) -> io::Result<Self> {
         let mut command = Command::new(spec.program);
         command.args(spec.arguments);
         if let Some(cwd) = spec.cwd {
@@ -190,7 +190,7 @@ mod tests {
 
     /// Returns a child that runs a shell script, with its stdout in a pipe.
     fn shell(script: &str, environment: ChildEnvironment) -> ChildProcess {
-        let spec = ChildSpec {
+        let spec = ChildProcessSpec {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
             cwd: Some("/".into()),

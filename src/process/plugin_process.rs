@@ -13,7 +13,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use super::child::exit::ProcessExit;
 use super::child::subreaper::ProcessPurpose;
-use super::child::{ChildEnvironment, ChildProcess, ChildSpec};
+use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
 use super::command::{EnvironmentMarker, locate};
 use super::environment::{NamedVariables, passed_on};
 
@@ -65,7 +65,7 @@ impl PluginProcess {
     /// # Errors
     /// The system's error.
     pub fn start(start: &PluginProcessSpec) -> std::io::Result<(Self, PluginPipes)> {
-        let mut child = ChildProcess::start(ChildSpec {
+        let mut child = ChildProcess::start(ChildProcessSpec {
             program: start.program()?,
             arguments: start.command.iter().skip(1).map(Into::into).collect(),
             cwd: Some(start.cwd.clone()),

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::child::exit::ProcessExit;
 use super::child::subreaper::ProcessPurpose;
-use super::child::{ChildEnvironment, ChildProcess, ChildSpec};
+use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
 use super::command::EnvironmentMarker;
 use super::environment::without_keys;
 
@@ -178,7 +178,7 @@ impl ProcessSpec {
     }
 
     fn start(&self) -> std::io::Result<ChildProcess> {
-        ChildProcess::start(ChildSpec {
+        ChildProcess::start(ChildProcessSpec {
             program: self.path.clone(),
             arguments: self.arguments.clone(),
             cwd: Some(self.cwd.clone()),

@@ -23,7 +23,7 @@ mod spent;
 use serde_json::value::RawValue;
 
 use self::line::{StreamLine, get, text};
-use self::line_assembler::{AssembledLine, LineAssembler};
+use self::line_assembler::{AssembledLine, StreamLineAssembler};
 pub use self::line_assembler::{LineTooLong, MAX_LINE_BYTES};
 use self::refusals::RefusedTools;
 
@@ -80,7 +80,7 @@ enum AnswerState {
 /// The state of a stream that has been read so far.
 #[derive(Debug, Default)]
 pub struct StreamParser {
-    lines: LineAssembler,
+    lines: StreamLineAssembler,
     /// The number of events that were understood.
     pub events: u64,
     /// The beginning of the first line that is not an event.

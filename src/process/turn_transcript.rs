@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
 use super::stream::line::{LineKind, StreamLine, text};
-use super::stream::line_assembler::{AssembledLine, LineAssembler};
+use super::stream::line_assembler::{AssembledLine, StreamLineAssembler};
 use crate::domain::id::MessageId;
 use crate::domain::turn_offset::TurnOffset;
 use crate::plain_file;
@@ -122,7 +122,7 @@ impl TurnTranscript {
         &mut self,
         mut visit: impl FnMut(&str, Option<&StreamLine<'_>>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let (mut lines, mut chunk) = (LineAssembler::default(), vec![0; CHUNK_BYTES]);
+        let (mut lines, mut chunk) = (StreamLineAssembler::default(), vec![0; CHUNK_BYTES]);
         while !self.is_over {
             let count = match self.stream.read(&mut chunk) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

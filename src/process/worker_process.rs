@@ -13,7 +13,7 @@ use super::child::exit::ProcessExit;
 use super::child::group::ProcessGroup;
 use super::child::orphans::{self, OrphanProcess};
 use super::child::subreaper::ProcessPurpose;
-use super::child::{ChildEnvironment, ChildProcess, ChildSpec};
+use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
 use super::transcript::OpenProcessFiles;
 use super::working_dirs::REPOSITORY;
 
@@ -76,7 +76,7 @@ impl WorkerProcess {
         let own = start.environment.into_iter();
         added.extend(own.map(|(name, value)| (name.into(), value.into())));
         let removed: &[&str] = if start.in_tree { &REPOSITORY } else { &[] };
-        let child = ChildProcess::start(ChildSpec {
+        let child = ChildProcess::start(ChildProcessSpec {
             program: start.program,
             arguments: start.arguments.into_iter().map(Into::into).collect(),
             cwd: Some(start.cwd),

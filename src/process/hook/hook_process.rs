@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::group::ProcessGroup;
 use crate::process::child::subreaper::ProcessPurpose;
-use crate::process::child::{ChildEnvironment, ChildProcess, ChildSpec};
+use crate::process::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
 
 /// The number of bytes that are kept of a command's stderr.
 const STDERR_TAIL: usize = 400;
@@ -103,7 +103,7 @@ impl HookCommand {
         let added = call.environment.into_iter();
         let added = added.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let environment = self.environment.iter().cloned().chain(added).collect();
-        let child = ChildProcess::start(ChildSpec {
+        let child = ChildProcess::start(ChildProcessSpec {
             program: self.path.clone(),
             arguments: self.arguments.iter().map(Into::into).collect(),
             cwd: None,

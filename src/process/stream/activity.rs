@@ -13,7 +13,7 @@ use super::background::{BackgroundTasks, TurnRemainder};
 use super::line::{
     ContentBlock, LineKind, PartialEvent, RawField, StreamLine, StreamMessage, get, text,
 };
-use super::line_assembler::{AssembledLine, LineAssembler};
+use super::line_assembler::{AssembledLine, StreamLineAssembler};
 use super::refusals::reads_like_a_refusal;
 use crate::domain::turn_options::BackgroundWork;
 
@@ -52,7 +52,7 @@ pub enum ConversationItem {
 /// The observed activity of a turn.
 #[derive(Debug, Default)]
 pub struct TurnActivity {
-    lines: LineAssembler,
+    lines: StreamLineAssembler,
     keep: usize,
     /// The tokens that each message of the model has taken.
     taken: HashMap<String, u64>,

@@ -31,7 +31,7 @@ pub(in crate::process) enum AssembledLine<'line> {
 
 /// The line that is being read.
 #[derive(Debug, Default)]
-pub(in crate::process) struct LineAssembler {
+pub(in crate::process) struct StreamLineAssembler {
     begun: Vec<u8>,
     /// The line, if it is too long to be held.
     long: Option<LongLine>,
@@ -39,7 +39,7 @@ pub(in crate::process) struct LineAssembler {
     lines: u64,
 }
 
-impl LineAssembler {
+impl StreamLineAssembler {
     /// Takes the next bytes, and passes each line that ends in them to `take`.
     ///
     /// # Errors
@@ -112,7 +112,8 @@ mod tests {
 
     /// Returns the lines of a text that comes in pieces, and the number of errors.
     fn assembled(text: &[u8], piece: usize) -> (Vec<String>, usize) {
-        let (mut assembler, mut lines, mut errors) = (LineAssembler::default(), Vec::new(), 0);
+        let (mut assembler, mut lines, mut errors) =
+            (StreamLineAssembler::default(), Vec::new(), 0);
         let mut keep = |line: AssembledLine<'_>| {
             lines.push(match line {
                 AssembledLine::Whole(line) => String::from_utf8_lossy(line).into_owned(),

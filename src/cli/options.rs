@@ -145,7 +145,7 @@ pub struct ConsentArgs {
 
     /// Trust the workflow's folder as it is now, or the run as its directory describes it: commands,
     /// plug-ins, rules, settings, servers, environment. Remembered: see `raymond trust`.
-    /// RAYMOND_TRUST=true trusts the folder too
+    /// `RAYMOND_TRUST=true` trusts the folder too
     #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,
 

@@ -45,6 +45,7 @@ mod programs;
 mod protocol;
 mod readme;
 mod recovery;
+mod reference;
 mod refused_tools;
 mod released;
 mod samples;

@@ -1,0 +1,221 @@
+//! The reference is complete, and right where a machine can tell: each page lists what the code knows, its examples pass
+//! `raymond check`, and no link of the docs is dead.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory;
+use raymond::cli::args::Cli;
+use raymond::cli::exit::CliExitCode;
+use raymond::domain::transition::TagName;
+use raymond::language::graph::vocabulary::{GraphVocabulary, TypeRole};
+use raymond::language::program::codes::CODES;
+use raymond::language::schema::FileSchema;
+use regex::Regex;
+use serde_json::Value;
+
+use crate::support::Test;
+
+/// A kind of example: the info string of its fence, the name of its file, and a file that has to stand beside it.
+const EXAMPLES: [(&str, &str, &str); 5] = [
+    ("markdown prompt", "START.md", "notes.txt"),
+    ("yaml raymond.yaml", "raymond.yaml", "START.md"),
+    ("yaml replies", "replies.yaml", "START.md"),
+    ("yaml graph", "workflow.yaml", "notes.txt"),
+    ("lisp program", "workflow.lisp", "notes.txt"),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(root().join(path)).expect("there is such a page")
+}
+
+fn reference(page: &str) -> String {
+    read(Path::new("docs/reference").join(page))
+}
+
+/// All markdown files of the docs, and those at the top.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec!["README.md".into(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
+    let mut folders = vec![PathBuf::from("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).expect("a folder").flatten() {
+            let path = folder.join(entry.file_name());
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages
+}
+
+/// The names in backticks that a page lists: those of its headings, and of the first cells of its tables.
+fn listed(page: &str) -> BTreeSet<String> {
+    let heads = page.lines().filter_map(|line| match line.strip_prefix('|') {
+        Some(row) => row.split(" |").next(),
+        None => line.starts_with('#').then_some(line),
+    });
+    let spans = heads.flat_map(|head| head.split('`').skip(1).step_by(2));
+    spans.map(str::to_owned).collect()
+}
+
+/// Fails with the names that a page does not list.
+#[track_caller]
+fn assert_lists<'a>(page: &str, known: impl IntoIterator<Item = &'a str>) {
+    let listed = listed(&reference(page));
+    let missing: Vec<&str> = known.into_iter().filter(|name| !listed.contains(*name)).collect();
+    assert!(missing.is_empty(), "{page} does not list {missing:?}");
+}
+
+fn keys(schema: FileSchema) -> Vec<String> {
+    let document = schema.schema(&GraphVocabulary::new());
+    let properties = document["properties"].as_object().expect("a schema of a mapping");
+    properties.keys().cloned().collect()
+}
+
+#[test]
+fn commands_lists_each_command_and_option() {
+    let cli = Cli::command();
+    let listed = listed(&reference("commands.md"));
+    let mut missing = Vec::new();
+    let mut commands: Vec<&clap::Command> = cli.get_subcommands().collect();
+    while let Some(command) = commands.pop() {
+        commands.extend(command.get_subcommands());
+        let name = command.get_name();
+        if !listed.iter().any(|one| one.split(' ').any(|word| word == name)) {
+            missing.push(name.to_owned());
+        }
+        let options = command.get_arguments().filter(|option| !option.is_hide_set());
+        for option in options.filter_map(clap::Arg::get_long).filter(|name| *name != "help") {
+            let option = format!("--{option}");
+            if !listed.contains(&option) && !missing.contains(&option) {
+                missing.push(option);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "commands.md does not list {missing:?}");
+}
+
+#[test]
+fn exit_codes_lists_each_code() {
+    let codes: Vec<String> = CliExitCode::ALL.iter().map(|code| code.code().to_string()).collect();
+    assert_lists("exit-codes.md", codes.iter().map(String::as_str));
+}
+
+#[test]
+fn environment_lists_each_variable_of_the_code() {
+    let variable = Regex::new("RAYMOND_[A-Z]+").expect("a pattern");
+    // Tests alone set these.
+    let of_tests = ["RAYMOND_MEMINFO", "RAYMOND_FAULT", "RAYMOND_TEST"];
+    let mut known = BTreeSet::new();
+    let mut folders = vec![root().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            } else {
+                let text = fs::read_to_string(entry.path()).expect("a source file");
+                let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+                known.extend(variable.find_iter(text).map(|found| found.as_str().to_owned()));
+            }
+        }
+    }
+    known.retain(|name| !of_tests.iter().any(|other| name.starts_with(other)));
+    assert_lists("environment.md", known.iter().map(String::as_str));
+}
+
+#[test]
+fn tags_lists_each_tag() {
+    let page = reference("tags.md");
+    for tag in TagName::ALL {
+        let name = format!("<{tag}");
+        assert!(listed(&page).iter().any(|one| one.starts_with(&name)), "tags.md: {name}>");
+    }
+}
+
+#[test]
+fn frontmatter_and_manifest_list_each_key() {
+    let (frontmatter, manifest) = (keys(FileSchema::Frontmatter), keys(FileSchema::Manifest));
+    assert_lists("frontmatter.md", frontmatter.iter().map(String::as_str));
+    assert_lists("raymond-yaml.md", manifest.iter().map(String::as_str));
+}
+
+#[test]
+fn graphs_lists_each_key_node_condition_and_action() {
+    let vocabulary = GraphVocabulary::new();
+    let keys = keys(FileSchema::Graph);
+    assert_lists("graphs.md", keys.iter().map(String::as_str));
+    for role in [TypeRole::Precondition, TypeRole::Consequence] {
+        assert_lists("conditions-and-actions.md", vocabulary.names(role));
+    }
+}
+
+#[test]
+fn programs_lists_each_code() {
+    assert_lists("programs.md", CODES.iter().map(|(code, _)| *code));
+}
+
+#[test]
+fn examples_are_valid() {
+    let mut count = 0;
+    for path in pages() {
+        let page = read(&path);
+        for (info, file, beside) in EXAMPLES {
+            let fence = format!("```{info}\n");
+            for block in page.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()) {
+                let test = Test::new()
+                    .file(beside, b"Answer with <result>ok</result>")
+                    .file(file, block.as_bytes());
+                let outcome = test.raymond(&["check", ".", "--json"]);
+                let found = outcome.json();
+                let errors: Vec<&Value> = found["diagnostics"]
+                    .as_array()
+                    .expect("a list")
+                    .iter()
+                    // Other files of the example's workflow are not there.
+                    .filter(|one| {
+                        one["severity"] == "error"
+                            && !["RF101", "RF201", "RF102"].iter().any(|code| one["code"] == *code)
+                    })
+                    .collect();
+                assert!(errors.is_empty(), "{}: {errors:#?}\n{block}", path.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 20, "only {count} examples were found");
+}
+
+#[test]
+fn no_link_is_dead() {
+    let link = Regex::new(r"\]\(([^)#\s]+)(#[^)]*)?\)").expect("a pattern");
+    let mut dead = Vec::new();
+    for page in pages() {
+        let folder = page.parent().unwrap_or(Path::new(""));
+        for found in link.captures_iter(&read(&page)) {
+            let target = &found[1];
+            if !target.contains("://") && !root().join(folder).join(target).exists() {
+                dead.push(format!("{}: {target}", page.display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{dead:#?}");
+}
+
+#[test]
+fn summary_lists_each_page() {
+    let summary = read("docs/SUMMARY.md");
+    let missing: Vec<PathBuf> = pages()
+        .into_iter()
+        .filter_map(|page| page.strip_prefix("docs").ok().map(Path::to_owned))
+        .filter(|page| page != Path::new("SUMMARY.md"))
+        .filter(|page| !summary.contains(&format!("({})", page.display())))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -120,7 +120,7 @@ fn killed_run_of_format_1_with_forks_and_a_join_asks_nothing_twice() {
 #[test]
 fn snapshot_of_format_1_is_replaced_without_a_warning() {
     for (name, answer) in [("prompts", None), ("graph", Some("ask=right")), ("program", None)] {
-        let test = restored(name);
+        let test = restored(1, name);
         let version = || snapshot(&test, name)["version"].clone();
         assert_eq!(version(), json!(1), "{name}");
         test.raymond(&["status", name]).ok().stderr_lacks("state.json");
@@ -133,7 +133,7 @@ fn snapshot_of_format_1_is_replaced_without_a_warning() {
 
 #[test]
 fn snapshot_of_a_newer_format_is_refused() {
-    let test = restored("prompts");
+    let test = restored(1, "prompts");
     let path = test.dir().join("runs/prompts/state.json");
     let stored = fs::read_to_string(&path).expect("a snapshot");
     let newer = stored.replacen("\"version\": 1", "\"version\": 3", 1);

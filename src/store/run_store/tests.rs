@@ -179,7 +179,7 @@ fn an_unreadable_snapshot_is_made_again_and_a_newer_one_refused() {
 fn snapshot_of_an_earlier_version_is_made_again_without_a_warning() {
     let (_place, root) = stored(4);
     let (store, recovered) = opened(&root);
-    store.keep(&recovered.run).expect("a snapshot");
+    store.save_last_snapshot(&recovered.run).expect("a snapshot");
     let state = root.run(&id()).state();
     let now = std::fs::read_to_string(&state).expect("a snapshot");
     let (body, _) = now.rsplit_once(",\n  \"checksum\"").expect("a checksum");
@@ -192,7 +192,7 @@ fn snapshot_of_an_earlier_version_is_made_again_without_a_warning() {
             assert_eq!(read(&root).expect("the journal is whole"), (recovered.run.clone(), vec![]));
         }
     }
-    store.keep(&recovered.run).expect("a snapshot");
+    store.save_last_snapshot(&recovered.run).expect("a snapshot");
     assert_eq!(std::fs::read_to_string(&state).expect("a snapshot"), now);
 }
 

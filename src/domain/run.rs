@@ -23,9 +23,6 @@ use super::time::Timestamp;
 use super::transition::Variables;
 use super::turn::{FailureCause, TurnId};
 
-/// The version of the journal.
-pub const STATE_VERSION: u32 = 1;
-
 /// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
 /// snapshot of an earlier version is not read, and is made again from the journal.
 pub const SNAPSHOT_VERSION: u32 = 2;

@@ -100,7 +100,7 @@ fn beside_a_live_run_the_turn_that_is_due_is_told() {
     let due = due();
     assert_eq!((&due["event"], &due["state"]), (&json!("due"), &json!("NEXT.md")));
     assert_eq!((&due["answer"], &due["at"]), (&Value::Null, &Value::Null));
-    test.raymond(&["show", "t", "main"]).ok().stdout_has("at NEXT.md").stdout_has("at work");
+    test.raymond(&["show", "t", "main"]).ok().stdout_has("at NEXT.md").stdout_has("running");
     test.release("go");
     live.wait().ok();
 }

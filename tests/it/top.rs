@@ -70,7 +70,7 @@ fn many_siblings_are_a_row_that_is_opened_and_closed() {
     live.wait_crowd();
     let mut screen = test.on_screen(&["top"], (30, 120));
     let row = "▸ 14 agents";
-    screen.wait_for(&[row, "1 stuck · 1 running · 1 failed · 11 ended", "$0.11"]);
+    screen.wait_for(&[row, "1 stuck · 1 running · 1 failed · 11 finished", "$0.11"]);
     let folded = |text: &str| text.contains(row) && !text.contains("main.14");
     screen.wait_until("those that stand out", |text| {
         folded(text) && ["! main.3 ", "▶ main.7 ", "✗ main.5 "].iter().all(|one| text.contains(one))

@@ -32,7 +32,7 @@ fn claude_code_is_given_the_schema_for_the_turns_of_the_state_alone() {
         .rule(when("judge").reply(TO_REVISE))
         .rule(when("fix").reply("<result>fixed</result>"));
     let outcome = test.run(&["START.md"]);
-    outcome.ok().ended("main", "fixed").stderr_has("nothing fills {{result.nothing}}");
+    outcome.ok().ended("main", "fixed").stderr_has("{{result.nothing}} has no value");
 
     let [judge, fix] = &test.calls()[..] else { panic!("{:#?}", test.calls()) };
     assert_eq!(judge.flag("--json-schema"), Some(SCHEMA));

@@ -1,16 +1,15 @@
-//! The table itself: a row a room, and the judgement of one import.
-//!
-//! A row says what a room may import: which rooms, which crates, and what of the standard library
-//! it must leave alone. An entry like `language::source` opens that module and no other.
+//! The table of docs/architecture.md: a row a room, and the judgement of one import.
+
+use std::sync::LazyLock;
 
 use super::scan::{Kind, Source};
 
 /// What a room may import.
 struct Row {
-    room: &'static str,
-    rooms: &'static [&'static str],
-    crates: &'static [&'static str],
-    never: &'static [&'static str],
+    room: String,
+    rooms: Vec<String>,
+    crates: Vec<String>,
+    never: Vec<String>,
 }
 
 /// What of the standard library touches the world outside.
@@ -55,170 +54,40 @@ const ENVIRONMENT: &[&str] = &[
     "std::net",
 ];
 
-const TABLE: &[Row] = &[
-    // jiff reads and writes points in time there; the clock is the actors' to ask.
-    Row {
-        room: "domain",
-        rooms: &[],
-        crates: &["jiff", "schemars", "serde", "serde_json", "strum", "thiserror"],
-        never: WORLD,
-    },
-    // jsonschema checks answers against the schemas of states; without its features it fetches nothing.
-    Row {
-        room: "language",
-        rooms: &["domain"],
-        crates: &[
-            "granit_parser",
-            "jsonschema",
-            "pest",
-            "pest_derive",
-            "serde",
-            "memchr",
-            "shlex",
-            "strsim",
-            "strum",
-            "regex",
-            "schemars",
-            "serde_json",
-            "sha2",
-            "thiserror",
-            "unicode_width",
-        ],
-        never: WORLD,
-    },
-    Row {
-        room: "store",
-        rooms: &[
-            "domain",
-            "fault",
-            "plain_file",
-            "proof",
-            "language::checksum",
-            "language::source",
-            "language::hint",
-        ],
-        crates: &[
-            "crc32fast",
-            "rustix",
-            "serde",
-            "serde_json",
-            "sha2",
-            "thiserror",
-            "tracing",
-            "uuid",
-        ],
-        never: &[
-            "std::process::Command",
-            "std::process::Child",
-            "std::env",
-            "std::io::stderr",
-            "std::net",
-        ],
-    },
-    Row {
-        room: "process",
-        rooms: &["domain", "fault", "plain_file", "proof"],
-        crates: &[
-            "jiff",
-            "memchr",
-            "rustix",
-            "serde",
-            "serde_json",
-            "thiserror",
-            "tokio",
-            "tracing",
-            "uuid",
-        ],
-        never: ENVIRONMENT,
-    },
-    // What graphs ask for: files, git, the web; programs are started by the room that owns that.
-    Row {
-        room: "world",
-        rooms: &["domain", "fault", "plain_file", "process", "proof"],
-        crates: &[
-            "encoding_rs",
-            "globset",
-            "reqwest",
-            "rustls",
-            "rustls_native_certs",
-            "serde",
-            "serde_json",
-            "serde_yaml",
-            "sha2",
-            "tokio",
-            "webpki_roots",
-            "yaml_edit",
-        ],
-        never: &["std::process::Command", "std::io::stderr", "std::io::stdout", "std::net"],
-    },
-    Row {
-        room: "actor",
-        rooms: &["domain", "fault", "language", "proof", "store", "process", "world"],
-        crates: &["actix", "dashmap", "serde_json", "tokio", "tracing", "uuid"],
-        never: WORLD_BUT_TIME,
-    },
-    Row {
-        room: "plugin",
-        rooms: &[
-            "domain",
-            "plain_file",
-            "actor::message",
-            "actor::registry",
-            "actor::clock",
-            "process::turn_transcript",
-        ],
-        crates: &[
-            "actix",
-            "async_trait",
-            "console",
-            "http",
-            "indicatif",
-            "jiff",
-            "opentelemetry",
-            "opentelemetry_http",
-            "opentelemetry_otlp",
-            "opentelemetry_sdk",
-            "reqwest",
-            "rustls",
-            "schemars",
-            "serde",
-            "serde_json",
-            "strum",
-            "thiserror",
-            "tokio",
-            "tracing",
-            "webpki_roots",
-        ],
-        never: &["std::env", "std::process", "std::net"],
-    },
-    // Puts the others together; nothing of it prints.
-    Row {
-        room: "runtime",
-        rooms: &["domain", "language", "proof", "store", "process", "world", "actor", "plugin"],
-        crates: &[
-            "actix",
-            "jiff",
-            "serde_json",
-            "similar",
-            "thiserror",
-            "tokio",
-            "tracing",
-            "uuid",
-        ],
-        never: &["std::process::Command", "std::net", "std::io::stderr", "std::io::stdout"],
-    },
-    // Failpoints: nothing in a build without the feature that the tests turn on. One of them reads a file.
-    Row { room: "fault", rooms: &[], crates: &["rustix"], never: &["std::net", "std::thread"] },
-    // Tells what raymond wrote from what others did.
-    Row { room: "proof", rooms: &["language::checksum"], crates: &["hmac", "sha2"], never: WORLD },
-    // Opens and replaces files where others can put something in their place.
-    Row {
-        room: "plain_file",
-        rooms: &["fault"],
-        crates: &["rustix", "thiserror"],
-        never: &["std::env", "std::process", "std::net", "std::thread"],
-    },
-];
+/// The page that has the table.
+const PAGE: &str = include_str!("../../docs/architecture.md");
+
+/// The head of the table.
+const HEAD: &str = "| room | rooms it may use |";
+
+static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let rows = PAGE.lines().skip_while(|line| !line.starts_with(HEAD)).skip(2);
+    rows.take_while(|line| line.starts_with('|')).map(Row::read).collect()
+});
+
+impl Row {
+    fn read(line: &str) -> Self {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [room, rooms, crates, never] = cells[..] else { panic!("four cells: {line}") };
+        let never = match never {
+            "everything outside" => owned(WORLD),
+            "everything outside but the clock" => owned(WORLD_BUT_TIME),
+            "the environment" => owned(ENVIRONMENT),
+            listed => names(listed),
+        };
+        let room = names(room).pop().expect("the room's name in backticks");
+        Self { room, rooms: names(rooms), crates: names(crates), never }
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// The names in backticks of a cell.
+fn names(cell: &str) -> Vec<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
 
 /// What a module that is compiled only for tests may use besides.
 const FOR_TESTS: &[&str] = &["proptest", "roxmltree", "serde_json", "tempfile"];
@@ -240,9 +109,9 @@ pub(super) fn offence(source: &Source, line: usize, path: &[String]) -> Option<S
     } else if is_within(&import, PRINTS) {
         false
     } else if LANGUAGE.contains(&first) {
-        test || !is_within(&import, row.never)
+        test || !is_within(&import, &row.never)
     } else {
-        row.crates.contains(&first) || (test && FOR_TESTS.contains(&first))
+        row.crates.iter().any(|one| one == first) || (test && FOR_TESTS.contains(&first))
     };
     (!allowed).then_some(why)
 }
@@ -265,8 +134,9 @@ fn opens(row: &Row, path: &[String]) -> bool {
         || row.rooms.iter().any(|open| *open == path[0])
 }
 
-fn is_within(path: &str, modules: &[&str]) -> bool {
+fn is_within(path: &str, modules: &[impl AsRef<str>]) -> bool {
     modules.iter().any(|module| {
-        path.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        path.strip_prefix(module.as_ref())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
     })
 }

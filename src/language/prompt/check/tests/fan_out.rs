@@ -133,7 +133,7 @@ fn what_a_list_fills_is_known() {
     assert_eq!(
         without,
         [
-            "START.md:5:1: warning: RF401 {{results}} has no value: only a state with `join` is given what came of the agents it has waited for"
+            "START.md:5:1: warning: RF401 nothing fills {{results}}: only a state with `join` is given what came of the agents it has waited for"
         ]
     );
 }

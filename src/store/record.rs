@@ -3,7 +3,7 @@
 //!
 //! The format stands first, so that each line says by itself how it is read; a line without it has format 1. A
 //! run that was begun in an older format goes on in the newest one, line by line. Older formats are read by
-//! [`migrate`](super::migrate).
+//! `store::migrate`.
 //!
 //! The checksum covers the line without itself, so a line is checked before it is parsed. It is spliced on as
 //! text: the written bytes are checked, one by one. In a run that is held with a key, a proof stands before the

@@ -52,7 +52,7 @@ pub fn is_held(root: &RunsRoot, id: &RunId) -> Result<bool, Error> {
 /// The first record, before which there was no run, is not among them.
 ///
 /// # Errors
-/// As [`look`].
+/// As [`load_view`].
 pub fn story(
     root: &RunsRoot,
     id: &RunId,

@@ -79,6 +79,7 @@ pub async fn supervise(
     let journal = store.dir().journal();
     let results = store.dir().results();
     let (done, mut over) = oneshot::channel();
+    let (released, let_go) = oneshot::channel();
     let shared = Rc::clone(&runner);
     let supervisor = Supervisor::create(move |ctx| {
         let context = Rc::new(RunContext {
@@ -116,6 +117,7 @@ pub async fn supervise(
             stay_up,
             observers,
             done,
+            released,
         })
     });
     let mut journal_lives = true;
@@ -130,7 +132,11 @@ pub async fn supervise(
         }
     };
     let error = match outcome {
-        Ok(Ok(run)) => return Ok(run),
+        Ok(Ok(run)) => {
+            // The run stays locked until the supervisor is gone; then its journal can be sealed.
+            let _ = let_go.await;
+            return Ok(run);
+        }
         Ok(Err(error)) => error,
         Err(_) => store::Error::Stopped {
             path: journal,

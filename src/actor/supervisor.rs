@@ -15,6 +15,7 @@ mod reports;
 mod timers;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -68,6 +69,8 @@ pub struct Supervisor {
     ending: ShutdownPhase,
     observers: Vec<Observer>,
     done: Option<oneshot::Sender<Result<Run, store::Error>>>,
+    /// Dropped after `store`, so its other end tells that the run is no longer locked.
+    _released: oneshot::Sender<Infallible>,
 }
 
 /// The first step of a supervisor.
@@ -122,6 +125,8 @@ pub struct SupervisorArgs {
     pub observers: Vec<Observer>,
     /// The receiver of the end.
     pub done: oneshot::Sender<Result<Run, store::Error>>,
+    /// The guard that is dropped once the supervisor has let go of the run.
+    pub released: oneshot::Sender<Infallible>,
 }
 
 /// A record that has been handed to the journal, and the effects due when it is durable.
@@ -161,6 +166,7 @@ impl Supervisor {
             stay_up,
             observers,
             done,
+            released,
         } = parts;
         let mut admission = AdmissionQueue::default();
         let on_budget = start.settings(&run).on_budget;
@@ -197,6 +203,7 @@ impl Supervisor {
             ending: ShutdownPhase::No,
             observers,
             done: Some(done),
+            _released: released,
         }
     }
 

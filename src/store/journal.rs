@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::record::{RecordError, check, has_more};
+use super::record::{RecordError, check, has_more, newer_format};
 use crate::plain_file;
 
 /// The number of bytes that are read at a time.
@@ -120,8 +120,11 @@ impl JournalReader {
         }
         while self.read_line().map_err(Error::io("read", &self.path))? {
             let seq = self.extent.last + self.moment.len() as u64 + 1;
-            let line = self.line.strip_suffix(b"\n").ok_or(RecordError::NoChecksum);
-            match line.and_then(|line| check(line, seq)) {
+            let torn = || match newer_format(&self.line) {
+                Some(format) => RecordError::Newer { format },
+                None => RecordError::NoChecksum,
+            };
+            match self.line.strip_suffix(b"\n").ok_or_else(torn).and_then(|line| check(line, seq)) {
                 Ok(text) => {
                     let more = has_more(text);
                     self.moment.push_back(text.to_owned());

@@ -138,8 +138,8 @@ pub fn check(line: &[u8], seq: u64) -> Result<&str, RecordError> {
     }
 }
 
-/// Returns the format of a line that names one which is newer than this program knows.
-fn newer_format(line: &[u8]) -> Option<u32> {
+/// Returns the format of a line, whole or torn, that names one which is newer than this program knows.
+pub(super) fn newer_format(line: &[u8]) -> Option<u32> {
     let rest = line.strip_prefix(FORMAT_KEY.as_bytes())?;
     let digits = rest.split(|&byte| byte == b',').next()?;
     let format = std::str::from_utf8(digits).ok()?.parse::<u32>().ok()?;

@@ -318,13 +318,16 @@ fn a_state_of_a_newer_version_is_refused() {
 fn journal_with_a_record_of_a_newer_format_is_refused_and_kept() {
     let test = held_later();
     kill_at(&test, 2, true);
-    let mut journal = fs::read_to_string(test.journal_file()).expect("a journal");
-    journal.push_str("{\"format\":999,\"seq\":\"of another kind\"}\n");
-    fs::write(test.journal_file(), &journal).expect("it is written");
-    let line = format!("journal.jsonl:{}: this record has format 999", journal.lines().count());
-    test.again(&[]).code(65).stderr_has(&line).stderr_has("newer one");
-    let after = fs::read_to_string(test.journal_file()).expect("a journal");
-    assert_eq!(after, journal, "it is not taken for a torn record");
+    let before = fs::read_to_string(test.journal_file()).expect("a journal");
+    for end in ["{\"format\":999,\"seq\":\"of another kind\"}\n", "{\"format\":999,\"seq\":4,\"at"]
+    {
+        let journal = before.clone() + end;
+        fs::write(test.journal_file(), &journal).expect("it is written");
+        let line = format!("journal.jsonl:{}: this record has format 999", journal.lines().count());
+        test.again(&[]).code(65).stderr_has(&line).stderr_has("newer one");
+        let after = fs::read_to_string(test.journal_file()).expect("a journal");
+        assert_eq!(after, journal, "it is not taken for a torn record");
+    }
     assert_eq!(test.calls().len(), 2);
 }
 

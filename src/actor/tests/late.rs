@@ -120,6 +120,7 @@ impl Still {
                 context,
                 observers: Vec::new(),
                 done,
+                released: oneshot::channel().0,
             })
         });
         let address = supervisor.clone();

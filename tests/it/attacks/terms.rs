@@ -127,6 +127,30 @@ fn copy_of_a_run_directory_is_no_run() {
     test.again(&[]).ok();
 }
 
+/// However fast a run ends, its lock is released before its journal is sealed.
+#[test]
+fn journal_of_each_run_that_was_let_go_is_sealed() {
+    let test = Test::new().prompt("START.md", "start").prompt("NEXT.md", "next").prompt(
+        "replies.yaml",
+        "START.md: [{ reply: <goto>NEXT.md</goto>, cost: 0.02 }]\nNEXT.md: [<result>ok</result>]\n",
+    );
+    let seals = || {
+        let seals = test.root().join("home/.local/state/raymond/runs");
+        let files = std::fs::read_dir(seals).into_iter().flatten().flatten();
+        files.map(|file| std::fs::read_to_string(file.path()).expect("a seal")).collect::<Vec<_>>()
+    };
+    for run in ["a", "b", "c", "d", "e"] {
+        let options = ["START.md", "--agent", "scripted", "--id", run, "--budget", "0.01"];
+        test.run(&options).code(75);
+    }
+    assert_eq!(seals().len(), 5);
+    assert!(seals().iter().all(|seal| seal.contains("\"journal\"")), "{:#?}", seals());
+    for run in ["a", "b", "c", "d", "e"] {
+        test.raymond(&["run", run, "--budget", "5"]).ok();
+    }
+    assert_eq!(seals(), Vec::<String>::new(), "a run that is over needs none");
+}
+
 #[test]
 fn course_of_a_run_that_someone_changed_after_it_stopped_is_not_believed() {
     let test = interrupted();

@@ -144,7 +144,7 @@ fn journal_of_each_run_that_was_let_go_is_sealed() {
         test.run(&options).code(75);
     }
     assert_eq!(seals().len(), 5);
-    assert!(seals().iter().all(|seal| seal.contains("\"journal\"")), "{:#?}", seals());
+    assert!(seals().iter().all(|seal| seal.contains(r#"\"journal\":"#)), "{:#?}", seals());
     for run in ["a", "b", "c", "d", "e"] {
         test.raymond(&["run", run, "--budget", "5"]).ok();
     }

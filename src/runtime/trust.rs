@@ -59,6 +59,8 @@ pub struct ExaminedFolder {
     pub folder: String,
     /// The privileges that its files ask for: trust grants all of them.
     pub requests: Vec<PrivilegeRequest>,
+    /// True if trust in it is remembered: its files ask for something, however a run is started.
+    is_kept: bool,
     /// True if this run needs one of them that nobody has granted yet.
     needs_trust: bool,
     /// The files that trust is about.
@@ -98,17 +100,9 @@ pub fn examine(
     let survey = |ceiling: &PermissionCeiling, plugins: &[_]| {
         PrivilegeSurvey { files: &files, ceiling, vocabulary, plugins }.requests()
     };
-    // What trust is about does not depend on how this run is started, unless its options leave less than usual.
+    // What trust is about does not depend on how this run is started.
     let usual = PermissionCeiling::of(&Settings::default());
     let mut requests = survey(&usual, &settings_of(workflow).plugins);
-    let mut untrusted = settings.clone();
-    untrusted.consent.trusts_workflow = false;
-    let needed = survey(&PermissionCeiling::of(&untrusted), &plugins);
-    let is_listed = |one: &PrivilegeRequest, listed: &[PrivilegeRequest]| {
-        listed.iter().any(|other| (&other.file, other.place) == (&one.file, one.place))
-    };
-    let further: Vec<_> = needed.iter().filter(|one| !is_listed(one, &requests)).cloned().collect();
-    requests.extend(further);
     let asking: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
     let mut pins = capture.pins();
     if let Some(program) = program {
@@ -118,10 +112,21 @@ pub fn examine(
     let named: Vec<String> = pins.files.keys().filter(is_named).cloned().collect();
     let asking: BTreeSet<String> = asking.into_iter().chain(named).collect();
     let trusted_files = pins.trusted_files(&asking);
+    let is_kept = !requests.is_empty();
+    // The list also names what is more than the options of this run leave open, though trust is not about it.
+    let mut untrusted = settings.clone();
+    untrusted.consent.trusts_workflow = false;
+    let needed = survey(&PermissionCeiling::of(&untrusted), &plugins);
+    let is_listed = |one: &PrivilegeRequest, listed: &[PrivilegeRequest]| {
+        listed.iter().any(|other| (&other.file, other.place) == (&one.file, one.place))
+    };
+    let further: Vec<_> = needed.iter().filter(|one| !is_listed(one, &requests)).cloned().collect();
+    requests.extend(further);
     Ok(ExaminedFolder {
         folder: folder.display().to_string(),
         needs_trust: !survey(&PermissionCeiling::of(settings), &plugins).is_empty(),
         requests,
+        is_kept,
         checksum: trust_checksum(&trusted_files),
         trusted_files,
         shown: workflow.scope.shown().to_owned(),
@@ -146,7 +151,7 @@ impl ExaminedFolder {
     /// [`Error::NotTrusted`] if they do not.
     pub(super) fn admit(&self, settings: &mut Settings, starter: &RunStarter) -> Result<(), Error> {
         let confirmation = starter.trust_of(&self.checksum);
-        if let Some(origin) = confirmation.filter(|_| !self.requests.is_empty()) {
+        if let Some(origin) = confirmation.filter(|_| self.is_kept) {
             self.remember(&starter.state, origin)?;
         }
         if !self.needs_trust {

@@ -151,7 +151,9 @@ impl WorkingDirs {
         let private = |path: &Path| DirBuilder::new().mode(0o700).recursive(true).create(path);
         if let Some(all) = self.trees().parent() {
             private(all)?;
-            FileReplacement::of(&all.join(".gitignore")).write(IGNORED)?;
+            // Several runs may do so at once.
+            let draft = format!(".gitignore-{}.new", std::process::id());
+            FileReplacement::of(&all.join(".gitignore")).with_draft(draft).write(IGNORED)?;
         }
         private(self.trees())
     }

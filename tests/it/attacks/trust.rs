@@ -61,7 +61,25 @@ fn folder_that_asks_for_more_than_the_options_of_this_run_is_told_what() {
     test.run(&["START.md", "--id", "b", "--trust", "--", "--tools", "Bash"])
         .code(1)
         .stderr_has("unknown option");
-    test.run(&restricted).code(1).stderr_has("unknown option");
+    test.run(&restricted).code(77);
+}
+
+#[test]
+fn trust_in_a_folder_holds_whatever_the_options_of_a_run_are() {
+    let test = folder(&[
+        (
+            "START.md",
+            "---\nallowed_tools: [\"Bash(ls:*)\"]\nallowed_transitions: [{ tag: result }]\n---\nstart",
+        ),
+        ("NEXT.md", "---\npermission_mode: acceptEdits\n---\nnext"),
+    ]);
+    test.raymond(&["trust", "."]).ok();
+    for (run, options) in
+        [("a", &["--permission-mode", "plan"][..]), ("b", &["--trust"]), ("c", &[])]
+    {
+        let outcome = test.run(&[&["START.md", "--id", run], options].concat());
+        assert_ne!(outcome.status.code(), Some(77), "{run}: {outcome:#?}");
+    }
 }
 
 #[test]

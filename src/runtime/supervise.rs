@@ -187,7 +187,7 @@ pub async fn supervised(
         observers,
         advisers,
     };
-    let outcome = supervise(launch, interrupts).await;
+    let outcome = Box::pin(supervise(launch, interrupts)).await;
     tokio::select! {
         () = plugins.finish() => {}
         Some(()) = interrupts.recv() => {}

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use raymond::domain::event::RunCommand;
 use raymond::language::diagnostic::Diagnostic;
-use raymond::language::expression::{Expression, Fuel, Scope, ValueTemplate};
+use raymond::language::expression::{Expression, Fuel, NameScope, ValueTemplate};
 use raymond::language::graph::profile::GraphProfile;
 use raymond::language::graph::read::read as read_graph;
 use raymond::language::graph::vocabulary::GraphVocabulary;
@@ -117,7 +117,7 @@ pub(crate) fn program(bytes: &[u8]) {
 /// An expression has a flaw with a place, or can be evaluated within its bounds.
 pub(crate) fn expression(bytes: &[u8]) {
     struct Names(BTreeMap<&'static str, Value>);
-    impl Scope for Names {
+    impl NameScope for Names {
         fn root(&self, name: &str) -> Option<&Value> {
             self.0.get(name)
         }

@@ -18,7 +18,7 @@ use crate::store::view::{load_view, no_such_run};
 use crate::store::{lock, record};
 
 /// The pause between two looks at a journal that is followed.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs `raymond log`.
 ///
@@ -62,7 +62,7 @@ pub(super) fn follow(
         if !held {
             return Ok(true);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -38,10 +38,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub budget: Option<Usd>,
 
-    /// What to do when the budget is used up [default: pause]
+    /// The consequence of a used-up budget [default: pause]
     #[arg(long, value_name = "WHAT")]
     pub on_budget: Option<NamedValue<OnBudget>>,
-    /// What to do at the account's usage limit [default: wait]
+    /// The consequence of the account's usage limit [default: wait]
     #[arg(long, value_name = "WHAT")]
     pub on_limit: Option<NamedValue<OnLimit>>,
 
@@ -189,7 +189,7 @@ pub struct ProcessArgs {
     #[arg(long)]
     pub no_warm: bool,
 
-    /// How long an idle process is kept for its next turn [default: 5m]
+    /// Time that an idle process is kept for its next turn [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = millis, conflicts_with = "no_warm")]
     pub warm_for: Option<u64>,
 
@@ -227,7 +227,7 @@ pub struct SupervisionArgs {
     #[arg(long, value_name = "TIME", value_parser = millis)]
     pub shutdown: Option<u64>,
 
-    /// What to do when an agent has used up its restarts [default: fail-agent]
+    /// The consequence of used-up restarts [default: fail-agent]
     #[arg(long, value_name = "WHAT")]
     pub on_exhausted: Option<NamedValue<OnExhausted>>,
 }

@@ -38,10 +38,10 @@ use crate::runtime::place;
 use crate::store::layout::RunsRoot;
 
 /// The interval between two checks for changes.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The longest interval between two drawings, because times are on the screen.
-const REDRAW: Duration = Duration::from_secs(1);
+const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs `raymond top`.
 ///
@@ -86,10 +86,10 @@ pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
 fn leave_when_told(told: Arc<AtomicBool>) {
     let _ = std::thread::Builder::new().name("leave".to_owned()).spawn(move || {
         while !told.load(Ordering::Relaxed) && stdin().is_terminal() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         told.store(true, Ordering::Relaxed);
-        std::thread::sleep(REDRAW);
+        std::thread::sleep(REDRAW_INTERVAL);
         let _ = ratatui::try_restore();
         std::process::exit(CliExitCode::Interrupted.code().into());
     });
@@ -117,7 +117,7 @@ impl TopApp {
     ) -> Result<CliExitCode, Error> {
         let mut looked = Instant::now();
         while !told.load(Ordering::Relaxed) {
-            if looked.elapsed() >= LOOK {
+            if looked.elapsed() >= POLL_INTERVAL {
                 looked = Instant::now();
                 if self.watch.look()? {
                     (self.made, self.drawn) = (None, None);
@@ -126,10 +126,10 @@ impl TopApp {
                     }
                 }
             }
-            if self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW) {
+            if self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_INTERVAL) {
                 self.draw(&mut terminal)?;
             }
-            let mut wait = LOOK.saturating_sub(looked.elapsed());
+            let mut wait = POLL_INTERVAL.saturating_sub(looked.elapsed());
             while poll(wait).map_err(failed)? {
                 if self.take(&read().map_err(failed)?)? == Some(KeyCommand::Leave) {
                     return Ok(CliExitCode::Success);
@@ -176,7 +176,7 @@ impl TopApp {
     /// Makes the rows anew after a change, or once a second for the times in them. The text of a row is made when
     /// it is drawn.
     fn make(&mut self) {
-        if self.made.is_none_or(|made| made.elapsed() >= REDRAW) {
+        if self.made.is_none_or(|made| made.elapsed() >= REDRAW_INTERVAL) {
             let known = self.watch.known();
             self.entries = entries(known);
             self.headline = headline(known, &self.entries);

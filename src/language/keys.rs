@@ -18,8 +18,8 @@ pub(in crate::language) struct KeySpec {
 }
 
 /// Defines a mapping by its keys: the type that it is read into, and the list of them for messages and editors.
-/// Where the type does not deny unknown keys, they are passed over when it is read, so that one mistake does
-/// not hide the others; [`unknown_keys`] finds them.
+/// A type that does not deny unknown keys ignores them when it is read, so that one mistake does not hide the
+/// others; [`unknown_keys`] finds them.
 macro_rules! listed_keys {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[doc = $doc:literal])+ $of_key:vis $key:ident: $kind:ty => $shape:expr,)*

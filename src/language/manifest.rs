@@ -11,7 +11,7 @@ use super::prompt::forking;
 use super::schema::shape;
 use super::supervision;
 use super::yaml::tree::YamlFileKind;
-use super::yaml::{self, Error, Placed, YamlErrors, value};
+use super::yaml::{self, Error, PlacedValue, YamlErrors, value};
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
@@ -93,31 +93,31 @@ listed_keys! {
         /// The purpose of the workflow.
         description: Option<String> => shape::text,
         /// The file it begins with.
-        entry: Option<Placed<String>> => shape::text,
+        entry: Option<PlacedValue<String>> => shape::text,
         /// The model of states that name none: opus, sonnet, haiku, or a full name.
-        model: Option<Placed<String>> => shape::model,
+        model: Option<PlacedValue<String>> => shape::model,
         /// The spending limit of a run, in US dollars.
-        budget: Option<Placed<String>> => shape::dollars,
+        budget: Option<PlacedValue<String>> => shape::dollars,
         /// The reaction to a used-up budget.
-        on_budget: Option<Placed<String>> => || shape::one_of(ON_BUDGET.map(|(name, _)| name)),
+        on_budget: Option<PlacedValue<String>> => || shape::one_of(ON_BUDGET.map(|(name, _)| name)),
         /// The maximum number of turns that run at the same time, or auto.
-        max_procs: Option<Placed<String>> => shape::max_procs,
+        max_procs: Option<PlacedValue<String>> => shape::max_procs,
         /// The maximum number of agents that one reply may fork.
-        max_fan_out: Option<Placed<String>> => shape::count,
+        max_fan_out: Option<PlacedValue<String>> => shape::count,
         /// The head start of the first forked agent.
-        stagger: Option<Placed<String>> => shape::duration,
+        stagger: Option<PlacedValue<String>> => shape::duration,
         /// The reaction to the account's usage limit.
-        on_limit: Option<Placed<String>> => || shape::one_of(ON_LIMIT.map(|(name, _)| name)),
+        on_limit: Option<PlacedValue<String>> => || shape::one_of(ON_LIMIT.map(|(name, _)| name)),
         /// The form of an answer, which belongs into the frontmatter of a state and is refused here.
-        output: Option<Placed<OrderedJson>> => shape::refused,
+        output: Option<PlacedValue<OrderedJson>> => shape::refused,
         /// The supervision of the workflow's agents.
         supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
         /// The actions that Claude Code may take without asking.
-        permission_mode: Option<Placed<String>> => || shape::one_of(MODES),
+        permission_mode: Option<PlacedValue<String>> => || shape::one_of(MODES),
         /// Further arguments for Claude Code.
-        claude_args: Option<Vec<Placed<String>>> => || shape::list(shape::text()),
+        claude_args: Option<Vec<PlacedValue<String>>> => || shape::list(shape::text()),
         /// The programs that look on and have a say.
-        plugins: Option<Vec<Placed<plugins::RawPlugIn>>> => plugins::list_shape,
+        plugins: Option<Vec<PlacedValue<plugins::RawPlugIn>>> => plugins::list_shape,
     }
 }
 
@@ -217,7 +217,7 @@ fn permission_mode(mode: &str) -> Result<String, String> {
 
 /// Checks that a workflow may pass on an argument. An argument that is no option is the value of the option before
 /// it; without one it would be taken for a prompt.
-fn harmless(argument: &Placed<String>, after_option: Option<bool>) -> Result<(), Error> {
+fn harmless(argument: &PlacedValue<String>, after_option: Option<bool>) -> Result<(), Error> {
     let name = argument.value.split('=').next().unwrap_or_default();
     let is_value = !name.starts_with('-') && after_option == Some(true);
     if is_value || ARGUMENTS.contains(&name) {

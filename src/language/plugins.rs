@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use super::schema::shape;
 use super::shell_words::{with_program, words};
 use super::supervision::{self, RawBackoff, some_time};
-use super::yaml::{Error, Placed, value};
+use super::yaml::{Error, PlacedValue, value};
 use crate::domain::plugin::{PlugIn, is_name};
 use crate::domain::supervision::RestartPolicy;
 
@@ -43,20 +43,20 @@ listed_keys! {
     #[serde(deny_unknown_fields)]
     pub struct RawPlugInTerms {
         /// The name of the plug-in; without one, it is that of the command.
-        name: Option<Placed<String>> => shape::text,
+        name: Option<PlacedValue<String>> => shape::text,
         /// The command, as one text or as a list of its words.
-        command: Placed<RawCommand> => command_shape,
+        command: PlacedValue<RawCommand> => command_shape,
         /// True if the run pauses when the plug-in has failed.
         required: Option<bool> => shape::boolean,
         /// The time that an answer is waited for.
-        deadline: Option<Placed<String>> => shape::duration,
+        deadline: Option<PlacedValue<String>> => shape::duration,
         /// The ends after which the plug-in is started again.
-        restart: Option<Placed<String>> =>
+        restart: Option<PlacedValue<String>> =>
             || shape::one_of(RestartPolicy::ALL.map(|(name, _)| name)),
         /// The number of restarts before the plug-in is given up, such as 3, or 3/10m for three within ten minutes.
-        max_restarts: Option<Placed<String>> => shape::restarts,
+        max_restarts: Option<PlacedValue<String>> => shape::restarts,
         /// The time within which restarts are counted.
-        period: Option<Placed<String>> => shape::duration,
+        period: Option<PlacedValue<String>> => shape::duration,
         /// The pause before a restart.
         backoff: Option<RawBackoff> => RawBackoff::shape,
     }
@@ -83,7 +83,7 @@ enum RawCommand {
 ///
 /// # Errors
 /// [`Error`] with line and column.
-pub(super) fn read(entries: Vec<Placed<RawPlugIn>>) -> Result<Vec<PlugIn>, Error> {
+pub(super) fn read(entries: Vec<PlacedValue<RawPlugIn>>) -> Result<Vec<PlugIn>, Error> {
     let mut plugins: Vec<PlugIn> = Vec::with_capacity(entries.len());
     for entry in entries {
         let place = entry.at;

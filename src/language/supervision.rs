@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::hint::closest;
 use super::schema::shape;
-use super::yaml::{Error, Placed, value};
+use super::yaml::{Error, PlacedValue, value};
 use crate::domain::supervision::{FixedPoint, OnExhausted, RestartPolicy, SupervisionOverrides};
 use crate::domain::time::millis;
 
@@ -29,22 +29,22 @@ listed_keys! {
     #[serde(deny_unknown_fields)]
     pub struct RawSupervision {
         /// The agents that are started again after a failure.
-        pub(super) restart: Option<Placed<String>> =>
+        pub(super) restart: Option<PlacedValue<String>> =>
             || shape::one_of(RestartPolicy::ALL.map(|(name, _)| name)),
         /// The number of restarts before an agent is given up, such as 3, or 3/10m for three within ten minutes.
-        pub(super) max_restarts: Option<Placed<String>> => shape::restarts,
+        pub(super) max_restarts: Option<PlacedValue<String>> => shape::restarts,
         /// The time within which restarts are counted.
-        pub(super) period: Option<Placed<String>> => shape::duration,
+        pub(super) period: Option<PlacedValue<String>> => shape::duration,
         /// The pause before a restart.
         pub(super) backoff: Option<RawBackoff> => RawBackoff::shape,
         /// The time that a turn may take.
-        pub(super) timeout: Option<Placed<String>> => shape::duration,
+        pub(super) timeout: Option<PlacedValue<String>> => shape::duration,
         /// The time for which a turn may be silent.
-        pub(super) idle_timeout: Option<Placed<String>> => shape::duration,
+        pub(super) idle_timeout: Option<PlacedValue<String>> => shape::duration,
         /// The time that a turn has to end by itself when it is stopped.
-        pub(super) shutdown: Option<Placed<String>> => shape::duration,
+        pub(super) shutdown: Option<PlacedValue<String>> => shape::duration,
         /// The reaction to used-up restarts.
-        pub(super) on_exhausted: Option<Placed<String>> =>
+        pub(super) on_exhausted: Option<PlacedValue<String>> =>
             || shape::one_of(OnExhausted::ALL.map(|(name, _)| name)),
     }
 }
@@ -55,13 +55,13 @@ listed_keys! {
     #[serde(deny_unknown_fields)]
     pub(super) struct RawBackoff {
         /// The first pause.
-        min: Option<Placed<String>> => shape::duration,
+        min: Option<PlacedValue<String>> => shape::duration,
         /// The longest pause.
-        max: Option<Placed<String>> => shape::duration,
+        max: Option<PlacedValue<String>> => shape::duration,
         /// The factor by which each pause is longer than the one before.
-        factor: Option<Placed<String>> => || shape::ratio(1, 100),
+        factor: Option<PlacedValue<String>> => || shape::ratio(1, 100),
         /// The part of a pause that is chosen at random.
-        jitter: Option<Placed<String>> => || shape::ratio(0, 1),
+        jitter: Option<PlacedValue<String>> => || shape::ratio(0, 1),
     }
 }
 
@@ -170,7 +170,7 @@ fn ratio(text: &str, least: f64, most: f64) -> Result<FixedPoint, String> {
 }
 
 fn named<T: Copy>(
-    text: Option<Placed<String>>,
+    text: Option<PlacedValue<String>>,
     all: &[(&'static str, T)],
 ) -> Result<Option<T>, Error> {
     value(text, |name| by_name(name, all))

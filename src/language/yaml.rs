@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use self::content::YamlValue;
 use self::deserialize::YamlDeserializer;
-pub use self::placed::Placed;
+pub use self::placed::PlacedValue;
 use self::tree::{YamlFault, YamlFileKind};
 use super::place::SourcePlace;
 
@@ -122,7 +122,7 @@ pub(in crate::language) fn from_tree<T: for<'tree> Deserialize<'tree>>(
 /// # Errors
 /// [`Error`], with the words of `read`.
 pub fn value<T>(
-    text: Option<Placed<String>>,
+    text: Option<PlacedValue<String>>,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, Error> {
     text.map(|text| read(&text.value).map_err(|why| Error::at(text.at, why))).transpose()

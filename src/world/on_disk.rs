@@ -23,7 +23,9 @@ pub(super) async fn on_disk(
     operation: &Operation,
     turn: Option<OwnedMutexGuard<()>>,
 ) -> Result<Value, OperationError> {
-    let (operation, stem) = (operation.clone(), stem.to_owned());
+    let operation = operation.clone();
+    // Runs that share a working directory have agents and steps of the same names.
+    let stem = format!("{}-{stem}", shared.place.marker.run);
     let work = move |shared: &OperationContext| {
         let _turn = turn;
         perform_on_disk(shared, &stem, operation)

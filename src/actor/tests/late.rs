@@ -109,11 +109,10 @@ impl Still {
                     deaths: ctx.address().recipient(),
                 },
             });
-            let start = SupervisorStart::New(first);
             Supervisor::new(SupervisorArgs {
                 run,
                 store,
-                start,
+                start: SupervisorStart::New(first),
                 stay_up: crate::actor::stay_up::StayUp::default(),
                 begun: Vec::new(),
                 throttle: TurnThrottle::new(1),

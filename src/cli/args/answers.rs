@@ -32,7 +32,7 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "FILE")]
     pub answers: Option<PathBuf>,
 
-    /// What to do when everything waits for a person, a signal or a time [default: exit for questions without
+    /// The behaviour while everything waits for a person, a signal or a time [default: exit for questions without
     /// a terminal to ask on, else stay]
     #[arg(long, value_name = "HOW", value_enum)]
     pub on_wait: Option<OnWait>,

@@ -16,7 +16,7 @@ use rustix::termios::{
 };
 
 /// The pause between two checks for wanted keys, in milliseconds.
-const LOOK: u32 = 50;
+const POLL_MILLIS: u32 = 50;
 
 /// A reader of the keyboard, off until keys are wanted.
 #[derive(Debug, Clone, Default)]
@@ -74,7 +74,7 @@ fn listen(state: &Mutex<KeyboardState>, tell: &impl Fn(&[u8])) {
             }
             if !state.wanted || !state.prepare(&stdin) {
                 drop(state);
-                std::thread::sleep(Duration::from_millis(LOOK.into()));
+                std::thread::sleep(Duration::from_millis(POLL_MILLIS.into()));
                 continue;
             }
         }
@@ -103,7 +103,7 @@ fn listen(state: &Mutex<KeyboardState>, tell: &impl Fn(&[u8])) {
 /// Returns whether a key has been typed within a moment.
 fn has_come(stdin: &Stdin) -> bool {
     let mut polled = [PollFd::new(stdin, PollFlags::IN)];
-    let moment = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK) * 1_000_000 };
+    let moment = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_MILLIS) * 1_000_000 };
     poll(&mut polled, Some(&moment)).is_ok_and(|count| count > 0)
 }
 

@@ -9,7 +9,7 @@ use super::flaw::Error;
 const MAX_QUOTE_BYTES: usize = 60;
 
 /// The values of the names in an expression.
-pub trait Scope {
+pub trait NameScope {
     /// Returns the value of a name: the part of a path before its first dot or bracket. `None` if there
     /// is no such name; null is a value.
     fn root(&self, name: &str) -> Option<&Value>;
@@ -18,7 +18,7 @@ pub trait Scope {
 /// The names that a part can use: those of the functions around it, then those of the scope.
 #[derive(Clone, Copy)]
 pub(super) struct ExpressionEnvironment<'frame, 'value> {
-    pub(super) scope: &'value dyn Scope,
+    pub(super) scope: &'value dyn NameScope,
     pub(super) text: &'value str,
     pub(super) frame: Option<&'frame CallFrame<'frame, 'value>>,
 }

@@ -14,7 +14,7 @@ use super::ast::{
     ArgumentNode, Expression, ExpressionNode, LogicOperator, PathAccess, PathStep, PrefixOperator,
     TextSpan,
 };
-use super::environment::{ExpressionEnvironment, Scope};
+use super::environment::{ExpressionEnvironment, NameScope};
 use super::flaw::Error;
 use super::fuel::Fuel;
 use super::method::{BuiltinMethod, EvaluatedArgument};
@@ -27,7 +27,7 @@ impl Expression {
     ///
     /// # Errors
     /// [`Error::Evaluation`] if it has none.
-    pub fn evaluate(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
+    pub fn evaluate(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Result<Value, Error> {
         let found = self.evaluate_borrowed(scope, fuel)?;
         fuel.own(found)
     }
@@ -36,14 +36,14 @@ impl Expression {
     ///
     /// # Errors
     /// [`Error::Evaluation`] if it has no value.
-    pub fn holds(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<bool, Error> {
+    pub fn holds(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Result<bool, Error> {
         self.evaluate_borrowed(scope, fuel).map(|value| truth(&value))
     }
 
     /// Returns its value, borrowed from the scope if possible.
     pub(super) fn evaluate_borrowed<'value>(
         &'value self,
-        scope: &'value dyn Scope,
+        scope: &'value dyn NameScope,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
         value(&self.root, ExpressionEnvironment { scope, text: &self.text, frame: None }, fuel)

@@ -27,7 +27,7 @@ mod token;
 mod value;
 
 pub use ast::Expression;
-pub use environment::Scope;
+pub use environment::NameScope;
 pub use flaw::{Error, SyntaxError};
 pub use fuel::Fuel;
 pub use reads::PathRead;

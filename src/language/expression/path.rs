@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::ast::{Expression, ExpressionNode, PathAccess, PathStep};
-use super::environment::Scope;
+use super::environment::NameScope;
 use super::flaw::Error;
 use super::fuel::Fuel;
 use super::value::{self, kind, place};
@@ -104,7 +104,7 @@ impl PlainPath {
     /// Returns the value at the path.
     pub(super) fn resolve<'value>(
         &self,
-        scope: &'value dyn Scope,
+        scope: &'value dyn NameScope,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
         let unresolved = || Error::Unresolved(self.shown.clone());

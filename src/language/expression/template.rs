@@ -9,7 +9,7 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use super::ast::Expression;
-use super::environment::Scope;
+use super::environment::NameScope;
 use super::flaw::{Error, SyntaxError};
 use super::fuel::Fuel;
 use super::path::PlainPath;
@@ -54,7 +54,7 @@ impl TemplateReference {
 
     fn evaluate_borrowed<'value>(
         &'value self,
-        scope: &'value dyn Scope,
+        scope: &'value dyn NameScope,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
         match &self.plain {
@@ -87,7 +87,7 @@ impl ValueTemplate {
     ///
     /// # Errors
     /// [`Error`]; [`Error::Unresolved`] for a plain path that does not exist.
-    pub fn fill(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
+    pub fn fill(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Result<Value, Error> {
         let filled = self.filling.fill(scope, fuel)?;
         match self.filling {
             TemplateNode::List(_) | TemplateNode::Map(_) => fuel.made(filled),
@@ -134,7 +134,7 @@ impl TemplateNode {
         }
     }
 
-    fn fill(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
+    fn fill(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Result<Value, Error> {
         match self {
             Self::Constant(value) => Ok(value.clone()),
             Self::One(reference) => {
@@ -228,7 +228,11 @@ fn reference(text: &str, open: usize) -> Result<(TemplateReference, usize), Synt
     Ok((parsed, close + 1))
 }
 
-fn fill_text(pieces: &[TemplatePiece], scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
+fn fill_text(
+    pieces: &[TemplatePiece],
+    scope: &dyn NameScope,
+    fuel: &mut Fuel,
+) -> Result<Value, Error> {
     let mut filled = String::new();
     for piece in pieces {
         match piece {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Error, Expression, Fuel, Scope};
+use super::{Error, Expression, Fuel, NameScope};
 
 mod bounds;
 mod flaws;
@@ -13,7 +13,7 @@ mod values;
 /// A scope whose names are the keys of a map.
 struct Names(Value);
 
-impl Scope for Names {
+impl NameScope for Names {
     fn root(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::program::{ActionKind, Graph, GraphAction, GraphNode, SpawnTask};
 use crate::domain::id::StateName;
-use crate::language::expression::{Fuel, Scope, ValueTemplate};
+use crate::language::expression::{Fuel, NameScope, ValueTemplate};
 
 /// Returns the states of the scope itself that agents are spawned in, each once, in the order of the nodes.
 #[must_use]
@@ -55,7 +55,7 @@ fn collect<'a>(actions: &'a [GraphAction], acts: &mut Vec<&'a ActionKind>) {
 #[must_use]
 pub fn literal(template: &ValueTemplate) -> Option<String> {
     struct Nothing;
-    impl Scope for Nothing {
+    impl NameScope for Nothing {
         fn root(&self, _: &str) -> Option<&Value> {
             None
         }

@@ -31,7 +31,7 @@ use crate::domain::transition::{TagName, Transition, Variables};
 use crate::language::manifest;
 use crate::language::place::SourcePlace;
 use crate::language::schema::shape;
-use crate::language::yaml::{Error, Placed, value};
+use crate::language::yaml::{Error, PlacedValue, value};
 
 /// A second check of a requested transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,15 +60,15 @@ listed_keys! {
     #[serde(deny_unknown_fields)]
     pub struct RawEvaluator {
         /// A regular expression for the reply.
-        pattern: Option<Placed<String>> => shape::text,
+        pattern: Option<PlacedValue<String>> => shape::text,
         /// The transition that is taken if the pattern is found.
-        then: Option<Placed<PolicyEntry>> => policy_entry::shape,
+        then: Option<PlacedValue<PolicyEntry>> => policy_entry::shape,
         /// The transition that is taken if the pattern is not found.
-        r#else: Option<Placed<PolicyEntry>> => policy_entry::shape,
+        r#else: Option<PlacedValue<PolicyEntry>> => policy_entry::shape,
         /// A file beside the state's, which is asked in a fresh session.
-        prompt: Option<Placed<String>> => shape::text,
+        prompt: Option<PlacedValue<String>> => shape::text,
         /// The model of that prompt.
-        model: Option<Placed<String>> => shape::model,
+        model: Option<PlacedValue<String>> => shape::model,
     }
 }
 
@@ -140,7 +140,7 @@ impl RawEvaluator {
 
 /// Reads a transition that the state allows.
 fn allowed(
-    mut written: Placed<PolicyEntry>,
+    mut written: PlacedValue<PolicyEntry>,
     policy: &TransitionPolicy,
 ) -> Result<Transition, Error> {
     let place = written.at;

@@ -21,15 +21,15 @@ use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use crate::language::hint::closest;
 use crate::language::schema::shape;
 use crate::language::supervision::some_time;
-use crate::language::yaml::{Error, Placed, YamlErrors, value};
+use crate::language::yaml::{Error, PlacedValue, YamlErrors, value};
 
 /// The keys of a join as they are written.
 pub(super) struct RawJoin {
-    pub(super) join: Option<Placed<String>>,
-    pub(super) timeout: Option<Placed<String>>,
-    pub(super) on_timeout: Option<Placed<String>>,
-    pub(super) on_failure: Option<Placed<String>>,
-    pub(super) rest: Option<Placed<String>>,
+    pub(super) join: Option<PlacedValue<String>>,
+    pub(super) timeout: Option<PlacedValue<String>>,
+    pub(super) on_timeout: Option<PlacedValue<String>>,
+    pub(super) on_failure: Option<PlacedValue<String>>,
+    pub(super) rest: Option<PlacedValue<String>>,
 }
 
 impl RawJoin {

@@ -21,7 +21,7 @@ use crate::language::place::SourcePlace;
 use crate::language::schema::shape;
 use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 use crate::language::yaml::tree::YamlFileKind;
-use crate::language::yaml::{self, Error, Placed, YamlErrors, value};
+use crate::language::yaml::{self, Error, PlacedValue, YamlErrors, value};
 use crate::language::{manifest, supervision};
 
 /// The content of a prompt's frontmatter.
@@ -49,37 +49,37 @@ listed_keys! {
     /// The keys as they are written.
     pub(in crate::language) struct RawFrontmatter {
         /// The transitions that the state allows. Without any, it allows all.
-        allowed_transitions: Option<Placed<Vec<Placed<PolicyEntry>>>> => policy_entry::list_shape,
+        allowed_transitions: Option<PlacedValue<Vec<PlacedValue<PolicyEntry>>>> => policy_entry::list_shape,
         /// The form of the answer: a JSON Schema, or the file that has it. The fields of the answer decide
         /// what follows.
-        output: Option<Placed<OrderedJson>> => shape::output,
+        output: Option<PlacedValue<OrderedJson>> => shape::output,
         /// The model of the state: opus, sonnet, haiku, or a full name.
-        model: Option<Placed<String>> => shape::model,
+        model: Option<PlacedValue<String>> => shape::model,
         /// The supervision of agents that are born here.
         supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
         /// The budget, in US dollars, of agents that are born here.
-        budget: Option<Placed<String>> => shape::dollars,
+        budget: Option<PlacedValue<String>> => shape::dollars,
         /// A second check of a requested transition, before it is taken.
-        evaluator: Option<Placed<evaluator::RawEvaluator>> => evaluator::RawEvaluator::shape,
+        evaluator: Option<PlacedValue<evaluator::RawEvaluator>> => evaluator::RawEvaluator::shape,
         /// True if agents that are born here get a git worktree of their own.
         worktree: Option<bool> => shape::boolean,
         /// The number of `<fork>` tags that one reply may have: one, or many.
-        forks: Option<Placed<String>> => forking::forks_shape,
+        forks: Option<PlacedValue<String>> => forking::forks_shape,
         /// The maximum number of agents that one reply may fork.
-        max_fan_out: Option<Placed<String>> => shape::count,
+        max_fan_out: Option<PlacedValue<String>> => shape::count,
         /// The head start of the first forked agent.
-        stagger: Option<Placed<String>> => shape::duration,
+        stagger: Option<PlacedValue<String>> => shape::duration,
         /// The agents that the state waits for before its prompt is asked: all, any, or how many of them have
         /// to end well.
-        join: Option<Placed<String>> => forking::join_shape,
+        join: Option<PlacedValue<String>> => forking::join_shape,
         /// The time that a join waits.
-        timeout: Option<Placed<String>> => shape::duration,
+        timeout: Option<PlacedValue<String>> => shape::duration,
         /// The continuation if a join takes too long: fail, keep, or a state.
-        on_timeout: Option<Placed<String>> => shape::text,
+        on_timeout: Option<PlacedValue<String>> => shape::text,
         /// The continuation if too many agents of a join fail: fail, keep, or a state.
-        on_failure: Option<Placed<String>> => shape::text,
+        on_failure: Option<PlacedValue<String>> => shape::text,
         /// The fate of agents that still live when the join is complete: leave or stop.
-        rest: Option<Placed<String>> => forking::rest_shape,
+        rest: Option<PlacedValue<String>> => forking::rest_shape,
     }
 }
 
@@ -197,7 +197,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     examined
 }
 
-fn place(written: Option<&Placed<String>>) -> Option<SourcePlace> {
+fn place(written: Option<&PlacedValue<String>>) -> Option<SourcePlace> {
     written.map(|written| written.at)
 }
 

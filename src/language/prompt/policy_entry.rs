@@ -12,15 +12,15 @@ use crate::language::hint::{closest, is_slip};
 use crate::language::output::OrderedJson;
 use crate::language::place::SourcePlace;
 use crate::language::schema::shape;
-use crate::language::yaml::{Error, Placed};
+use crate::language::yaml::{Error, PlacedValue};
 
 /// An entry of a policy, as written.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PolicyEntry {
     /// The tag, and its attributes.
-    pub(super) attributes: BTreeMap<String, Placed<String>>,
+    pub(super) attributes: BTreeMap<String, PlacedValue<String>>,
     /// The conditions on the answer's fields.
-    pub(super) when: Option<Placed<OrderedJson>>,
+    pub(super) when: Option<PlacedValue<OrderedJson>>,
     /// A key that was probably meant to be `when`, and its place.
     pub(super) misspelt_when: Option<(String, SourcePlace)>,
 }
@@ -35,7 +35,7 @@ impl PolicyEntry {
     }
 
     /// Takes a key that looks like `when`: a variable if its value is plain, else a slip.
-    fn take_like_when(&mut self, key: String, value: &Placed<OrderedJson>) {
+    fn take_like_when(&mut self, key: String, value: &PlacedValue<OrderedJson>) {
         match plain(value) {
             Some(text) => {
                 self.attributes.insert(key, text);
@@ -46,14 +46,14 @@ impl PolicyEntry {
 }
 
 /// Returns a plain value as a text.
-fn plain(value: &Placed<OrderedJson>) -> Option<Placed<String>> {
+fn plain(value: &PlacedValue<OrderedJson>) -> Option<PlacedValue<String>> {
     let text = match &value.value {
         OrderedJson::Text(text) => text.clone(),
         OrderedJson::Number(number) => number.to_string(),
         OrderedJson::Bool(value) => value.to_string(),
         OrderedJson::Null | OrderedJson::List(_) | OrderedJson::Object(_) => return None,
     };
-    Some(Placed { value: text, at: value.at })
+    Some(PlacedValue { value: text, at: value.at })
 }
 
 impl<'de> Deserialize<'de> for PolicyEntry {
@@ -100,7 +100,7 @@ pub struct EntryPlace {
 }
 
 impl EntryPlace {
-    pub(super) fn of(entry: &Placed<PolicyEntry>) -> Self {
+    pub(super) fn of(entry: &PlacedValue<PolicyEntry>) -> Self {
         let place = |key| entry.value.attributes.get(key).map(|value| value.at);
         Self {
             target: place("target"),
@@ -118,7 +118,7 @@ impl EntryPlace {
 }
 
 /// Reads an entry of a policy: it gives the target, and the texts are the agent's own.
-pub(super) fn listed(written: Placed<PolicyEntry>) -> Result<Transition, Error> {
+pub(super) fn listed(written: PlacedValue<PolicyEntry>) -> Result<Transition, Error> {
     let question = written.value.attributes.get("question").map(|question| question.at);
     let transition = entry(written)?;
     match question.filter(|_| transition.tag() == TagName::Ask) {
@@ -130,7 +130,7 @@ pub(super) fn listed(written: Placed<PolicyEntry>) -> Result<Transition, Error> 
     }
 }
 
-pub(super) fn entry(entry: Placed<PolicyEntry>) -> Result<Transition, Error> {
+pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error> {
     let (place, mut attributes) = (entry.at, entry.value.attributes);
     if let Some((key, at)) = entry.value.misspelt_when {
         return Err(Error::at(at, format!("unknown key `{key}`; did you mean `when`?")));

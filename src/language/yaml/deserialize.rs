@@ -239,7 +239,7 @@ impl<'tree> MapAccess<'tree> for MapEntries<'tree> {
     }
 }
 
-/// The line, the column and the value, as [`Placed`](super::placed::Placed) reads them.
+/// The line, the column and the value, as [`PlacedValue`](super::placed::PlacedValue) reads them.
 struct PlacedParts<'tree> {
     node: &'tree YamlValue,
     next: u8,

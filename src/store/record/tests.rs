@@ -1,4 +1,4 @@
-//! What a line of the journal is: read back, checked, proven, refused.
+//! Lines of the journal: read back, checked, proven, refused.
 
 use super::*;
 use crate::domain::event::{Event, RunCommand};

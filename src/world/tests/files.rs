@@ -55,6 +55,18 @@ async fn nothing_outside_is_read_or_written() {
 }
 
 #[tokio::test]
+async fn drafts_are_named_after_the_run_because_steps_are_named_alike_in_all() {
+    let ground = Ground::new();
+    let other = ground.root().join(".raymond-main-2-0.draft");
+    std::fs::write(&other, "of the step main-2-0 elsewhere").expect("written");
+    let write = json!({"type": "write_file", "path": "a", "content": "mine"});
+    let performed = ground.perform("main-2-0", write, false).await;
+    assert!(matches!(performed, OperationOutcome::Done(Ok(_))), "{performed:?}");
+    assert_eq!(std::fs::read_to_string(ground.root().join("a")).expect("written"), "mine");
+    assert!(other.exists(), "nobody else's draft is taken away");
+}
+
+#[tokio::test]
 async fn what_converges_comes_to_the_same_when_it_is_done_again() {
     let mut ground = Ground::new();
     ground.put("data/config.yaml", "sources: [{id: a}] # ours\n");

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::GraphInterpreter;
 use crate::domain::graph::LoopFrame;
-use crate::language::expression::Scope;
+use crate::language::expression::NameScope;
 
 /// The root names whose values are maps.
 pub(super) const ROOTS: [&str; 3] = ["computed", "flags", "user_responses"];
@@ -40,7 +40,7 @@ impl GraphInterpreter<'_> {
     }
 }
 
-impl Scope for GraphScope<'_> {
+impl NameScope for GraphScope<'_> {
     fn root(&self, name: &str) -> Option<&Value> {
         let mut loops = self.levels.iter().rev().filter_map(|level| level.each.as_ref());
         if let Some(each) = loops.find(|each| each.name == name) {

@@ -11,12 +11,12 @@ use super::super::read::read;
 use super::super::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeRole};
 use super::{act, acting, asking, program, source};
 use crate::domain::operation::{Operation, RecoveryClass};
-use crate::language::expression::{Fuel, Scope, ValueTemplate};
+use crate::language::expression::{Fuel, NameScope, ValueTemplate};
 
 /// A scope with a text `page.content` and nothing else.
 struct Page(Value);
 
-impl Scope for Page {
+impl NameScope for Page {
     fn root(&self, name: &str) -> Option<&Value> {
         (name == "page").then_some(&self.0)
     }

@@ -13,13 +13,13 @@ use crate::language::output::{
 };
 use crate::language::prompt::evaluator::RawEvaluator;
 use crate::language::prompt::policy_entry::EntryPlace;
-use crate::language::yaml::{Error, Placed, YamlErrors};
+use crate::language::yaml::{Error, PlacedValue, YamlErrors};
 
 /// Reads `output`, and the `when` of each entry of the policy.
 pub(super) fn read(
-    output: Option<Placed<OrderedJson>>,
-    whens: &[Option<Placed<OrderedJson>>],
-    evaluator: Option<&Placed<RawEvaluator>>,
+    output: Option<PlacedValue<OrderedJson>>,
+    whens: &[Option<PlacedValue<OrderedJson>>],
+    evaluator: Option<&PlacedValue<RawEvaluator>>,
     frontmatter: &mut Frontmatter,
     places: &mut FrontmatterPlaces,
     errors: &mut YamlErrors,
@@ -60,7 +60,7 @@ pub(super) fn read(
     frontmatter.output = Some(OutputKey { schema, place, rules });
 }
 
-fn tests(when: &Placed<OrderedJson>) -> Result<Vec<FieldTest>, Error> {
+fn tests(when: &PlacedValue<OrderedJson>) -> Result<Vec<FieldTest>, Error> {
     let value = serde_json::to_value(&when.value).unwrap_or(Value::Null);
     OutputRule::tests(&value).map_err(|why| Error::at(when.at, why))
 }

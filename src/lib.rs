@@ -28,23 +28,23 @@
 //! it would be performed.
 //!
 //! An agent in a graph takes the same way with another middle: [`language::graph::read`] makes a
-//! [program](language::graph::program) of the file, and [`language::graph::machine`] walks it until it needs
+//! [program](language::graph::checked_graph) of the file, and [`language::graph::interpreter`] walks it until it needs
 //! something. What only looks is asked of [`world`] at once; before what changes it, a question or a turn,
-//! the walk is reported and recorded ([`domain::graph_advance`], [`domain::graph`]), and then the agent comes back to
+//! the walk is reported and recorded ([`domain::graph_advance`], [`domain::graph_execution`]), and then the agent comes back to
 //! it. The machine stands where the record says, so the same is needed again after a crash; [`domain::operation`]
 //! says what that means for each operation. Pure nodes and reads are done again from the last record and
 //! come to the same: one record, and one flush, holds all of them.
 //!
 //! A program is carried out by an agent of its own and served by others: [`language::program::read`] makes a
-//! [definition](language::program::definition) of the file, and the supervisor has
-//! [`language::program::machine`] go on from where the [instance](domain::instance) stands, against the run's own
+//! [definition](language::program::checked_program) of the file, and the supervisor has
+//! [`language::program::interpreter`] go on from where the [instance](domain::program_execution) stands, against the run's own
 //! facts, so that nothing can happen between looking and waiting. What comes of it ([`domain::program_advance`]) is one
 //! moment of the journal: requests to its roles, which are agents with a queue, what it says, where it stands.
 //! Facts outlive the run in [`store::dataspace`]; the run keeps in its own state what it has seen of them
 //! ([`domain::fact`]).
 //!
 //! Many agents are born of one record: [`language::fork_list`] reads the list of a fan-out, the agent finds out who
-//! would be born, and [`domain::fan_out`] is what the record says of them. An agent that comes to a state with a
+//! would be born, and [`domain::fork`] is what the record says of them. An agent that comes to a state with a
 //! join waits as data ([`domain::join`]); the ends of those it has forked are counted as they happen, and when
 //! that is decided one more record has it go on with what came of them. Where an agent works is its
 //! [home](domain::working_dir), for its whole life; [`process::working_dirs`] knows where that is, and [`world`] makes the worktree.
@@ -77,14 +77,14 @@
 //! evaluators in [`domain::evaluation`], several plug-ins that differ in [`domain::consult`], lists in
 //! [`language::fork_list`], answers that are objects in [`language::output`], who is waited for in [`domain::join`], what may go of a worktree in
 //! [`domain::worktree`]. For graphs:
-//! expressions in [`language::expression`], names and `store_as` in [`language::graph::program`], types and
-//! their other names in [`language::graph::vocabulary`], where a walk is cut in [`language::graph::machine`],
+//! expressions in [`language::expression`], names and `store_as` in [`language::graph::checked_graph`], types and
+//! their other names in [`language::graph::vocabulary`], where a walk is cut in [`language::graph::interpreter`],
 //! what a document has to answer in [`language::graph::contract`], crashes in [`domain::operation`], answers in
 //! [`domain::question`], and what the world refuses in [`world`]. For homes: where an agent works in
-//! [`domain::working_dir`], how its worktree is made and what has to be kept before one goes in [`world::trees`] and
+//! [`domain::working_dir`], how its worktree is made and what has to be kept before one goes in [`world::worktrees`] and
 //! [`domain::worktree`]. For programs: their forms in
-//! [`language::program::definition`], ends in [`domain::decide`], what came too late and which fact is taken in
-//! [`language::program::machine`], what a step changes once in [`store::dataspace`].
+//! [`language::program::checked_program`], ends in [`domain::decide`], what came too late and which fact is taken in
+//! [`language::program::interpreter`], what a step changes once in [`store::dataspace`].
 
 pub mod actor;
 pub mod cli;

@@ -11,13 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use raymond::domain::graph::GraphState;
 use raymond::domain::graph_advance::GraphNext;
+use raymond::domain::graph_execution::GraphState;
 use raymond::domain::id::StateName;
 use raymond::domain::time::Timestamp;
-use raymond::language::graph::machine::{GraphEnvironment, GraphInterpreter, GraphYield};
+use raymond::language::graph::checked_graph::Graph;
+use raymond::language::graph::interpreter::{GraphEnvironment, GraphInterpreter, GraphYield};
 use raymond::language::graph::profile::GraphProfile;
-use raymond::language::graph::program::Graph;
 use raymond::language::graph::read::read;
 use raymond::language::graph::vocabulary::GraphVocabulary;
 
@@ -145,7 +145,7 @@ fn begin(program: &Graph) -> GraphState {
         executed: 0,
         fields: program.initial.clone(),
         checkpoints: std::collections::BTreeMap::new(),
-        cursor: raymond::domain::graph::NodeCursor::default(),
+        cursor: raymond::domain::graph_execution::NodeCursor::default(),
     }
 }
 

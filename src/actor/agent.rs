@@ -6,11 +6,11 @@
 mod activity;
 mod consult;
 
+mod before_turn;
 mod fork;
-mod join;
+mod graph;
 mod judge;
 mod permissions;
-mod walk;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::process::TurnActor;
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::evaluation::TransitionProposal;
-use crate::domain::fan_out::ForkRules;
+use crate::domain::fork::ForkRules;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use actix::Recipient;
 use serde_json::{Map, Value};
 
-use super::definitions::ProgramCache;
+use super::activity_executor::ActivityExecutor;
+use super::graph_cache::GraphCache;
 use super::interceptor::PluginInterceptor;
 use super::message::{ActivityDone, AgentDown, ApiThrottled, TurnReported};
-use super::performer::ActivityExecutor;
-use super::programs::GraphCache;
+use super::program_cache::ProgramCache;
 use super::registry::AgentRegistry;
 use super::runner::StepRunner;
-use crate::domain::fan_out::ForkSettings;
+use crate::domain::fork::ForkSettings;
 use crate::domain::id::{Folder, RunId};
 use crate::domain::model::ModelName;
 use crate::domain::transition::Variables;

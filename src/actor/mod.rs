@@ -4,17 +4,17 @@
 //! that alone owns the run's state, an actor for each live agent, an actor for each running turn's
 //! process. Facts and commands are sent without waiting; nothing here ever blocks.
 
+pub mod activity_executor;
 pub mod agent;
 pub mod clock;
 pub mod context;
-pub mod definitions;
+pub mod graph_cache;
 pub mod interceptor;
 pub mod launch;
 pub mod message;
 pub mod observer;
-pub mod performer;
 pub mod process;
-pub mod programs;
+pub mod program_cache;
 pub mod registry;
 pub mod runner;
 pub mod scripted;

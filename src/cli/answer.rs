@@ -23,7 +23,7 @@ use crate::domain::question::{Answer, AnswerCommand, OTHER};
 use crate::domain::run::Run;
 use crate::language::hint::closest;
 use crate::proof::ProofKey;
-use crate::runtime::place;
+use crate::runtime::directories;
 use crate::store::inbox;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, load_view};
@@ -37,7 +37,7 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     if !args.answers.is_empty() {
         person::must_act("answer a question of a run")?;
     }
-    let key = place::user_state()?.key()?;
+    let key = directories::user_state()?.key()?;
     let root = RunsRoot::new(&args.one.dir.dir);
     let RunView { run, .. } = load_view(&root, &args.one.run)?;
     let dir = root.run(&run.workflow_id);

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, stderr, stdin};
 
 use super::options::RunOptions;
 use super::{output, person};
-use crate::runtime::{Error, PreparedRun, RunStarter, place};
+use crate::runtime::{Error, PreparedRun, RunStarter, directories};
 
 /// The most questions before a run: about the run, and about the folder whose files it takes up.
 const MAX_QUESTIONS: usize = 2;
@@ -17,7 +17,7 @@ pub(super) fn confirmed(
     mut prepare: impl FnMut(&RunStarter) -> Result<PreparedRun, Error>,
 ) -> Result<PreparedRun, Error> {
     let confirmation = person::trust_origin(&options.consent);
-    let state = place::user_state()?;
+    let state = directories::user_state()?;
     let mut starter = RunStarter { state, confirmation, confirmed: BTreeSet::new() };
     let may_ask = !options.json && stdin().is_terminal() && stderr().is_terminal();
     for _ in 0..MAX_QUESTIONS {

@@ -11,7 +11,7 @@ use super::{
     answer, check, costs, diagnostics, facts, graph, list, log, output, recover, run, schema, show,
     signal, start, status, stop, top, tree, trust, workflow, worktrees,
 };
-use crate::process::environment::NamedVariables;
+use crate::process::helper_environment::NamedVariables;
 
 /// Runs a command line, program name included, and returns its exit code.
 #[must_use]

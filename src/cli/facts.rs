@@ -5,7 +5,7 @@ use super::exit::{CliExitCode, Error};
 use super::output;
 use crate::domain::fact::Fact;
 use crate::domain::printable::one_line;
-use crate::runtime::place;
+use crate::runtime::directories;
 use crate::store::dataspace::{Dataspace, FactListing};
 use crate::store::view::load_view;
 
@@ -14,13 +14,13 @@ use crate::store::view::load_view;
 /// # Errors
 /// [`Error::Store`] if the directory cannot be read, or there is no such run.
 pub fn facts(args: &FactsArgs) -> Result<CliExitCode, Error> {
-    let root = place::root(&args.dir.dir)?;
+    let root = directories::root(&args.dir.dir)?;
     let mut listing = match &args.run {
         Some(run) => {
             let facts = load_view(&root, run)?.run.facts.all().collect();
             FactListing { facts, warnings: Vec::new() }
         }
-        None => Dataspace::of(&root).with_key(&place::user_state()?.key()?).facts()?,
+        None => Dataspace::of(&root).with_key(&directories::user_state()?.key()?).facts()?,
     };
     if let Some(label) = &args.label {
         listing.facts.retain(|fact| fact.label == *label);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::answer_prompt::{AnswerPrompt, KeyboardGuard};
 use super::args::answers::OnWait;
-use super::asking::{AnswerPrompt, KeyboardGuard};
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::on_event;
@@ -19,7 +19,7 @@ use crate::plugin::console::ConsolePlugin;
 use crate::plugin::lines::JsonLinesPlugin;
 use crate::plugin::terminal::Terminal;
 use crate::process::child::subreaper;
-use crate::process::environment::NamedVariables;
+use crate::process::helper_environment::NamedVariables;
 use crate::runtime::{self, InterruptReceiver, PlugIns, PreparedRun};
 use crate::store::layout::RunsRoot;
 

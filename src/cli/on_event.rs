@@ -14,8 +14,10 @@ use crate::language::shell_words::words;
 use crate::plugin::notify::notification::{Notification, NotificationTracker};
 use crate::plugin::notify::{NotificationPlugin, NotificationSink};
 use crate::process::command::locate;
-use crate::process::environment::{NamedVariables, passed_on};
-use crate::process::hook::{Hook, HookCall, HookCommand, HookFailureHandler, HookTimeouts};
+use crate::process::helper_environment::{NamedVariables, passed_on};
+use crate::process::on_event_command::{
+    Hook, HookCall, HookCommand, HookFailureHandler, HookTimeouts,
+};
 use crate::store::layout::RunsRoot;
 
 /// A command, as it was given.

@@ -7,7 +7,7 @@ use super::args::RecoverArgs;
 use super::exit::{CliExitCode, Error};
 use super::list::{self, ListedRun};
 use super::{background, output};
-use crate::runtime::place;
+use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
 
 /// Runs `raymond recover`.
@@ -15,7 +15,7 @@ use crate::store::layout::RunsRoot;
 /// # Errors
 /// [`Error`] if the directory cannot be read, or a run cannot be resumed.
 pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
-    let root = place::root(&args.all_runs.dir.dir)?;
+    let root = directories::root(&args.all_runs.dir.dir)?;
     let mut runs = list::all(&root)?;
     runs.retain(|(_, view)| match view {
         Ok(view) => !view.held && view.run.can_resume(),

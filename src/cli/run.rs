@@ -14,7 +14,7 @@ use crate::process::child::cgroup::RunGroups;
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
 use crate::runtime::graphs::GraphSetup;
-use crate::runtime::{self, PreparedRun, RunRequest, Workflow, place, seals};
+use crate::runtime::{self, PreparedRun, RunRequest, Workflow, directories, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::RunStore;
@@ -24,7 +24,7 @@ use crate::store::run_store::RunStore;
 /// # Errors
 /// [`Error`] if it cannot begin, or cannot be recorded.
 pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
-    let root = place::root(&args.dir.dir)?;
+    let root = directories::root(&args.dir.dir)?;
     match target::resolve(&args.target, &root)? {
         RunTarget::Workflow(workflow) => {
             let prepared = create(args, &root, &workflow)?;
@@ -42,7 +42,7 @@ pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
     if args.detached {
         background::detach()?;
     }
-    let root = place::root(&args.dir.dir)?;
+    let root = directories::root(&args.dir.dir)?;
     let id = RunId::parse(&args.run).map_err(|_| {
         Error::Usage(format!(
             "{} is not a run; `raymond resume` takes the id of a run, `raymond run PATH` starts a workflow",
@@ -88,7 +88,7 @@ fn go_on(
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if !recovered.run.can_resume() {
         if !options.consent.trust {
-            seals::check_ended(&place::user_state()?, root, &recovered.run)?;
+            seals::check_ended(&directories::user_state()?, root, &recovered.run)?;
         }
         store.save_last_snapshot(&recovered.run)?;
         Dataspace::of(root).ended(id)?;

@@ -10,7 +10,7 @@ use crate::actor::clock::now;
 use crate::domain::fact::Fact;
 use crate::domain::printable::one_line;
 use crate::process::ancestry::ActingAgent;
-use crate::runtime::place;
+use crate::runtime::directories;
 use crate::store::dataspace::{Dataspace, FactStatement};
 
 /// Runs `raymond signal`.
@@ -18,7 +18,8 @@ use crate::store::dataspace::{Dataspace, FactStatement};
 /// # Errors
 /// [`Error::Store`] if the fact is invalid, or cannot be stored.
 pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
-    let space = Dataspace::of(&place::root(&args.dir.dir)?).with_key(&place::user_state()?.key()?);
+    let space = Dataspace::of(&directories::root(&args.dir.dir)?)
+        .with_key(&directories::user_state()?.key()?);
     let (label, key) = (args.label.as_str(), args.key.as_str());
     if args.retract {
         let changed = space.retract(label, key, None)?;

@@ -14,7 +14,7 @@ use crate::domain::tree::{AgentTree, TreeMember};
 use crate::plugin::sentence::waiting;
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
-use crate::runtime::place;
+use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
 
@@ -29,7 +29,9 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     if args.json {
         return output::print_json(&as_json(&view, &statuses));
     }
-    output::print(&(as_text(&view, &statuses) + &left_running(&place::root(&args.dir.dir)?, &view)))
+    output::print(
+        &(as_text(&view, &statuses) + &left_running(&directories::root(&args.dir.dir)?, &view)),
+    )
 }
 
 /// Returns the status for people: a running run that no process has locked is interrupted.

@@ -15,7 +15,7 @@ use super::status::{left_running, word};
 use super::{output, person};
 use crate::actor::clock::now;
 use crate::proof::ProofKey;
-use crate::runtime::place;
+use crate::runtime::directories;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{is_held, load_view};
 use crate::store::{self, inbox, lock, stop_request};
@@ -49,7 +49,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     // The run may have a long story: the request does not wait until it is read.
     let mut state = StopRequestState::NotHeld;
     if is_held(&root, id)? {
-        state = settle(&dir, ask(&dir, &place::user_state()?.key()?)?.as_deref())?;
+        state = settle(&dir, ask(&dir, &directories::user_state()?.key()?)?.as_deref())?;
         while args.wait && lock::is_held(&dir.lock())?.is_some() {
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -71,7 +71,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
             format!("{id} ended before it could be stopped: it is {}", word(&after))
         }
     };
-    let running = left_running(&place::root(&args.one.dir.dir)?, &after);
+    let running = left_running(&directories::root(&args.one.dir.dir)?, &after);
     output::print(&format!("{said}\n{running}"))
 }
 

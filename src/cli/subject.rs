@@ -9,7 +9,7 @@ use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::read::read;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::manifest;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::outline::FolderGraph;
 use crate::language::prompt::step;

@@ -34,7 +34,7 @@ use super::args::readers::TopArgs;
 use super::exit::{CliExitCode, Error};
 use super::stop;
 use crate::domain::tree::fold::TreeRow;
-use crate::runtime::place;
+use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
 
 /// The interval between two checks for changes.
@@ -166,7 +166,7 @@ impl TopApp {
         if !self.watch.known().held {
             return Ok("it is not live, so there is nothing to stop".to_owned());
         }
-        let said = match stop::ask(self.watch.dir(), &place::user_state()?.key()?)? {
+        let said = match stop::ask(self.watch.dir(), &directories::user_state()?.key()?)? {
             Some(_) => "it stops once its running turns have finished",
             None => "it ended before it could be stopped",
         };

@@ -9,7 +9,7 @@ use super::exit::{CliExitCode, Error};
 use super::{output, person};
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::runtime::trust::{ExaminedFolder, examine, folder_name};
-use crate::runtime::{Workflow, place, settings_of};
+use crate::runtime::{Workflow, directories, settings_of};
 use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder};
 use crate::store::user_state::UserState;
 
@@ -18,7 +18,7 @@ use crate::store::user_state::UserState;
 /// # Errors
 /// [`Error`] if there is no such workflow, or the trust cannot be read or stored.
 pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
-    let state = place::user_state()?;
+    let state = directories::user_state()?;
     if !(args.list || args.show) {
         person::must_speak("say what is trusted")?;
     }
@@ -26,7 +26,7 @@ pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
     if args.remove {
         return remove(&state, path);
     }
-    let root = place::root(&args.dir.dir)?;
+    let root = directories::root(&args.dir.dir)?;
     let workflow = Workflow::open(path)?;
     let examined =
         examine(&root, &workflow, &settings_of(&workflow), &GraphVocabulary::new(), None)?;

@@ -17,7 +17,7 @@ use crate::language::diagnostic::Diagnostic;
 use crate::language::program::read::read;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
-use crate::runtime::{self, Workflow, place};
+use crate::runtime::{self, Workflow, directories};
 use crate::store::dataspace::{Dataspace, DefinedProgram};
 
 /// Runs `raymond workflow`.
@@ -34,7 +34,7 @@ pub fn workflow(command: WorkflowCommand) -> Result<CliExitCode, Error> {
 }
 
 fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
-    let root = place::root(&args.dir.dir)?;
+    let root = directories::root(&args.dir.dir)?;
     let Workflow { scope, entry, .. } = program_at(&args.file)?;
     let text =
         scope.read(&entry).map_err(|error| runtime::Error::from(step::Error::from(error)))?;
@@ -58,7 +58,7 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
         at: now(),
     };
     person::must_act("define a program")?;
-    Dataspace::of(&root).with_key(&place::user_state()?.key()?).define(&defined)?;
+    Dataspace::of(&root).with_key(&directories::user_state()?.key()?).define(&defined)?;
     if args.json {
         let DefinedProgram { name, file, program, .. } = &defined;
         return output::print_json(&json!({ "name": name, "file": file, "program": program }));
@@ -68,9 +68,9 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
 }
 
 fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
-    let root = place::root(&args.dir.dir)?;
+    let root = directories::root(&args.dir.dir)?;
     let path = Path::new(&args.target);
-    let space = Dataspace::of(&root).with_key(&place::user_state()?.key()?);
+    let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
     let defined = space.defined(&args.target)?;
     match (path.symlink_metadata().is_ok(), defined) {
         (true, Some(defined)) => Err(Error::Usage(format!(

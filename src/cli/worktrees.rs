@@ -14,20 +14,20 @@ use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
 use crate::domain::worktree::{KeepReason, WorktreeStatus, deserted};
 use crate::process::working_dirs::WorktreeRecord;
+use crate::runtime::directories;
 use crate::runtime::graphs::{homes, world_of};
-use crate::runtime::place;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
 use crate::world::outcome::InspectionOutcome;
 use crate::world::perform::WorkspaceExecutor;
-use crate::world::trees::{RemovedWorktree, WorktreeInspection};
+use crate::world::worktrees::{RemovedWorktree, WorktreeInspection};
 
 /// Runs `raymond worktrees`.
 ///
 /// # Errors
 /// [`Error`] if the run or its repository cannot be read.
 pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
-    let root = place::root(&args.one.dir.dir)?;
+    let root = directories::root(&args.one.dir.dir)?;
     let view = load_view(&root, &args.one.run)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Io {

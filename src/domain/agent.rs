@@ -2,8 +2,8 @@
 //!
 //! An agent that waits costs only this; actors and processes come and go around it.
 
+mod agent_spec;
 mod asked_question;
-mod birth;
 mod execution;
 mod hold;
 mod progress;
@@ -15,18 +15,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::agent_spec::{AgentSpec, AgentTerms};
 pub use self::asked_question::{AskedQuestion, QuestionTimeout};
-pub use self::birth::{AgentSpec, AgentTerms};
 pub use self::execution::AgentExecution;
 pub use self::hold::TurnHold;
 pub use self::return_frame::ReturnFrame;
 pub use self::stage::{AgentWait, StepStage};
 use super::evaluation::TransitionProposal;
-use super::graph::{GraphExecution, PromptTask, WaitResult};
+use super::graph_execution::{GraphExecution, PromptTask, WaitResult};
 use super::id::{AgentId, SessionId, StateName};
-use super::instance::{ProgramExecution, ProgramWait, RoleMailbox, RoleRequest};
 use super::join::{PendingJoin, UnjoinedChildren};
 use super::money::Usd;
+use super::program_execution::{ProgramExecution, ProgramWait, RoleMailbox, RoleRequest};
 use super::session::Session;
 use super::time::Timestamp;
 use super::transition::Variables;

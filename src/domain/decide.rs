@@ -25,7 +25,7 @@ pub use self::questions::{AnswerError, answer, answered_at_last, timed_out};
 use super::agent::{Agent, AgentTerms};
 use super::consult::PluginVerdict;
 use super::event::{Event, PermanentRestart, StepFinished, TransitionProposed, TurnRejected};
-use super::fan_out::ForkGroup;
+use super::fork::ForkGroup;
 use super::graph_advance::GraphAdvance;
 use super::id::{MessageId, SessionId, StateName};
 use super::join::Join;

@@ -29,7 +29,7 @@ pub use self::turns::{
 use super::agent::AgentTerms;
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
-use super::fan_out::ForkGroup;
+use super::fork::ForkGroup;
 use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use super::question::AnswerCommand;
 use super::run::PauseReason;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::agent::AgentSpec;
 use super::event::GraphEntry;
-use super::graph::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
+use super::graph_execution::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
 use super::question::Question;
 
 /// The outcome of a walk over nodes.

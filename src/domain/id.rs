@@ -11,7 +11,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::place::{Folder, StateName};
+pub use self::state_name::{Folder, StateName};
 
 /// The reason why a text is not a usable name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -106,7 +106,7 @@ macro_rules! plain_when_read {
     };
 }
 
-mod place;
+mod state_name;
 
 shared_name! {
     /// The id of a run, which is also the name of its directory.

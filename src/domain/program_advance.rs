@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::id::Folder;
-use super::instance::{ProgramPosition, RequestBody};
+use super::program_execution::{ProgramPosition, RequestBody};
 
 /// The result of advancing a program.
 #[derive(Debug, Clone, PartialEq, Eq)]

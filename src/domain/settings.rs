@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allowed_address::AllowedAddress;
-use super::fan_out::ForkSettings;
+use super::fork::ForkSettings;
 use super::model::ModelName;
 use super::money::Usd;
 use super::permission::{RunPermission, StarterConsent};

@@ -5,8 +5,8 @@
 //! The programs it asks for as plug-ins are named before they are started, and can be refused.
 
 use super::output::OrderedJson;
-use super::place::SourcePlace;
 use super::plugins;
+use super::position::SourcePlace;
 use super::prompt::forking;
 use super::schema::shape;
 use super::supervision;

@@ -32,7 +32,7 @@ pub use self::ordered::OrderedJson;
 pub use self::path::{field, placeholder};
 pub use self::rule::{FieldTest, OutputRule, RuleComparison, ValueTest};
 pub use self::schema::{OutputSchema, SchemaField};
-use super::place::SourcePlace;
+use super::position::SourcePlace;
 use super::source::WorkflowSource;
 use super::yaml::{self, tree::YamlFileKind};
 use crate::domain::id::StateName;

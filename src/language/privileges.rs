@@ -6,14 +6,14 @@ mod unreadable;
 
 use std::collections::BTreeMap;
 
-use super::graph::profile::GraphProfile;
-use super::graph::program::{
+use super::graph::checked_graph::{
     ActionKind, ConditionTest, Graph, GraphAction, GraphCondition, GraphNode, OperationTemplate,
 };
+use super::graph::profile::GraphProfile;
 use super::graph::read::read;
 use super::graph::vocabulary::GraphVocabulary;
 use super::manifest;
-use super::place::SourcePlace;
+use super::position::SourcePlace;
 use super::program;
 use super::prompt::kind::StateKind;
 use super::prompt::outline::FolderPrompt;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::millis;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::schema::shape;
 use crate::language::yaml;
 use crate::language::yaml::content::YamlContent;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::hint::{closest, is_slip};
-use super::place::SourcePlace;
+use super::position::SourcePlace;
 
 /// The maximum number of mistakes with a hint: with thousands of names the search for a similar one takes time.
 const MAX_HINTS: u32 = 50;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use super::place::SourcePlace;
+use super::position::SourcePlace;
 use crate::domain::id::{Folder, StateName};
 
 /// The reasons that a file of the workflow cannot be used. Each text says what to do.

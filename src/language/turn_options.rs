@@ -18,7 +18,7 @@ mod lists;
 mod tool_names;
 mod values;
 
-use super::place::SourcePlace;
+use super::position::SourcePlace;
 use super::yaml;
 use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
 use crate::domain::turn_options::{PermissionMode, SettingSource, TurnOptions};

@@ -14,7 +14,7 @@ use self::content::YamlValue;
 use self::deserialize::YamlDeserializer;
 pub use self::placed::PlacedValue;
 use self::tree::{YamlFault, YamlFileKind};
-use super::place::SourcePlace;
+use super::position::SourcePlace;
 
 /// A mistake and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,10 +8,10 @@
 //! required, this actor stops, and the run notices that.
 
 mod answers;
-mod life;
+mod lifecycle;
 mod pipe;
+mod plugin_handle;
 mod plugin_line;
-mod program;
 mod stderr_limiter;
 
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ use actix::{Actor, ActorContext, Context, Handler, Message, ResponseFuture};
 use tokio::sync::oneshot;
 
 use self::pipe::{PluginLine, PluginOutbox};
+pub use self::plugin_handle::{GRACE, PluginExit, PluginHandle, PluginSpawner, SpawnedPlugin};
 use self::plugin_line::WarnOnce;
-pub use self::program::{GRACE, PluginExit, PluginHandle, PluginSpawner, SpawnedPlugin};
 use crate::actor::message::{Consult, FinishPublishing, Published};
 use crate::domain::consult::{ConsultVerdict, Consultation};
 use crate::domain::event::Record;
@@ -204,7 +204,7 @@ impl Handler<FinishPublishing> for ExternalPlugin {
         if let PluginStatus::Up(up) = std::mem::replace(&mut self.state, PluginStatus::Gone) {
             self.finishing = Some(done);
             send(&up.outbox, &HostMessage::Finish);
-            life::close(up.outbox, up.written, up.closed);
+            lifecycle::close(up.outbox, up.written, up.closed);
         }
         Box::pin(async move {
             let _ = finished.await;

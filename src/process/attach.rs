@@ -4,7 +4,7 @@ use tokio::task::spawn_blocking;
 
 use super::child::orphans;
 use super::claude::{ClaudeRunner, WorkerTurn};
-use super::compaction;
+use super::partial_message_removal;
 use super::start_failure::unwritable;
 use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
@@ -51,7 +51,7 @@ impl ClaudeRunner {
             .min_by_key(|orphan| orphan.started)
             .map_or(WorkerProcess::Gone, WorkerProcess::Adopted);
         let from = passage.as_ref().map_or(0, |passage| passage.from);
-        compaction::recover(&stream_file, from)
+        partial_message_removal::recover(&stream_file, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
         let mut worker = Worker::new(process, process_files, from)
             .map_err(|error| unwritable(&stream_file, &error))?;

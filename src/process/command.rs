@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::option_flags::{WorkflowFolders, denied_tools, option_flags};
+use super::turn_arguments::{WorkflowFolders, denied_tools, option_flags};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::money::Usd;
 use crate::domain::option_switch::ProcessOptions;

@@ -10,10 +10,10 @@ use uuid::Uuid;
 use super::claude::ClaudeRunner;
 use super::command::arguments;
 use super::config_files::{ConfigFiles, take_out_configs};
-use super::option_flags;
 use super::start_failure::{not_set, not_started, unwritable};
 use super::startup::startup_flags;
 use super::transcript::ProcessFiles;
+use super::turn_arguments;
 use super::worker::Worker;
 use super::worker_process::{WorkerProcess, WorkerSpec};
 use super::worker_slot::WorkerSlot;
@@ -88,7 +88,7 @@ impl ClaudeRunner {
             arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
         }
         let is_set = |name: &str| self.inherited.contains(name);
-        let mut environment = option_flags::environment(&launch.options.turn, is_set)
+        let mut environment = turn_arguments::environment(&launch.options.turn, is_set)
             .map_err(|name| TurnFailure::new(FailureCause::Workflow, not_set(&name)))?;
         // A bare start would leave out hooks that guard the one who started the run.
         let may_be_bare = self.settings.consent.trusts_workflow;

@@ -15,7 +15,7 @@ use super::child::exit::ProcessExit;
 use super::child::subreaper::ProcessPurpose;
 use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
 use super::command::{EnvironmentMarker, locate};
-use super::environment::{NamedVariables, passed_on};
+use super::helper_environment::{NamedVariables, passed_on};
 
 /// The program of a plug-in, and its environment.
 #[derive(Debug, Clone)]

@@ -11,14 +11,14 @@
 pub mod activity;
 pub mod background;
 mod cut_off;
-mod events;
 pub(super) mod line;
 pub(super) mod line_assembler;
 mod line_kind;
 mod long_line;
 pub mod partial;
 mod refusals;
-mod spent;
+mod totals;
+mod turn_state;
 
 use serde_json::value::RawValue;
 

@@ -15,8 +15,8 @@ use super::child::cgroup::end_group;
 use super::child::group::ProcessGroup;
 use super::child::{orphans, subreaper};
 use super::command::EnvironmentMarker;
-use super::compaction;
 use super::config_files::remove_configs;
+use super::partial_message_removal;
 use super::process_counts::ProcessLifetime;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, StreamFollower};
@@ -171,7 +171,9 @@ impl Worker {
             return;
         }
         let read = self.follower.position();
-        if let Ok(moved) = compaction::compact(&self.files.stream, self.turn_from, read) {
+        if let Ok(moved) =
+            partial_message_removal::compact(&self.files.stream, self.turn_from, read)
+        {
             // A position that cannot be set stays behind the end, where nothing is read twice.
             let _ = self.follower.move_to(moved);
         }

@@ -6,11 +6,11 @@
 //! worktree. No directory is made here. Whatever links there are, a working directory is inside its worktree,
 //! or inside the run's directory.
 
-mod mark;
+mod worktree_record;
 
 use std::path::{Path, PathBuf};
 
-pub use self::mark::{WorktreeRecord, WorktreeStage};
+pub use self::worktree_record::{WorktreeRecord, WorktreeStage};
 use crate::domain::id::AgentId;
 use crate::domain::working_dir::WorkingDir;
 

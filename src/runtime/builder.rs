@@ -8,10 +8,10 @@ use actix::{Actor, Context, Handler};
 use tokio::sync::mpsc;
 
 use super::create::create;
+use super::directories;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::outcome::RunOutcome;
-use super::place;
 use super::plugins::{PlugIns, PluginTerms};
 use super::request::RunRequest;
 use super::resume::take_up;
@@ -209,7 +209,7 @@ impl Builder {
             return Err(Error::NoSystem);
         }
         self.graphs.all_taken_up()?;
-        let root = place::root(&self.dir)?;
+        let root = directories::root(&self.dir)?;
         let (_nobody, silence) = mpsc::unbounded_channel();
         let mut interrupts = self.interrupts.take().unwrap_or(silence);
         let plugs = std::mem::take(&mut self.plugins);
@@ -238,8 +238,9 @@ impl Builder {
     }
 
     fn prepare(self, root: &RunsRoot) -> Result<RunReadiness, Error> {
-        let state =
-            self.user_state.map_or_else(place::user_state, |path| Ok(UserState::new(path)))?;
+        let state = self
+            .user_state
+            .map_or_else(directories::user_state, |path| Ok(UserState::new(path)))?;
         let starter = RunStarter {
             state,
             confirmation: self.trusts.then_some(TrustOrigin::Flag),
@@ -257,7 +258,7 @@ impl Builder {
                 let workflow = Workflow::open(&path)?;
                 let mut settings = settings_of(&workflow);
                 change(&mut settings);
-                settings.cwd = place::directory(Path::new(&settings.cwd))?;
+                settings.cwd = directories::directory(Path::new(&settings.cwd))?;
                 let prepared =
                     create(root, &workflow, &self.request, settings, self.graphs, &starter)?;
                 Ok(RunReadiness::Goes(Box::new(prepared)))

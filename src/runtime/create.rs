@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::answerer::runner_for;
-use super::companions;
+use super::directories::directory;
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::place::directory;
+use super::plugin_programs;
 use super::preflight::{self, PreflightResult};
 use super::request::RunRequest;
 use super::supervise::PreparedRun;
@@ -64,7 +64,7 @@ pub fn create(
             (&starter.state, StepProofs::default()),
         )?;
     }
-    companions::check(
+    plugin_programs::check(
         &settings,
         &EnvironmentMarker { run: workflow_id.clone(), dir: root.path().to_owned() },
     )?;

@@ -5,16 +5,16 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use super::performer::LocalActivityExecutor;
-use crate::actor::performer::ActivityExecutor;
-use crate::actor::programs::GraphCache;
+use super::local_executor::LocalActivityExecutor;
+use crate::actor::activity_executor::ActivityExecutor;
+use crate::actor::graph_cache::GraphCache;
 use crate::actor::stay_up::StayUp;
 use crate::domain::id::RunId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::settings::Settings;
 use crate::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeNameTaken, TypeRole};
 use crate::process::command::EnvironmentMarker;
-use crate::process::environment::{NamedVariables, passed_on};
+use crate::process::helper_environment::{NamedVariables, passed_on};
 use crate::process::working_dirs::WorkingDirs;
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
@@ -22,8 +22,8 @@ use crate::store::layout::RunsRoot;
 use crate::store::workflow::WorkflowDir;
 use crate::world::gate::NameLookup;
 use crate::world::perform::WorkspaceExecutor;
-use crate::world::place::Workspace;
 use crate::world::registry::{OwnType, OwnTypeRegistry};
+use crate::world::workspace::Workspace;
 
 /// The environment of a run's graphs.
 #[derive(Debug, Default)]

@@ -5,14 +5,14 @@
 
 mod answerer;
 mod builder;
-mod companions;
 mod create;
+pub mod directories;
 mod error;
 pub mod graphs;
+mod local_executor;
 mod outcome;
 mod own_types;
-mod performer;
-pub mod place;
+mod plugin_programs;
 mod plugins;
 mod preflight;
 mod request;
@@ -25,11 +25,11 @@ mod workflow;
 
 pub use answerer::runner_for;
 pub use builder::{Builder, Runtime};
-pub use companions::replace_own;
 pub use create::create;
+pub use directories::directory;
 pub use error::Error;
 pub use outcome::RunOutcome;
-pub use place::directory;
+pub use plugin_programs::replace_own;
 pub use plugins::{PlugIns, PluginTerms};
 pub use request::RunRequest;
 pub use resume::take_up;

@@ -13,7 +13,7 @@ use super::supervise::{PreparedRun, live_scope, pinned_scope};
 use super::trust::RunStarter;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::agent::Agent;
-use crate::domain::graph::GraphState;
+use crate::domain::graph_execution::GraphState;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::SealedTerms;
 use crate::domain::settings::{AnswererKind, Settings};

@@ -1,8 +1,8 @@
 //! The initial settings of a new run: the defaults, overridden by the workflow's manifest.
 
-use super::companions::asked_for;
+use super::plugin_programs::asked_for;
 use super::workflow::Workflow;
-use crate::domain::fan_out::ForkSettings;
+use crate::domain::fork::ForkSettings;
 use crate::domain::permission::{RunPermission, StarterConsent};
 use crate::domain::settings::Settings;
 

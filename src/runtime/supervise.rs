@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::answerer::runner_for;
-use super::companions;
 use super::error::Error;
 use super::graphs::{GraphSetup, builtins, homes};
+use super::plugin_programs;
 use super::plugins::PlugIns;
 use super::seals;
 use crate::actor::clock::now;
@@ -166,7 +166,8 @@ pub async fn supervised(
         seq: if matches!(start, SupervisorStart::New(_)) { 0 } else { run.seq },
         total_cost: run.total_cost_usd,
     };
-    if let Err(error) = companions::start(&mut plugins, &settings, (&marker, &scope), &place).await
+    if let Err(error) =
+        plugin_programs::start(&mut plugins, &settings, (&marker, &scope), &place).await
     {
         plugins.finish().await;
         return Err(error);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::context::{OperationContext, blocking};
 use super::note::{OperationNotes, RecordedOutcome};
 use super::outcome::OperationError;
-use super::shared::{OperationContext, blocking};
 
 /// Does `work`, unless an earlier runtime has done it, or may have.
 pub(super) async fn once(

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::address::{check_branch, check_remote, masked};
+use super::context::{OperationContext, blocking};
 use super::git::GitRunner;
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
-use super::shared::{OperationContext, blocking};
 use crate::plain_file::replace::sync_directory;
 
 /// A clone that is to be made.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::address::masked;
+use super::context::OperationContext;
 use super::outcome::OperationError;
-use super::shared::OperationContext;
 use super::web::{GetError, check, client, get};
 
 /// Fetches a page. With `allow_failure` there is always an answer: its status is 0 if no server

@@ -13,11 +13,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::config::clone_of;
+use super::context::{OperationContext, OperationProgram, complaint};
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
-use super::shared::{OperationContext, OperationProgram, complaint};
+use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
-use crate::process::program::ProcessOutput;
 
 /// The longest time that git may take.
 const GIT_TIMEOUT: Duration = Duration::from_mins(10);

@@ -13,8 +13,10 @@
 mod address;
 mod append;
 mod at_most_once;
+mod changes_since_start;
 mod clone;
 mod config;
+mod context;
 mod edit;
 mod fetch;
 mod files;
@@ -27,14 +29,12 @@ mod on_disk;
 pub mod outcome;
 mod paths;
 pub mod perform;
-pub mod place;
 mod protected_paths;
 pub mod registry;
-mod shared;
 mod tools;
-pub mod trees;
 mod web;
-mod work;
+pub mod workspace;
+pub mod worktrees;
 
 #[cfg(test)]
 mod tests;

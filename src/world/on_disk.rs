@@ -6,10 +6,10 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 
 use super::config::{self, CONFIG, INDEX};
+use super::context::{OperationContext, blocking};
 use super::glob::glob;
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
-use super::shared::{OperationContext, blocking};
 use super::{files, tools};
 use crate::domain::operation::Operation;
 

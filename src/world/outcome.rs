@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::domain::instance::ActivityResult;
 use crate::domain::operation::OperationResult;
+use crate::domain::program_execution::ActivityResult;
 
 /// The outcome of an operation.
 #[derive(Debug, Clone, PartialEq)]

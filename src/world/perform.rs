@@ -10,18 +10,18 @@ use tokio::task::JoinError;
 use super::at_most_once::once;
 use super::clone::GitClone;
 use super::config::CONFIG;
+use super::context::{OperationContext, blocking};
 use super::fetch::fetch;
 use super::git::GitRunner;
 use super::note::OperationNotes;
 use super::on_disk::{on_disk, quick};
 use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
-use super::place::Workspace;
 use super::protected_paths::spare;
-use super::shared::{OperationContext, blocking};
-use super::{append, files, tools, work};
-use crate::domain::instance::ActivityResult;
+use super::workspace::Workspace;
+use super::{append, changes_since_start, files, tools};
 use crate::domain::operation::{Operation, RecoveryClass};
+use crate::domain::program_execution::ActivityResult;
 use crate::domain::working_dir::WorkingDir;
 use crate::process::child::orphans;
 use crate::process::working_dirs::WorkingDirs;
@@ -110,7 +110,7 @@ impl WorkspaceExecutor {
         self.inspect(
             stem,
             again,
-            work::bases(GitRunner { shared: &self.0, stem }, directories, branch),
+            changes_since_start::bases(GitRunner { shared: &self.0, stem }, directories, branch),
         )
         .await
     }
@@ -124,8 +124,11 @@ impl WorkspaceExecutor {
         base: &str,
         again: bool,
     ) -> InspectionOutcome {
-        let changes =
-            work::WorkingDirDiff { git: GitRunner { shared: &self.0, stem }, directory, base };
+        let changes = changes_since_start::WorkingDirDiff {
+            git: GitRunner { shared: &self.0, stem },
+            directory,
+            base,
+        };
         self.inspect(stem, again, changes.since()).await
     }
 

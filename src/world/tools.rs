@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::at_most_once::once;
+use super::context::{OperationContext, OperationProgram, complaint};
 use super::outcome::OperationError;
-use super::shared::{OperationContext, OperationProgram, complaint};
 use crate::process::child::exit::ProcessExit;
 use crate::process::command::locate;
 

@@ -15,7 +15,7 @@ use reqwest::{Client, NoProxy, Proxy, Response, Url};
 use super::address::masked;
 use super::gate::{AddressGate, RefusedAddress};
 use super::outcome::OperationError;
-use super::place::Workspace;
+use super::workspace::Workspace;
 
 /// The longest time that a page may take, with its redirects.
 const PAGE_TIMEOUT: Duration = Duration::from_mins(1);

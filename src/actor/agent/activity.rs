@@ -5,9 +5,9 @@ use std::rc::Rc;
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 
 use super::{AgentActor, AgentWork};
+use crate::actor::activity_executor::ActivityOutcome;
 use crate::actor::message::ActivityDone;
-use crate::actor::performer::ActivityOutcome;
-use crate::domain::instance::Activity;
+use crate::domain::program_execution::Activity;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
 use crate::fault::point;

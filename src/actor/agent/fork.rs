@@ -10,10 +10,10 @@ use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 use uuid::Uuid;
 
 use super::{AgentActor, AgentWork, TurnContext};
+use crate::actor::activity_executor::LookupOutcome;
 use crate::actor::context::RunContext;
-use crate::actor::performer::LookupOutcome;
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::fan_out::{ChildSpec, ForkGroup, size};
+use crate::domain::fork::{ChildSpec, ForkGroup, size};
 use crate::domain::id::{Folder, SessionId};
 use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{ForkTag, Transition, Variables};

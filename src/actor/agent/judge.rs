@@ -3,7 +3,7 @@
 use super::{AgentActor, TurnContext};
 use crate::domain::decide::TurnJudgement;
 use crate::domain::evaluation::shown_output;
-use crate::domain::graph::{OutputFormat, WaitResult};
+use crate::domain::graph_execution::{OutputFormat, WaitResult};
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation};
 use crate::domain::reminder::{output_reminder, reminder};
 use crate::domain::transition::Transition;

@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use super::Supervisor;
 use super::dispatch::choice;
+use crate::actor::activity_executor::ActivityOutcome;
 use crate::actor::clock::now;
 use crate::actor::message::ActivityDone;
-use crate::actor::performer::ActivityOutcome;
 use crate::domain::agent::Agent;
 use crate::domain::decide::{
     ProgramStart, TurnReport, delegated, delegated_answer, program_advanced, program_started,
@@ -22,12 +22,12 @@ use crate::domain::decide::{
 };
 use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::instance::{ActivityResult, RequestBody};
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand};
+use crate::domain::program_execution::{ActivityResult, RequestBody};
 use crate::domain::run::PauseReason;
 use crate::domain::turn::{FailureCause, TurnFailure};
-use crate::language::program::definition::Program;
-use crate::language::program::machine::{ProgramEnvironment, advance};
+use crate::language::program::checked_program::Program;
+use crate::language::program::interpreter::{ProgramEnvironment, advance};
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 

@@ -11,25 +11,25 @@ use super::nothing::Nothing;
 use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::AgentActor;
 use crate::actor::context::{RunContext, SupervisorHandle};
+use crate::actor::graph_cache::GraphCache;
 use crate::actor::message::{
     ActivityDone, AgentDown, ApiThrottled, DispatchTurn, JournalReported, TurnAssignment,
     TurnEnded, TurnPermit, TurnReported,
 };
-use crate::actor::programs::GraphCache;
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::fan_out::ForkSettings;
+use crate::domain::fork::ForkSettings;
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
 use crate::domain::settings::Settings;
 use crate::domain::supervision::SupervisionPolicy;
-use crate::domain::throttle::TurnThrottle;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, StepInput, TurnFailure, TurnId};
+use crate::domain::turn_concurrency::TurnThrottle;
 use crate::domain::turn_options::{OnDenied, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
 use crate::domain::working_dir::WorkingDir;
@@ -95,7 +95,7 @@ impl Still {
                 runner,
                 performer: Rc::new(Nothing),
                 programs: GraphCache::default(),
-                definitions: crate::actor::definitions::ProgramCache::default(),
+                definitions: crate::actor::program_cache::ProgramCache::default(),
                 builtins: serde_json::Map::new(),
                 registry,
                 warned: std::cell::RefCell::default(),
@@ -310,7 +310,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             runner: gated(at, arrived),
             performer: Rc::new(Nothing),
             programs: GraphCache::default(),
-            definitions: crate::actor::definitions::ProgramCache::default(),
+            definitions: crate::actor::program_cache::ProgramCache::default(),
             builtins: serde_json::Map::new(),
             registry: Arc::default(),
             warned: std::cell::RefCell::default(),

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::actor::performer::{ActivityExecutor, ActivityOutcome, LookupOutcome, OperationOutcome};
+use crate::actor::activity_executor::{
+    ActivityExecutor, ActivityOutcome, LookupOutcome, OperationOutcome,
+};
 use crate::actor::runner::LocalFuture;
 use crate::domain::fact::{FactChange, KnownFacts};
 use crate::domain::id::AgentId;
-use crate::domain::instance::Activity;
 use crate::domain::operation::Operation;
+use crate::domain::program_execution::Activity;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
 

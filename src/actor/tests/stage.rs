@@ -13,11 +13,11 @@ use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::mpsc;
 
 use super::nothing::Nothing;
+use crate::actor::graph_cache::GraphCache;
 use crate::actor::interceptor::PluginInterceptor;
 use crate::actor::launch::{RunLaunch, supervise};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::actor::observer::{Observer, ObserverKind};
-use crate::actor::programs::GraphCache;
 use crate::actor::registry::AgentRegistry;
 use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
 use crate::actor::supervisor::SupervisorStart;

@@ -7,8 +7,8 @@ use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::list::{ListedRun, all};
 use crate::cli::{output, status};
 use crate::domain::agent::Agent;
-use crate::domain::instance::ProgramExecution;
 use crate::domain::printable::one_line;
+use crate::domain::program_execution::ProgramExecution;
 use crate::store::dataspace::{Dataspace, DefinedProgram, ProgramListing};
 use crate::store::layout::RunsRoot;
 

@@ -8,7 +8,7 @@ use crate::cli::log::{follow, json_line};
 use crate::cli::{output, summary};
 use crate::domain::event::{Event, ProgramAdvanced, Record};
 use crate::domain::fact::{Fact, FactChange};
-use crate::domain::instance::{RequestBody, RequestStatus};
+use crate::domain::program_execution::{RequestBody, RequestStatus};
 use crate::plugin::sentence::sentence;
 use crate::store::layout::RunsRoot;
 use crate::store::record;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::graph::GraphExecution;
-use crate::domain::instance::{ProgramExecution, RoleMailbox};
+use crate::domain::graph_execution::GraphExecution;
+use crate::domain::program_execution::{ProgramExecution, RoleMailbox};
 
 /// The execution that an agent is in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Agent, AgentSpec, AgentWait, AskedQuestion, StepStage, TurnHold};
 use crate::domain::evaluation::TransitionProposal;
-use crate::domain::graph::WaitResult;
+use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{AgentId, MessageId, SessionId, StateName};
 use crate::domain::join::{PendingJoin, UnjoinedChildren};
 use crate::domain::money::Usd;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::AskedQuestion;
 use crate::domain::evaluation::TransitionProposal;
-use crate::domain::graph::{PromptTask, WaitResult};
+use crate::domain::graph_execution::{PromptTask, WaitResult};
 use crate::domain::id::AgentId;
 use crate::domain::join::PendingJoin;
 

@@ -7,7 +7,7 @@ use super::{ApplyError, due};
 use crate::domain::agent::{Agent, AgentSpec, TurnHold};
 use crate::domain::effect::Effect;
 use crate::domain::event::{JoinBegun, JoinFinished, StepFinished, StoppedChild};
-use crate::domain::fan_out::{ChildSpec, ForkGroup};
+use crate::domain::fork::{ChildSpec, ForkGroup};
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::join::{ChildOutcomes, ChildStatus, PendingJoin, UnjoinedChildren};
 use crate::domain::run::{AgentEnding, FinishedAgent, Run, UnbilledTurn};
@@ -34,7 +34,7 @@ pub(super) fn born(
         &event.born
     };
     let depth = agent.stack.len();
-    let mut children = Vec::with_capacity(crate::domain::fan_out::size(broods));
+    let mut children = Vec::with_capacity(crate::domain::fork::size(broods));
     for brood in broods {
         for (index, newborn) in brood.agents.iter().enumerate() {
             agent.children = agent.children.saturating_add(1);

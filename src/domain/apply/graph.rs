@@ -8,7 +8,7 @@ use super::{ApplyError, due};
 use crate::domain::agent::{Agent, AgentExecution, AgentSpec, AskedQuestion, StepStage};
 use crate::domain::effect::Effect;
 use crate::domain::event::{GraphAdvanced, NextAction};
-use crate::domain::graph::{GraphExecution, GraphState, NodeCursor, WaitResult};
+use crate::domain::graph_execution::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{AgentEnding, Run};
 use crate::domain::session::Session;

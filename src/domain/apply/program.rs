@@ -12,7 +12,7 @@ use crate::domain::event::{
 };
 use crate::domain::fact::FactChange;
 use crate::domain::id::AgentId;
-use crate::domain::instance::{
+use crate::domain::program_execution::{
     ProgramExecution, ProgramPosition, RequestBody, RequestEntry, RequestStatus, RoleMailbox,
     RoleRequest,
 };

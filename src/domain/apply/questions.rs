@@ -4,7 +4,7 @@ use super::{ApplyError, due};
 use crate::domain::agent::StepStage;
 use crate::domain::effect::Effect;
 use crate::domain::event::{QuestionAnswered, QuestionTimedOut};
-use crate::domain::graph::WaitResult;
+use crate::domain::graph_execution::WaitResult;
 use crate::domain::run::Run;
 
 pub(super) fn question_answered(

@@ -6,7 +6,7 @@ use super::failure::FailedTurn;
 use super::{TurnJudgement, TurnReport, give_up, repair};
 use crate::domain::agent::Agent;
 use crate::domain::event::{Event, JoinBegun, JoinFinished, StoppedChild};
-use crate::domain::fan_out::{ForkGroup, size};
+use crate::domain::fork::{ForkGroup, size};
 use crate::domain::id::AgentId;
 use crate::domain::join::{
     Join, JoinFallback, JoinOutcome, JoinTally, UnjoinedChildren, UnjoinedPolicy,

@@ -10,13 +10,13 @@ use crate::domain::event::{
     Event, ProgramAdvanced, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated,
     RoleRequested, RoleResponded, StepFinished,
 };
-use crate::domain::graph::WaitResult;
+use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::SessionId;
-use crate::domain::instance::{
-    ProgramExecution, ProgramSource, RequestBody, RequestStatus, RoleMailbox, RoleRequest,
-};
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
+use crate::domain::program_execution::{
+    ProgramExecution, ProgramSource, RequestBody, RequestStatus, RoleMailbox, RoleRequest,
+};
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnId};

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::agent::AgentSpec;
-use crate::domain::graph::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
+use crate::domain::graph_execution::{
+    GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask,
+};
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::question::{Answer, Question};
 use crate::domain::turn::TurnId;

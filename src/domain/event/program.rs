@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::agent::AgentSpec;
 use crate::domain::id::{Folder, MessageId, SessionId, StateName};
-use crate::domain::instance::{ProgramPosition, ProgramSource, RequestStatus, RoleRequest};
+use crate::domain::program_execution::{
+    ProgramPosition, ProgramSource, RequestStatus, RoleRequest,
+};
 use crate::domain::transition::Variables;
 use crate::domain::turn::TurnId;
 use crate::domain::turn_cost::TurnCost;

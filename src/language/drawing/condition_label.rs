@@ -1,7 +1,7 @@
 //! The labels of a program's conditions, kept short.
 
 use crate::domain::time::span;
-use crate::language::program::definition::{Program, ProgramCondition, TextExpression};
+use crate::language::program::checked_program::{Program, ProgramCondition, TextExpression};
 
 /// The maximum length of a label, in characters.
 const MAX_LABEL_CHARS: usize = 40;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
-use crate::language::graph::program::{
+use crate::language::graph::checked_graph::{
     ActionKind, AgentSpawn, Graph, GraphNode, GraphNodeName, ReferenceNode, ReferenceText,
     SpawnTask,
 };

@@ -6,7 +6,7 @@
 use super::condition_label::{condition_label, shortened};
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
 use crate::domain::time::span;
-use crate::language::program::definition::{
+use crate::language::program::checked_program::{
     Instruction, InstructionKind, Program, ProgramCondition, RunFolder, SendPrompt, TextExpression,
     WaitInstruction,
 };

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::checked_graph::{ActionKind, GraphAction, OperationTemplate, StorePath};
 use super::conditions::work;
 use super::parameters::GivenParameters;
-use super::program::{ActionKind, GraphAction, OperationTemplate, StorePath};
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::checked_graph::{ActionKind, AgentSpawn, ReferenceNode, ReferenceText, SpawnTask};
 use super::parameters::GivenParameters;
-use super::program::{ActionKind, AgentSpawn, ReferenceNode, ReferenceText, SpawnTask};
 use super::reader::GraphReader;
 use super::section::{section, titles};
 use crate::language::expression::ValueTemplate;

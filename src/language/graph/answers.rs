@@ -1,11 +1,11 @@
 //! Answers to the questions of a graph that are given before it runs: reads them from a file, and checks
 //! that the graph will ask for them.
 
-use super::program::{Graph, GraphNode, UserPrompt};
+use super::checked_graph::{Graph, GraphNode, UserPrompt};
 use crate::domain::question::{OTHER, Question, QuestionOption};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::hint::closest;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
 use crate::language::yaml::content::{YamlContent, YamlValue};
 use crate::language::yaml::tree::{self, YamlFileKind};
@@ -112,7 +112,7 @@ pub fn check(program: &Graph, node: &str, text: &str) -> Result<(), String> {
 /// Checks that a text is a valid answer. A label that is filled only when it is asked may be anything.
 fn valid(node: &str, prompt: &UserPrompt, text: &str) -> Result<(), String> {
     let mut known = true;
-    let mut choice = |option: &super::program::UserPromptOption| {
+    let mut choice = |option: &super::checked_graph::UserPromptOption| {
         let label = option.label.as_constant().and_then(|label| label.as_str());
         known &= label.is_some();
         QuestionOption {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::checked_graph::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
 use super::parameters::GivenParameters;
-use super::program::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::domain::graph::{OutputFormat, WaitResult};
+use crate::domain::graph_execution::{OutputFormat, WaitResult};
 
 /// The instruction about the end of the reply to a document or a skill.
 const ENDING: &str = r#"When you are done, end your final message with exactly one tag of this form, and nothing after it:

@@ -4,14 +4,14 @@
 mod actions;
 mod agents;
 pub mod answers;
+pub mod checked_graph;
 mod conditions;
 pub mod contract;
+pub mod interpreter;
 pub(in crate::language) mod keys;
-pub mod machine;
 mod nodes;
 mod parameters;
 pub mod profile;
-pub mod program;
 mod prompts;
 pub mod read;
 mod reader;

@@ -1,7 +1,7 @@
 //! Reads the nodes of a graph, and its endings.
 
+use super::checked_graph::{GraphEnding, GraphNode, GraphNodeName, NodeTurn, ReferenceNode};
 use super::keys::{self, NODE_TYPES, names};
-use super::program::{GraphEnding, GraphNode, GraphNodeName, NodeTurn, ReferenceNode};
 use super::reader::{GraphReader, MappingFields};
 use crate::language::output::{OutputSchema, schema_of};
 use crate::language::report::quoted;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::program::{GraphAction, GraphCondition};
+use super::checked_graph::{GraphAction, GraphCondition};
 use super::reader::{GraphReader, MAX_DEPTH};
 use super::vocabulary::{ParameterKind, TypeParameter, TypeRole};
 use crate::domain::operation::RecoveryClass;
 use crate::language::expression::{Expression, ValueTemplate};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 

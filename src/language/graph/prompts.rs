@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::checked_graph::{GraphNodeName, UserPrompt, UserPromptOption, UserPromptResponse};
 use super::keys::{self, names};
-use super::program::{GraphNodeName, UserPrompt, UserPromptOption, UserPromptResponse};
 use super::reader::{GraphReader, MappingFields};
 use crate::domain::question::OTHER;
 use crate::language::expression::ValueTemplate;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlEntry, YamlValue};
 

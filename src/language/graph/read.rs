@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::checked_graph::{Graph, GraphCondition, GraphEnding, GraphNode, GraphNodeName};
 use super::keys;
 use super::profile::GraphProfile;
-use super::program::{Graph, GraphCondition, GraphEnding, GraphNode, GraphNodeName};
 use super::reader::{GraphReader, MappingFields};
 use super::targets;
 use super::variables::VariableUses;
@@ -17,7 +17,7 @@ use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::manifest;
 use crate::language::model_hint::model_hint;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
 use crate::language::source::WorkflowSource;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::checked_graph::{GraphNodeName, NodeTurn};
 use super::profile::GraphProfile;
-use super::program::{GraphNodeName, NodeTurn};
 use super::targets::GraphEdge;
 use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
 use crate::language::diagnostic::Severity;
 use crate::language::expression::{Expression, PathRead, SyntaxError, ValueTemplate};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
 use crate::language::source::WorkflowSource;

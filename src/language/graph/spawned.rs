@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::program::{ActionKind, Graph, GraphAction, GraphNode, SpawnTask};
+use super::checked_graph::{ActionKind, Graph, GraphAction, GraphNode, SpawnTask};
 use crate::domain::id::StateName;
 use crate::language::expression::{Fuel, NameScope, ValueTemplate};
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::program::GraphNodeName;
-use crate::language::place::SourcePlace;
+use super::checked_graph::GraphNodeName;
+use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::checked_graph::{ActionKind, Graph, GraphNode};
 use super::profile::GraphProfile;
-use super::program::{ActionKind, Graph, GraphNode};
 use super::read::{ParsedGraph, read};
 use super::vocabulary::GraphVocabulary;
 

@@ -1,6 +1,6 @@
 //! The operations of a graph that cannot be read as a whole, by their types and places.
 
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::yaml::content::{YamlContent, YamlValue};
 use crate::language::yaml::tree::{YamlFileKind, parse};
 

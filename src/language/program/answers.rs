@@ -1,9 +1,9 @@
 //! Checks the fields of answers that a program reads: `(response review :field verdict)`.
 
-use super::definition::{InstructionKind, Program, ProgramRole, TextExpression};
+use super::checked_program::{InstructionKind, Program, ProgramRole, TextExpression};
 use super::walk::instructions;
 use crate::language::output::SchemaField;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// A field of an answer that a program reads.

@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::definition::{Instruction, InstructionKind, Program, ProgramCondition, ProgramSymbol};
+use super::checked_program::{
+    Instruction, InstructionKind, Program, ProgramCondition, ProgramSymbol,
+};
 use super::walk::error_states;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of each await of a request that no path to it sends.

@@ -2,7 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::definition::{ProgramCondition, ProgramSymbol, WaitInstruction};
+use super::checked_program::{ProgramCondition, ProgramSymbol, WaitInstruction};
 use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;

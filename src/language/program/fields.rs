@@ -2,7 +2,7 @@
 
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
 /// The values and keywords of a form.

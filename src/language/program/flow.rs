@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::await_before_send;
-use super::definition::{Instruction, InstructionKind, Program, TextExpression, TextTemplate};
+use super::checked_program::{Instruction, InstructionKind, Program, TextExpression, TextTemplate};
 use super::walk::error_states;
 use crate::language::report::{FileDiagnostics, quoted};
 

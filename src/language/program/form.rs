@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
 /// A form and its place.

@@ -1,15 +1,15 @@
 //! Reads the instructions of a state, and the actions among them.
 
-use super::conditions::ConditionPosition;
-use super::definition::{
+use super::checked_program::{
     BranchArm, Instruction, InstructionKind, ProgramSymbol, RunFolder, SendPrompt,
 };
+use super::conditions::ConditionPosition;
 use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::{ACTION, ARM, FormKind, INSTRUCTION, VALUE};
 use crate::domain::id::{Folder, StateName};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
 impl ProgramReader<'_> {

@@ -1,6 +1,6 @@
 //! Finds the places of a text's bytes quickly, even in long lines.
 
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 
 /// The bytes between two points with precomputed character counts.
 const STRIDE: usize = 256;

@@ -4,22 +4,22 @@
 mod answers;
 mod await_before_send;
 mod brackets;
+pub mod checked_program;
 pub mod codes;
 mod conditions;
-pub mod definition;
 mod fields;
+mod fixed_text;
 mod flow;
 mod form;
 mod instructions;
+pub mod interpreter;
 mod lines;
-pub mod machine;
 mod options;
 mod parse;
 pub mod read;
 mod reader;
-mod recovered_text;
-mod recovery;
 mod requests;
+mod syntax_fixes;
 #[cfg(test)]
 mod tests;
 mod values;

@@ -1,10 +1,10 @@
 //! Reads a program from the text of its file, or reports everything that is wrong with it.
 
-use super::definition::Program;
+use super::checked_program::Program;
 use super::lines::LineIndex;
 use super::reader::ProgramReader;
 use super::workflow::ProgramParts;
-use super::{answers, flow, parse, recovery, requests};
+use super::{answers, flow, parse, requests, syntax_fixes};
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::report::FileDiagnostics;
@@ -25,7 +25,7 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = LineIndex::new(text);
     let mut report = FileDiagnostics::new(path);
-    let Some(recovered) = recovery::recover(text, &lines, &mut report) else {
+    let Some(recovered) = syntax_fixes::recover(text, &lines, &mut report) else {
         return ParsedProgram { program: None, diagnostics: report.sorted() };
     };
     let forms = parse::forms(&recovered, &lines, &mut report);

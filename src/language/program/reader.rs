@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::AnswerField;
-use super::definition::ProgramSymbol;
+use super::checked_program::ProgramSymbol;
 use super::form::{Form, FormContent};
 use super::lines::LineIndex;
 use super::requests::RequestNames;
 use super::vocabulary::{ACTION, CONDITION, FormKind, INSTRUCTION, sort_of};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 use crate::language::source::WorkflowSource;
 

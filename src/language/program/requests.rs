@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::definition::{Instruction, InstructionKind, ProgramState, ProgramSymbol};
-use crate::language::place::SourcePlace;
+use super::checked_program::{Instruction, InstructionKind, ProgramState, ProgramSymbol};
+use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// The names of the requests of a program, until all of it has been read.

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::definition::Program;
+use super::checked_program::Program;
 use super::read::{ParsedProgram, read};
 
 mod all_at_once;
 mod bombs;
 mod meanings;
 mod mistakes;
-mod recovery;
 mod remarks;
 mod requests;
 mod slips;
+mod syntax_fixes;
 
 /// The example of the specification.
 const SEED: &str = include_str!("tests/planner-worker-review.lisp");

@@ -1,12 +1,12 @@
 //! Reads expressions whose value is a text, and the templates that contain them.
 
 use super::answers::AnswerField;
-use super::definition::{ProgramSymbol, TextExpression, TextTemplate};
+use super::checked_program::{ProgramSymbol, TextExpression, TextTemplate};
 use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::VALUE;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
 /// The placeholders that every program has.

@@ -1,6 +1,6 @@
 //! Visits all instructions of a program, including those in its blocks.
 
-use super::definition::{Instruction, InstructionKind, Program, ProgramCondition, RunFolder};
+use super::checked_program::{Instruction, InstructionKind, Program, ProgramCondition, RunFolder};
 use crate::domain::id::StateName;
 
 /// Returns the instructions of a body and of all blocks in it, in the order of the file.

@@ -1,6 +1,6 @@
 //! Reads the frame of a program: its name, its metadata, its roles, and its states.
 
-use super::definition::{
+use super::checked_program::{
     MAX_ITERATIONS, ProgramMetadata, ProgramRole, ProgramState, ProgramSymbol,
 };
 use super::fields::FormFields;
@@ -11,7 +11,7 @@ use crate::domain::id::Folder;
 use crate::domain::model::ModelName;
 use crate::language::manifest::{dollars, model};
 use crate::language::model_hint::model_hint;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 use crate::language::turn_options::{DASHED_KEYS, WrittenOptions};
 

@@ -23,7 +23,7 @@ use crate::domain::permission::StarterConsent;
 use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::diagnostic::{Diagnostic, Severity};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::source::WorkflowSource;
 
 /// The meaning of each code.

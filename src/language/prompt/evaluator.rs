@@ -29,7 +29,7 @@ use crate::domain::model::ModelName;
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{TagName, Transition, Variables};
 use crate::language::manifest;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::schema::shape;
 use crate::language::yaml::{Error, PlacedValue, value};
 

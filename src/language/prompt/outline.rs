@@ -14,7 +14,7 @@ use crate::domain::transition::Transition;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph;
 use crate::language::graph::spawned::spawned;
-use crate::language::program::definition::Program;
+use crate::language::program::checked_program::Program;
 use crate::language::program::read;
 use crate::language::program::walk::started;
 use crate::language::source::{self, WorkflowSource};
@@ -51,7 +51,7 @@ pub enum FolderState {
 #[derive(Debug, Default)]
 pub struct FolderGraph {
     /// The graph, if it has no mistakes.
-    pub program: Option<graph::program::Graph>,
+    pub program: Option<graph::checked_graph::Graph>,
     /// The mistakes.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::domain::transition::{TagName, Transition};
 use crate::language::hint::{closest, is_slip};
 use crate::language::output::OrderedJson;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::schema::shape;
 use crate::language::yaml::{Error, PlacedValue};
 

@@ -5,8 +5,8 @@ use crate::domain::id::StateName;
 use crate::domain::turn_options::TurnOptions;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::graph;
-use crate::language::place::SourcePlace;
-use crate::language::program::definition::Program;
+use crate::language::position::SourcePlace;
+use crate::language::program::checked_program::Program;
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::{OptionPlaces, embed_files};
 
@@ -83,7 +83,7 @@ pub fn in_options(
 #[must_use]
 pub fn in_graph(
     file: &StateName,
-    graph: &graph::program::Graph,
+    graph: &graph::checked_graph::Graph,
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
     let found = graph.turns.iter().flat_map(|(name, turn)| {

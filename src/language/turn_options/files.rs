@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::values::{fault, scalar};
 use super::{OptionFault, OptionPlaces};
 use crate::domain::turn_options::{ConfigSource, TurnOptions};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::source::{WorkflowSource, stays_below};
 use crate::language::yaml::content::{YamlContent, YamlValue};
 

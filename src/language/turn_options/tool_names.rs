@@ -3,7 +3,7 @@
 use super::{OptionFault, OptionPlaces};
 use crate::domain::turn_options::TurnOptions;
 use crate::language::hint::is_slip;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 
 /// The built-in tools of the supported versions.
 const TOOLS: [&str; 38] = [

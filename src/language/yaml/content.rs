@@ -6,7 +6,7 @@ use std::sync::Arc;
 use granit_parser::ScalarStyle;
 use serde_json::{Map, Number, Value};
 
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 
 /// A value and its place.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use serde::forward_to_deserialize_any;
 use super::content::{YamlContent, YamlEntry, YamlValue};
 use super::placed::PLACED;
 use crate::language::hint::closest;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 
 /// A value that its type does not take.
 #[derive(Debug)]

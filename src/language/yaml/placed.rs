@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 
 /// The name that asks the reader of a tree for the place as well.
 pub(super) const PLACED: &str = "raymond::PlacedValue";

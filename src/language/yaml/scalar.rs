@@ -4,7 +4,7 @@ use granit_parser::ScalarStyle;
 use serde_json::Number;
 
 use super::content::{YamlContent, YamlScalar};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 
 /// Reads a plain scalar; `None` if it is a text. `yes` and `no` are texts, and so are numbers that JSON
 /// cannot hold.

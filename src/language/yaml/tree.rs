@@ -14,7 +14,7 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
 use super::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 use super::scalar::{self, TagMismatch};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
 /// The largest nesting depth of lists and maps.

@@ -8,7 +8,7 @@ use strum::IntoStaticStr;
 use crate::actor::message::Published;
 use crate::actor::registry::AgentActivity;
 use crate::domain::event::{Event, NextAction, Record};
-use crate::domain::fan_out::size;
+use crate::domain::fork::size;
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::printable::flat;

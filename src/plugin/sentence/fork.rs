@@ -1,7 +1,7 @@
 //! Agents that are forked and waited for, as lines for people.
 
 use crate::domain::event::{Event, JoinBegun, JoinFinished, StepFinished};
-use crate::domain::fan_out::size;
+use crate::domain::fork::size;
 use crate::domain::join::{Join, JoinCondition, JoinOutcome, JoinTally};
 
 /// Returns the agents that a step forks, as text.

@@ -2,8 +2,8 @@
 
 use crate::domain::event::{Event, ProgramAdvanced, ProgramStatus};
 use crate::domain::fact::{Fact, FactChange};
-use crate::domain::instance::{RequestBody, RequestStatus};
 use crate::domain::printable::one_line;
+use crate::domain::program_execution::{RequestBody, RequestStatus};
 
 pub(super) fn sentence(event: &Event) -> String {
     match event {

@@ -21,11 +21,11 @@
 //! No prompt, reply, value, message or path is exported: names, numbers and kinds of failure only.
 
 pub mod actor;
+mod agent_spans;
 pub mod config;
 mod export;
 mod http;
 mod ids;
-mod life;
 mod meters;
 mod span;
 pub mod trace;

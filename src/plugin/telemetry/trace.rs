@@ -9,13 +9,13 @@ use std::path::Path;
 
 use opentelemetry_sdk::trace::SpanData;
 
+use super::agent_spans::{AgentSpanState, StepSpanState};
 use super::ids::TraceIds;
-use super::life::{AgentSpanState, StepSpanState};
 use super::span::{self, SpanDraft, number};
 use super::turn::{TurnSpanInput, turn};
 use crate::domain::apply::{apply, begin};
 use crate::domain::event::{Event, Record, StepFinished, StoppedChild};
-use crate::domain::fan_out::size;
+use crate::domain::fork::size;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{AgentEnding, Run};
 use crate::domain::settings::AnswererKind;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::agent::AgentSpec;
 use crate::domain::event::ProgramStatus;
 use crate::domain::id::{Folder, MessageId, SessionId, StateName};
-use crate::domain::instance::{ProgramPosition, RequestStatus, RoleRequest};
+use crate::domain::program_execution::{ProgramPosition, RequestStatus, RoleRequest};
 use crate::domain::transition::Variables;
 use crate::domain::turn::TurnId;
 use crate::domain::turn_cost::TurnCost;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::agent::AgentTerms;
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{PermanentRestart, ProgramDefined};
-use crate::domain::fan_out::ForkGroup;
+use crate::domain::fork::ForkGroup;
 use crate::domain::id::{MessageId, RunId, SessionId, StateName};
 use crate::domain::settings::Settings;
 use crate::domain::transition::{Transition, Variables};

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::operation::RecoveryClass;
+use crate::process::captured_output;
 use crate::process::child::orphans;
-use crate::process::program;
 use crate::proof::StepProofs;
 use crate::world::note::OperationNotes;
 
@@ -175,7 +175,7 @@ async fn what_still_runs_of_a_try_before_is_ended_first() {
     let mut left = std::process::Command::new("/bin/sleep")
         .arg("600")
         .env_clear()
-        .envs(program::environment([], &marker, "main.1"))
+        .envs(captured_output::environment([], &marker, "main.1"))
         .spawn()
         .expect("sleep starts");
     let seen = async {

@@ -7,7 +7,7 @@ use super::*;
 use crate::domain::worktree::{KeepReason, WorktreeStatus};
 use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 use crate::world::outcome::InspectionOutcome;
-use crate::world::trees::{RemovedWorktree, WorktreeInspection};
+use crate::world::worktrees::{RemovedWorktree, WorktreeInspection};
 
 const MAIN_1: &str = "worktrees/world/main.1";
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
 use crate::domain::event::AgentFailed;
-use crate::domain::fan_out::size;
+use crate::domain::fork::size;
 use crate::domain::turn_cost::TurnCost;
 
 /// Returns the cost of all agents, live and finished.

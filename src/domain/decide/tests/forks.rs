@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::event::{JoinFinished, StepFinished};
-use crate::domain::fan_out::ChildSpec;
+use crate::domain::fork::ChildSpec;
 use crate::domain::join::{JoinCondition, JoinFallback, JoinOutcome, JoinTally, UnjoinedPolicy};
 
 fn fork() -> Transition {

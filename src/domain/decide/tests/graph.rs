@@ -6,8 +6,8 @@ use serde_json::Map;
 
 use super::*;
 use crate::domain::event::{GraphEntry, NextAction};
-use crate::domain::graph::NodeCursor;
 use crate::domain::graph_advance::{GraphAdvance, GraphNext};
+use crate::domain::graph_execution::NodeCursor;
 use crate::domain::id::AgentId;
 use crate::domain::question::{Answer, AnswerCommand, QuestionOption};
 use crate::domain::transition::AskTimeout;

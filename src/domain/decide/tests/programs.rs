@@ -7,13 +7,13 @@ use super::*;
 use crate::domain::effect::Effect;
 use crate::domain::event::RoleResponded;
 use crate::domain::fact::{Fact, FactChange};
-use crate::domain::graph::{OutputFormat, PromptTask};
+use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::AgentId;
-use crate::domain::instance::{
-    ProgramPosition, ProgramSource, ProgramWait, RequestBody, RequestStatus,
-};
 use crate::domain::money::Usd;
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
+use crate::domain::program_execution::{
+    ProgramPosition, ProgramSource, ProgramWait, RequestBody, RequestStatus,
+};
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::session::SessionOrigin;
 use crate::domain::transition::Variables;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::domain::event::{FinishedTask, GraphEntry, NextAction};
-use crate::domain::graph::{GraphStateChange, NodeCursor, NodeExecution, NodeName};
+use crate::domain::graph_execution::{GraphStateChange, NodeCursor, NodeExecution, NodeName};
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::question::Answer;
 use crate::domain::turn::TurnId;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use super::super::checked_graph::{ConditionTest, GraphNode, ReferenceText};
 use super::super::profile::GraphProfile;
-use super::super::program::{ConditionTest, GraphNode, ReferenceText};
 use super::super::read::read;
 use super::super::vocabulary::GraphVocabulary;
 use super::{asking, graph, program, said, source};

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::profile::GraphProfile;
-use super::super::program::{
+use super::super::checked_graph::{
     ActionKind, ConditionTest, GraphCondition, GraphNode, OperationTemplate, ReferenceText,
     SpawnTask,
 };
+use super::super::profile::GraphProfile;
 use super::super::read::read;
 use super::super::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeRole};
 use super::{act, acting, asking, program, source};

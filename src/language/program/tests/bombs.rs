@@ -4,7 +4,7 @@ use crate::language::diagnostic::Diagnostic;
 use proptest::prelude::*;
 
 use super::super::lines::LineIndex;
-use super::super::{parse, recovery};
+use super::super::{parse, syntax_fixes};
 use super::{SEED, reading, said, state};
 use crate::language::report::FileDiagnostics;
 
@@ -105,7 +105,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
 fn mends(text: &str) -> Result<(), TestCaseError> {
     let lines = LineIndex::new(text);
     let mut report = FileDiagnostics::new("p.lisp");
-    if let Some(recovered) = recovery::recover(text, &lines, &mut report) {
+    if let Some(recovered) = syntax_fixes::recover(text, &lines, &mut report) {
         let mut rest = FileDiagnostics::new("p.lisp");
         parse::forms(&recovered, &lines, &mut rest);
         prop_assert_eq!(rest.sorted(), vec![], "{:?}", text);

@@ -1,6 +1,6 @@
 //! Good programs, and the results of reading them.
 
-use super::super::definition::{
+use super::super::checked_program::{
     InstructionKind, MAX_ITERATIONS, Program, ProgramCondition, TextExpression,
 };
 use super::{SEED, program, reading, state};
@@ -8,7 +8,7 @@ use crate::domain::id::Folder;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 
 fn kind(body: &str) -> InstructionKind {
     program(&state(body)).states[0].body[0].kind.clone()

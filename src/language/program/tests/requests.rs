@@ -1,6 +1,6 @@
 //! The binding of awaited requests to sends.
 
-use super::super::definition::{Instruction, InstructionKind, Program, ProgramCondition};
+use super::super::checked_program::{Instruction, InstructionKind, Program, ProgramCondition};
 use super::{SEED, assert_said, program, said, state};
 
 /// Returns the ids of the sent requests and of the awaited ones, in the order of the text.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::outline::{FolderPrompt, WorkflowMap};
 use crate::language::prompt::policy_entry::EntryPlace;
 

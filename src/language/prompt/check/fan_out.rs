@@ -3,7 +3,7 @@
 //! Only a list that stands in the tag itself is known. A list in a file is read when it is forked.
 
 use super::FolderDiagnostics;
-use crate::domain::fan_out::ForkSettings;
+use crate::domain::fork::ForkSettings;
 use crate::domain::id::StateName;
 use crate::domain::transition::{ForkList, TagName, Transition, Variables};
 use crate::language::fork_list;

@@ -3,7 +3,7 @@
 use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::language::manifest::{self, Manifest};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::kind::{StateKind, is_for_others};
 use crate::language::prompt::outline::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,

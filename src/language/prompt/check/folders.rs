@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::{CheckFindings, FolderDiagnostics};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::widening::PermissionCeiling;
-use crate::language::program::definition::{InstructionKind, RunFolder};
+use crate::language::program::checked_program::{InstructionKind, RunFolder};
 use crate::language::program::walk::instructions;
 use crate::language::prompt::outline::{
     FolderGraph, FolderProgram, FolderState, WorkflowMap, WorkflowMapOptions,

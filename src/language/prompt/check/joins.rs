@@ -4,7 +4,7 @@ use super::FolderDiagnostics;
 use super::fan_out::born_of;
 use crate::domain::join::JoinCondition;
 use crate::domain::transition::Transition;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::joins::{JoinableAgents, awaited};
 use crate::language::prompt::outline::{FolderPrompt, FolderState, WorkflowMap};
 

@@ -7,7 +7,7 @@ use crate::domain::model::ModelName;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::manifest;
 use crate::language::model_hint::model_hint;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::outline::WorkflowMap;
 use crate::language::prompt::widenings::{FoundWidening, in_options, in_outline};
 use crate::language::turn_options::{OptionFault, OptionPlaces, embed_files, tool_name_hints};

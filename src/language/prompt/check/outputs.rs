@@ -9,7 +9,7 @@ use crate::domain::transition::Transition;
 use crate::language::output::{
     OutputKey, OutputSchema, RESULT, RuleGaps, SchemaError, SchemaField,
 };
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::outline::{FolderPrompt, WorkflowMap};
 
 /// The states whose answers a state may be given as `{{result}}`.

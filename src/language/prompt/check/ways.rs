@@ -6,7 +6,7 @@ use super::files::{no_state, why};
 use crate::domain::id::StateName;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::evaluator;
 use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::outline::{

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::domain::id::StateName;
 use crate::domain::join::{Join, JoinFallback};
 use crate::domain::transition::{TagName, Transition, Variables};
-use crate::language::place::SourcePlace;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::document::{self, ExaminedDocument};
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};

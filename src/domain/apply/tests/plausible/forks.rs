@@ -7,7 +7,7 @@ use super::{Journal, states};
 use crate::domain::agent::AgentTerms;
 use crate::domain::apply::tests::scene;
 use crate::domain::decide::joined;
-use crate::domain::fan_out::{ChildSpec, ForkGroup};
+use crate::domain::fork::{ChildSpec, ForkGroup};
 use crate::domain::id::{Folder, SessionId};
 use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 

@@ -10,13 +10,13 @@ use crate::domain::decide::{
 };
 use crate::domain::event::Event;
 use crate::domain::fact::{Fact, FactChange};
-use crate::domain::graph::{OutputFormat, PromptTask};
+use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::SessionId;
-use crate::domain::instance::{
+use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
+use crate::domain::program_execution::{
     Activity, BlockFrame, ProgramExecution, ProgramPosition, ProgramSource, ProgramWait,
     RequestBody,
 };
-use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::domain::turn_options::TurnOptions;

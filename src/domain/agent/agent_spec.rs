@@ -1,0 +1,66 @@
+//! The spec an agent is created from, and the settings of its whole life.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::graph_execution::PromptTask;
+use crate::domain::id::{Folder, StateName};
+use crate::domain::money::Usd;
+use crate::domain::supervision::SupervisionOverrides;
+use crate::domain::transition::Variables;
+use crate::domain::working_dir::WorkingDir;
+
+/// The spec of an agent, to which a permanent agent returns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentSpec {
+    /// Its first state.
+    pub state: StateName,
+    /// The folder of that state below the scope, if it is not the scope itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
+    /// Its task, if it is not asked the state's prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<PromptTask>>,
+    /// The directory its turns run in.
+    #[serde(flatten)]
+    pub home: WorkingDir,
+    /// The commit its worktree begins at, if it gets one; by default its parent's commit at that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The values of that state's placeholders.
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub variables: Variables,
+    /// The settings of its whole life.
+    #[serde(flatten)]
+    pub terms: AgentTerms,
+}
+
+/// The settings that an agent's first state gives for its whole life.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentTerms {
+    /// The supervision settings that differ from the run's.
+    #[serde(default, skip_serializing_if = "SupervisionOverrides::is_empty")]
+    pub supervision: SupervisionOverrides,
+    /// The limit for it and all it forks; the run's budget applies as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Usd>,
+    /// The agent gets a git worktree of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub worktree: bool,
+}
+
+impl AgentSpec {
+    /// Creates a spec for a state, without values or settings of its own.
+    #[must_use]
+    pub fn plain(state: StateName) -> Self {
+        Self {
+            state,
+            folder: None,
+            task: None,
+            home: WorkingDir::default(),
+            base: None,
+            variables: Variables::new(),
+            terms: AgentTerms::default(),
+        }
+    }
+}

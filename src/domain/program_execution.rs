@@ -1,0 +1,292 @@
+//! The execution of a program as data: its position, the requests to its roles and its wait.
+//!
+//! The language module reads the program; here it is a text that was kept when the execution began, known by
+//! its checksum. The size of this data is bounded by the names in the program, not by its running time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::graph_execution::PromptTask;
+use super::id::{AgentId, Folder, StateName};
+use super::time::Timestamp;
+use super::transition::Variables;
+
+/// A program as it was when its execution began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramSource {
+    /// The file of the program.
+    pub file: StateName,
+    /// The folder of that file below the scope; `None` for the scope itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
+    /// The name of the program.
+    pub name: String,
+    /// The checksum of the text.
+    pub program: Arc<str>,
+    /// The text, unchanged.
+    pub text: Arc<str>,
+    /// The labels of the facts that the program looks at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+}
+
+/// The execution of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramExecution {
+    /// The checksum of the program's text.
+    pub program: Arc<str>,
+    /// The program's name.
+    pub name: String,
+    /// The id within the run, made of the agent and the step at which it began: `main#1`.
+    pub id: String,
+    /// `@label`
+    pub label: String,
+    /// `@branch`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// `@context/x`
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub context: Variables,
+    /// The position in the program.
+    #[serde(flatten)]
+    pub stand: ProgramPosition,
+    /// The latest request of each name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: BTreeMap<String, RequestEntry>,
+    /// The agents of its roles, by handle.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub handles: BTreeMap<String, AgentId>,
+    /// The last answer of each role that has given one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, Arc<str>>,
+    /// The values that were taken under a name: `@NAME`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bound: BTreeMap<String, String>,
+    /// The commit that work is compared with, by directory; `None` where there is no repository.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bases: BTreeMap<String, Option<String>>,
+}
+
+/// The position of an execution in its program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramPosition {
+    /// The current state of the program.
+    pub current: Arc<str>,
+    /// The position in that state's instructions, and in those of the blocks around it, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cursor: Vec<BlockFrame>,
+    /// The arguments of the current instruction that are known already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partial: Vec<String>,
+    /// The changes in directories, as they were fetched for the current instruction.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub changes: BTreeMap<String, String>,
+    /// The number of states entered since the program blocked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub entered: u64,
+    /// The present wait, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<ProgramWait>,
+    /// The activity that is due before the program resumes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errand: Option<Activity>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A position in a list of instructions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockFrame {
+    /// The index, from 0, of the next instruction, or of the one whose block is being executed.
+    pub at: usize,
+    /// The chosen arm, if the list is an arm of a branch. The index after the last arm is `otherwise`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<usize>,
+    /// The round, from 1, if the list is the body of a loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u64>,
+    /// True if this round has blocked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blocked: bool,
+}
+
+/// A wait of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramWait {
+    /// The awaited thing, in the words of the program.
+    pub awaiting: String,
+    /// The time at which the wait began.
+    pub since: Timestamp,
+    /// The time at which the program resumes in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// True if the awaited thing may come from outside the run: a fact, or a time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
+}
+
+/// A request of a program to a role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestEntry {
+    /// The number of this request among those of the same name, from 1.
+    pub number: u64,
+    /// The role that was asked.
+    pub role: String,
+    /// The status of the request.
+    pub status: RequestStatus,
+    /// The time of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+}
+
+/// The status of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestStatus {
+    /// The request has no answer yet.
+    Pending,
+    /// The answer.
+    Answer(Arc<str>),
+    /// The reason why there is no answer.
+    Failed(String),
+}
+
+/// The queue of an agent that serves a program as one of its roles. Requests are answered first in,
+/// first out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleMailbox {
+    /// The id of the program execution it serves.
+    pub instance: String,
+    /// The handle of the agent there.
+    pub handle: String,
+    /// The role of the latest request.
+    pub role: String,
+    /// The request it is answering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<Box<RoleRequest>>,
+    /// The requests after that.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub queue: VecDeque<RoleRequest>,
+    /// The number of requests answered.
+    #[serde(default)]
+    pub answered: u64,
+    /// True if the program has ended: the agent then ends after its queue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub released: bool,
+}
+
+impl RoleMailbox {
+    /// Returns whether it is answering the request with this id.
+    #[must_use]
+    pub fn is_at(&self, request: &str) -> bool {
+        self.current.as_ref().is_some_and(|asking| asking.id == request)
+    }
+
+    /// Returns whether it has nothing left to do.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.released && self.current.is_none()
+    }
+
+    /// Returns the result of the agent at its end.
+    pub(super) fn outcome(&self) -> String {
+        let Self { answered, role, .. } = self;
+        format!("answered {answered} request{} as {role}", if *answered == 1 { "" } else { "s" })
+    }
+}
+
+/// A request as the agent receives it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleRequest {
+    /// The id: `main#1/review-request/3`.
+    pub id: String,
+    /// The name of the request in the program.
+    pub name: String,
+    /// The role that is asked.
+    pub role: String,
+    /// The body of the request.
+    pub work: RequestBody,
+}
+
+/// The body of a request to a role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestBody {
+    /// A turn with this prompt.
+    Prompt(Box<PromptTask>),
+    /// The result of an agent of a prompt folder.
+    Folder {
+        /// The folder below the scope, if it is another.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<Folder>,
+        /// The first state.
+        start: StateName,
+        /// The text for `{{input}}`.
+        input: String,
+    },
+}
+
+/// An activity that is performed for a program outside the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
+    Bases {
+        /// The directories below that of the run; the empty path is the run's directory itself.
+        directories: Vec<String>,
+        /// The branch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+    },
+    /// Looks up the changes in a directory since a commit.
+    Changes {
+        /// The directory below that of the run; the empty path is the run's directory itself.
+        directory: String,
+        /// The commit.
+        base: String,
+    },
+    /// Asserts a fact.
+    Assert {
+        /// The label of the fact.
+        label: String,
+        /// The key of the fact.
+        key: String,
+        /// The payload of the fact.
+        value: String,
+    },
+    /// Retracts a fact.
+    Retract {
+        /// The label of the fact.
+        label: String,
+        /// The key of the fact.
+        key: String,
+    },
+    /// Takes a fact, if it still holds.
+    Claim {
+        /// The label of the fact.
+        label: String,
+        /// The key of the fact.
+        key: String,
+        /// The number of the fact.
+        seq: u64,
+    },
+}
+
+/// The result of an [`Activity`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ActivityResult {
+    /// The commits by directory; `None` where there is no repository.
+    Bases(BTreeMap<String, Option<String>>),
+    /// A diff.
+    Changes(String),
+    /// The dataspace has changed as requested. The run sees the change there.
+    Done,
+    /// The fact that was taken; `None` if another agent was faster.
+    Claimed(Option<super::fact::Fact>),
+}

@@ -1,0 +1,336 @@
+//! Runs a graph as far as it goes without the world, and yields when it needs the world to continue.
+//!
+//! The interpreter is pure. [`GraphInterpreter::next`] runs nodes until it needs something from outside; the
+//! next call passes the result. Its position is the [`GraphState`], so after a crash the same state needs the
+//! same things again. A condition is evaluated again from its beginning, with the answers received
+//! so far.
+//!
+//! A walk is also cut after [`SLICE`] nodes, or after much computation, even in the middle of a node. A
+//! graph that loops thus leaves time for others, and its progress becomes durable.
+
+mod actions;
+mod conditions;
+mod endings;
+mod nodes;
+mod scope;
+mod tasks;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use self::conditions::ConditionOutcome;
+use self::scope::ROOTS;
+use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
+use crate::domain::event::GraphEntry;
+use crate::domain::graph_advance::{GraphAdvance, GraphNext};
+use crate::domain::graph_execution::{
+    GraphState, GraphStateChange, NodeCursor, NodeExecution, WaitResult,
+};
+use crate::domain::id::{Folder, StateName};
+use crate::domain::operation::{Operation, OperationResult};
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+use crate::language::expression::{Error, Fuel, ValueTemplate};
+
+/// The number of nodes after which a walk is cut.
+pub const SLICE: usize = 512;
+
+/// The number of expression steps after which a walk is cut.
+const LONG: u64 = 1_000_000;
+
+/// The number of steps that each action counts, besides its expressions.
+const ACTION: u64 = 100;
+
+/// The need that an interpreter stops at.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GraphYield {
+    /// An operation; its result is given to the next call.
+    Operation(Operation),
+    /// A record: the walk ends here.
+    Record(GraphNext),
+}
+
+/// The environment of a graph.
+#[derive(Debug, Clone)]
+pub struct GraphEnvironment {
+    /// The graph's file.
+    pub file: StateName,
+    /// Its folder below the scope, if it is not the scope itself.
+    pub folder: Option<Folder>,
+    /// `PWD`, `HOME`, `arguments`.
+    pub builtins: Map<String, Value>,
+    /// Values for its fields, from its caller or from the command line.
+    pub variables: Variables,
+}
+
+/// A walk over a graph.
+#[derive(Debug)]
+pub struct GraphInterpreter<'graph> {
+    program: &'graph Graph,
+    around: &'graph GraphEnvironment,
+    state: GraphState,
+    entered: Option<Box<GraphEntry>>,
+    gate: bool,
+    began: NodeCursor,
+    /// The names of the graph and of its nodes, as expressions can read them.
+    names: Map<String, Value>,
+    migrated: Option<Arc<str>>,
+    visits: Vec<NodeExecution>,
+    changes: Vec<GraphStateChange>,
+    shown: Vec<String>,
+    heard: Option<WaitResult>,
+    answers: Vec<OperationResult>,
+    computed: u64,
+    now: Timestamp,
+}
+
+/// The progress of a list of actions.
+enum ActionProgress {
+    Needs(GraphYield),
+    Over(Result<(), String>),
+}
+
+impl<'graph> GraphInterpreter<'graph> {
+    /// Creates a walk from the beginning of a graph.
+    #[must_use]
+    pub fn begin(program: &'graph Graph, around: &'graph GraphEnvironment) -> Self {
+        let mut fields = program.initial.clone();
+        let callers = around.variables.iter();
+        for (name, text) in callers.filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
+            let value = given(fields.get(name), text);
+            fields.insert(name.clone(), value);
+        }
+        for map in ROOTS {
+            if !fields.get(map).is_some_and(Value::is_object) {
+                fields.insert(map.to_owned(), json!({}));
+            }
+        }
+        if let Some(Value::Object(computed)) = fields.get_mut("computed") {
+            computed.entry("last_error").or_insert(Value::Null);
+        }
+        let entered = GraphEntry {
+            workflow_name: program.name.clone(),
+            workflow_version: program.version.clone(),
+            program: program.hash.as_str().into(),
+            fields: fields.clone(),
+        };
+        let state = GraphState {
+            program: Arc::clone(&entered.program),
+            current_node: Arc::clone(&program.start),
+            previous_node: None,
+            executed: 0,
+            fields,
+            checkpoints: std::collections::BTreeMap::new(),
+            cursor: NodeCursor::default(),
+        };
+        Self { entered: Some(Box::new(entered)), gate: true, ..Self::go_on(program, around, state) }
+    }
+
+    /// Creates a walk from an agent's saved state.
+    #[must_use]
+    pub fn go_on(
+        program: &'graph Graph,
+        around: &'graph GraphEnvironment,
+        state: GraphState,
+    ) -> Self {
+        let migrated = (*program.hash != *state.program).then(|| program.hash.as_str().into());
+        Self {
+            program,
+            around,
+            entered: None,
+            gate: false,
+            began: state.cursor.clone(),
+            names: names(program, &state),
+            migrated,
+            visits: Vec::new(),
+            changes: Vec::new(),
+            shown: Vec::new(),
+            heard: None,
+            answers: Vec::new(),
+            computed: 0,
+            now: Timestamp(0),
+            state,
+        }
+    }
+
+    /// Returns whether everything so far is recorded. The world may be changed only then.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.entered.is_none()
+            && self.visits.is_empty()
+            && self.changes.is_empty()
+            && self.state.cursor == self.began
+    }
+
+    /// Returns whether the walk may end here although its need was not met; recorded nodes are not run
+    /// again. The entry gate is always checked again from its beginning.
+    #[must_use]
+    pub fn is_worth_keeping(&self) -> bool {
+        !self.gate && !self.is_recorded()
+    }
+
+    /// Runs until something is needed. `heard` is the result of the previous need.
+    pub fn next(&mut self, heard: Option<WaitResult>, now: Timestamp) -> GraphYield {
+        self.now = now;
+        self.heard = heard;
+        if self.looks()
+            && let Some(heard) = self.heard.take()
+        {
+            self.answers.push(match heard {
+                WaitResult::Done(value) => Ok(value),
+                WaitResult::Failed(why) => Err(why),
+                WaitResult::Answered(answer) => Ok(answer.id.into()),
+            });
+        }
+        match self.walk() {
+            Ok(need) => need,
+            Err(why) => {
+                let node = format!("node {}", self.state.current_node);
+                let place = if self.gate { "entry gate" } else { &node };
+                GraphYield::Record(GraphNext::Fail(format!("{place}: {why}")))
+            }
+        }
+    }
+
+    /// Returns the record of the walk.
+    #[must_use]
+    pub fn finish(self, then: GraphNext) -> GraphAdvance {
+        GraphAdvance {
+            entered: self.entered,
+            migrated: self.migrated,
+            visits: self.visits,
+            changes: self.changes,
+            shown: self.shown,
+            node: self.state.current_node,
+            cursor: self.state.cursor,
+            then,
+        }
+    }
+
+    /// Returns whether the current step checks conditions, so that a result answers one of them.
+    fn looks(&self) -> bool {
+        let node = self.program.nodes.get(&self.state.current_node);
+        self.gate
+            || matches!(
+                node,
+                Some(GraphNode::Conditional { .. } | GraphNode::ValidationGate { .. })
+            )
+    }
+
+    /// Returns whether the walk is to be cut here.
+    fn is_long(&self) -> bool {
+        self.visits.len() >= SLICE || self.computed >= LONG
+    }
+
+    fn walk(&mut self) -> Result<GraphYield, String> {
+        let program = self.program;
+        if self.gate {
+            match self.first_false(&program.entry)? {
+                ConditionOutcome::Needs(operation) => return Ok(GraphYield::Operation(operation)),
+                ConditionOutcome::No(why) => return Ok(self.turned_away(&why)),
+                ConditionOutcome::Yes => self.gate = false,
+            }
+            self.answers.clear();
+        }
+        loop {
+            let here = Arc::clone(&self.state.current_node);
+            if let Some(ending) = program.endings.get(&here) {
+                return self.end(&here, ending).map(GraphYield::Record);
+            }
+            if self.state.executed >= program.max_steps {
+                return Err(format!(
+                    "WF501 step limit: {} nodes were executed, and max_steps allows no more; if the loop is meant, raise max_steps in the graph",
+                    self.state.executed
+                ));
+            }
+            if self.is_long() && self.state.cursor.is_at_start() && self.answers.is_empty() {
+                return Ok(GraphYield::Record(GraphNext::Walk));
+            }
+            let Some(node) = program.nodes.get(&here) else {
+                return Err(format!(
+                    "WF503 the graph has been changed, and has no node {here} any more; give it back, or start a new run"
+                ));
+            };
+            if let Some(need) = self.execute(node)? {
+                return Ok(need);
+            }
+        }
+    }
+
+    /// Moves to another node. The error of this one is stored in `computed.last_error` for the nodes after it.
+    fn leave(
+        &mut self,
+        outcome: &str,
+        error: Option<String>,
+        target: &GraphNodeName,
+    ) -> Option<GraphYield> {
+        if let Some(error) = &error {
+            let path = vec!["computed".to_owned(), "last_error".to_owned()];
+            let _ = self.change(GraphStateChange::Set(path, error.as_str().into()));
+        }
+        let node = std::mem::replace(&mut self.state.current_node, Arc::clone(target));
+        let outcome = outcome.into();
+        self.visits.push(NodeExecution {
+            node: Arc::clone(&node),
+            outcome,
+            timestamp: self.now,
+            error,
+        });
+        self.names.insert("current_node".to_owned(), (**target).into());
+        self.names.insert("previous_node".to_owned(), (*node).into());
+        self.state.previous_node = Some(node);
+        self.state.executed += 1;
+        self.state.cursor = NodeCursor::default();
+        self.answers.clear();
+        self.heard = None;
+        None
+    }
+
+    fn change(&mut self, change: GraphStateChange) -> Result<(), String> {
+        self.state.change(&change)?;
+        self.changes.push(change);
+        Ok(())
+    }
+
+    fn fill(&mut self, template: &ValueTemplate) -> Result<Value, String> {
+        let mut fuel = Fuel::default();
+        let before = fuel.steps;
+        let filled = template.fill(&self.scope(), &mut fuel);
+        self.computed += before - fuel.steps;
+        filled.map_err(|error: Error| error.to_string())
+    }
+
+    /// Fills a template to text; a value that is no text is written as JSON.
+    fn text(&mut self, template: &ValueTemplate) -> Result<String, String> {
+        Ok(match self.fill(template)? {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
+    }
+}
+
+/// Returns a field's value from text: a number or a boolean if the initial value is one, else text.
+fn given(begins: Option<&Value>, text: &str) -> Value {
+    let read = serde_json::from_str::<Value>(text.trim()).ok();
+    let same = |value: &Value| match begins {
+        Some(Value::Number(_)) => value.is_number(),
+        Some(Value::Bool(_)) => value.is_boolean(),
+        _ => false,
+    };
+    read.filter(same).unwrap_or_else(|| text.into())
+}
+
+fn names(program: &Graph, state: &GraphState) -> Map<String, Value> {
+    let previous = state.previous_node.as_deref().map_or(Value::Null, Value::from);
+    let names = [
+        ("workflow_name", program.name.as_str().into()),
+        ("workflow_version", program.version.as_str().into()),
+        ("current_node", (*state.current_node).into()),
+        ("previous_node", previous),
+    ];
+    names.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

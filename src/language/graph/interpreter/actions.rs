@@ -1,0 +1,346 @@
+//! Carries out consequences in order; the first that fails ends the list.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::super::table::table;
+use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
+use crate::domain::graph_advance::GraphNext;
+use crate::domain::graph_execution::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
+use crate::domain::operation::Operation;
+use crate::language::expression::{ValueTemplate, truth};
+use crate::language::graph::checked_graph::{ActionKind, OperationTemplate, StorePath};
+
+/// The outcome of one action.
+enum ActionOutcome {
+    Done,
+    Loop(LoopItems),
+    Needs(GraphYield),
+}
+
+impl<'graph> GraphInterpreter<'graph> {
+    pub(super) fn actions(&mut self, root: &'graph [GraphAction]) -> ActionProgress {
+        if self.state.cursor.levels.is_empty() {
+            self.state.cursor.levels.push(LoopFrame::default());
+        }
+        loop {
+            if self.is_long() && self.heard.is_none() && self.state.cursor.partial.is_none() {
+                return ActionProgress::Needs(GraphYield::Record(GraphNext::Walk));
+            }
+            self.computed += ACTION;
+            let list = self.inner(root);
+            let Some(level) = self.state.cursor.levels.last_mut() else {
+                return ActionProgress::Over(Ok(()));
+            };
+            let Some(action) = list.get(level.action) else {
+                if self.step_out() {
+                    continue;
+                }
+                return ActionProgress::Over(Ok(()));
+            };
+            match self.act(action) {
+                Ok(ActionOutcome::Done) => self.step_on(),
+                Ok(ActionOutcome::Loop(each)) if each.items.is_empty() => self.step_on(),
+                Ok(ActionOutcome::Loop(each)) => {
+                    self.state.cursor.levels.push(LoopFrame { action: 0, each: Some(each) });
+                }
+                Ok(ActionOutcome::Needs(need)) => return ActionProgress::Needs(need),
+                Err(why) => return ActionProgress::Over(Err(format!("{}: {why}", action.kind))),
+            }
+        }
+    }
+
+    /// Returns the current list: the node's own, or that of a loop in it.
+    fn inner(&self, root: &'graph [GraphAction]) -> &'graph [GraphAction] {
+        let levels = &self.state.cursor.levels;
+        let outer = &levels[..levels.len().saturating_sub(1)];
+        outer.iter().fold(root, |list, level| match list.get(level.action).map(|one| &one.act) {
+            Some(ActionKind::ForEach { actions, .. }) => actions,
+            _ => &[],
+        })
+    }
+
+    fn step_on(&mut self) {
+        self.state.cursor.partial = None;
+        if let Some(level) = self.state.cursor.levels.last_mut() {
+            level.action += 1;
+        }
+    }
+
+    /// Ends a list: starts the loop's next round, or continues after the loop. Returns false outside a loop.
+    fn step_out(&mut self) -> bool {
+        let Some(level) = self.state.cursor.levels.last_mut() else { return false };
+        let Some(each) = &mut level.each else { return false };
+        each.at += 1;
+        level.action = 0;
+        if each.at >= each.items.len() {
+            self.state.cursor.levels.pop();
+            self.step_on();
+        }
+        true
+    }
+
+    fn act(&mut self, action: &'graph GraphAction) -> Result<ActionOutcome, String> {
+        let change = match &action.act {
+            ActionKind::SetFlag { flag, value } => {
+                let value = self.fill(value)?;
+                GraphStateChange::Set(self.flag(flag)?, truth(&value).into())
+            }
+            ActionKind::SetState { field, value } => {
+                let value = self.fill(value)?;
+                GraphStateChange::Set(self.path(field)?, value)
+            }
+            ActionKind::AppendState { field, value } => {
+                let value = self.fill(value)?;
+                GraphStateChange::Push(self.path(field)?, value)
+            }
+            ActionKind::ClearState { field } => {
+                GraphStateChange::Set(self.path(field)?, Value::Null)
+            }
+            ActionKind::MergeState { field, value } => self.merged(field, value)?,
+            ActionKind::Evaluate { expression, set_flag } => {
+                let value = self.evaluate(expression)?;
+                GraphStateChange::Set(self.flag(set_flag)?, truth(&value).into())
+            }
+            ActionKind::Compute { expression, store } => {
+                let value = self.evaluate(expression)?;
+                GraphStateChange::Set(self.path(store)?, value)
+            }
+            ActionKind::CreateCheckpoint { name } => GraphStateChange::Checkpoint(self.text(name)?),
+            ActionKind::RollbackCheckpoint { name } => GraphStateChange::Rollback(self.text(name)?),
+            ActionKind::SetTimestamp { store } => {
+                let path = self.text(store)?;
+                GraphStateChange::Set(computed(&path)?, self.now.to_string().into())
+            }
+            ActionKind::ComputeHash { from, store } => {
+                let hashed = hash(&self.field(from)?);
+                GraphStateChange::Set(self.path(store)?, hashed.into())
+            }
+            ActionKind::DisplayMessage { message } => {
+                let text = self.text(message)?;
+                self.shown.push(text);
+                return Ok(ActionOutcome::Done);
+            }
+            ActionKind::DisplayTable { title, headers, rows } => {
+                let title = title.as_ref().map(|title| self.text(title)).transpose()?;
+                let (headers, rows) = (self.fill(headers)?, self.fill(rows)?);
+                self.shown.push(table(title.as_deref(), &headers, &rows)?);
+                return Ok(ActionOutcome::Done);
+            }
+            ActionKind::ForEach { items, name, .. } => {
+                let Value::Array(items) = self.fill(items)? else {
+                    return Err("WF403 `items` is not a list".to_owned());
+                };
+                return Ok(ActionOutcome::Loop(LoopItems {
+                    name: name.clone(),
+                    items: Arc::new(items),
+                    at: 0,
+                }));
+            }
+            ActionKind::Reference { reference, store } => {
+                return self.turn(store.as_ref(), |this| this.task_of(reference));
+            }
+            ActionKind::Spawn(spawn) => return self.spawned(spawn),
+            ActionKind::World { work, store, prompt } => {
+                return self.world(work, store.as_ref(), prompt.as_ref());
+            }
+        };
+        self.change(change)?;
+        Ok(ActionOutcome::Done)
+    }
+
+    fn merged(
+        &mut self,
+        field: &ValueTemplate,
+        value: &ValueTemplate,
+    ) -> Result<GraphStateChange, String> {
+        let path = self.path(field)?;
+        let mut map = match self.at(&path.join(".")) {
+            Value::Null => Map::new(),
+            Value::Object(map) => map,
+            _ => return Err(format!("{} is not a map", path.join("."))),
+        };
+        let Value::Object(more) = self.fill(value)? else {
+            return Err("`value` is not a map".to_owned());
+        };
+        map.extend(more);
+        Ok(GraphStateChange::Set(path, map.into()))
+    }
+
+    /// Takes the awaited result, if it has come.
+    fn take_heard(&mut self) -> Option<Result<Value, String>> {
+        self.heard.take().map(|heard| match heard {
+            WaitResult::Done(value) => Ok(value),
+            WaitResult::Failed(why) => Err(why),
+            WaitResult::Answered(_) => Err("an answer came where none was asked for".to_owned()),
+        })
+    }
+
+    fn world(
+        &mut self,
+        work: &OperationTemplate,
+        store: Option<&StorePath>,
+        prompt: Option<&ValueTemplate>,
+    ) -> Result<ActionOutcome, String> {
+        if let (Some(page), Some(prompt)) = (self.state.cursor.partial.clone(), prompt) {
+            return self.digested(page, prompt, store);
+        }
+        let Some(came) = self.take_heard() else {
+            return Ok(ActionOutcome::Needs(GraphYield::Operation(self.operation(work)?)));
+        };
+        let value = came?;
+        match prompt {
+            Some(prompt) if is_page(&value) => {
+                self.state.cursor.partial = Some(value.clone());
+                self.digested(value, prompt, store)
+            }
+            _ => self.stored(store, value),
+        }
+    }
+
+    /// Replaces the content of a page by the answer of Claude Code about it.
+    fn digested(
+        &mut self,
+        mut page: Value,
+        prompt: &ValueTemplate,
+        store: Option<&StorePath>,
+    ) -> Result<ActionOutcome, String> {
+        let Some(came) = self.take_heard() else {
+            let task = self.task_about(&page, prompt)?;
+            return Ok(ActionOutcome::Needs(GraphYield::Record(GraphNext::Task(Box::new(task)))));
+        };
+        page["content"] = came?;
+        self.stored(store, page)
+    }
+
+    fn stored(&mut self, store: Option<&StorePath>, value: Value) -> Result<ActionOutcome, String> {
+        if let Some(StorePath { path, full }) = store {
+            let path = self.text(path)?;
+            let path = if *full { split(&path)? } else { computed(&path)? };
+            self.change(GraphStateChange::Set(path, value))?;
+        }
+        Ok(ActionOutcome::Done)
+    }
+
+    /// Merges the result of a Claude turn into `computed`, or stores it.
+    fn turn(
+        &mut self,
+        store: Option<&ValueTemplate>,
+        task: impl FnOnce(&mut Self) -> Result<crate::domain::graph_execution::PromptTask, String>,
+    ) -> Result<ActionOutcome, String> {
+        let Some(came) = self.take_heard() else {
+            return Ok(ActionOutcome::Needs(GraphYield::Record(GraphNext::Task(Box::new(task(
+                self,
+            )?)))));
+        };
+        let outputs = came?;
+        match store {
+            Some(store) => {
+                let path = self.text(store)?;
+                self.change(GraphStateChange::Set(computed(&path)?, outputs))?;
+            }
+            None => self.merge_outputs(outputs)?,
+        }
+        Ok(ActionOutcome::Done)
+    }
+
+    fn spawned(
+        &mut self,
+        spawn: &super::super::checked_graph::AgentSpawn,
+    ) -> Result<ActionOutcome, String> {
+        let Some(came) = self.take_heard() else {
+            return Ok(ActionOutcome::Needs(GraphYield::Record(self.birth(spawn)?)));
+        };
+        let value = as_data(came?);
+        if let Some(store) = &spawn.store {
+            let path = self.text(store)?;
+            self.change(GraphStateChange::Set(computed(&path)?, value))?;
+        }
+        Ok(ActionOutcome::Done)
+    }
+
+    /// Sets the outputs of a turn as fields of `computed`.
+    pub(super) fn merge_outputs(&mut self, outputs: Value) -> Result<(), String> {
+        let Value::Object(outputs) = outputs else {
+            return Err("its outputs are not a map".to_owned());
+        };
+        for (key, value) in outputs {
+            self.change(GraphStateChange::Set(vec!["computed".to_owned(), key], value))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the operation with its parameters filled in.
+    pub(super) fn operation(&mut self, work: &OperationTemplate) -> Result<Operation, String> {
+        let Value::Object(mut parameters) = self.fill(&work.parameters)? else {
+            return Err("its parameters are not a map".to_owned());
+        };
+        if let Some(class) = work.own {
+            return Ok(Operation::Own { name: work.kind.clone(), parameters, class });
+        }
+        let empty = |key: &&&str| match parameters.get(**key) {
+            Some(Value::Null) => true,
+            Some(Value::String(text)) => text.trim().is_empty(),
+            _ => false,
+        };
+        let places = ["path", "url", "id", "dest", "repo_path", "pattern"];
+        if let Some(key) = places.iter().find(empty) {
+            return Err(format!("`{key}` is empty"));
+        }
+        parameters.insert("type".to_owned(), work.kind.as_str().into());
+        serde_json::from_value(Value::Object(parameters)).map_err(|error| error.to_string())
+    }
+
+    fn flag(&mut self, flag: &ValueTemplate) -> Result<Vec<String>, String> {
+        let flag = self.text(flag)?;
+        split(&format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(&flag)))
+    }
+
+    fn path(&mut self, path: &ValueTemplate) -> Result<Vec<String>, String> {
+        split(&self.text(path)?)
+    }
+}
+
+/// Returns whether a page was fetched. Claude Code is not asked about a failed fetch.
+fn is_page(page: &Value) -> bool {
+    page.get("status").and_then(Value::as_u64).is_some_and(|status| (1..400).contains(&status))
+}
+
+/// Splits a path below `computed`, given with or without that word.
+fn computed(path: &str) -> Result<Vec<String>, String> {
+    split(&format!("computed.{}", path.strip_prefix("computed.").unwrap_or(path)))
+}
+
+fn split(path: &str) -> Result<Vec<String>, String> {
+    let parts: Vec<String> = path.split('.').map(str::to_owned).collect();
+    if parts.iter().any(String::is_empty) {
+        return Err(format!("`{path}` is not a path: names with dots between them"));
+    }
+    Ok(parts)
+}
+
+/// Returns the result of an agent: data if it is a JSON object or list, else text.
+fn as_data(value: Value) -> Value {
+    let Value::String(text) = &value else { return value };
+    match serde_json::from_str::<Value>(text) {
+        Ok(data @ (Value::Object(_) | Value::Array(_))) => data,
+        _ => value,
+    }
+}
+
+/// Returns the checksum of a text, or of a value as JSON.
+fn hash(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let digest = Sha256::digest(text.as_bytes());
+    let mut hash = String::from("sha256:");
+    for byte in digest {
+        let _ = write!(hash, "{byte:02x}");
+    }
+    hash
+}

@@ -1,0 +1,182 @@
+//! Checks preconditions. When one asks the world, the whole list is checked again with the answer.
+
+use serde_json::Value;
+
+use super::GraphInterpreter;
+use crate::domain::operation::Operation;
+use crate::language::expression::{Expression, Fuel, ValueTemplate, truth};
+use crate::language::graph::checked_graph::{ConditionTest, GraphCondition, NumberComparison};
+
+/// The outcome of a list of conditions.
+pub(super) enum ConditionOutcome {
+    Yes,
+    /// One does not hold, with the message for people.
+    No(String),
+    /// The world has to be asked first.
+    Needs(Operation),
+}
+
+/// A reason that a condition has no answer yet, or none at all.
+enum ConditionError {
+    Needs(Operation),
+    Wrong(String),
+}
+
+impl From<String> for ConditionError {
+    fn from(why: String) -> Self {
+        Self::Wrong(why)
+    }
+}
+
+impl GraphInterpreter<'_> {
+    /// Checks that all hold; the outcome has the message of the first that does not.
+    pub(super) fn first_false(
+        &mut self,
+        conditions: &[GraphCondition],
+    ) -> Result<ConditionOutcome, String> {
+        let mut asked = 0;
+        for condition in conditions {
+            match self.holds(condition, &mut asked) {
+                Ok(true) => {}
+                Ok(false) => return Ok(ConditionOutcome::No(self.message(condition))),
+                Err(ConditionError::Needs(operation)) => {
+                    return Ok(ConditionOutcome::Needs(operation));
+                }
+                Err(ConditionError::Wrong(why)) => {
+                    return Err(format!("{}: {why}", condition.kind));
+                }
+            }
+        }
+        Ok(ConditionOutcome::Yes)
+    }
+
+    /// Returns the message of each that does not hold, or the operation that has to be done first.
+    pub(super) fn all_failures(
+        &mut self,
+        conditions: &[GraphCondition],
+    ) -> Result<Vec<String>, Operation> {
+        let mut asked = 0;
+        let mut failures = Vec::new();
+        for condition in conditions {
+            match self.holds(condition, &mut asked) {
+                Ok(true) => {}
+                Ok(false) => failures.push(self.message(condition)),
+                Err(ConditionError::Needs(operation)) => return Err(operation),
+                Err(ConditionError::Wrong(why)) => {
+                    failures.push(format!("{}: {why}", condition.kind));
+                }
+            }
+        }
+        Ok(failures)
+    }
+
+    /// Returns the message for a condition that does not hold.
+    fn message(&mut self, condition: &GraphCondition) -> String {
+        let said = condition.error_message.as_ref().map(|message| self.text(message));
+        match said {
+            Some(Ok(message)) => message,
+            Some(Err(why)) => format!("{} does not hold ({why})", condition.kind),
+            None => format!("{} does not hold", condition.kind),
+        }
+    }
+
+    fn holds(
+        &mut self,
+        condition: &GraphCondition,
+        asked: &mut usize,
+    ) -> Result<bool, ConditionError> {
+        Ok(match &condition.test {
+            ConditionTest::Flag { flag, set } => {
+                let flag = self.text(flag)?;
+                let flag = flag.strip_prefix("flags.").unwrap_or(&flag);
+                let is_set = self.at(&format!("flags.{flag}")) == Value::Bool(true);
+                is_set == *set
+            }
+            ConditionTest::Equals { field, value } => self.field(field)? == self.fill(value)?,
+            ConditionTest::Null { field, null } => self.field(field)?.is_null() == *null,
+            ConditionTest::Count { field, compare, number } => {
+                let count = count(&self.field(field)?)?;
+                let number = number_of(&self.fill(number)?)?;
+                match compare {
+                    NumberComparison::Equal => count.total_cmp(&number).is_eq(),
+                    NumberComparison::Above => count > number,
+                    NumberComparison::Below => count < number,
+                }
+            }
+            ConditionTest::FetchSucceeded { from } => {
+                let page = self.field(from)?;
+                page.get("status")
+                    .and_then(Value::as_u64)
+                    .is_some_and(|status| (200..300).contains(&status))
+            }
+            ConditionTest::FetchReturnedContent { from } => {
+                match self.field(from)?.get("content") {
+                    None | Some(Value::Null) => false,
+                    Some(Value::String(text)) => !text.is_empty(),
+                    Some(_) => true,
+                }
+            }
+            ConditionTest::All(conditions) => {
+                for condition in conditions {
+                    if !self.holds(condition, asked)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            ConditionTest::Any(conditions) => self.any(conditions, asked)?,
+            ConditionTest::None(conditions) => !self.any(conditions, asked)?,
+            ConditionTest::Expression(expression) => truth(&self.evaluate(expression)?),
+            ConditionTest::World(work) => {
+                let Some(answer) = self.answers.get(*asked) else {
+                    return Err(ConditionError::Needs(self.operation(work)?));
+                };
+                *asked += 1;
+                truth(answer.as_ref().map_err(String::clone)?)
+            }
+        })
+    }
+
+    fn any(
+        &mut self,
+        conditions: &[GraphCondition],
+        asked: &mut usize,
+    ) -> Result<bool, ConditionError> {
+        for condition in conditions {
+            if self.holds(condition, asked)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Evaluates an expression and counts its steps.
+    pub(super) fn evaluate(&mut self, expression: &Expression) -> Result<Value, String> {
+        let mut fuel = Fuel::default();
+        let before = fuel.steps;
+        let value = expression.evaluate(&self.scope(), &mut fuel);
+        self.computed += before - fuel.steps;
+        value.map_err(|error| error.to_string())
+    }
+
+    /// Returns the value of the field at a filled path.
+    pub(super) fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
+        let path = self.text(path)?;
+        Ok(self.at(&path))
+    }
+}
+
+fn count(value: &Value) -> Result<f64, String> {
+    let count = match value {
+        Value::Null => 0,
+        Value::Array(list) => list.len(),
+        Value::Object(map) => map.len(),
+        Value::String(text) => text.chars().count(),
+        other => return Err(format!("WF403 {other} has no elements to count")),
+    };
+    Ok(u32::try_from(count).map_or(f64::INFINITY, f64::from))
+}
+
+fn number_of(value: &Value) -> Result<f64, String> {
+    value.as_f64().ok_or_else(|| format!("WF403 {value} is not a number"))
+}

@@ -1,0 +1,134 @@
+//! Executes the five kinds of nodes.
+
+use serde_json::json;
+
+use super::conditions::ConditionOutcome;
+use super::{ActionProgress, GraphInterpreter, GraphYield};
+use crate::domain::graph_advance::GraphNext;
+use crate::domain::graph_execution::{GraphStateChange, WaitResult};
+use crate::domain::question::OTHER;
+use crate::language::graph::checked_graph::{
+    GraphCondition, GraphNode, GraphNodeName, ReferenceNode, UserPrompt, UserPromptResponse,
+};
+
+impl<'graph> GraphInterpreter<'graph> {
+    /// Executes a node; returns its need if it does not finish.
+    pub(super) fn execute(
+        &mut self,
+        node: &'graph GraphNode,
+    ) -> Result<Option<GraphYield>, String> {
+        match node {
+            GraphNode::Action { actions, on_success, on_failure } => {
+                Ok(match self.actions(actions) {
+                    ActionProgress::Needs(need) => Some(need),
+                    ActionProgress::Over(Ok(())) => self.leave("success", None, on_success),
+                    ActionProgress::Over(Err(why)) => self.leave("failure", Some(why), on_failure),
+                })
+            }
+            GraphNode::Conditional { condition, when_true, when_false } => {
+                self.conditional(condition, when_true, when_false)
+            }
+            GraphNode::ValidationGate { validations, on_valid, on_invalid } => {
+                self.gate_node(validations, on_valid, on_invalid)
+            }
+            GraphNode::UserPrompt(prompt) => self.user_prompt(prompt),
+            GraphNode::Reference { reference, next, on_failure } => {
+                self.reference(reference, next, on_failure.as_ref())
+            }
+        }
+    }
+
+    fn conditional(
+        &mut self,
+        condition: &GraphCondition,
+        when_true: &GraphNodeName,
+        when_false: &GraphNodeName,
+    ) -> Result<Option<GraphYield>, String> {
+        Ok(match self.first_false(std::slice::from_ref(condition))? {
+            ConditionOutcome::Needs(operation) => Some(GraphYield::Operation(operation)),
+            ConditionOutcome::Yes => self.leave("true", None, when_true),
+            ConditionOutcome::No(_) => self.leave("false", None, when_false),
+        })
+    }
+
+    fn gate_node(
+        &mut self,
+        validations: &[GraphCondition],
+        on_valid: &GraphNodeName,
+        on_invalid: &GraphNodeName,
+    ) -> Result<Option<GraphYield>, String> {
+        let failures = match self.all_failures(validations) {
+            Ok(failures) => failures,
+            Err(operation) => return Ok(Some(GraphYield::Operation(operation))),
+        };
+        let valid = failures.is_empty();
+        let path = vec!["computed".to_owned(), "validation_errors".to_owned()];
+        self.change(GraphStateChange::Set(path, failures.into()))?;
+        Ok(if valid {
+            self.leave("valid", None, on_valid)
+        } else {
+            self.leave("invalid", None, on_invalid)
+        })
+    }
+
+    fn user_prompt(&mut self, prompt: &'graph UserPrompt) -> Result<Option<GraphYield>, String> {
+        if self.state.cursor.answer.is_none() {
+            let Some(WaitResult::Answered(answer)) = self.heard.take() else {
+                return self.question(prompt).map(Some);
+            };
+            let node = self.state.current_node.to_string();
+            let given = json!({ "id": answer.id, "raw": answer.raw });
+            self.change(GraphStateChange::Set(vec!["user_responses".to_owned(), node], given))?;
+            self.state.cursor.answer = Some(answer.id);
+        }
+        let answer = self.state.cursor.answer.clone().unwrap_or_default();
+        let response = prompt.responses.get(&answer).or_else(|| prompt.responses.get(OTHER));
+        let Some(UserPromptResponse { consequence, next, on_failure }) = response else {
+            return Err(format!("WF504 nothing follows from the answer {answer}"));
+        };
+        match self.actions(consequence) {
+            ActionProgress::Needs(need) => Ok(Some(need)),
+            ActionProgress::Over(Ok(())) => Ok(self.leave(&answer, None, next)),
+            ActionProgress::Over(Err(why)) => match on_failure {
+                Some(target) => Ok(self.leave("failure", Some(why), target)),
+                None => Err(why),
+            },
+        }
+    }
+
+    fn reference(
+        &mut self,
+        reference: &ReferenceNode,
+        next: &GraphNodeName,
+        on_failure: Option<&GraphNodeName>,
+    ) -> Result<Option<GraphYield>, String> {
+        let came = match self.heard.take() {
+            None => {
+                return match self.task_of(reference) {
+                    Ok(task) => Ok(Some(GraphYield::Record(GraphNext::Task(Box::new(task))))),
+                    Err(why) => self.failed_reference(why, on_failure),
+                };
+            }
+            Some(WaitResult::Done(outputs)) => self.merge_outputs(outputs),
+            Some(WaitResult::Failed(why)) => Err(why),
+            Some(WaitResult::Answered(_)) => {
+                Err("an answer came where none was asked for".to_owned())
+            }
+        };
+        match came {
+            Ok(()) => Ok(self.leave("success", None, next)),
+            Err(why) => self.failed_reference(why, on_failure),
+        }
+    }
+
+    fn failed_reference(
+        &mut self,
+        why: String,
+        on_failure: Option<&GraphNodeName>,
+    ) -> Result<Option<GraphYield>, String> {
+        match on_failure {
+            Some(target) => Ok(self.leave("failure", Some(why), target)),
+            None => Err(why),
+        }
+    }
+}

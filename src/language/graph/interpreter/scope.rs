@@ -1,0 +1,56 @@
+//! Resolves names in a graph: loops first, then an explicit root, then the first map with a bare name.
+
+use serde_json::{Map, Value};
+
+use super::GraphInterpreter;
+use crate::domain::graph_execution::LoopFrame;
+use crate::language::expression::NameScope;
+
+/// The root names whose values are maps.
+pub(super) const ROOTS: [&str; 3] = ["computed", "flags", "user_responses"];
+
+/// The scope of a graph's nodes.
+pub(super) struct GraphScope<'state> {
+    fields: &'state Map<String, Value>,
+    levels: &'state [LoopFrame],
+    names: &'state Map<String, Value>,
+    builtins: &'state Map<String, Value>,
+}
+
+impl GraphInterpreter<'_> {
+    pub(super) fn scope(&self) -> GraphScope<'_> {
+        GraphScope {
+            fields: &self.state.fields,
+            levels: &self.state.cursor.levels,
+            names: &self.names,
+            builtins: &self.around.builtins,
+        }
+    }
+
+    /// Returns the value at a path; null if it is missing.
+    pub(super) fn at(&self, path: &str) -> Value {
+        let mut parts = path.split('.');
+        let scope = self.scope();
+        let first = parts.next().and_then(|name| scope.root(name));
+        let found = parts.try_fold(first.unwrap_or(&Value::Null), |here, part| match here {
+            Value::Array(list) => part.parse::<usize>().ok().and_then(|index| list.get(index)),
+            other => other.get(part),
+        });
+        found.cloned().unwrap_or_default()
+    }
+}
+
+impl NameScope for GraphScope<'_> {
+    fn root(&self, name: &str) -> Option<&Value> {
+        let mut loops = self.levels.iter().rev().filter_map(|level| level.each.as_ref());
+        if let Some(each) = loops.find(|each| each.name == name) {
+            return each.items.get(each.at);
+        }
+        if ROOTS.contains(&name) {
+            return self.fields.get(name);
+        }
+        let mut maps = ROOTS.into_iter().filter_map(|root| self.fields.get(root)?.get(name));
+        let own = maps.next().or_else(|| self.fields.get(name));
+        own.or_else(|| self.names.get(name)).or_else(|| self.builtins.get(name))
+    }
+}

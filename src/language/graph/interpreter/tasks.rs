@@ -1,0 +1,142 @@
+//! The requests to others: a turn of Claude Code, a further agent, a question to a person.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{GraphInterpreter, GraphYield};
+use crate::domain::agent::AgentSpec;
+use crate::domain::graph_advance::GraphNext;
+use crate::domain::graph_execution::{OutputFormat, PromptTask};
+use crate::domain::id::{Folder, StateName};
+use crate::domain::question::{OTHER, Question, QuestionOption};
+use crate::domain::transition::Variables;
+use crate::language::expression::ValueTemplate;
+use crate::language::graph::checked_graph::{
+    AgentSpawn, NodeTurn, ReferenceNode, ReferenceText, SpawnTask, UserPrompt,
+};
+use crate::language::graph::contract;
+use crate::language::graph::section::section;
+
+/// The first state of a folder.
+const FIRST: &str = "START.md";
+
+impl GraphInterpreter<'_> {
+    /// Returns the task that carries out a document or a skill.
+    pub(super) fn task_of(&mut self, reference: &ReferenceNode) -> Result<PromptTask, String> {
+        let context = self.fill(&reference.context)?;
+        let prompt = match &reference.text {
+            ReferenceText::Document { path, section, choose: None, text } => {
+                contract::document(path, section.as_deref(), text, &context)
+            }
+            ReferenceText::Document { path, choose: Some(choose), text, .. } => {
+                let title = self.text(choose)?;
+                let part = section(text, &title)
+                    .ok_or_else(|| format!("WF321 {path} has no section `{title}`"))?;
+                contract::document(path, Some(&title), part, &context)
+            }
+            ReferenceText::Skill { name, arguments } => {
+                let name = self.text(name)?;
+                let arguments =
+                    arguments.as_ref().map(|arguments| self.text(arguments)).transpose()?;
+                contract::skill(&name, arguments.as_deref(), &context)
+            }
+        };
+        Ok(self.task(&prompt, OutputFormat::Outputs))
+    }
+
+    /// Returns the task about a page.
+    pub(super) fn task_about(
+        &mut self,
+        page: &Value,
+        prompt: &ValueTemplate,
+    ) -> Result<PromptTask, String> {
+        let prompt = self.text(prompt)?;
+        Ok(self.task(&contract::page(&prompt, page), OutputFormat::Text))
+    }
+
+    /// Returns a task with the model, the options and the output schema of its node.
+    fn task(&self, prompt: &str, contract: OutputFormat) -> PromptTask {
+        let file = &self.around.file;
+        let node = &self.state.current_node;
+        let name = StateName::parse(&format!("{file}#{node}")).unwrap_or_else(|_| file.clone());
+        let NodeTurn { model, options, output, .. } =
+            self.program.turns.get(node).cloned().unwrap_or_default();
+        let contract = if output.is_some() { OutputFormat::Object } else { contract };
+        PromptTask {
+            prompt: contract::with_ending(prompt, contract),
+            model: model.or_else(|| self.program.model.clone()),
+            options,
+            output: output.map(|schema| Arc::clone(schema.text())),
+            contract,
+            name,
+        }
+    }
+
+    /// Returns the spawn of a further agent.
+    pub(super) fn birth(&mut self, spawn: &AgentSpawn) -> Result<GraphNext, String> {
+        let birth = match &spawn.task {
+            SpawnTask::Prompt { kind, prompt } => {
+                let kind = kind.as_ref().map(|kind| self.text(kind)).transpose()?;
+                let prompt = contract::agent(kind.as_deref(), &self.text(prompt)?);
+                let task = self.task(&prompt, OutputFormat::Text);
+                let plain = AgentSpec::plain(self.around.file.clone());
+                AgentSpec {
+                    folder: self.around.folder.clone(),
+                    task: Some(Box::new(task)),
+                    ..plain
+                }
+            }
+            SpawnTask::State { folder, state, variables } => {
+                let below = folder.as_ref().map(|folder| self.text(folder)).transpose()?;
+                let below = below.map(|below| Folder::parse(&below)).transpose();
+                let folder = match (self.around.folder.clone(), below.map_err(words)?) {
+                    (Some(here), Some(below)) => Some(here.join(&below)),
+                    (here, below) => below.or(here),
+                };
+                let state = state.as_ref().map(|state| self.text(state)).transpose()?;
+                let state = StateName::parse(state.as_deref().unwrap_or(FIRST)).map_err(words)?;
+                let variables = texts(&self.fill(variables)?)?;
+                AgentSpec { folder, variables, ..AgentSpec::plain(state) }
+            }
+        };
+        Ok(GraphNext::Agent { birth: Box::new(birth), background: spawn.background })
+    }
+
+    /// Returns the question of a node.
+    pub(super) fn question(&mut self, prompt: &UserPrompt) -> Result<GraphYield, String> {
+        let options = prompt.options.iter().map(|option| {
+            let description = option.description.as_ref().map(|text| self.text(text));
+            Ok(QuestionOption {
+                id: option.id.clone(),
+                label: self.text(&option.label)?,
+                description: description.transpose()?.unwrap_or_default(),
+            })
+        });
+        let options = options.collect::<Result<Vec<_>, String>>()?;
+        let header = prompt.header.as_ref().map(|header| self.text(header)).transpose()?;
+        let question = Question {
+            node: self.state.current_node.to_string(),
+            text: self.text(&prompt.question)?,
+            header,
+            options,
+            free: prompt.responses.contains_key(OTHER),
+        };
+        Ok(GraphYield::Record(GraphNext::Question(Box::new(question))))
+    }
+}
+
+fn words(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Returns values for placeholders from a map: texts as they are, others as JSON.
+fn texts(map: &Value) -> Result<Variables, String> {
+    let map = match map {
+        Value::Null => return Ok(Variables::new()),
+        Value::Object(map) => map,
+        _ => return Err("`variables` is not a map".to_owned()),
+    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Ok(map.iter().map(|(name, value)| (name.clone(), text(value))).collect())
+}

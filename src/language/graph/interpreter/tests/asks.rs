@@ -1,0 +1,228 @@
+//! Requests to Claude Code and to further agents, and the use of their answers.
+
+use serde_json::{Value, json};
+
+use super::stage::{Stage, done, failed, node};
+use crate::domain::graph_advance::GraphNext;
+use crate::domain::graph_execution::{OutputFormat, PromptTask};
+use crate::domain::turn_options::{EffortLevel, OnDenied, TurnOptions};
+
+const DOC: &str = "# Git\n\nIntro.\n\n## Clone\n\nClone it.\n\n```sh\n# not a heading\n```\n\n### Deep\n\nMore.\n\n## Other\n\nNo.\n";
+
+fn reference(more: &Value) -> Stage {
+    let mut start = json!({
+        "type": "reference", "doc": "git.md", "section": "Clone",
+        "context": {"url": "https://x/${source}"}, "next_node": "done",
+    });
+    let more = more.as_object().cloned().unwrap_or_default();
+    start.as_object_mut().expect("a map").extend(more);
+    Stage::new(json!({"start": start})).file("git.md", DOC).beginning(json!({"source": "react"}))
+}
+
+fn task(then: &GraphNext) -> &PromptTask {
+    let GraphNext::Task(task) = then else { panic!("{then:?}") };
+    task
+}
+
+#[test]
+fn a_reference_asks_for_its_section_with_its_context() {
+    let stage = reference(&json!({})).hearing([done(json!({"path": "p", "n": [1]}))]);
+    let log = stage.log();
+    let task = task(&log.wanted[0]);
+    assert_eq!((task.name.as_str(), task.contract), ("flow.yaml#start", OutputFormat::Outputs));
+    for part in
+        ["Clone it.", "# not a heading", "### Deep", "\"url\": \"https://x/react\"", "<result>"]
+    {
+        assert!(task.prompt.contains(part), "{part}: {}", task.prompt);
+    }
+    assert!(!task.prompt.contains("Intro") && !task.prompt.contains("No."), "{}", task.prompt);
+    let played = stage.play();
+    assert_eq!(played.way(), ["start success"]);
+    assert_eq!((played.at("computed.path"), played.at("computed.n")), (json!("p"), json!([1])));
+}
+
+#[test]
+fn a_section_may_be_known_only_then() {
+    let stage = reference(&json!({"section": "${part}"}))
+        .beginning(json!({"source": "x", "part": "Other"}));
+    let log = stage.hearing([done(json!({}))]).log();
+    assert!(task(&log.wanted[0]).prompt.contains("No."));
+    let stage =
+        reference(&json!({"section": "${part}"})).beginning(json!({"source": "x", "part": "Gone"}));
+    let why = "in flow.yaml: node start: WF321 git.md has no section `Gone`";
+    assert_eq!(stage.play().error(), why);
+}
+
+#[test]
+fn a_reference_that_failed_goes_where_it_says_or_fails_the_agent() {
+    let stage = reference(&json!({"on_failure": "failed"})).hearing([failed("no network")]);
+    let played = stage.play();
+    assert_eq!((played.way(), played.failure()), (vec!["start failure".to_owned()], "no network"));
+    assert_eq!(played.error(), "in flow.yaml: failed: no network");
+    let played = reference(&json!({})).hearing([failed("no network")]).play();
+    assert_eq!(played.error(), "in flow.yaml: node start: no network");
+}
+
+#[test]
+fn a_pattern_is_a_reference_among_others() {
+    let pattern = json!({"type": "invoke_pattern", "path": "git.md", "section": "Clone", "context": {"a": 1}});
+    let mut kept = pattern.clone();
+    kept["store_as"] = json!("computed.clone");
+    let stage = Stage::doing(json!([
+        {"type": "set_flag", "flag": "before", "value": true}, pattern, kept,
+        {"type": "invoke_skill", "skill": "tidy", "args": "--fast"},
+        {"type": "set_flag", "flag": "after", "value": true},
+    ]))
+    .file("git.md", DOC)
+    .hearing([done(json!({"a": 1})), done(json!({"b": 2})), done(json!({"c": 3}))]);
+    let played = stage.play();
+    let computed = (played.at("computed.a"), played.at("computed.clone"), played.at("computed.c"));
+    assert_eq!(computed, (json!(1), json!({"b": 2}), json!(3)));
+    assert_eq!((played.at("flags.before"), played.at("flags.after")), (json!(true), json!(true)));
+    let skill = &stage.log().wanted[2];
+    assert!(task(skill).prompt.starts_with("Use the skill `tidy` with the arguments: --fast."));
+}
+
+#[test]
+fn a_pattern_that_failed_fails_its_node() {
+    let stage = Stage::doing(json!([{"type": "invoke_pattern", "path": "git.md"}]));
+    let played = stage.file("git.md", DOC).hearing([failed("not done")]).play();
+    assert_eq!(played.failure(), "invoke_pattern: not done");
+}
+
+fn fetching() -> Stage {
+    Stage::doing(json!([
+        {"type": "web_fetch", "url": "http://x/", "store_as": "page", "prompt": "What is it, ${who}?"},
+        {"type": "set_state", "field": "seen", "value": "${computed.page.content}"},
+    ]))
+    .beginning(json!({"who": "you"}))
+    .world(|_| Ok(json!({"status": 200, "content": "a long page", "url": "http://x/"})))
+}
+
+#[test]
+fn a_page_is_put_in_other_words() {
+    let stage = fetching().hearing([done(json!("a page"))]);
+    let log = stage.log();
+    let (task, cursor) = (task(&log.wanted[0]), &log.records[0].cursor);
+    assert!(task.prompt.starts_with("What is it, you?") && task.prompt.contains("a long page"));
+    assert_eq!((task.contract, cursor.partial.is_some()), (OutputFormat::Text, true));
+    assert_eq!(log.operations.len(), 1, "the page is fetched once");
+    let played = stage.play();
+    let page = json!({"status": 200, "content": "a page", "url": "http://x/"});
+    assert_eq!((played.at("computed.page"), played.at("seen")), (page, json!("a page")));
+    assert_eq!(played.state.cursor.partial, None);
+}
+
+#[test]
+fn a_page_that_nobody_could_put_in_other_words_fails() {
+    assert_eq!(fetching().hearing([failed("no")]).play().failure(), "web_fetch: no");
+}
+
+#[test]
+fn nobody_is_asked_about_a_page_that_is_not_there() {
+    for status in [0, 404] {
+        let page = json!({"status": status, "content": null, "url": "http://x/"});
+        let stage = fetching().world(move |_| Ok(page.clone()));
+        assert_eq!((stage.play().at("seen"), stage.log().wanted.len()), (json!(null), 1));
+    }
+}
+
+fn spawning(action: &Value) -> Stage {
+    let then = json!({"type": "set_state", "field": "seen", "value": "${computed.got}"});
+    Stage::doing(json!([action, then])).beginning(json!({"who": "you", "seen": null}))
+}
+
+fn agent(more: &Value) -> Value {
+    let mut agent = json!({"type": "spawn_agent", "subagent_type": "scout", "prompt": "Look, ${who}", "store_as": "got"});
+    agent.as_object_mut().expect("a map").extend(more.as_object().cloned().unwrap_or_default());
+    agent
+}
+
+#[test]
+fn a_further_agent_is_waited_for_and_its_result_stored() {
+    for (said, got) in
+        [("text", json!("text")), ("{\"a\":[1]}", json!({"a": [1]})), ("12", json!("12"))]
+    {
+        let stage = spawning(&agent(&json!({}))).hearing([done(json!(said))]);
+        assert_eq!(stage.play().at("seen"), got);
+        let log = stage.log();
+        let GraphNext::Agent { birth, background: false } = &log.wanted[0] else {
+            panic!("{:?}", log.wanted)
+        };
+        let task = birth.task.as_deref().expect("a task");
+        assert!(task.prompt.starts_with("You act as the `scout` agent.\n\nLook, you"), "{task:?}");
+    }
+    let played = spawning(&agent(&json!({}))).hearing([failed("it was said why")]).play();
+    assert_eq!(played.failure(), "spawn_agent: unusable");
+}
+
+#[test]
+fn an_agent_in_the_background_gives_its_name() {
+    let stage = spawning(&agent(&json!({"run_in_background": true})));
+    let (played, log) = stage.play_and_die(usize::MAX);
+    assert_eq!(played.at("seen"), json!("main.1"));
+    assert!(matches!(log.wanted[0], GraphNext::Agent { background: true, .. }));
+}
+
+#[test]
+fn a_folder_and_a_state_are_run_as_agents() {
+    let folder = json!({"type": "run_folder", "path": "sub", "variables": {"a": "${who}", "n": 1}, "input": "in", "store_as": "got"});
+    let log = spawning(&folder).hearing([done(json!("x"))]).log();
+    let GraphNext::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    assert_eq!(birth.folder.as_ref().map(crate::domain::id::Folder::as_str), Some("sub"));
+    assert_eq!(birth.state.as_str(), "START.md");
+    let given: Vec<_> =
+        birth.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(given, ["a=you", "input=in", "n=1"]);
+    let state = json!({"type": "run_state", "state": "${who}.md", "store_as": "got"});
+    let log = spawning(&state).hearing([done(json!("x"))]).log();
+    let GraphNext::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    assert_eq!((birth.folder.is_none(), birth.state.as_str()), (true, "you.md"));
+}
+
+#[test]
+fn a_record_of_its_own_comes_before_every_turn() {
+    let pattern = json!({"type": "invoke_pattern", "path": "git.md"});
+    let stage = Stage::new(json!({
+        "start": node(json!([pattern, pattern]), "then"),
+        "then": {"type": "reference", "doc": "git.md", "next_node": "done"},
+    }));
+    let heard = [done(json!({})), done(json!({})), done(json!({}))];
+    let log = stage.file("git.md", DOC).hearing(heard).log();
+    assert_eq!(log.wanted.iter().filter(|then| matches!(then, GraphNext::Task(_))).count(), 3);
+    assert_eq!(log.records.iter().filter(|record| record.task.is_some()).count(), 3);
+}
+
+#[test]
+fn needs_of_a_node_hold_for_each_of_its_turns() {
+    let needs = json!({"model": "opus", "effort": "low", "on_denied": "fail"});
+    let told = |task: &PromptTask| {
+        let TurnOptions { effort, on_denied, .. } = task.options;
+        (task.model.as_ref().map(ToString::to_string), effort, on_denied)
+    };
+    let expected = (Some("opus".to_owned()), Some(EffortLevel::Low), Some(OnDenied::Fail));
+    let log = reference(&needs).with("model", json!("haiku")).hearing([done(json!({}))]).log();
+    assert_eq!(told(task(&log.wanted[0])), expected);
+    let mut skill = node(json!([{"type": "invoke_skill", "skill": "tidy"}]), "done");
+    skill.as_object_mut().expect("a map").extend(needs.as_object().cloned().unwrap_or_default());
+    let log = Stage::new(json!({"start": skill})).hearing([done(json!({}))]).log();
+    assert_eq!(told(task(&log.wanted[0])), expected);
+    let spawn =
+        json!({"type": "spawn_agent", "subagent_type": "x", "prompt": "look", "store_as": "a"});
+    let mut spawn = node(json!([spawn]), "done");
+    spawn.as_object_mut().expect("a map").extend(needs.as_object().cloned().unwrap_or_default());
+    let log = Stage::new(json!({"start": spawn})).hearing([done(json!("x"))]).log();
+    let GraphNext::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    assert_eq!(told(birth.task.as_deref().expect("a task")), expected);
+}
+
+#[test]
+fn answer_of_a_node_with_a_schema_is_merged_as_an_object() {
+    let schema = json!({"type": "object", "properties": {"score": {"type": "integer"}}});
+    let stage = reference(&json!({ "output": schema })).hearing([done(json!({"score": 7}))]);
+    let log = stage.log();
+    let task = task(&log.wanted[0]);
+    assert_eq!((task.contract, task.output.is_some()), (OutputFormat::Object, true));
+    assert!(!task.prompt.contains("<result>"), "the schema says the form: {}", task.prompt);
+    assert_eq!(stage.play().at("computed.score"), json!(7));
+}

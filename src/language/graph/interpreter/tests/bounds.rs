@@ -1,0 +1,118 @@
+//! The bounds of a graph: steps, slices, and the nesting depth of its values.
+
+use serde_json::{Value, json};
+
+use super::stage::{Stage, node};
+use crate::domain::graph_advance::GraphNext;
+use crate::language::graph::interpreter::SLICE;
+
+fn looping(actions: Value) -> Stage {
+    Stage::new(json!({"start": node(actions, "start")}))
+}
+
+/// Returns a graph that counts to a number, one per node, and ends.
+fn counting(to: usize) -> Stage {
+    let count = json!([{"type": "compute", "expression": "n + 1", "store_as": "n"}]);
+    let more = json!({"type": "evaluate_expression", "expression": format!("n < {to}")});
+    Stage::new(json!({
+        "start": node(count, "more"),
+        "more": {"type": "conditional", "condition": more, "branches": {"true": "start", "false": "done"}},
+    }))
+    .beginning(json!({"n": 0}))
+}
+
+#[test]
+fn an_endless_loop_ends_at_the_step_limit() {
+    let played = looping(json!([])).with("max_steps", json!(700)).play();
+    let why = "in flow.yaml: node start: WF501 step limit: 700 nodes were executed, and max_steps allows no more; if the loop is meant, raise max_steps in the graph";
+    assert_eq!(played.error(), why);
+    assert_eq!(played.visits.len(), 700);
+    assert!(looping(json!([])).play().error().contains("WF501 step limit: 10000 nodes"));
+}
+
+#[test]
+fn the_last_step_that_is_allowed_may_lead_to_an_ending() {
+    let stage = counting(5).with("max_steps", json!(10));
+    assert_eq!(stage.play().payload()["message"], "done");
+    assert!(counting(5).with("max_steps", json!(9)).play().error().contains("WF501"));
+}
+
+#[test]
+fn a_walk_is_cut_after_a_slice_and_nothing_is_lost() {
+    let (played, log) = counting(1000).play_and_die(usize::MAX);
+    assert_eq!((played.at("n"), played.state.executed), (json!(1000), 2000));
+    assert_eq!(log.records.len(), 2000_usize.div_ceil(SLICE));
+    let (last, slices) = log.records.split_last().expect("records");
+    assert!(slices.iter().all(|record| record.visits.len() == SLICE));
+    assert_eq!(last.visits.len(), 2000 % SLICE);
+    assert!(log.wanted[..slices.len()].iter().all(|then| *then == GraphNext::Walk));
+}
+
+#[test]
+fn a_walk_that_computes_for_long_is_cut_earlier() {
+    let slow = json!([{"type": "compute", "expression": "list.map(x => list.map(y => x + y).length).length", "store_as": "n"}]);
+    let list: Vec<u32> = (0..300).collect();
+    let nodes = json!({"start": node(slow.clone(), "b"), "b": node(slow.clone(), "c"), "c": node(slow.clone(), "d"), "d": node(slow, "done")});
+    let (played, log) =
+        Stage::new(nodes).beginning(json!({"n": 0, "list": list})).play_and_die(usize::MAX);
+    assert_eq!(played.way().len(), 4);
+    assert!((2..=4).contains(&log.records.len()), "{}", log.records.len());
+}
+
+#[test]
+fn a_loop_within_a_node_is_cut_too() {
+    let inner = json!({"type": "foreach", "items": "${list}", "as": "y", "actions": [
+        {"type": "compute", "expression": "n + 1", "store_as": "n"},
+    ]});
+    let outer = json!([{"type": "foreach", "items": "${list}", "as": "x", "actions": [inner]}]);
+    let list: Vec<u32> = (0..400).collect();
+    let stage = Stage::doing(outer).beginning(json!({"n": 0, "list": list}));
+    let (played, log) = stage.play_and_die(usize::MAX);
+    assert_eq!((played.at("n"), played.way()), (json!(160_000), vec!["start success".to_owned()]));
+    assert!(log.records.len() > 1, "it is cut within the node");
+    assert!(log.records[0].cursor.levels.len() > 1 && log.records[0].visits.is_empty());
+}
+
+#[test]
+fn values_do_not_nest_without_end() {
+    let deeper = json!([{"type": "set_state", "field": "computed.a.b", "value": "${computed.a}"}]);
+    let stage = looping(deeper).beginning(json!({"computed": {"a": {}}}));
+    let played = stage.play();
+    assert!(
+        played
+            .failure()
+            .starts_with("set_state: computed.a.b would nest more than 64 lists and maps"),
+        "{}",
+        played.failure()
+    );
+    assert_eq!(&played.way()[played.way().len() - 1], "start failure");
+    let path = vec!["a"; 200].join(".");
+    for kind in ["set_state", "append_state"] {
+        let action = json!([{"type": kind, "field": format!("computed.{path}"), "value": 1}]);
+        assert!(Stage::doing(action).play().failure().contains("more than 64 lists and maps"));
+    }
+}
+
+#[test]
+fn a_text_does_not_grow_without_end() {
+    let twice = json!([{"type": "compute", "expression": "text + text", "store_as": "text"}]);
+    let played = looping(twice).beginning(json!({"text": "0123456789abcdef"})).play();
+    let last = played.failure();
+    assert!(
+        last.starts_with("compute: WF403 ") && last.contains("longer than 1048576 bytes"),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_step_is_counted_once_however_often_it_asks() {
+    let stage = Stage::new(json!({
+        "start": {
+            "type": "validation_gate",
+            "validations": [{"type": "config_exists"}, {"type": "index_exists"}],
+            "on_valid": "done", "on_invalid": "failed",
+        },
+    }));
+    let stage = stage.with("max_steps", json!(1)).world(|_| Ok(true.into()));
+    assert_eq!((stage.play().state.executed, stage.log().records.len()), (1, 1));
+}

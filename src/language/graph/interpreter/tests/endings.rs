@@ -1,0 +1,94 @@
+//! Endings and the entry gate: the messages for people, and the results.
+
+use serde_json::{Value, json};
+
+use super::stage::{NOW, Stage, node};
+use crate::domain::graph_execution::WaitResult;
+use crate::domain::operation::Operation;
+use crate::language::graph::interpreter::{GraphInterpreter, GraphYield};
+
+fn ending_in(ending: Value) -> Stage {
+    Stage::new(json!({"start": node(json!([]), "end")}))
+        .beginning(json!({"source": "react", "computed": {"files": 3, "list": ["a"]}}))
+        .with("endings", json!({"end": ending, "failed": {"type": "error", "message": "failed"}}))
+}
+
+#[test]
+fn a_success_shows_its_summary_and_gives_it_back() {
+    let summary =
+        json!({"id": "${source}", "files": "${computed.files}", "list": "${computed.list}"});
+    let ending = json!({"type": "success", "message": "Added '${source}'", "summary": summary});
+    let played = ending_in(ending).play();
+    assert_eq!(played.shown, ["Added 'react'\n  files: 3\n  id: react\n  list: [\"a\"]"]);
+    let expected = json!({
+        "ending": "end", "type": "success", "message": "Added 'react'",
+        "summary": {"id": "react", "files": 3, "list": ["a"]},
+    });
+    assert_eq!(played.payload(), expected);
+}
+
+#[test]
+fn an_error_says_more_and_what_may_help() {
+    for recovery in ["corpus-init", "/corpus-init"] {
+        let ending = json!({
+            "type": "error", "message": "No ${source}", "details": "Run it elsewhere",
+            "recovery": recovery,
+        });
+        let played = ending_in(ending).play();
+        let text = "No react\nRun it elsewhere\nTry running: /corpus-init";
+        assert_eq!(played.shown, [text]);
+        assert_eq!(played.error(), format!("in flow.yaml: {text}"));
+    }
+}
+
+#[test]
+fn an_ending_that_cannot_be_told_fails_the_agent() {
+    let ending = json!({"type": "success", "message": "it has ${computed.list.length > 'x'}"});
+    let played = ending_in(ending).play();
+    assert!(played.error().contains("flow.yaml: node end: WF403 "), "{}", played.error());
+}
+
+#[test]
+fn the_gate_before_the_beginning_turns_away_by_the_first_that_is_false() {
+    let entry = json!([
+        {"type": "config_exists"},
+        {"type": "tool_available", "tool": "git", "error_message": "Git is not installed"},
+        {"type": "file_exists", "path": "never asked"},
+    ]);
+    let stage = Stage::doing(json!([])).with("entry_preconditions", entry);
+    let stage = stage.world(|operation| Ok((*operation == Operation::ConfigExists).into()));
+    let played = stage.play();
+    assert_eq!(played.error(), "in flow.yaml: WF401 Entry gate failed: Git is not installed");
+    assert_eq!(played.shown, ["Entry gate failed: Git is not installed"]);
+    assert_eq!((played.visits.len(), stage.log().operations.len()), (0, 2));
+}
+
+#[test]
+fn the_gate_lets_in_when_all_hold() {
+    let entry = json!([{"type": "config_exists"}, {"type": "flag_not_set", "flag": "x"}]);
+    let stage = Stage::doing(json!([])).with("entry_preconditions", entry);
+    assert_eq!(stage.world(|_| Ok(true.into())).play().way(), ["start success"]);
+}
+
+#[test]
+fn a_gate_without_an_answer_says_that_it_is_the_gate() {
+    let entry = json!([{"type": "source_has_updates", "id": "react"}]);
+    let stage = Stage::doing(json!([])).with("entry_preconditions", entry);
+    let played = stage.world(|_| Err("no network".into())).play();
+    let expected = "in flow.yaml: entry gate: source_has_updates: no network";
+    assert_eq!(played.error(), expected);
+}
+
+#[test]
+fn a_gate_that_is_interrupted_is_asked_again() {
+    let write = json!({"type": "write_file", "path": "a", "content": ""});
+    let entry = json!([{"type": "config_exists"}]);
+    let stage = Stage::doing(json!([write])).with("entry_preconditions", entry);
+    let (program, around) = (stage.program(), stage.around());
+    let mut machine = GraphInterpreter::begin(&program, &around);
+    assert_eq!(machine.next(None, NOW), GraphYield::Operation(Operation::ConfigExists));
+    assert!(!machine.is_worth_keeping() && !machine.is_recorded());
+    let next = machine.next(Some(WaitResult::Done(json!(true))), NOW);
+    assert!(matches!(next, GraphYield::Operation(Operation::WriteFile { .. })), "{next:?}");
+    assert!(machine.is_worth_keeping());
+}

@@ -1,0 +1,323 @@
+//! A program that has been read and found sound, for the interpreter.
+//!
+//! States, roles, and requests are resolved, and templates have as many arguments as places, so only values
+//! and the outside world can cause errors when it runs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use regex::Regex;
+
+use crate::domain::id::{Folder, StateName};
+use crate::domain::model::ModelName;
+use crate::domain::money::Usd;
+use crate::domain::program_execution;
+use crate::domain::time::Timestamp;
+use crate::domain::turn_options::TurnOptions;
+use crate::language::output::OutputSchema;
+use crate::language::position::SourcePlace;
+use crate::language::turn_options::OptionPlaces;
+
+/// A name in a program.
+pub type ProgramSymbol = Arc<str>;
+
+/// The default limit of the rounds of a loop.
+pub const MAX_ITERATIONS: u64 = 1000;
+
+/// A program.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Its name.
+    pub name: ProgramSymbol,
+    /// Its metadata.
+    pub metadata: ProgramMetadata,
+    /// Its roles.
+    pub roles: Vec<ProgramRole>,
+    /// Its states; the first is the start.
+    pub states: Vec<ProgramState>,
+    /// The labels of the facts it reads.
+    pub labels: BTreeSet<String>,
+    /// The keys of the context it needs: `x` of `@context/x`.
+    pub context: BTreeSet<String>,
+    /// True if it needs a branch: `@branch`.
+    pub needs_branch: bool,
+    /// The checksum of its text: `sha256:` and hexadecimal digits.
+    pub hash: Arc<str>,
+    /// The text it was read from.
+    pub text: Arc<str>,
+}
+
+impl Program {
+    /// Returns the source that a run keeps of it, read from this file.
+    #[must_use]
+    pub fn kept(
+        &self,
+        file: StateName,
+        folder: Option<Folder>,
+    ) -> program_execution::ProgramSource {
+        program_execution::ProgramSource {
+            file,
+            folder,
+            name: self.name.to_string(),
+            program: Arc::clone(&self.hash),
+            text: Arc::clone(&self.text),
+            labels: self.labels.iter().cloned().collect(),
+        }
+    }
+
+    /// Returns whether it sends any request.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.states.iter().any(|state| asks(&state.body))
+    }
+}
+
+fn asks(list: &[Instruction]) -> bool {
+    list.iter().any(|instruction| match &instruction.kind {
+        InstructionKind::Send(_) | InstructionKind::RunFolder(_) => true,
+        InstructionKind::Action(body) | InstructionKind::Loop(body) => asks(body),
+        InstructionKind::Branch { arms, otherwise } => {
+            arms.iter().any(|arm| asks(&arm.body)) || otherwise.as_deref().is_some_and(asks)
+        }
+        _ => false,
+    })
+}
+
+/// The metadata of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramMetadata {
+    /// The label for people.
+    pub label: Option<String>,
+    /// Its purpose.
+    pub description: Option<String>,
+    /// The limit of the rounds of a loop, [`MAX_ITERATIONS`] by default.
+    pub max_iterations: u64,
+    /// The budget of a run.
+    pub max_budget_usd: Option<Usd>,
+    /// The model of roles that name none.
+    pub model: Option<ModelName>,
+}
+
+/// A role: a named agent.
+#[derive(Debug, Clone)]
+pub struct ProgramRole {
+    /// Its name.
+    pub name: ProgramSymbol,
+    /// The name of its session within the instance; roles with the same one share it.
+    pub handle: ProgramSymbol,
+    /// Its model.
+    pub model: Option<ModelName>,
+    /// The options of its turns.
+    pub options: TurnOptions,
+    /// The places of the options.
+    pub option_places: OptionPlaces,
+    /// The schema that its answers have to match.
+    pub output: Option<OutputSchema>,
+    /// The directory it works in, below that of the run.
+    pub cwd: Option<Folder>,
+    /// Its place.
+    pub at: SourcePlace,
+}
+
+/// A state.
+#[derive(Debug, Clone)]
+pub struct ProgramState {
+    /// Its name.
+    pub name: ProgramSymbol,
+    /// The instructions in it.
+    pub body: Vec<Instruction>,
+    /// Its place.
+    pub at: SourcePlace,
+}
+
+/// An instruction and its place.
+#[derive(Debug, Clone)]
+pub struct Instruction {
+    /// Its kind.
+    pub kind: InstructionKind,
+    /// The place of its opening bracket.
+    pub at: SourcePlace,
+}
+
+/// The kind of an instruction.
+#[derive(Debug, Clone)]
+pub enum InstructionKind {
+    /// `wait`, `await`: blocks until the condition holds.
+    Wait(WaitInstruction),
+    /// `action`: runs these in order.
+    Action(Vec<Instruction>),
+    /// `loop`: repeats these.
+    Loop(Vec<Instruction>),
+    /// `branch`: runs the first arm whose condition holds.
+    Branch {
+        /// The arms, in order.
+        arms: Vec<BranchArm>,
+        /// `otherwise`.
+        otherwise: Option<Vec<Instruction>>,
+    },
+    /// `goto`: continues in that state, by its number.
+    Goto(usize),
+    /// `terminal`: ends the program.
+    Terminal {
+        /// True for `:status failed`.
+        failed: bool,
+        /// `:result E`: the result.
+        result: Option<TextExpression>,
+    },
+    /// `send-prompt`
+    Send(SendPrompt),
+    /// `run-folder`
+    RunFolder(RunFolder),
+    /// `assert`
+    Assert {
+        /// The fact's label.
+        label: String,
+        /// Its key.
+        key: Option<TextExpression>,
+        /// Its payload.
+        value: Option<TextExpression>,
+    },
+    /// `retract`
+    Retract {
+        /// The fact's label.
+        label: String,
+        /// Its key.
+        key: Option<TextExpression>,
+    },
+    /// `log`
+    Log(TextTemplate),
+}
+
+/// An instruction that blocks.
+#[derive(Debug, Clone)]
+pub struct WaitInstruction {
+    /// The condition that it waits for.
+    pub condition: ProgramCondition,
+    /// `:timeout`, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// `:on-timeout`: the number of the state to continue in; without it the program fails.
+    pub on_timeout: Option<usize>,
+}
+
+/// An arm of a branch.
+#[derive(Debug, Clone)]
+pub struct BranchArm {
+    /// The condition that chooses it.
+    pub condition: ProgramCondition,
+    /// The instructions of the arm.
+    pub body: Vec<Instruction>,
+}
+
+/// `send-prompt`
+#[derive(Debug, Clone)]
+pub struct SendPrompt {
+    /// The number of the role that it is sent to.
+    pub role: usize,
+    /// The prompt.
+    pub template: TextTemplate,
+    /// The request's name: its own, the awaited one it is bound to, or a generated one.
+    pub request: ProgramSymbol,
+}
+
+/// `run-folder`
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    /// The number of the role whose work it is.
+    pub role: usize,
+    /// The folder below the scope; `None` is the scope itself.
+    pub folder: Option<Folder>,
+    /// The first state.
+    pub start: StateName,
+    /// `:input E`: the text for `{{input}}` there.
+    pub input: Option<TextExpression>,
+    /// The request's name, as in [`SendPrompt`].
+    pub request: ProgramSymbol,
+}
+
+/// A text with places for arguments. It has one piece more than arguments.
+#[derive(Debug, Clone)]
+pub struct TextTemplate {
+    /// The texts around the arguments, with `~~` read as `~`.
+    pub pieces: Vec<String>,
+    /// The arguments, in order.
+    pub arguments: Vec<TextExpression>,
+}
+
+/// A condition.
+#[derive(Debug, Clone)]
+pub enum ProgramCondition {
+    /// `(signal L :key K :equals V :consume true :as NAME)`: such a fact exists.
+    Signal {
+        /// The fact's label.
+        label: String,
+        /// Its key; `None` matches any.
+        key: Option<TextExpression>,
+        /// Its payload; `None` matches any.
+        equals: Option<TextExpression>,
+        /// True if the fact is taken. Only allowed as the whole condition of a [`WaitInstruction`].
+        consume: bool,
+        /// The name for its payload: `@NAME`.
+        bind: Option<ProgramSymbol>,
+    },
+    /// `(transcript-response :request-id N :on-error STATE)`: the latest request N has ended.
+    Response {
+        /// The request's name.
+        request: ProgramSymbol,
+        /// The number of the state to continue in if it failed; without it the program fails.
+        on_error: Option<usize>,
+    },
+    /// `(matches TEXT REGEX)`
+    Matches {
+        /// The text.
+        text: TextExpression,
+        /// The regular expression that has to match.
+        pattern: Regex,
+    },
+    /// `(after "30m")`: the milliseconds since the wait began. Not allowed in a branch.
+    After(u64),
+    /// `(at "2026-01-15T14:30:00Z")`
+    At(Timestamp),
+    /// `(and C …)`
+    And(Vec<Self>),
+    /// `(or C …)`
+    Or(Vec<Self>),
+    /// `(not C)`
+    Not(Box<Self>),
+}
+
+/// An expression whose value is a text.
+#[derive(Debug, Clone)]
+pub enum TextExpression {
+    /// A text, a number, or a symbol, as it is written.
+    Text(String),
+    /// `@workflow-id`: the run's id.
+    WorkflowId,
+    /// `@label`
+    Label,
+    /// `@branch`
+    Branch,
+    /// `@context/x`
+    Context(String),
+    /// `@NAME`: the payload that a `:consume true :as NAME` took.
+    Bound(ProgramSymbol),
+    /// `(signal L :key K)`: the fact's payload; blocks until the fact exists.
+    Signal {
+        /// The fact's label.
+        label: String,
+        /// Its key; `None` matches any.
+        key: Option<Box<Self>>,
+    },
+    /// `(response N)`: the text of the answer to that request.
+    Response(ProgramSymbol),
+    /// `(feedback R)`: the last answer of a role, by its number.
+    Feedback(usize),
+    /// `(artifact R)`: the latest work of a role, by its number.
+    Artifact(usize),
+    /// `(response N :field F)`, `(feedback R :field F)`: a field of an answer that is an object.
+    Field {
+        /// The answer.
+        answer: Box<Self>,
+        /// The path of the field in it.
+        path: String,
+    },
+}

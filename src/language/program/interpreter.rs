@@ -1,0 +1,242 @@
+//! Runs a program as far as it goes by itself. The interpreter is a pure decider.
+//!
+//! Its position is a path into the program. It continues until it has to wait, needs an activity in the
+//! world, or ends. Each advance is recorded as a whole, so a crash loses all of it or nothing. After a crash
+//! the condition that it waits for is checked again. A chosen arm is part of the path, and is not chosen
+//! again.
+
+mod conditions;
+mod shown;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::checked_program::{Instruction, Program};
+use crate::domain::fact::KnownFacts;
+use crate::domain::id::{RunId, StateName};
+use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
+use crate::domain::program_execution::{
+    Activity, ActivityResult, ProgramExecution, ProgramPosition, ProgramWait, RequestEntry,
+    RequestStatus,
+};
+use crate::domain::time::Timestamp;
+use crate::language::position::SourcePlace;
+
+/// The largest number of commands between two waits.
+const MOST_DEEDS: usize = 10_000;
+
+/// The environment of a program execution.
+#[derive(Debug)]
+pub struct ProgramEnvironment<'scene> {
+    /// The program.
+    pub definition: &'scene Program,
+    /// The execution.
+    pub instance: &'scene ProgramExecution,
+    /// The facts.
+    pub facts: &'scene KnownFacts,
+    /// The run.
+    pub run: &'scene RunId,
+    /// The program's file.
+    pub file: &'scene StateName,
+    /// That file as people see it.
+    pub path: &'scene str,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Advances a program. `fetched` is the result of the activity that was due, or the error.
+#[must_use]
+pub fn advance(
+    scene: &ProgramEnvironment<'_>,
+    fetched: Option<Result<ActivityResult, String>>,
+) -> ProgramAdvance {
+    let mut machine = ProgramInterpreter::new(scene);
+    if machine.stand.errand.is_some() && fetched.is_none() {
+        return machine.finish(ProgramNext::Errand);
+    }
+    let then = machine.go_on(fetched);
+    machine.finish(then)
+}
+
+/// A reason that the interpreter stops.
+enum ProgramSuspension {
+    /// This is next.
+    Then(ProgramNext),
+    /// It fails.
+    Fail { at: SourcePlace, why: String },
+}
+
+struct ProgramInterpreter<'scene> {
+    scene: &'scene ProgramEnvironment<'scene>,
+    stand: ProgramPosition,
+    /// The requests of this advance; they take precedence over earlier ones.
+    requests: BTreeMap<&'scene str, RequestEntry>,
+    bound: BTreeMap<String, String>,
+    bases: Option<BTreeMap<String, Option<String>>>,
+    deeds: Vec<ProgramCommand>,
+    /// The deadline of the wait, if it has passed; answers after it do not count.
+    by: Option<Timestamp>,
+}
+
+impl<'scene> ProgramInterpreter<'scene> {
+    fn new(scene: &'scene ProgramEnvironment<'scene>) -> Self {
+        Self {
+            scene,
+            stand: scene.instance.stand.clone(),
+            requests: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            bases: None,
+            deeds: Vec::new(),
+            by: None,
+        }
+    }
+
+    fn go_on(&mut self, fetched: Option<Result<ActivityResult, String>>) -> ProgramNext {
+        let mut outcome = self.take(fetched);
+        loop {
+            match outcome {
+                Ok(()) => outcome = self.step(),
+                Err(ProgramSuspension::Then(then)) => return then,
+                Err(ProgramSuspension::Fail { at, why }) => return self.failed(at, &why),
+            }
+        }
+    }
+
+    fn finish(self, then: ProgramNext) -> ProgramAdvance {
+        let Self { stand, bound, bases, deeds, .. } = self;
+        ProgramAdvance { deeds, bound, bases, stand, then }
+    }
+
+    /// Takes the result of the activity that was due.
+    fn take(
+        &mut self,
+        fetched: Option<Result<ActivityResult, String>>,
+    ) -> Result<(), ProgramSuspension> {
+        let (Some(errand), Some(fetched)) = (self.stand.errand.take(), fetched) else {
+            return self.first_errand();
+        };
+        let fetched = match fetched {
+            Ok(fetched) => fetched,
+            Err(why) => return Err(ProgramSuspension::Fail { at: self.here(), why }),
+        };
+        match fetched {
+            ActivityResult::Bases(bases) => self.bases = Some(bases),
+            ActivityResult::Changes(text) => {
+                if let Activity::Changes { directory, .. } = &errand {
+                    self.stand.changes.insert(directory.clone(), text);
+                }
+            }
+            ActivityResult::Done => self.next(),
+            ActivityResult::Claimed(Some(fact)) => {
+                self.bind(fact.value);
+                self.stand.wait = None;
+                self.next();
+            }
+            ActivityResult::Claimed(None) => {}
+        }
+        if matches!(errand, Activity::Claim { .. }) {
+            self.has_blocked();
+        }
+        Ok(())
+    }
+
+    /// Requests the activity that has to be done before the first instruction, if there is one.
+    fn first_errand(&mut self) -> Result<(), ProgramSuspension> {
+        if !self.stand.cursor.is_empty() || !self.scene.instance.bases.is_empty() {
+            return Ok(());
+        }
+        let directories = self.scene.definition.work_directories();
+        if directories.is_empty() {
+            return Ok(());
+        }
+        let branch = self.scene.instance.branch.clone();
+        self.due(Activity::Bases { directories, branch })
+    }
+
+    fn due<T>(&mut self, errand: Activity) -> Result<T, ProgramSuspension> {
+        self.stand.errand = Some(errand);
+        Err(ProgramSuspension::Then(ProgramNext::Errand))
+    }
+
+    /// Blocks until something has changed; then the wait is checked again.
+    fn block<T>(
+        &mut self,
+        awaiting: String,
+        until: Option<Timestamp>,
+        outside: bool,
+    ) -> Result<T, ProgramSuspension> {
+        let since = self.since();
+        self.stand.changes.clear();
+        self.stand.wait = Some(ProgramWait { awaiting, since, until, outside });
+        self.has_blocked();
+        Err(ProgramSuspension::Then(ProgramNext::Wait))
+    }
+
+    /// Returns the time since which the current instruction blocks.
+    fn since(&self) -> Timestamp {
+        self.stand.wait.as_ref().map_or(self.scene.now, |wait| wait.since)
+    }
+
+    fn has_blocked(&mut self) {
+        self.stand.entered = 0;
+        self.stand.cursor.iter_mut().for_each(|level| level.blocked = level.round.is_some());
+    }
+
+    fn log(&mut self, text: String, warning: bool) {
+        self.deeds.push(ProgramCommand::Log { text, warning });
+    }
+
+    fn request(&self, name: &str) -> Option<&RequestEntry> {
+        self.requests.get(name).or_else(|| self.scene.instance.requests.get(name))
+    }
+
+    /// Returns the place of the current instruction.
+    fn here(&self) -> SourcePlace {
+        self.instruction().map_or(SourcePlace::START, |instruction: &Instruction| instruction.at)
+    }
+
+    fn failed(&mut self, at: SourcePlace, why: &str) -> ProgramNext {
+        self.stand.wait = None;
+        self.stand.errand = None;
+        let error = format!("{}:{}:{}: {why}", self.scene.path, at.line, at.column);
+        let payload = self.outcome("failed", Some(&error));
+        ProgramNext::End { payload, error: Some(error) }
+    }
+
+    fn completed(&mut self, result: Option<String>) -> ProgramSuspension {
+        self.stand.wait = None;
+        self.warn_of_failures();
+        let payload = result.unwrap_or_else(|| self.outcome("completed", None));
+        ProgramSuspension::Then(ProgramNext::End { payload, error: None })
+    }
+
+    /// Logs a warning for each request that failed without failing the program.
+    fn warn_of_failures(&mut self) {
+        let failed = |(name, request): (&String, &RequestEntry)| match &request.status {
+            RequestStatus::Failed(why) => Some(format!("the request {name} failed: {why}")),
+            _ => None,
+        };
+        let texts: Vec<String> = self.scene.instance.requests.iter().filter_map(failed).collect();
+        for text in texts {
+            self.log(text, true);
+        }
+    }
+
+    /// Returns the default result of a program.
+    fn outcome(&self, status: &str, error: Option<&str>) -> String {
+        let mut outcome = json!({
+            "workflow": self.scene.instance.name,
+            "status": status,
+            "state": &*self.stand.current,
+        });
+        if let Some(error) = error {
+            outcome["error"] = error.into();
+        }
+        outcome.to_string()
+    }
+}

@@ -1,0 +1,241 @@
+//! Checks conditions, and carries out the instructions that block on them.
+
+use super::values::MissingValue;
+use super::{ProgramInterpreter, ProgramSuspension, shown};
+use crate::domain::fact::{Fact, FactQuery};
+use crate::domain::program_execution::{Activity, RequestStatus};
+use crate::domain::time::Timestamp;
+use crate::language::position::SourcePlace;
+use crate::language::program::checked_program::{
+    InstructionKind, ProgramCondition, TextExpression, WaitInstruction,
+};
+
+/// The current outcome of a condition.
+struct ConditionCheck {
+    holds: bool,
+    /// The time to check it again even if nothing happens.
+    look_again: Option<Timestamp>,
+    /// True if something from outside the run may make it hold.
+    outside: bool,
+}
+
+impl ConditionCheck {
+    fn inside(holds: bool) -> Self {
+        Self { holds, look_again: None, outside: false }
+    }
+
+    fn from_outside(holds: bool) -> Self {
+        Self { holds, look_again: None, outside: true }
+    }
+
+    fn and(&self, other: &Self, holds: bool) -> Self {
+        let look_again = match (self.look_again, other.look_again) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Self { holds, look_again, outside: self.outside || other.outside }
+    }
+}
+
+/// The outcome of the condition of an arm.
+pub(super) enum ArmCheck {
+    Holds,
+    Not,
+    /// A request in it has failed; the program continues in this state.
+    GoTo(usize),
+}
+
+/// The consequence of a condition that cannot be decided.
+enum UndecidedCondition {
+    /// The program continues in this state.
+    GoTo(usize),
+    /// The program fails.
+    Fail(String),
+    /// This activity has to be done first.
+    Errand(Activity),
+}
+
+impl<'scene> ProgramInterpreter<'scene> {
+    pub(super) fn wait(
+        &mut self,
+        wait: &'scene WaitInstruction,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
+        let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
+        self.by = late.filter(|late| *late <= self.scene.now);
+        let judged = self.judge(&wait.condition);
+        let taken = self.to_be_taken(&wait.condition);
+        let is_late = self.by.take().is_some();
+        let judged = match judged {
+            Ok(judged) => judged,
+            Err(UndecidedCondition::GoTo(state)) => return self.go_to(state, at),
+            Err(UndecidedCondition::Fail(why)) => return Err(ProgramSuspension::Fail { at, why }),
+            Err(UndecidedCondition::Errand(errand)) => return self.due(errand),
+        };
+        if judged.holds {
+            if let Some(fact) = taken {
+                let Fact { label, key, seq, .. } = fact;
+                return self.due(Activity::Claim { label, key, seq });
+            }
+            self.next();
+            return Ok(());
+        }
+        let awaiting = self.awaited(&wait.condition);
+        if is_late {
+            let Some(state) = wait.on_timeout else {
+                let why = format!(
+                    "{awaiting} did not come in time; say where to continue: :on-timeout STATE"
+                );
+                return Err(ProgramSuspension::Fail { at, why });
+            };
+            return self.go_to(state, at);
+        }
+        let until = match (late, judged.look_again) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        self.block(awaiting, until, judged.outside || late.is_some())
+    }
+
+    /// Checks the condition of an arm.
+    pub(super) fn test(
+        &mut self,
+        condition: &ProgramCondition,
+        at: SourcePlace,
+    ) -> Result<ArmCheck, ProgramSuspension> {
+        match self.judge(condition) {
+            Ok(ConditionCheck { holds: true, .. }) => Ok(ArmCheck::Holds),
+            Ok(_) => Ok(ArmCheck::Not),
+            Err(UndecidedCondition::GoTo(state)) => Ok(ArmCheck::GoTo(state)),
+            Err(UndecidedCondition::Fail(why)) => Err(ProgramSuspension::Fail { at, why }),
+            Err(UndecidedCondition::Errand(errand)) => self.due(errand),
+        }
+    }
+
+    fn judge(&self, condition: &ProgramCondition) -> Result<ConditionCheck, UndecidedCondition> {
+        Ok(match condition {
+            ProgramCondition::Signal { .. } => {
+                ConditionCheck::from_outside(self.signalled(condition)?.is_some())
+            }
+            ProgramCondition::Response { request, on_error } => {
+                self.responded(request, *on_error)?
+            }
+            ProgramCondition::Matches { text, pattern } => {
+                let outside = matches!(text, TextExpression::Signal { .. });
+                let text = self.now(text)?;
+                let holds = text.is_some_and(|text| pattern.is_match(&text));
+                ConditionCheck { holds, look_again: None, outside }
+            }
+            ProgramCondition::After(millis) => self.from(self.since().plus(*millis)),
+            ProgramCondition::At(time) => self.from(*time),
+            ProgramCondition::And(all) => {
+                let mut whole = ConditionCheck::inside(true);
+                for one in all {
+                    let one = self.judge(one)?;
+                    let holds = whole.holds && one.holds;
+                    whole = whole.and(&one, holds);
+                }
+                whole
+            }
+            ProgramCondition::Or(any) => {
+                let mut whole = ConditionCheck::inside(false);
+                for one in any {
+                    let one = self.judge(one)?;
+                    let holds = whole.holds || one.holds;
+                    whole = whole.and(&one, holds);
+                }
+                whole
+            }
+            ProgramCondition::Not(one) => {
+                let one = self.judge(one)?;
+                ConditionCheck { holds: !one.holds, ..one }
+            }
+        })
+    }
+
+    fn from(&self, time: Timestamp) -> ConditionCheck {
+        let holds = time <= self.by.unwrap_or(self.scene.now);
+        ConditionCheck { holds, look_again: (!holds).then_some(time), outside: true }
+    }
+
+    fn responded(
+        &self,
+        name: &str,
+        on_error: Option<usize>,
+    ) -> Result<ConditionCheck, UndecidedCondition> {
+        match self.request(name).map(|request| &request.status) {
+            None => Err(UndecidedCondition::Fail(format!(
+                "the request {name} was never sent, so it is never answered; send it before it is awaited"
+            ))),
+            Some(RequestStatus::Pending) => Ok(ConditionCheck::inside(false)),
+            Some(RequestStatus::Answer(_)) => Ok(ConditionCheck::inside(self.was_in_time(name))),
+            Some(RequestStatus::Failed(why)) => Err(match on_error {
+                Some(state) => UndecidedCondition::GoTo(state),
+                None => UndecidedCondition::Fail(format!(
+                    "the request {name} failed: {why}; say where to continue: :on-error STATE"
+                )),
+            }),
+        }
+    }
+
+    /// Returns whether a request ended before the deadline of the wait.
+    fn was_in_time(&self, name: &str) -> bool {
+        let ended = self.request(name).and_then(|request| request.ended);
+        self.by.is_none_or(|by| ended.is_none_or(|ended| ended <= by))
+    }
+
+    /// Returns the fact that a signal condition matches, if it exists.
+    fn signalled(&self, condition: &ProgramCondition) -> Result<Option<Fact>, UndecidedCondition> {
+        let ProgramCondition::Signal { label, key, equals, consume, .. } = condition else {
+            return Ok(None);
+        };
+        let mut known = [None, None];
+        for (known, expression) in known.iter_mut().zip([key, equals]) {
+            if let Some(expression) = expression {
+                match self.now(expression)? {
+                    Some(value) => *known = Some(value),
+                    None => return Ok(None),
+                }
+            }
+        }
+        let [key, value] = known.each_ref().map(|known| known.as_deref());
+        Ok(self.scene.facts.find(FactQuery { label, key, value, by: self.by, oldest: *consume }))
+    }
+
+    /// Returns the fact that has to be taken before a wait is over.
+    fn to_be_taken(&self, condition: &ProgramCondition) -> Option<Fact> {
+        match condition {
+            ProgramCondition::Signal { consume: true, .. } => {
+                self.signalled(condition).ok().flatten()
+            }
+            _ => None,
+        }
+    }
+
+    /// Binds a taken payload to its name, if the wait gives it one.
+    pub(super) fn bind(&mut self, value: String) {
+        let Some(InstructionKind::Wait(wait)) = self.instruction().map(|own| &own.kind) else {
+            return;
+        };
+        if let ProgramCondition::Signal { bind: Some(name), .. } = &wait.condition {
+            self.bound.insert(name.to_string(), value);
+        }
+    }
+
+    /// Returns the current value of an expression, if it has one.
+    fn now(&self, expression: &TextExpression) -> Result<Option<String>, UndecidedCondition> {
+        match self.evaluate(expression) {
+            Ok(value) => Ok(Some(value)),
+            Err(MissingValue::Yet { .. }) => Ok(None),
+            Err(MissingValue::Errand(errand)) => Err(UndecidedCondition::Errand(errand)),
+            Err(MissingValue::Never(why)) => Err(UndecidedCondition::Fail(why)),
+        }
+    }
+
+    /// Describes a condition with its current values.
+    fn awaited(&self, condition: &ProgramCondition) -> String {
+        shown::condition(condition, &|expression| {
+            self.now(expression).ok().flatten().unwrap_or_else(|| "…".to_owned())
+        })
+    }
+}

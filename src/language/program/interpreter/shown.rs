@@ -1,0 +1,54 @@
+//! Formats conditions for people, as in the program but with their values.
+
+use std::fmt::Write as _;
+
+use crate::domain::time::span;
+use crate::language::program::checked_program::{ProgramCondition, TextExpression};
+
+pub(super) fn signal(label: &str, key: Option<&str>, equals: Option<&str>) -> String {
+    let mut text = format!("(signal {label}");
+    for (keyword, value) in [(":key", key), (":equals", equals)] {
+        if let Some(value) = value {
+            let _ = write!(text, " {keyword} {}", atom(value));
+        }
+    }
+    text.push(')');
+    text
+}
+
+pub(super) fn response(name: &str) -> String {
+    format!("(transcript-response :request-id {name})")
+}
+
+pub(super) fn condition(
+    shown: &ProgramCondition,
+    value: &dyn Fn(&TextExpression) -> String,
+) -> String {
+    let all = |word: &str, conditions: &[ProgramCondition]| {
+        let parts: Vec<String> = conditions.iter().map(|one| condition(one, value)).collect();
+        format!("({word} {})", parts.join(" "))
+    };
+    match shown {
+        ProgramCondition::Signal { label, key, equals, .. } => {
+            let (key, equals) = (key.as_ref().map(value), equals.as_ref().map(value));
+            signal(label, key.as_deref(), equals.as_deref())
+        }
+        ProgramCondition::Response { request, .. } => response(request),
+        ProgramCondition::Matches { pattern, .. } => format!("(matches … {:?})", pattern.as_str()),
+        ProgramCondition::After(millis) => format!("(after \"{}\")", span(*millis)),
+        ProgramCondition::At(time) => format!("(at \"{time}\")"),
+        ProgramCondition::And(conditions) => all("and", conditions),
+        ProgramCondition::Or(conditions) => all("or", conditions),
+        ProgramCondition::Not(one) => format!("(not {})", condition(one, value)),
+    }
+}
+
+/// Formats a value as in a form, without quotes if it needs none.
+fn atom(value: &str) -> String {
+    let plain = |c: char| !c.is_whitespace() && !"()\";~@#:".contains(c);
+    if !value.is_empty() && value.chars().all(plain) {
+        value.to_owned()
+    } else {
+        format!("{value:?}")
+    }
+}

@@ -1,0 +1,329 @@
+//! Carries out the instructions, one at a time.
+
+use std::sync::Arc;
+
+use super::conditions::ArmCheck;
+use super::{MOST_DEEDS, ProgramInterpreter, ProgramSuspension};
+use crate::domain::graph_execution::{OutputFormat, PromptTask};
+use crate::domain::id::StateName;
+use crate::domain::program_advance::ProgramCommand;
+use crate::domain::program_execution::{
+    Activity, BlockFrame, RequestBody, RequestEntry, RequestStatus,
+};
+use crate::language::position::SourcePlace;
+use crate::language::program::checked_program::{
+    BranchArm, Instruction, InstructionKind, RunFolder, SendPrompt, TextExpression, TextTemplate,
+};
+
+impl<'scene> ProgramInterpreter<'scene> {
+    /// Carries out one instruction, or the end of a block.
+    pub(super) fn step(&mut self) -> Result<(), ProgramSuspension> {
+        if self.stand.cursor.is_empty() {
+            self.stand.cursor.push(BlockFrame::default());
+        }
+        match self.instruction() {
+            Some(instruction) => self.carry_out(instruction),
+            None => self.end_of_block(),
+        }
+    }
+
+    fn carry_out(&mut self, instruction: &'scene Instruction) -> Result<(), ProgramSuspension> {
+        let at = instruction.at;
+        match &instruction.kind {
+            InstructionKind::Wait(wait) => self.wait(wait, at),
+            InstructionKind::Action(_) => {
+                self.enter(BlockFrame::default());
+                Ok(())
+            }
+            InstructionKind::Loop(_) => {
+                self.enter(BlockFrame { round: Some(1), ..BlockFrame::default() });
+                Ok(())
+            }
+            InstructionKind::Branch { arms, otherwise } => {
+                self.choose(arms, otherwise.is_some(), at)
+            }
+            InstructionKind::Goto(state) => self.go_to(*state, at),
+            InstructionKind::Terminal { failed, result } => {
+                self.terminal(*failed, result.as_ref(), at)
+            }
+            InstructionKind::Send(send) => self.send(send, at),
+            InstructionKind::RunFolder(run) => self.run_folder(run, at),
+            InstructionKind::Assert { label, key, value } => {
+                let key = self.argument(0, key.as_ref(), at)?;
+                let value = self.argument(1, value.as_ref(), at)?;
+                self.due(Activity::Assert { label: label.clone(), key, value })
+            }
+            InstructionKind::Retract { label, key } => {
+                let key = self.argument(0, key.as_ref(), at)?;
+                self.due(Activity::Retract { label: label.clone(), key })
+            }
+            InstructionKind::Log(template) => {
+                let text = self.fill(template, at)?;
+                self.log(text, false);
+                self.is_within_bounds(at)?;
+                self.next();
+                Ok(())
+            }
+        }
+    }
+
+    /// Chooses an arm of a branch: the first that holds, else `otherwise`, else none.
+    fn choose(
+        &mut self,
+        arms: &'scene [BranchArm],
+        has_otherwise: bool,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
+        for (number, arm) in arms.iter().enumerate() {
+            match self.test(&arm.condition, at)? {
+                ArmCheck::Holds => {
+                    self.enter(BlockFrame { arm: Some(number), ..BlockFrame::default() });
+                    return Ok(());
+                }
+                ArmCheck::Not => {}
+                ArmCheck::GoTo(state) => return self.go_to(state, at),
+            }
+        }
+        if has_otherwise {
+            self.enter(BlockFrame { arm: Some(arms.len()), ..BlockFrame::default() });
+        } else {
+            self.next();
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, level: BlockFrame) {
+        self.stand.changes.clear();
+        self.stand.cursor.push(level);
+    }
+
+    /// Moves to the next instruction of the list.
+    pub(super) fn next(&mut self) {
+        self.stand.changes.clear();
+        self.stand.partial.clear();
+        self.stand.wait = None;
+        if let Some(level) = self.stand.cursor.last_mut() {
+            level.at += 1;
+        }
+    }
+
+    /// Continues in another state, out of all blocks.
+    pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
+        self.stand.entered += 1;
+        let most = self.scene.definition.metadata.max_iterations;
+        if self.stand.entered > most {
+            let why = format!(
+                "it has gone from state to state {most} times without ever blocking; put a wait or an await on the way"
+            );
+            return Err(ProgramSuspension::Fail { at, why });
+        }
+        self.begin_state(state);
+        Ok(())
+    }
+
+    fn begin_state(&mut self, state: usize) {
+        self.stand.changes.clear();
+        self.stand.partial.clear();
+        self.stand.wait = None;
+        if let Some(state) = self.scene.definition.states.get(state) {
+            self.stand.current = state.name.clone();
+            self.stand.cursor.clear();
+        }
+    }
+
+    fn end_of_block(&mut self) -> Result<(), ProgramSuspension> {
+        let depth = self.stand.cursor.len();
+        let Some(level) = self.stand.cursor.last_mut() else { return Ok(()) };
+        if let Some(round) = level.round {
+            let blocked = std::mem::take(&mut level.blocked);
+            (level.at, level.round) = (0, Some(round + 1));
+            return self.may_go_round(round, blocked);
+        }
+        if depth > 1 {
+            self.stand.cursor.pop();
+            self.next();
+            return Ok(());
+        }
+        let states = &self.scene.definition.states;
+        let here = states.iter().position(|state| state.name == self.stand.current);
+        match here.map(|here| here + 1).filter(|next| *next < states.len()) {
+            Some(next) => {
+                self.begin_state(next);
+                Ok(())
+            }
+            None => Err(self.completed(None)),
+        }
+    }
+
+    /// Checks that a loop may start another round.
+    fn may_go_round(&mut self, round: u64, blocked: bool) -> Result<(), ProgramSuspension> {
+        let most = self.scene.definition.metadata.max_iterations;
+        let why = if !blocked {
+            format!(
+                "round {round} of the loop never blocked, so it would go round for ever; put a wait or an await in it"
+            )
+        } else if round >= most {
+            format!(
+                "the loop has gone round {most} times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))"
+            )
+        } else {
+            return Ok(());
+        };
+        let at = self.loop_place();
+        Err(ProgramSuspension::Fail { at, why })
+    }
+
+    fn terminal(
+        &mut self,
+        failed: bool,
+        result: Option<&'scene TextExpression>,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
+        let result = match result {
+            Some(result) => Some(self.argument(0, Some(result), at)?),
+            None => None,
+        };
+        if failed {
+            let why = result.unwrap_or_else(|| {
+                format!("it ended as failed in the state {}", self.stand.current)
+            });
+            return Err(ProgramSuspension::Fail { at, why });
+        }
+        Err(self.completed(result))
+    }
+
+    fn send(&mut self, send: &'scene SendPrompt, at: SourcePlace) -> Result<(), ProgramSuspension> {
+        let prompt = self.fill(&send.template, at)?;
+        let role = &self.scene.definition.roles[send.role];
+        let name = StateName::parse(&format!("{}#{}", self.scene.file, role.name))
+            .unwrap_or_else(|_| self.scene.file.clone());
+        let model = role.model.as_ref().or(self.scene.definition.metadata.model.as_ref()).cloned();
+        let task = PromptTask {
+            prompt,
+            model,
+            options: role.options.clone(),
+            output: role.output.as_ref().map(|schema| Arc::clone(schema.text())),
+            contract: OutputFormat::Reply,
+            name,
+        };
+        self.ask(send.role, &send.request, RequestBody::Prompt(Box::new(task)), at)
+    }
+
+    fn run_folder(
+        &mut self,
+        run: &'scene RunFolder,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
+        let input = self.argument(0, run.input.as_ref(), at)?;
+        let work =
+            RequestBody::Folder { folder: run.folder.clone(), start: run.start.clone(), input };
+        self.ask(run.role, &run.request, work, at)
+    }
+
+    fn ask(
+        &mut self,
+        role: usize,
+        name: &'scene str,
+        work: RequestBody,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
+        let role = &self.scene.definition.roles[role];
+        let number = self.request(name).map_or(0, |before| before.number) + 1;
+        let handle = role.handle.to_string();
+        let request = RequestEntry {
+            number,
+            role: role.name.to_string(),
+            status: RequestStatus::Pending,
+            ended: None,
+        };
+        self.requests.insert(name, request);
+        let cwd = role.cwd.clone();
+        let (role, name) = (role.name.to_string(), name.to_owned());
+        self.deeds.push(ProgramCommand::Request { role, handle, cwd, name, work });
+        self.is_within_bounds(at)?;
+        self.next();
+        Ok(())
+    }
+
+    fn is_within_bounds(&self, at: SourcePlace) -> Result<(), ProgramSuspension> {
+        if self.deeds.len() <= MOST_DEEDS {
+            return Ok(());
+        }
+        let why = format!("it has done {MOST_DEEDS} things without ever blocking");
+        Err(ProgramSuspension::Fail { at, why })
+    }
+
+    /// Returns the text of a template, once all its arguments are known.
+    fn fill(
+        &mut self,
+        template: &'scene TextTemplate,
+        at: SourcePlace,
+    ) -> Result<String, ProgramSuspension> {
+        for (number, argument) in template.arguments.iter().enumerate() {
+            self.argument(number, Some(argument), at)?;
+        }
+        let arguments = self.stand.partial.iter().map(String::as_str);
+        let mut pieces = template.pieces.iter().map(String::as_str);
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for (argument, piece) in arguments.zip(pieces) {
+            text.push_str(argument);
+            text.push_str(piece);
+        }
+        Ok(text)
+    }
+
+    /// Returns the value of an argument of the current instruction. A known value does not change.
+    fn argument(
+        &mut self,
+        number: usize,
+        expression: Option<&'scene TextExpression>,
+        at: SourcePlace,
+    ) -> Result<String, ProgramSuspension> {
+        if let Some(known) = self.stand.partial.get(number) {
+            return Ok(known.clone());
+        }
+        let value = match expression {
+            Some(expression) => self.value(expression, at)?,
+            None => String::new(),
+        };
+        self.stand.wait = None;
+        self.stand.partial.push(value.clone());
+        Ok(value)
+    }
+
+    /// Returns the current instruction; `None` at the end of a list.
+    pub(super) fn instruction(&self) -> Option<&'scene Instruction> {
+        let (list, level) = self.list(self.stand.cursor.len())?;
+        list.get(level.at)
+    }
+
+    /// Returns the list that the cursor's frames up to this depth lead to, and the position in it.
+    fn list(&self, depth: usize) -> Option<(&'scene [Instruction], &BlockFrame)> {
+        let states = &self.scene.definition.states;
+        let state = states.iter().find(|state| state.name == self.stand.current)?;
+        let mut list: &'scene [Instruction] = &state.body;
+        let mut levels = self.stand.cursor[..depth].iter();
+        let mut level = levels.next()?;
+        for inner in levels {
+            list = match &list.get(level.at)?.kind {
+                InstructionKind::Action(body) | InstructionKind::Loop(body) => body,
+                InstructionKind::Branch { arms, otherwise } => {
+                    match inner.arm.and_then(|arm| arms.get(arm)) {
+                        Some(arm) => &arm.body,
+                        None => otherwise.as_deref()?,
+                    }
+                }
+                _ => return None,
+            };
+            level = inner;
+        }
+        Some((list, level))
+    }
+
+    /// Returns the place of the loop around the current list.
+    fn loop_place(&self) -> SourcePlace {
+        let around = self.stand.cursor.len().saturating_sub(1);
+        let outer = self.list(around);
+        outer.and_then(|(list, level)| list.get(level.at)).map_or(SourcePlace::START, |own| own.at)
+    }
+}

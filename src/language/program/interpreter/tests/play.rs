@@ -1,0 +1,332 @@
+//! Plays a program in a test: the run is a real one, the test is the world and the roles.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::{ProgramEnvironment, advance};
+use crate::domain::apply::tests::scene::{self, goto};
+use crate::domain::decide::{
+    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_advanced,
+    program_started,
+};
+use crate::domain::event::Event;
+use crate::domain::fact::{Fact, FactChange};
+use crate::domain::id::{AgentId, SessionId};
+use crate::domain::policy::AcceptedTransition;
+use crate::domain::program_advance::ProgramCommand;
+use crate::domain::program_execution::{
+    Activity, ActivityResult, ProgramExecution, ProgramSource as Kept, RequestBody, RequestStatus,
+};
+use crate::domain::run::AgentEnding;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::language::program::checked_program::Program;
+use crate::language::program::read::read;
+
+/// A program that is played, up to where it blocks.
+pub(super) struct Play {
+    definition: Program,
+    scene: scene::Scene,
+    /// The time in milliseconds.
+    now: u64,
+    /// The directories that are repositories.
+    repositories: BTreeSet<String>,
+    /// True if other runs always take a fact before this one.
+    pub(super) too_late: bool,
+    /// The error of every activity outside, if they fail.
+    pub(super) fails_outside: Option<String>,
+    /// The requests and their roles.
+    pub(super) asked: Vec<String>,
+    /// The messages and warnings for people.
+    pub(super) said: Vec<String>,
+    /// The activities outside.
+    pub(super) done: Vec<String>,
+}
+
+impl Play {
+    /// Begins with a program, and plays it until it blocks.
+    pub(super) fn of(text: &str) -> Self {
+        let mut play = Self::before(text);
+        play.go();
+        play
+    }
+
+    /// Creates a program that is not advanced yet; the run is `r`, the label `l`, and the context has `k`.
+    pub(super) fn before(text: &str) -> Self {
+        let schema = r#"{"type":"object","properties":{"verdict":{"type":"string"},"at":{"type":"object","properties":{"line":{"type":"integer"}}}}}"#;
+        let files = BTreeMap::from(
+            [("START.md", "x"), ("verdict.json", schema)]
+                .map(|(name, text)| (name.to_owned(), text.to_owned())),
+        );
+        let reading = read("p.lisp", text, &files);
+        let definition = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
+        let mut scene = scene::Scene::begin();
+        scene.take("main", goto("p.lisp"));
+        let beginning = ProgramStart {
+            definition: Kept {
+                file: scene::state("p.lisp"),
+                folder: None,
+                name: definition.name.to_string(),
+                program: Arc::clone(&definition.hash),
+                text: Arc::clone(&definition.text),
+                labels: definition.labels.iter().cloned().collect(),
+            },
+            start: Arc::clone(&definition.states[0].name),
+            label: "l".into(),
+            branch: None,
+            context: Variables::from([("k".to_owned(), "v".to_owned())]),
+        };
+        for event in program_started(&scene.run, scene.agent("main"), beginning) {
+            scene.happens(event);
+        }
+        Self {
+            definition,
+            scene,
+            now: 1_000_000,
+            repositories: BTreeSet::new(),
+            too_late: false,
+            fails_outside: None,
+            asked: Vec::new(),
+            said: Vec::new(),
+            done: Vec::new(),
+        }
+    }
+
+    /// Makes a directory a repository.
+    pub(super) fn repository(mut self, directory: &str) -> Self {
+        self.repositories.insert(directory.to_owned());
+        self
+    }
+
+    pub(super) fn instance(&self) -> &ProgramExecution {
+        self.scene.agent("main").program().expect("it has not ended")
+    }
+
+    /// Returns the description of its wait.
+    #[track_caller]
+    pub(super) fn awaiting(&self) -> &str {
+        let Some(wait) = &self.instance().stand.wait else { panic!("{:?}", self.instance().stand) };
+        &wait.awaiting
+    }
+
+    /// Returns the time until it continues in any case, in milliseconds from now.
+    pub(super) fn due_in(&self) -> Option<u64> {
+        let until = self.instance().stand.wait.as_ref()?.until?;
+        Some(until.since(Timestamp(self.now)))
+    }
+
+    /// Returns whether its wait may end by something from outside the run.
+    pub(super) fn waits_for_outside(&self) -> bool {
+        self.instance().stand.wait.as_ref().is_some_and(|wait| wait.outside)
+    }
+
+    /// Returns its result; an error begins with the place.
+    #[track_caller]
+    pub(super) fn ended(&self) -> &str {
+        let ended = self.scene.run.finished.iter().find(|ended| ended.id == AgentId::main());
+        let Some(ended) = ended else { panic!("it waits for {}", self.awaiting()) };
+        match &ended.ending {
+            AgentEnding::Result(text) => text,
+            AgentEnding::Error(text) => {
+                text.strip_prefix("in p.lisp: ").expect("the agent's state")
+            }
+        }
+    }
+
+    /// Returns whether it has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.scene.run.finished.iter().any(|ended| ended.id == AgentId::main())
+    }
+
+    /// Returns the state in which it was completed.
+    #[track_caller]
+    pub(super) fn completed_in(&self) -> String {
+        let outcome: Value = serde_json::from_str(self.ended()).expect("an outcome");
+        assert_eq!(outcome["status"], "completed");
+        outcome["state"].as_str().expect("a state").to_owned()
+    }
+
+    /// Lets time pass without advancing the program.
+    pub(super) fn sleeps(&mut self, millis: u64) -> &mut Self {
+        self.now += millis;
+        self
+    }
+
+    /// Lets time pass, and advances the program.
+    pub(super) fn after(&mut self, millis: u64) -> &mut Self {
+        self.now += millis;
+        self.go()
+    }
+
+    /// Asserts a fact, and advances the program.
+    pub(super) fn fact(&mut self, label: &str, key: &str, value: &str) -> &mut Self {
+        self.assert(label, key, value);
+        self.go()
+    }
+
+    /// Asserts a fact without advancing the program.
+    pub(super) fn assert(&mut self, label: &str, key: &str, value: &str) {
+        let fact = Fact {
+            label: label.to_owned(),
+            key: key.to_owned(),
+            value: value.to_owned(),
+            seq: self.scene.next(),
+            source: "someone".to_owned(),
+            at: Timestamp(self.now),
+        };
+        self.see(FactChange::Asserted(fact));
+    }
+
+    /// Retracts a fact, and advances the program.
+    pub(super) fn retract(&mut self, label: &str, key: &str) -> &mut Self {
+        self.see(FactChange::Retracted { label: label.to_owned(), key: key.to_owned() });
+        self.go()
+    }
+
+    fn see(&mut self, change: FactChange) {
+        self.scene.happens(Event::FactsSeen { changes: vec![change] });
+    }
+
+    /// Lets a role answer its current request.
+    pub(super) fn answers(&mut self, role: &str, text: &str) -> &mut Self {
+        self.reports(role, TurnJudgement::Accepted(AcceptedTransition::plain_result(text)))
+    }
+
+    /// Lets a role fail for good.
+    pub(super) fn fails(&mut self, role: &str, why: &str) -> &mut Self {
+        self.reports(role, TurnJudgement::Failed(TurnFailure::new(FailureCause::Workflow, why)))
+    }
+
+    fn reports(&mut self, role: &str, judgement: TurnJudgement) -> &mut Self {
+        let at = |agent: &&crate::domain::agent::Agent| {
+            agent.mailbox().is_some_and(|service| service.role == role)
+        };
+        let agent = self.scene.run.agents.values().find(at).expect("such a role");
+        let report = TurnReport { judgement, ..TurnReport::empty(agent.turn_id()) };
+        for event in decide(&self.scene.run, &report, self.chosen()) {
+            self.scene.happens(event);
+        }
+        self.go()
+    }
+
+    fn chosen(&self) -> NondeterministicInputs {
+        let session = scene::session(self.scene.next());
+        NondeterministicInputs { now: Timestamp(self.now), session, ready: None, chance: 0.5 }
+    }
+
+    /// Plays until it blocks or has ended.
+    pub(super) fn go(&mut self) -> &mut Self {
+        let mut fetched = None;
+        for _ in 0..10_000 {
+            let main = self.scene.run.agents.get(&AgentId::main());
+            if main.is_none_or(|own| own.program().is_none()) {
+                return self;
+            }
+            if !self.stretch(fetched.take()) {
+                return self;
+            }
+            fetched = self.instance_errand().map(|errand| self.fetch(errand));
+        }
+        panic!("it goes on for ever");
+    }
+
+    fn instance_errand(&self) -> Option<Activity> {
+        let agent = self.scene.run.agents.get(&AgentId::main())?;
+        agent.program()?.stand.errand.clone()
+    }
+
+    /// Advances once, and returns whether anything changed.
+    fn stretch(&mut self, fetched: Option<Result<ActivityResult, String>>) -> bool {
+        let (run, agent) = (&self.scene.run, self.scene.agent("main"));
+        let conduct = advance(
+            &ProgramEnvironment {
+                definition: &self.definition,
+                instance: self.instance(),
+                facts: &run.facts,
+                run: &run.workflow_id,
+                file: &agent.current_state,
+                path: "p.lisp",
+                now: Timestamp(self.now),
+            },
+            fetched,
+        );
+        for deed in &conduct.deeds {
+            self.note(deed);
+        }
+        let seq = self.scene.next();
+        let sessions = (0..conduct.deeds.len()).map(|n| SessionId::new(&format!("r{seq}.{n}")));
+        let agent = self.scene.agent("main");
+        let events =
+            program_advanced(&self.scene.run, agent, &conduct, sessions.collect(), self.chosen());
+        let went_on = !events.is_empty();
+        for event in events {
+            self.scene.happens(event);
+        }
+        went_on
+    }
+
+    fn note(&mut self, deed: &ProgramCommand) {
+        match deed {
+            ProgramCommand::Request { role, work: RequestBody::Prompt(task), .. } => {
+                self.asked.push(format!("{role}: {}", task.prompt));
+            }
+            ProgramCommand::Request {
+                role,
+                work: RequestBody::Folder { start, input, .. },
+                ..
+            } => {
+                self.asked.push(format!("{role}: {start} {input}"));
+            }
+            ProgramCommand::Log { text, warning } => {
+                self.said.push(format!("{}{text}", if *warning { "warning: " } else { "" }));
+            }
+        }
+    }
+
+    /// Carries out an activity.
+    fn fetch(&mut self, errand: Activity) -> Result<ActivityResult, String> {
+        if let Some(why) = &self.fails_outside {
+            return Err(why.clone());
+        }
+        Ok(match errand {
+            Activity::Bases { directories, .. } => {
+                let base = |at: String| {
+                    let base = self.repositories.contains(&at).then(|| format!("c0 of {at:?}"));
+                    (at, base)
+                };
+                ActivityResult::Bases(directories.into_iter().map(base).collect())
+            }
+            Activity::Changes { directory, base } => {
+                ActivityResult::Changes(format!("{directory:?} since {base}"))
+            }
+            Activity::Assert { label, key, value } => {
+                self.done.push(format!("assert {label} {key} {value}"));
+                self.assert(&label, &key, &value);
+                ActivityResult::Done
+            }
+            Activity::Retract { label, key } => {
+                self.done.push(format!("retract {label} {key}"));
+                self.see(FactChange::Retracted { label, key });
+                ActivityResult::Done
+            }
+            Activity::Claim { label, key, seq } => {
+                let fact = self.scene.run.facts.get(&label, Some(&key));
+                let fact = fact.filter(|fact| fact.seq == seq).expect("what it saw is there");
+                self.see(FactChange::Retracted { label: label.clone(), key: key.clone() });
+                if self.too_late {
+                    return Ok(ActivityResult::Claimed(None));
+                }
+                self.done.push(format!("take {label} {key}"));
+                ActivityResult::Claimed(Some(fact))
+            }
+        })
+    }
+
+    /// Returns the status of a request.
+    pub(super) fn response(&self, name: &str) -> &RequestStatus {
+        &self.instance().requests[name].status
+    }
+}

@@ -1,0 +1,253 @@
+//! Evaluates expressions.
+
+use serde_json::Value;
+
+use super::{ProgramInterpreter, ProgramSuspension, shown};
+use crate::domain::program_execution::{Activity, RequestStatus};
+use crate::language::output::field;
+use crate::language::position::SourcePlace;
+use crate::language::program::checked_program::{
+    Instruction, InstructionKind, Program, ProgramCondition, TextExpression,
+};
+
+/// The number of characters shown of an answer that lacks a field.
+const MAX_SHOWN_CHARS: usize = 80;
+
+/// A reason that a value is missing.
+pub(super) enum MissingValue {
+    /// The value may still come. `outside` is true if it comes from outside the run.
+    Yet { awaiting: String, outside: bool },
+    /// This activity has to fetch it.
+    Errand(Activity),
+    /// The value can never come.
+    Never(String),
+}
+
+impl<'scene> ProgramInterpreter<'scene> {
+    /// Returns the value of an expression, or blocks until there is one.
+    pub(super) fn value(
+        &mut self,
+        expression: &'scene TextExpression,
+        at: SourcePlace,
+    ) -> Result<String, ProgramSuspension> {
+        match self.evaluate(expression) {
+            Ok(value) => {
+                self.warn_if_unasked(expression);
+                Ok(value)
+            }
+            Err(MissingValue::Yet { awaiting, outside }) => self.block(awaiting, None, outside),
+            Err(MissingValue::Errand(errand)) => self.due(errand),
+            Err(MissingValue::Never(why)) => Err(ProgramSuspension::Fail { at, why }),
+        }
+    }
+
+    /// Returns the current value of an expression.
+    pub(super) fn evaluate(&self, expression: &TextExpression) -> Result<String, MissingValue> {
+        let instance = self.scene.instance;
+        match expression {
+            TextExpression::Text(text) => Ok(text.clone()),
+            TextExpression::WorkflowId => Ok(self.scene.run.to_string()),
+            TextExpression::Label => Ok(instance.label.clone()),
+            TextExpression::Branch => instance.branch.clone().ok_or_else(|| {
+                MissingValue::Never("there is no branch; give it with --branch NAME".to_owned())
+            }),
+            TextExpression::Context(name) => instance.context.get(name).cloned().ok_or_else(|| {
+                MissingValue::Never(format!(
+                    "the context has no {name}; give it with --context {name}=TEXT, or as an attribute of the tag that leads here"
+                ))
+            }),
+            TextExpression::Bound(name) => {
+                let bound = self.bound.get(&**name).or_else(|| instance.bound.get(&**name));
+                bound.cloned().ok_or_else(|| {
+                    MissingValue::Never(format!("nothing has been taken as {name} yet"))
+                })
+            }
+            TextExpression::Signal { label, key } => {
+                let key = key.as_ref().map(|key| self.evaluate(key)).transpose()?;
+                let fact = self.scene.facts.get(label, key.as_deref());
+                fact.map(|fact| fact.value).ok_or_else(|| MissingValue::Yet {
+                    awaiting: shown::signal(label, key.as_deref(), None),
+                    outside: true,
+                })
+            }
+            TextExpression::Response(name) => self.response(name),
+            TextExpression::Feedback(role) => self.feedback(*role),
+            TextExpression::Artifact(role) => self.artifact(*role),
+            TextExpression::Field { answer, path } => {
+                let answer_text = self.evaluate(answer)?;
+                self.field(answer, &answer_text, path)
+            }
+        }
+    }
+
+    /// Returns a field of an answer. The feedback of a role that was never asked is empty, and so are its fields.
+    fn field(
+        &self,
+        answer: &TextExpression,
+        text: &str,
+        path: &str,
+    ) -> Result<String, MissingValue> {
+        if matches!(answer, TextExpression::Feedback(role) if self.is_unasked(*role)) {
+            return Ok(String::new());
+        }
+        let lacking = |what: String| {
+            let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
+            MissingValue::Never(format!("{what}; it begins with {shown:?}"))
+        };
+        let value: Value = serde_json::from_str(text)
+            .map_err(|_| lacking("the answer is not one JSON object".to_owned()))?;
+        match field(&value, path) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(other) => Ok(other.to_string()),
+            None => Err(lacking(format!("the answer has no field {path}"))),
+        }
+    }
+
+    fn response(&self, name: &str) -> Result<String, MissingValue> {
+        match self.request(name).map(|request| &request.status) {
+            None => Err(MissingValue::Never(format!("the request {name} was never sent"))),
+            Some(RequestStatus::Pending) => {
+                Err(MissingValue::Yet { awaiting: shown::response(name), outside: false })
+            }
+            Some(RequestStatus::Answer(text)) => Ok(text.to_string()),
+            Some(RequestStatus::Failed(why)) => {
+                Err(MissingValue::Never(format!("the request {name} failed: {why}")))
+            }
+        }
+    }
+
+    fn feedback(&self, role: usize) -> Result<String, MissingValue> {
+        let role = &self.scene.definition.roles[role];
+        if let Some(last) = self.scene.instance.answers.get(&*role.name) {
+            return Ok(last.to_string());
+        }
+        let requests = self.scene.instance.requests.iter().map(|(name, own)| (name.as_str(), own));
+        let new = self.requests.iter().map(|(name, own)| (*name, own));
+        let mut pending = requests.chain(new).filter(|(_, request)| {
+            request.role == *role.name && request.status == RequestStatus::Pending
+        });
+        match pending.next() {
+            Some((name, _)) => {
+                Err(MissingValue::Yet { awaiting: shown::response(name), outside: false })
+            }
+            None => Ok(String::new()),
+        }
+    }
+
+    fn artifact(&self, role: usize) -> Result<String, MissingValue> {
+        if self.is_unasked(role) {
+            return Ok(String::new());
+        }
+        let directory = self.scene.definition.directory_of(role);
+        if let Some(changes) = self.stand.changes.get(&directory) {
+            return Ok(changes.clone());
+        }
+        let bases = self.bases.as_ref().unwrap_or(&self.scene.instance.bases);
+        match bases.get(&directory).cloned().flatten() {
+            Some(base) => Err(MissingValue::Errand(Activity::Changes { directory, base })),
+            None => self.feedback(role),
+        }
+    }
+
+    /// Returns whether a role was never asked anything.
+    fn is_unasked(&self, role: usize) -> bool {
+        let name = &*self.scene.definition.roles[role].name;
+        let before = self.scene.instance.requests.values().any(|own| own.role == name);
+        !before && !self.requests.values().any(|own| own.role == name)
+    }
+
+    fn warn_if_unasked(&mut self, expression: &TextExpression) {
+        let expression = match expression {
+            TextExpression::Field { answer, .. } => answer,
+            other => other,
+        };
+        let (TextExpression::Artifact(role) | TextExpression::Feedback(role)) = expression else {
+            return;
+        };
+        if self.is_unasked(*role) {
+            let name = &self.scene.definition.roles[*role].name;
+            let what = match expression {
+                TextExpression::Artifact(_) => "artifact",
+                _ => "feedback",
+            };
+            let text = format!("({what} {name}) is empty: nothing has been asked of {name} so far");
+            self.log(text, true);
+        }
+    }
+}
+
+impl Program {
+    /// Returns the directory a role works in, below that of the run. The empty path is the run's own.
+    #[must_use]
+    pub fn directory_of(&self, role: usize) -> String {
+        self.roles[role].cwd.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Returns the directories whose changes the program reads.
+    pub(super) fn work_directories(&self) -> Vec<String> {
+        let mut roles = Vec::new();
+        self.states.iter().for_each(|state| artifacts(&state.body, &mut roles));
+        let mut directories: Vec<String> =
+            roles.into_iter().map(|role| self.directory_of(role)).collect();
+        directories.sort();
+        directories.dedup();
+        directories
+    }
+}
+
+/// Collects the roles whose artifacts a list of instructions reads.
+fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
+    for instruction in list {
+        match &instruction.kind {
+            InstructionKind::Action(body) | InstructionKind::Loop(body) => artifacts(body, found),
+            InstructionKind::Branch { arms, otherwise } => {
+                for arm in arms {
+                    looked_at(&arm.condition, found);
+                    artifacts(&arm.body, found);
+                }
+                artifacts(otherwise.as_deref().unwrap_or_default(), found);
+            }
+            InstructionKind::Send(send) => {
+                found.extend(send.template.arguments.iter().filter_map(of));
+            }
+            InstructionKind::Log(template) => {
+                found.extend(template.arguments.iter().filter_map(of));
+            }
+            InstructionKind::RunFolder(run) => found.extend(run.input.as_ref().and_then(of)),
+            InstructionKind::Assert { key, value, .. } => {
+                found.extend(key.iter().chain(value).filter_map(of));
+            }
+            InstructionKind::Retract { key, .. } => found.extend(key.as_ref().and_then(of)),
+            InstructionKind::Terminal { result, .. } => found.extend(result.as_ref().and_then(of)),
+            InstructionKind::Wait(wait) => looked_at(&wait.condition, found),
+            InstructionKind::Goto(_) => {}
+        }
+    }
+}
+
+/// Collects the roles whose artifacts a condition reads.
+fn looked_at(condition: &ProgramCondition, found: &mut Vec<usize>) {
+    match condition {
+        ProgramCondition::Signal { key, equals, .. } => {
+            found.extend(key.iter().chain(equals).filter_map(of));
+        }
+        ProgramCondition::Matches { text, .. } => found.extend(of(text)),
+        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
+            for one in all {
+                looked_at(one, found);
+            }
+        }
+        ProgramCondition::Not(one) => looked_at(one, found),
+        ProgramCondition::Response { .. }
+        | ProgramCondition::After(_)
+        | ProgramCondition::At(_) => {}
+    }
+}
+
+fn of(expression: &TextExpression) -> Option<usize> {
+    match expression {
+        TextExpression::Artifact(role) => Some(*role),
+        TextExpression::Signal { key: Some(key), .. } => of(key),
+        _ => None,
+    }
+}

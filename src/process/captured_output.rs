@@ -1,0 +1,298 @@
+//! Runs a program once for its output and its exit: git, a shell, python3.
+//! It leads a process group of its own, which ends with it: nothing that it started lives on. It has a
+//! time limit, and its caller can end it before. The beginning and the end of its output are kept. It
+//! bears the run's mark as a turn does, so the next raymond sweeps away any orphans of it.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::{sleep, timeout};
+
+use super::child::exit::ProcessExit;
+use super::child::subreaper::ProcessPurpose;
+use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
+use super::command::EnvironmentMarker;
+use super::helper_environment::without_keys;
+
+/// The time that a program has to end after it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The longest time to wait for the rest of its output after it has ended: an orphan may hold its pipes.
+const PIPE_GRACE: Duration = Duration::from_secs(2);
+
+/// The number of bytes that are kept of the end of long output.
+const KEPT_END: usize = 16 * 1024;
+
+/// The program to run.
+#[derive(Debug, Clone)]
+pub struct ProcessSpec {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The directory it works in.
+    pub cwd: PathBuf,
+    /// Its whole environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Its time limit.
+    pub longest: Duration,
+    /// The number of bytes that are kept of the beginning of its stdout, and of its stderr.
+    pub kept: usize,
+}
+
+/// The result of a program.
+#[derive(Debug)]
+pub struct ProcessOutput {
+    /// Its exit.
+    pub exit: ProcessExit,
+    /// Its stdout.
+    pub stdout: CapturedOutput,
+    /// Its stderr.
+    pub stderr: CapturedOutput,
+}
+
+/// The reason why it did not end by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessFailure {
+    /// It could not be started.
+    #[error("could not be started: {0}")]
+    NotStarted(std::io::Error),
+    /// It took too long.
+    #[error("had not ended after {longest:?} and was ended")]
+    TooLong {
+        /// Its time limit.
+        longest: Duration,
+        /// Its stderr until then.
+        stderr: CapturedOutput,
+    },
+    /// It was ended because its result is no longer wanted.
+    #[error("was ended")]
+    Stopped,
+}
+
+/// The output of a program on one of its pipes.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct CapturedOutput {
+    beginning: Vec<u8>,
+    end: Vec<u8>,
+    left_out: u64,
+}
+
+impl CapturedOutput {
+    fn push(&mut self, part: &[u8], kept: usize) {
+        let room = kept.saturating_sub(self.beginning.len()).min(part.len());
+        self.beginning.extend_from_slice(&part[..room]);
+        self.end.extend_from_slice(&part[room..]);
+        let surplus = self.end.len().saturating_sub(KEPT_END);
+        self.end.drain(..surplus);
+        self.left_out += surplus as u64;
+    }
+
+    /// Returns its text. A line in it says where something was left out.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let beginning = String::from_utf8_lossy(&self.beginning);
+        if self.left_out == 0 {
+            let whole = [&self.beginning[..], &self.end].concat();
+            return String::from_utf8(whole)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        }
+        let end = String::from_utf8_lossy(&self.end);
+        format!("{beginning}\n[{} bytes are left out here]\n{end}", self.left_out)
+    }
+
+    /// Returns the bytes of its beginning, and the number of bytes after them.
+    #[must_use]
+    pub fn beginning(&self) -> (&[u8], u64) {
+        (&self.beginning, self.end.len() as u64 + self.left_out)
+    }
+
+    /// Returns its last lines that are not empty, as one line for people.
+    #[must_use]
+    pub fn last_lines(&self, count: usize) -> String {
+        let bytes = if self.end.is_empty() { &self.beginning } else { &self.end };
+        let tail: Cow<'_, str> =
+            String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(KEPT_END)..]);
+        let lines: Vec<&str> =
+            tail.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        lines[lines.len().saturating_sub(count)..].join("; ")
+    }
+}
+
+/// The end of the wait for a program.
+enum ProcessWaitEnd {
+    Ended(ProcessExit),
+    TooLong,
+    Stopped,
+}
+
+impl ProcessSpec {
+    /// Runs it, until it ends or `stop` completes.
+    ///
+    /// # Errors
+    /// [`ProcessFailure`]; an exit code other than 0 is none.
+    pub async fn run(
+        &self,
+        stop: impl Future<Output = ()>,
+    ) -> Result<ProcessOutput, ProcessFailure> {
+        let mut child = self.start().map_err(ProcessFailure::NotStarted)?;
+        let (mut stdout, mut stderr) = (CapturedOutput::default(), CapturedOutput::default());
+        let pipes = (child.take_stdout(), child.take_stderr());
+        let end = {
+            let mut capturing = pin!(async {
+                let out = capture(pipes.0, &mut stdout, self.kept);
+                let err = capture(pipes.1, &mut stderr, self.kept);
+                tokio::join!(out, err);
+            });
+            let (mut stop, mut late) = (pin!(stop), pin!(sleep(self.longest)));
+            let mut has_captured = false;
+            let end = loop {
+                tokio::select! {
+                    () = &mut stop => break ProcessWaitEnd::Stopped,
+                    () = &mut late => break ProcessWaitEnd::TooLong,
+                    exit = child.exited_with_group() => break ProcessWaitEnd::Ended(exit),
+                    () = &mut capturing, if !has_captured => has_captured = true,
+                }
+            };
+            match end {
+                ProcessWaitEnd::Ended(_) => {}
+                ProcessWaitEnd::TooLong | ProcessWaitEnd::Stopped => child.end(GRACE).await,
+            }
+            if !has_captured {
+                let _ = timeout(PIPE_GRACE, capturing).await;
+            }
+            end
+        };
+        match end {
+            ProcessWaitEnd::Ended(exit) => Ok(ProcessOutput { exit, stdout, stderr }),
+            ProcessWaitEnd::TooLong => {
+                Err(ProcessFailure::TooLong { longest: self.longest, stderr })
+            }
+            ProcessWaitEnd::Stopped => Err(ProcessFailure::Stopped),
+        }
+    }
+
+    fn start(&self) -> std::io::Result<ChildProcess> {
+        ChildProcess::start(ChildProcessSpec {
+            program: self.path.clone(),
+            arguments: self.arguments.clone(),
+            cwd: Some(self.cwd.clone()),
+            environment: ChildEnvironment::Only(self.environment.clone()),
+            stdin: Stdio::null(),
+            stdout: Stdio::piped(),
+            stderr: Stdio::piped(),
+            purpose: ProcessPurpose::Turn,
+            outlives_handle: false,
+        })
+    }
+}
+
+/// Returns the environment of a program: the given one, and the run's mark under the name of its purpose.
+#[must_use]
+pub fn environment(
+    given: impl IntoIterator<Item = (OsString, OsString)>,
+    marker: &EnvironmentMarker,
+    stem: &str,
+) -> Vec<(OsString, OsString)> {
+    let own = [
+        ("RAYMOND_RUN", OsString::from(marker.run.as_str())),
+        ("RAYMOND_DIR", marker.dir.clone().into_os_string()),
+        ("RAYMOND_TURN", OsString::from(stem)),
+    ];
+    without_keys(given).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
+}
+
+/// Reads a pipe to its end.
+async fn capture(pipe: Option<impl AsyncRead + Unpin>, output: &mut CapturedOutput, kept: usize) {
+    let Some(mut pipe) = pipe else { return };
+    let mut part = vec![0; 16 * 1024];
+    while let Ok(length @ 1..) = pipe.read(&mut part).await {
+        output.push(&part[..length], kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+    use crate::domain::id::RunId;
+
+    fn shell(script: &str) -> ProcessSpec {
+        ProcessSpec {
+            path: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            cwd: "/".into(),
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            longest: Duration::from_mins(1),
+            kept: 8,
+        }
+    }
+
+    #[tokio::test]
+    async fn it_is_heard_and_its_end_is_seen() {
+        let ended = shell("echo out; echo err >&2; exit 3").run(pending()).await.expect("it ran");
+        assert_eq!(ended.exit, ProcessExit::Code(3));
+        assert_eq!((ended.stdout.text(), ended.stderr.text()), ("out\n".into(), "err\n".into()));
+        let missing = ProcessSpec { path: "/nowhere/x".into(), ..shell("") };
+        let failure = missing.run(pending()).await.expect_err("it is not there");
+        assert!(failure.to_string().starts_with("could not be started: No such file"));
+    }
+
+    #[tokio::test]
+    async fn of_what_says_too_much_the_beginning_and_the_end_are_kept() {
+        let script = "i=0; while [ $i -lt 3000 ]; do echo line-$i; i=$((i+1)); done";
+        let text = shell(script).run(pending()).await.expect("it ran").stdout;
+        assert!(text.text().starts_with("line-0\nl\n["), "{}", &text.text()[..40]);
+        assert!(text.text().contains(" bytes are left out here]\n"));
+        assert_eq!(text.last_lines(2), "line-2998; line-2999");
+        let (beginning, rest) = text.beginning();
+        assert_eq!((beginning, rest), (&b"line-0\nl"[..], 28_882));
+    }
+
+    #[tokio::test]
+    async fn one_that_takes_too_long_or_is_stopped_ends_with_all_it_has_started() {
+        let place = tempfile::tempdir().expect("a directory");
+        let fifo = place.path().join("held");
+        let script = format!("mkfifo {0}; sleep 600 > {0} & exec cat {0}", fifo.display());
+        let brief = ProcessSpec { longest: Duration::from_millis(300), ..shell(&script) };
+        let failure = brief.run(pending()).await.expect_err("it is ended");
+        assert_eq!(failure.to_string(), "had not ended after 300ms and was ended");
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        drop(stop);
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        let failure = shell("sleep 600").run(stopped).await.expect_err("it is ended");
+        assert!(matches!(failure, ProcessFailure::Stopped));
+    }
+
+    #[tokio::test]
+    async fn what_it_leaves_in_its_group_does_not_hold_it_up() {
+        let ended = shell("sleep 600 & echo started").run(pending()).await.expect("it ran");
+        assert_eq!((ended.exit, ended.stdout.text()), (ProcessExit::Code(0), "started\n".into()));
+    }
+
+    #[test]
+    fn it_learns_no_key_and_bears_the_runs_mark() {
+        let marker = EnvironmentMarker { run: RunId::parse("r").expect("an id"), dir: "/x".into() };
+        let callers = [("PATH", "/bin"), ("ANTHROPIC_API_KEY", "secret"), ("RAYMOND_TURN", "t")];
+        let environment = environment(
+            callers.map(|(name, value)| (name.into(), value.into())),
+            &marker,
+            "main.1",
+        );
+        let shown: Vec<_> = environment
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
+        let expected = ["PATH=/bin", "RAYMOND_RUN=r", "RAYMOND_DIR=/x", "RAYMOND_TURN=main.1"];
+        assert_eq!(shown, expected);
+        assert_eq!(marker.process_of(shown.join("\0").as_bytes()), Some("main.1"));
+    }
+}

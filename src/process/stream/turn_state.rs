@@ -1,0 +1,181 @@
+//! Reads the events of a stream into the state of the turn. Pure.
+
+use super::line::{LineKind, RateLimit, StreamLine, StreamMessage, StreamTurnOrigin, get, text};
+use super::{
+    AUTHENTICATION_FAILED, AnswerState, RateLimitRejection, SYNTHETIC, StreamParser, TurnResult,
+    is_throttle, totals, whole,
+};
+use crate::process::message::{BASE_USAGE, FINAL_USAGE};
+
+/// The reason for the end of a turn whose response was cut off.
+const CUT_OFF: &str = "aborted_streaming";
+
+impl StreamParser {
+    pub(super) fn event(&mut self, event: &StreamLine<'_>) {
+        if event.kind == LineKind::Partial {
+            return self.partial_message();
+        }
+        self.events += 1;
+        self.retry_delay_ms = 0;
+        match event.kind {
+            LineKind::Assistant => self.assistant(event),
+            LineKind::System => self.system(event),
+            LineKind::User => self.user(event),
+            LineKind::RateLimit => self.rate_limit(event),
+            LineKind::Result => self.result(event),
+            LineKind::ControlResponse => self.control_response(event),
+            LineKind::Partial | LineKind::Other => {}
+        }
+    }
+
+    fn system(&mut self, event: &StreamLine<'_>) {
+        let subtype = text(event.subtype).unwrap_or_default();
+        match subtype.as_str() {
+            "init" => self.version = text(event.claude_code_version),
+            "api_retry" => self.api_retry(event),
+            "permission_denied" => self.refused.denied(event),
+            _ => {}
+        }
+        self.background.system(&subtype, event);
+    }
+
+    fn assistant(&mut self, event: &StreamLine<'_>) {
+        let error = text(event.error);
+        self.not_logged_in |= error.as_deref() == Some(AUTHENTICATION_FAILED);
+        self.reported_error = error.or(self.reported_error.take());
+        let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
+        if text(message.model).as_deref() == Some(SYNTHETIC) {
+            return;
+        }
+        self.authentication_refusals = 0;
+        if let (Some(id), None) = (event.message_id(), text(event.parent_tool_use_id)) {
+            self.message = Some(id);
+        }
+        for content in message.content {
+            match &*content.kind {
+                "tool_use" => {
+                    self.used_tools = true;
+                    self.refused.called(&content);
+                    self.activity = text(content.name);
+                    self.open_tools.extend(text(content.id));
+                }
+                "text" => self.activity = Some("writing".to_owned()),
+                "thinking" => self.activity = Some("thinking".to_owned()),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl StreamParser {
+    fn api_retry(&mut self, event: &StreamLine<'_>) {
+        let attempt: u32 = get(event.attempt).unwrap_or(1);
+        self.activity = Some(format!("waiting for the API (attempt {attempt})"));
+        self.retry_delay_ms = whole(get(event.retry_delay_ms).unwrap_or(0.0));
+        let status: Option<u16> = get(event.error_status);
+        let error = text(event.error);
+        let asked = matches!(error.as_deref(), Some("rate_limit" | "overloaded"));
+        if asked || status.is_some_and(is_throttle) {
+            self.throttled += 1;
+        }
+        let refused = error.as_deref() == Some(AUTHENTICATION_FAILED);
+        if refused || matches!(status, Some(401 | 403)) {
+            self.authentication_refusals += 1;
+        } else {
+            self.authentication_refusals = 0;
+        }
+    }
+
+    /// Takes only the cost of an event.
+    pub(super) fn costs_of(&mut self, event: &StreamLine<'_>) {
+        self.events += 1;
+        match event.kind {
+            LineKind::Result => {
+                self.results += 1;
+                self.meter.read_total(totals::of_result(event));
+                self.cost.has_lost_answer = true;
+            }
+            LineKind::ControlResponse => self.control_response(event),
+            LineKind::Assistant
+            | LineKind::User
+            | LineKind::System
+            | LineKind::RateLimit
+            | LineKind::Partial
+            | LineKind::Other => {}
+        }
+    }
+
+    /// Takes the answer to a request for the cost. The total before the first turn is not its cost; any later one
+    /// is.
+    fn control_response(&mut self, event: &StreamLine<'_>) {
+        match totals::of_usage_response(event) {
+            Some((request, total)) if request == BASE_USAGE => self.meter.set_base(total),
+            Some((request, total)) if request == FINAL_USAGE => {
+                self.meter.read_total(total);
+                self.cost.is_read_at_the_end = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a result. A turn may have several: when background work ends, the model is told, and answers
+    /// again. The last one counts; if it is empty, the text before it stands.
+    fn result(&mut self, event: &StreamLine<'_>) {
+        self.refused.result(event);
+        self.results += 1;
+        self.meter.read_total(totals::of_result(event));
+        self.background.result(event);
+        self.cost.lacks_a_response |= text(event.terminal_reason).as_deref() == Some(CUT_OFF)
+            && event.model_usage_since_last_result.is_none();
+        let origin = get::<StreamTurnOrigin<'_>>(event.origin).map(|origin| origin.kind);
+        let messages: Option<Vec<String>> = get(event.user_message_uuids);
+        if self.answer == AnswerState::Final
+            || !self.expected.is_answered_by(origin.as_deref(), messages.as_deref())
+        {
+            return;
+        }
+        self.expected.answered();
+        let mut read = TurnResult::read(event);
+        if let Some(before) = self.result.take() {
+            read.duration_ms = read.duration_ms.saturating_add(before.duration_ms);
+            if !read.is_error && read.text.as_deref().is_none_or(|text| text.trim().is_empty()) {
+                read.text = before.text;
+            }
+        }
+        self.result = Some(read);
+        if let Some(waits) = self.background.names() {
+            self.activity = Some(format!("waiting for {waits}"));
+        }
+    }
+
+    fn user(&mut self, event: &StreamLine<'_>) {
+        let waits = self.expected.is_waiting();
+        if !waits && self.open_tools.is_empty() {
+            return;
+        }
+        let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
+        if waits
+            && event.is_repetition()
+            && let Some(id) = text(event.uuid)
+        {
+            self.expected.repeated(&id);
+        }
+        for content in message.content {
+            self.refused.answered(&content);
+            if let Some(answered) = text(content.tool_use_id) {
+                self.open_tools.retain(|tool| *tool != answered);
+            }
+        }
+    }
+
+    /// Takes a rate limit event. A refusal that names no limit of the account is a momentary one of the API; an
+    /// account that continues with extra usage is not refused.
+    fn rate_limit(&mut self, event: &StreamLine<'_>) {
+        let Some(info) = get::<RateLimit<'_>>(event.rate_limit_info) else { return };
+        let rejected = text(info.status).as_deref() == Some("rejected");
+        let limited = info.resets_at.is_some() || info.kind.is_some();
+        let goes_on = get(info.on_extra_usage).unwrap_or(false);
+        self.limit = (rejected && limited && !goes_on)
+            .then(|| RateLimitRejection { resets_at: get(info.resets_at) });
+    }
+}

@@ -1,0 +1,242 @@
+//! The executor of the activities of graphs and programs: the world of a run, and the dataspace of its directory.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::task::spawn_blocking;
+
+use crate::actor::activity_executor::{
+    ActivityExecutor, ActivityOutcome, LookupOutcome, OperationOutcome,
+};
+use crate::actor::clock::now;
+use crate::actor::runner::LocalFuture;
+use crate::domain::fact::{FactChange, KnownFacts};
+use crate::domain::id::{AgentId, RunId};
+use crate::domain::operation::Operation;
+use crate::domain::privilege::Privilege;
+use crate::domain::program_execution::{Activity, ActivityResult};
+use crate::domain::turn::TurnId;
+use crate::domain::working_dir::WorkingDir;
+use crate::store;
+use crate::store::dataspace::{Dataspace, DataspaceStep, DataspaceWatcher, FactStatement};
+use crate::store::workflow::WorkflowDir;
+use crate::world::outcome::InspectionOutcome;
+use crate::world::perform::WorkspaceExecutor;
+
+/// The world and the dataspace of a run.
+pub(super) struct LocalActivityExecutor {
+    run: RunId,
+    world: WorkspaceExecutor,
+    space: Dataspace,
+    /// The workflow's files, if it may run commands and reach other machines.
+    trusted: Option<WorkflowDir>,
+    /// True if the executor is to end.
+    ends: Arc<AtomicBool>,
+    watch: RefCell<DataspaceWatcher>,
+    /// The warnings that were logged already.
+    warned: RefCell<HashSet<String>>,
+}
+
+impl LocalActivityExecutor {
+    pub(super) fn new(
+        run: RunId,
+        world: WorkspaceExecutor,
+        space: Dataspace,
+        trusted: Option<WorkflowDir>,
+    ) -> Self {
+        let watch = RefCell::new(DataspaceWatcher::new(space.clone()));
+        let ends = Arc::default();
+        let space = space.until(Arc::clone(&ends));
+        Self { run, world, space, trusted, ends, watch, warned: RefCell::default() }
+    }
+
+    /// Refuses operations that the starter of the run did not trust.
+    fn admit(&self, operation: &Operation) -> Result<(), String> {
+        let Some(privilege) = operation.privilege() else { return Ok(()) };
+        let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
+        let Operation::BashExec { command } = operation else { return Ok(()) };
+        match scope.changed_file_in(command) {
+            None => Ok(()),
+            Some(file) => Err(format!(
+                "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
+            )),
+        }
+    }
+
+    fn warn_once(&self, warning: &str) {
+        if self.warned.borrow_mut().insert(warning.to_owned()) {
+            tracing::warn!("{warning}");
+        }
+    }
+
+    /// Changes the dataspace for a step of a program.
+    async fn change(&self, turn: &TurnId, errand: Activity) -> ActivityOutcome {
+        let step =
+            DataspaceStep { run: self.run.clone(), agent: turn.agent.clone(), step: turn.step };
+        let space = self.space.clone();
+        let source = format!("{}/{}", self.run, turn.agent);
+        let changing = spawn_blocking(move || changed(&space, &step, &source, &errand));
+        match changing.await {
+            Ok(Ok(fetched)) => ActivityOutcome::Done(Ok(fetched)),
+            Ok(Err(error @ store::Error::Unfit(_))) => {
+                ActivityOutcome::Done(Err(error.to_string()))
+            }
+            Ok(Err(_)) if self.ends.load(Ordering::Relaxed) => ActivityOutcome::Ended,
+            Ok(Err(error)) => ActivityOutcome::Stuck(error.to_string()),
+            Err(panicked) => ActivityOutcome::Done(Err(panicked.to_string())),
+        }
+    }
+}
+
+fn changed(
+    space: &Dataspace,
+    step: &DataspaceStep,
+    source: &str,
+    errand: &Activity,
+) -> Result<ActivityResult, store::Error> {
+    space.settled(step)?;
+    match errand {
+        Activity::Assert { label, key, value } => {
+            space.assert(FactStatement { label, key, value, source, at: now() }, Some(step))?;
+        }
+        Activity::Retract { label, key } => {
+            space.retract(label, key, Some(step))?;
+        }
+        Activity::Claim { label, key, seq } => {
+            return space.claim(label, key, *seq, step).map(ActivityResult::Claimed);
+        }
+        Activity::Bases { .. } | Activity::Changes { .. } => {}
+    }
+    Ok(ActivityResult::Done)
+}
+
+/// Returns the reason why an operation is refused. Most privileges are found before a run, so this covers only
+/// those that were not found then.
+fn not_trusted(privilege: Privilege) -> String {
+    format!(
+        "this {}, and the run was started without trust in the workflow's folder; resume with --trust",
+        privilege.meaning()
+    )
+}
+
+fn found<T>(looked: InspectionOutcome<T>) -> LookupOutcome<T> {
+    match looked {
+        InspectionOutcome::Done(outcome) => LookupOutcome::Done(outcome),
+        InspectionOutcome::Interrupted => LookupOutcome::Ended,
+    }
+}
+
+impl ActivityExecutor for LocalActivityExecutor {
+    fn perform(
+        self: Rc<Self>,
+        name: String,
+        home: WorkingDir,
+        operation: Operation,
+        again: bool,
+    ) -> LocalFuture<OperationOutcome> {
+        Box::pin(async move {
+            if let Err(why) = self.admit(&operation) {
+                return OperationOutcome::Done(Err(why));
+            }
+            match self.world.at(&home) {
+                Ok(world) => world.perform(&name, &operation, again).await,
+                Err(why) => OperationOutcome::Done(Err(why)),
+            }
+        })
+    }
+
+    fn text(
+        self: Rc<Self>,
+        home: WorkingDir,
+        file: String,
+        most: u64,
+    ) -> LocalFuture<LookupOutcome<String>> {
+        Box::pin(async move {
+            match self.world.at(&home) {
+                Ok(world) => found(world.text(&file, most).await),
+                Err(why) => LookupOutcome::Done(Err(why)),
+            }
+        })
+    }
+
+    fn directory(self: Rc<Self>, home: WorkingDir) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async move { LookupOutcome::Done(self.world.at(&home).map(drop)) })
+    }
+
+    fn commit(
+        self: Rc<Self>,
+        name: String,
+        home: WorkingDir,
+    ) -> LocalFuture<LookupOutcome<String>> {
+        Box::pin(async move {
+            match self.world.at(&home) {
+                Ok(world) => found(world.head(&name).await),
+                Err(why) => LookupOutcome::Done(Err(why)),
+            }
+        })
+    }
+
+    fn worktree(
+        self: Rc<Self>,
+        agent: AgentId,
+        base: Option<String>,
+    ) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async move { found(self.world.worktree(&agent, base.as_deref()).await) })
+    }
+
+    fn working_dir(&self, home: &WorkingDir) -> Option<String> {
+        let world = self.world.at(home).ok()?;
+        Some(world.root().display().to_string())
+    }
+
+    fn run_activity(
+        self: Rc<Self>,
+        turn: TurnId,
+        home: WorkingDir,
+        errand: Activity,
+        again: bool,
+    ) -> LocalFuture<ActivityOutcome> {
+        Box::pin(async move {
+            let stem = turn.stem();
+            let world = || self.world.at(&home);
+            let looked = match &errand {
+                Activity::Assert { .. } | Activity::Retract { .. } | Activity::Claim { .. } => {
+                    return self.change(&turn, errand).await;
+                }
+                Activity::Bases { directories, branch } => match world() {
+                    Ok(world) => world.bases(&stem, directories, branch.as_deref(), again).await,
+                    Err(why) => return ActivityOutcome::Done(Err(why)),
+                },
+                Activity::Changes { directory, base } => match world() {
+                    Ok(world) => world.changes(&stem, directory, base, again).await,
+                    Err(why) => return ActivityOutcome::Done(Err(why)),
+                },
+            };
+            match looked {
+                InspectionOutcome::Done(outcome) => ActivityOutcome::Done(outcome),
+                InspectionOutcome::Interrupted => ActivityOutcome::Ended,
+            }
+        })
+    }
+
+    fn changed_facts(
+        &self,
+        labels: &BTreeSet<String>,
+        known: &KnownFacts,
+    ) -> Result<Vec<FactChange>, String> {
+        let news =
+            self.watch.borrow_mut().news(labels, known).map_err(|error| error.to_string())?;
+        for warning in &news.warnings {
+            self.warn_once(warning);
+        }
+        Ok(news.changes)
+    }
+
+    fn stop(&self) {
+        self.ends.store(true, Ordering::Relaxed);
+        self.world.stop();
+    }
+}

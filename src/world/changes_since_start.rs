@@ -1,0 +1,288 @@
+//! The work of a program's roles: the changes in a directory since the program began.
+//!
+//! It is read with the real git and from the files, whether it was committed, staged or
+//! neither. git needs an index to know of new files, and writes into it: so it gets a copy, and an
+//! object directory of its own, in the run's directory, and the repository stays as it is. The user's
+//! configuration of diffs does not change their format, and no external diff program makes them.
+//!
+//! The repository may begin above the directory, as it does for git itself; files beside the directory
+//! are not shown, nor are raymond's own files.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::context::{OperationContext, blocking};
+use super::git::{GitRunner, is_object, refusal};
+use super::outcome::OperationError;
+use super::paths::{FileAccess, resolve};
+use crate::domain::program_execution::ActivityResult;
+use crate::process::captured_output::{CapturedOutput, ProcessOutput};
+use crate::process::child::exit::ProcessExit;
+use crate::process::command::locate;
+
+/// The longest diff, in bytes.
+const MAX_DIFF_BYTES: usize = 1024 * 1024;
+
+/// The number of bytes that are kept of git's other output.
+const KEPT: usize = 64 * 1024;
+
+/// The settings for the format of a diff, which override all configurations.
+const DIFF_SETTINGS: [&str; 17] = [
+    "advice.addEmbeddedRepo=false",
+    "core.abbrev=auto",
+    "core.quotePath=false",
+    "core.safecrlf=false",
+    "core.splitIndex=false",
+    "diff.algorithm=default",
+    "diff.autoRefreshIndex=true",
+    "diff.context=3",
+    "diff.dstPrefix=b/",
+    "diff.indentHeuristic=true",
+    "diff.interHunkContext=0",
+    "diff.mnemonicPrefix=false",
+    "diff.noprefix=false",
+    "diff.orderFile=/dev/null",
+    "diff.relative=false",
+    "diff.srcPrefix=a/",
+    "diff.suppressBlankEmpty=false",
+];
+
+/// The arguments for a diff.
+const DIFF: [&str; 8] = [
+    "diff",
+    "--patch",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--find-renames",
+    "--submodule=short",
+    "--ignore-submodules=dirty",
+];
+
+/// The names of raymond's directories in a directory of runs that does not have the usual name.
+const OWN: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
+
+/// Returns the base commits of directories.
+pub(super) async fn bases(
+    git: GitRunner<'_>,
+    directories: &[String],
+    branch: Option<&str>,
+) -> Result<ActivityResult, OperationError> {
+    let mut bases = BTreeMap::new();
+    let is_there = locate("git", git.shared.place.path()).is_some();
+    for directory in directories {
+        let mut path = resolve_directory(git.shared.root(), directory)?;
+        while !path.is_dir() && path != git.shared.root() && path.pop() {}
+        let base = if is_there { base(git, &path, branch).await } else { Ok(None) };
+        let base =
+            base.map_err(|error| failed_in_directory(error, "find the commit of", directory))?;
+        bases.insert(directory.clone(), base);
+    }
+    Ok(ActivityResult::Bases(bases))
+}
+
+async fn base(
+    git: GitRunner<'_>,
+    path: &Path,
+    branch: Option<&str>,
+) -> Result<Option<String>, OperationError> {
+    let words = ["rev-parse", "--is-inside-work-tree"];
+    let ended = git.inspect(path, &words).await?;
+    if ended.exit != ProcessExit::Code(0) {
+        let reason = ended.stderr.last_lines(1);
+        let is_none = reason.contains("not a git repository");
+        return if is_none { Ok(None) } else { Err(refusal(&words, &ended).into()) };
+    }
+    if ended.stdout.text().trim_end() != "true" {
+        return Ok(None);
+    }
+    let names = branch.into_iter().flat_map(|name| [format!("refs/heads/{name}"), name.to_owned()]);
+    for name in names {
+        if let Some(commit) = git.commit(path, &name).await? {
+            return Ok(Some(commit));
+        }
+    }
+    match (git.commit(path, "HEAD").await?, branch) {
+        (Some(head), None) => return Ok(Some(head)),
+        (Some(_), Some(name)) => {
+            let why = format!(
+                "there is no branch and no commit `{name}`; --branch names what work is compared with"
+            );
+            return Err(OperationError::Failed(why));
+        }
+        (None, _) => {}
+    }
+    let words = ["hash-object", "-t", "tree", "/dev/null"];
+    git.ask(path, &words).await.map(Some)
+}
+
+/// Reads the changes in a directory.
+pub(super) struct WorkingDirDiff<'changes> {
+    pub(super) git: GitRunner<'changes>,
+    pub(super) directory: &'changes str,
+    /// The commit, or the empty tree.
+    pub(super) base: &'changes str,
+}
+
+/// A copy of a repository's index, and the path of its objects.
+struct IndexCopy {
+    place: PathBuf,
+    objects: PathBuf,
+}
+
+impl WorkingDirDiff<'_> {
+    /// Returns the diff.
+    pub(super) async fn since(&self) -> Result<ActivityResult, OperationError> {
+        let diff = self.text().await;
+        let in_directory =
+            |error| failed_in_directory(error, "tell what has changed in", self.directory);
+        diff.map(ActivityResult::Changes).map_err(in_directory)
+    }
+
+    async fn text(&self) -> Result<String, OperationError> {
+        if !is_object(self.base) {
+            return Err(format!("{:?} is no commit", self.base).into());
+        }
+        let shared = self.git.shared;
+        let path = resolve_directory(shared.root(), self.directory)?;
+        if !path.is_dir() {
+            return Err("there is no such directory".to_owned().into());
+        }
+        let index = path.join(self.ask(&path, &["rev-parse", "--git-path", "index"]).await?);
+        let objects = path.join(self.ask(&path, &["rev-parse", "--git-path", "objects"]).await?);
+        let place = shared.place.steps.join(format!("{}.look", self.git.stem));
+        let fresh = place.clone();
+        let copied = blocking(shared, move |_| copy(&index, &fresh)).await?;
+        copied.map_err(|error| format!("cannot copy its index to {}: {error}", place.display()))?;
+        let copy = IndexCopy { place, objects };
+        let diff = self.diff(&path, &copy).await;
+        let _ = std::fs::remove_dir_all(&copy.place);
+        diff
+    }
+
+    async fn ask(&self, path: &Path, words: &[&str]) -> Result<String, OperationError> {
+        self.git.ask(path, words).await
+    }
+
+    async fn diff(&self, path: &Path, copy: &IndexCopy) -> Result<String, OperationError> {
+        let shown = shown(self.git.shared, path);
+        let add = |more: &'static [&'static str]| {
+            let words = ["add", "--intent-to-add", "--ignore-errors"].iter().chain(more);
+            words.map(OsString::from).chain(shown.clone()).collect::<Vec<_>>()
+        };
+        // Files beyond a sparse checkout are only taken if that is said, and an older git cannot be told.
+        let mut words = add(&["--sparse"]);
+        let mut ended = self.with(path, copy, &words, KEPT).await?;
+        if ended.exit == ProcessExit::Code(129) {
+            words = add(&[]);
+            ended = self.with(path, copy, &words, KEPT).await?;
+        }
+        // 1: some of them cannot be added, such as a repository without commits; the others are.
+        if !matches!(ended.exit, ProcessExit::Code(0 | 1)) {
+            return Err(refusal(&words, &ended).into());
+        }
+        let words = DIFF.iter().chain([&self.base]).map(OsString::from);
+        let words: Vec<OsString> = words.chain(shown).collect();
+        let ended = self.with(path, copy, &words, MAX_DIFF_BYTES).await?;
+        match ended.exit {
+            ProcessExit::Code(0) => Ok(bounded(&ended.stdout)),
+            _ => Err(refusal(&words, &ended).into()),
+        }
+    }
+
+    /// Runs git on the copy.
+    async fn with(
+        &self,
+        path: &Path,
+        copy: &IndexCopy,
+        words: &[OsString],
+        kept: usize,
+    ) -> Result<ProcessOutput, OperationError> {
+        let own = [
+            ("GIT_INDEX_FILE", copy.place.join("index").into_os_string()),
+            ("GIT_OBJECT_DIRECTORY", copy.place.join("objects").into_os_string()),
+            ("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(copy.objects.as_os_str())),
+        ];
+        let own = own.map(|(name, value)| (OsString::from(name), value));
+        let settings = DIFF_SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
+        let words: Vec<OsString> = settings.chain(words.iter().cloned()).collect();
+        let own = self.git.surroundings().chain(own);
+        self.git.ended(path, &words, own, kept).await
+    }
+}
+
+fn resolve_directory(root: &Path, given: &str) -> Result<PathBuf, String> {
+    if given.is_empty() { Ok(root.to_owned()) } else { resolve(root, given, FileAccess::Read) }
+}
+
+fn failed_in_directory(error: OperationError, doing: &str, directory: &str) -> OperationError {
+    let place = match directory {
+        "" => "the workspace".to_owned(),
+        directory => format!("`{directory}`"),
+    };
+    match error {
+        OperationError::Failed(why) => {
+            OperationError::Failed(format!("cannot {doing} {place}: {why}"))
+        }
+        other => other,
+    }
+}
+
+/// Makes a directory with a copy of an index; a repository without added files has none. The copy has the
+/// time of the index: git checks files that changed later.
+fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
+    let unless_missing = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    };
+    std::fs::remove_dir_all(place).or_else(unless_missing)?;
+    std::fs::create_dir_all(place.join("objects"))?;
+    let copied = || {
+        let modified = index.metadata()?.modified()?;
+        let copy = place.join("index");
+        std::fs::copy(index, &copy)?;
+        File::options().write(true).open(&copy)?.set_modified(modified)
+    };
+    copied().or_else(unless_missing)
+}
+
+/// Returns the arguments for the files of a directory without raymond's own.
+fn shown(shared: &OperationContext, path: &Path) -> Vec<OsString> {
+    let usual = ["--", ".", ":(exclude,icase,glob)**/.raymond/**"].map(OsString::from);
+    let own = OWN.iter().filter_map(|name| {
+        let own = shared.place.marker.dir.join(name);
+        let mut word = OsString::from(":(exclude,literal)");
+        word.push(own.strip_prefix(path).ok()?);
+        Some(word)
+    });
+    usual.into_iter().chain(own).collect()
+}
+
+/// Returns a path quoted for a list of paths, so that a colon in it separates none.
+fn quoted(path: &OsStr) -> OsString {
+    let mut quoted = vec![b'"'];
+    for &byte in path.as_bytes() {
+        if matches!(byte, b'"' | b'\\') {
+            quoted.push(b'\\');
+        }
+        quoted.push(byte);
+    }
+    quoted.push(b'"');
+    OsString::from_vec(quoted)
+}
+
+/// Returns a diff that fits into a prompt: of a longer one the beginning, with a note that it is cut.
+fn bounded(output: &CapturedOutput) -> String {
+    let (beginning, more) = output.beginning();
+    if more == 0 {
+        return output.text();
+    }
+    let cut = beginning.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let more = more + (beginning.len() - cut) as u64;
+    let shown = String::from_utf8_lossy(&beginning[..cut]);
+    format!("{shown}[the diff is cut here: {more} more bytes are not shown]\n")
+}

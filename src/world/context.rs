@@ -1,0 +1,193 @@
+//! The context that all operations of a world share: the workspace, the locks, the permits, the stop.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore, SemaphorePermit, watch};
+use tokio::task::spawn_blocking;
+
+use super::address::masked;
+use super::locks::PathLocks;
+use super::outcome::OperationError;
+use super::web::WebClient;
+use super::workspace::Workspace;
+use crate::domain::working_dir::WorkingDir;
+use crate::process::captured_output::{
+    CapturedOutput, ProcessFailure, ProcessOutput, ProcessSpec, environment,
+};
+use crate::process::command::locate;
+use crate::process::working_dirs::REPOSITORY;
+
+/// The number of programs and fetches that may run at the same time.
+const AT_A_TIME: usize = 16;
+
+/// The number of last lines of stderr that are shown when a program failed.
+const SHOWN_LINES: usize = 5;
+
+/// The context of operations.
+#[derive(Debug)]
+pub(super) struct OperationContext {
+    pub(super) place: Arc<Workspace>,
+    /// The directory that operations are confined to.
+    root: PathBuf,
+    /// True if that is in a worktree of an agent's own.
+    in_tree: bool,
+    common: Arc<SharedResources>,
+}
+
+/// The resources that all agents of a run share, whatever their working directory is.
+#[derive(Debug)]
+struct SharedResources {
+    locks: PathLocks,
+    web: OnceCell<WebClient>,
+    permits: Semaphore,
+    stopped: watch::Sender<bool>,
+}
+
+/// A program that an operation runs.
+pub(super) struct OperationProgram<'run> {
+    /// The operation.
+    pub(super) stem: &'run str,
+    /// The program's name.
+    pub(super) program: &'run str,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) cwd: PathBuf,
+    /// Its environment, without the run's mark.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) longest: Duration,
+    pub(super) kept: usize,
+}
+
+impl OperationContext {
+    pub(super) fn new(place: Workspace) -> Self {
+        let root = place.homes.root();
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let common = SharedResources {
+            locks: PathLocks::default(),
+            web: OnceCell::new(),
+            permits: Semaphore::new(AT_A_TIME),
+            stopped: watch::Sender::new(false),
+        };
+        Self { place: Arc::new(place), root, in_tree: false, common: Arc::new(common) }
+    }
+
+    /// Returns the same context for an agent's working directory.
+    pub(super) fn at(&self, home: &WorkingDir) -> Result<Self, String> {
+        let root = self.place.homes.directory(home)?;
+        let root = root.canonicalize().unwrap_or(root);
+        let (place, common) = (Arc::clone(&self.place), Arc::clone(&self.common));
+        Ok(Self { place, root, in_tree: home.tree.is_some(), common })
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the client that fetches pages; it is made on first use.
+    pub(super) fn web(&self) -> &OnceCell<WebClient> {
+        &self.common.web
+    }
+
+    /// Returns the directories above which git is not to look for a repository.
+    pub(super) fn ceiling(&self) -> Option<&OsStr> {
+        if self.in_tree {
+            return Some(self.place.homes.trees().as_os_str());
+        }
+        self.place.variable("GIT_CEILING_DIRECTORIES")
+    }
+
+    /// Returns the environment of its programs, without the run's mark.
+    pub(super) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let leads_elsewhere =
+            |name: &OsString| self.in_tree && REPOSITORY.iter().any(|known| name == known);
+        let callers = self.place.environment.iter();
+        callers.filter(|(name, _)| !leads_elsewhere(name)).cloned().collect()
+    }
+
+    /// Stops all operations.
+    pub(super) fn stop(&self) {
+        self.common.stopped.send_replace(true);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        *self.common.stopped.borrow()
+    }
+
+    /// Waits until all operations are stopped.
+    pub(super) async fn stopped(&self) {
+        let _ = self.common.stopped.subscribe().wait_for(|stopped| *stopped).await;
+    }
+
+    /// Returns the result of `work`, or an error if all operations are stopped before.
+    pub(super) async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, OperationError> {
+        tokio::select! {
+            biased;
+            () = self.stopped() => Err(OperationError::Interrupted),
+            done = work => Ok(done),
+        }
+    }
+
+    /// Waits for the lock of a path.
+    pub(super) async fn turn(&self, path: &Path) -> Result<OwnedMutexGuard<()>, OperationError> {
+        self.unless_stopped(self.common.locks.of(path)).await
+    }
+
+    /// Waits for a permit to run a program or a fetch.
+    pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, OperationError> {
+        let permit = self.unless_stopped(self.common.permits.acquire()).await?;
+        permit.map_err(|_| OperationError::Interrupted)
+    }
+
+    /// Runs a program to its end. The caller holds a permit.
+    pub(super) async fn run(
+        &self,
+        run: OperationProgram<'_>,
+    ) -> Result<ProcessOutput, OperationError> {
+        let found = locate(run.program, self.place.path()).and_then(|path| {
+            // It is started in another directory than this one.
+            std::path::absolute(path).ok()
+        });
+        let path = found.ok_or_else(|| {
+            format!("there is no program `{}` on the PATH: install it", run.program)
+        })?;
+        let program = ProcessSpec {
+            path,
+            arguments: run.arguments,
+            cwd: run.cwd,
+            environment: environment(run.environment, &self.place.marker, run.stem),
+            longest: run.longest,
+            kept: run.kept,
+        };
+        program.run(self.stopped()).await.map_err(|failure| match failure {
+            ProcessFailure::Stopped => OperationError::Interrupted,
+            ProcessFailure::TooLong { ref stderr, .. } => {
+                let reason = complaint(stderr);
+                OperationError::Failed(format!("`{}` {failure}{reason}", run.program))
+            }
+            ProcessFailure::NotStarted(_) => {
+                OperationError::Failed(format!("`{}` {failure}", run.program))
+            }
+        })
+    }
+}
+
+/// Returns the end of a program's stderr, as the end of a message.
+pub(super) fn complaint(stderr: &CapturedOutput) -> String {
+    let reason = masked(&stderr.last_lines(SHOWN_LINES));
+    if reason.is_empty() { reason } else { format!(": {reason}") }
+}
+
+/// Runs `work` on a thread that may wait for a disk.
+pub(super) async fn blocking<T: Send + 'static>(
+    shared: &Arc<OperationContext>,
+    work: impl FnOnce(&OperationContext) -> T + Send + 'static,
+) -> Result<T, OperationError> {
+    let shared = Arc::clone(shared);
+    let done = spawn_blocking(move || work(&shared)).await;
+    done.map_err(|error| OperationError::Failed(format!("it came to no end: {error}")))
+}

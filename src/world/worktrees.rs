@@ -1,0 +1,144 @@
+//! The worktrees of agents: made before an agent's first turn, inspected, and removed without losing work.
+//!
+//! A [mark](crate::process::working_dirs::WorktreeRecord) is durable before git begins with a worktree. So another's
+//! branch is never taken, and the half-made worktree of a killed git is known to be raymond's own and made again.
+//! The commands that change one repository run one after another, and none of its hooks runs.
+
+mod inspect;
+mod keep;
+mod make;
+mod remove;
+mod repository;
+
+use std::path::Path;
+
+use tokio::task::JoinSet;
+
+pub use self::inspect::WorktreeInspection;
+use self::inspect::WorktreeInspector;
+use self::make::WorktreeCreator;
+pub use self::remove::RemovedWorktree;
+use self::remove::WorktreeRemover;
+use self::repository::GitRepository;
+use super::git::{GitRunner, refusal};
+use super::outcome::{InspectionOutcome, OperationError};
+use super::perform::WorkspaceExecutor;
+use crate::domain::id::AgentId;
+use crate::domain::worktree::KeepReason;
+use crate::process::captured_output::ProcessOutput;
+use crate::process::child::exit::ProcessExit;
+use crate::process::child::orphans;
+use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
+
+impl WorkspaceExecutor {
+    /// Returns the commit that its directory is at. `stem` names the caller, and is valid as a file name.
+    pub async fn head(&self, stem: &str) -> InspectionOutcome<String> {
+        if self.0.is_stopped() {
+            return InspectionOutcome::Interrupted;
+        }
+        let git = GitRunner { shared: &self.0, stem };
+        let head = async {
+            let repository = GitRepository::of(git, self.root()).await?;
+            repository.head(git).await
+        };
+        head.await.into()
+    }
+
+    /// Ensures that an agent's worktree exists. It is made at `base`, or else at the commit of its
+    /// nearest ancestor with a worktree, or else at that of the run's own directory.
+    pub async fn worktree(&self, agent: &AgentId, base: Option<&str>) -> InspectionOutcome<()> {
+        if self.0.is_stopped() {
+            return InspectionOutcome::Interrupted;
+        }
+        let stem = format!("{}.worktree", agent.file_name());
+        let git = GitRunner { shared: &self.0, stem: &stem };
+        let made = WorktreeCreator { git, agent, base }.make().await;
+        let told = |trouble| match trouble {
+            OperationError::Failed(why) => OperationError::Failed(format!(
+                "cannot make the worktree of the agent {agent} at {}: {why}",
+                self.0.place.homes.tree(agent).display()
+            )),
+            other => other,
+        };
+        made.map_err(told).into()
+    }
+
+    /// Returns all worktrees of the run, each with its inspection or the reason why there is none.
+    pub async fn trees(
+        &self,
+    ) -> InspectionOutcome<Vec<(WorktreeRecord, Result<WorktreeInspection, String>)>> {
+        self.all().await.into()
+    }
+
+    async fn all(
+        &self,
+    ) -> Result<Vec<(WorktreeRecord, Result<WorktreeInspection, String>)>, OperationError> {
+        let marks = self.0.place.homes.marks()?;
+        if marks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let git = GitRunner { shared: &self.0, stem: LOOKS };
+        let repository = GitRepository::of(git, self.0.place.homes.root()).await?;
+        let mut inspections = JoinSet::new();
+        for (number, mark) in marks.into_iter().enumerate() {
+            let (world, repository) = (self.clone(), repository.clone());
+            inspections.spawn(async move {
+                let git = GitRunner { shared: &world.0, stem: LOOKS };
+                let inspector = WorktreeInspector { git, repository: &repository, mark: &mark };
+                (number, inspector.inspect().await, mark)
+            });
+        }
+        let mut seen = Vec::new();
+        while let Some(inspected) = inspections.join_next().await {
+            let (number, inspection, mark) = inspected.map_err(|error| error.to_string())?;
+            let inspection = match inspection {
+                Ok(sight) => Ok(sight),
+                Err(OperationError::Interrupted) => return Err(OperationError::Interrupted),
+                Err(OperationError::Failed(why) | OperationError::Lost(why)) => Err(why),
+            };
+            seen.push((number, (mark, inspection)));
+        }
+        seen.sort_by_key(|(number, _)| *number);
+        Ok(seen.into_iter().map(|(_, tree)| tree).collect())
+    }
+
+    /// Removes an agent's worktree, if that is allowed. `live` says that an agent works in it. `all` allows the
+    /// removal even if a commit has to be made to keep its content, or if its branch has to stay.
+    pub async fn remove_tree(
+        &self,
+        agent: &AgentId,
+        live: bool,
+        all: bool,
+    ) -> InspectionOutcome<Result<RemovedWorktree, KeepReason>> {
+        let removed = async {
+            let homes = &self.0.place.homes;
+            let _turn = self.0.turn(&homes.mark_file(agent)).await?;
+            let Some(mark) = homes.mark(agent)? else { return Ok(Ok(RemovedWorktree::default())) };
+            let stem = format!("{}.worktree", agent.file_name());
+            if mark.stage != WorktreeStage::Ready {
+                orphans::sweep(&self.0.place.marker, |process| process == stem).await;
+            }
+            let git = GitRunner { shared: &self.0, stem: &stem };
+            let repository = GitRepository::of(git, homes.root()).await?;
+            let _turn = self.0.turn(&repository.common).await?;
+            WorktreeRemover { git, repository: &repository, live, all }.remove(mark).await
+        };
+        removed.await.into()
+    }
+}
+
+/// The name under which git inspects worktrees.
+const LOOKS: &str = "worktrees";
+
+/// Returns the result of git, or an error if it failed.
+fn well(words: &[&str], ended: ProcessOutput) -> Result<ProcessOutput, OperationError> {
+    match ended.exit {
+        ProcessExit::Code(0) => Ok(ended),
+        _ => Err(refusal(words, &ended).into()),
+    }
+}
+
+/// Returns the reason for the lock of a worktree that is being made, as git shows it to others.
+fn reason(tree: &Path) -> String {
+    format!("raymond is making {}", tree.display())
+}

@@ -1,0 +1,222 @@
+//! Keeps the uncommitted content of a worktree: as a commit of its own, under a ref by which it is found.
+//!
+//! The commit is made with an index of its own, so the worktree stays unchanged. Changes that were staged and then
+//! changed again are kept too, as that commit's second parent.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::well;
+use crate::domain::worktree::keeping;
+use crate::process::child::exit::ProcessExit;
+use crate::process::working_dirs::WorktreeRecord;
+use crate::world::context::blocking;
+use crate::world::git::{GitRunner, link};
+use crate::world::outcome::OperationError;
+
+/// The number of bytes that are kept of git's output.
+const KEPT: usize = 1024 * 1024;
+
+/// The settings for adding files, which override all configurations; objects are synced to the disk before git
+/// reports success.
+const SETTINGS: [&str; 12] = [
+    "-c",
+    "advice.addEmbeddedRepo=false",
+    "-c",
+    "core.safecrlf=false",
+    "-c",
+    "core.splitIndex=false",
+    "-c",
+    "core.fsync=all",
+    "-c",
+    "core.fsyncMethod=fsync",
+    "-c",
+    "add.ignoreErrors=false",
+];
+
+/// The author and committer of such a commit: the user may have no name.
+const WHO: [(&str, &str); 4] = [
+    ("GIT_AUTHOR_NAME", "raymond"),
+    ("GIT_AUTHOR_EMAIL", "raymond@localhost"),
+    ("GIT_COMMITTER_NAME", "raymond"),
+    ("GIT_COMMITTER_EMAIL", "raymond@localhost"),
+];
+
+/// Keeps the content of a worktree.
+pub(super) struct WorktreeKeeper<'keep> {
+    pub(super) git: GitRunner<'keep>,
+    pub(super) mark: &'keep WorktreeRecord,
+    /// The commit it is at.
+    pub(super) head: &'keep str,
+    /// True if no branch has that commit.
+    pub(super) is_alone: bool,
+}
+
+/// The commit that keeps the content of a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KeptCommit {
+    /// The commit with all of it.
+    pub(super) commit: String,
+    /// The ref it is found by, if that was made for it.
+    pub(super) found_by: Option<String>,
+}
+
+impl WorktreeKeeper<'_> {
+    fn tree(&self) -> PathBuf {
+        self.git.shared.place.homes.tree(&self.mark.agent)
+    }
+
+    /// Returns the path of the index of its own.
+    fn index(&self) -> PathBuf {
+        let mut path = self.tree().into_os_string();
+        path.push(".index");
+        path.into()
+    }
+
+    /// Keeps the content.
+    pub(super) async fn keep(&self) -> Result<KeptCommit, OperationError> {
+        let head_tree = self.ask(&["rev-parse", &format!("{}^{{tree}}", self.head)]).await?;
+        let (staged, all) = self.trees().await?;
+        let staged = staged.filter(|staged| *staged != head_tree && *staged != all);
+        if all == head_tree && staged.is_none() {
+            let commit = self.head.to_owned();
+            let found_by =
+                if self.is_alone { Some(self.name(&commit, &all, &[]).await?) } else { None };
+            return Ok(KeptCommit { commit, found_by });
+        }
+        self.refuse_repositories(&head_tree, &all).await?;
+        let branch = &self.mark.branch;
+        let mut parents = vec![self.head.to_owned()];
+        if let Some(staged) = staged {
+            let message = format!("What was staged in the worktree of {branch}");
+            parents.push(self.commit(&staged, &parents, &message).await?);
+        }
+        let message = format!("What was not committed in the worktree of {branch}");
+        let commit = self.commit(&all, &parents, &message).await?;
+        let found_by = Some(self.name(&commit, &all, &parents).await?);
+        Ok(KeptCommit { commit, found_by })
+    }
+
+    /// Returns whether a commit has all of the current content.
+    pub(super) async fn is_within(&self, commit: &str) -> Result<bool, OperationError> {
+        let (_, all) = self.trees().await?;
+        let words = ["diff-tree", "-r", "--quiet", "--no-renames", "--diff-filter=d", commit, &all];
+        Ok(self.ended(&words).await?.exit == ProcessExit::Code(0))
+    }
+
+    /// Returns the tree of the staged files, if there is no conflict, and the tree of all files.
+    async fn trees(&self) -> Result<(Option<String>, String), OperationError> {
+        let (index, own) = (link(&self.tree()).map(|known| known.join("index")), self.index());
+        let copied = blocking(self.git.shared, move |_| copy(index.as_deref(), &own)).await?;
+        copied.map_err(|error| format!("cannot copy its index: {error}"))?;
+        let trees = async {
+            let staged = self.ended(&["write-tree"]).await?;
+            let staged = (staged.exit == ProcessExit::Code(0)).then(|| staged.stdout.text());
+            self.ask(&["add", "--all", "--sparse"]).await?;
+            let all = self.ask(&["write-tree"]).await?;
+            Ok((staged.map(|tree| tree.trim_end().to_owned()), all))
+        };
+        let trees = trees.await;
+        let _ = std::fs::remove_file(self.index());
+        trees
+    }
+
+    /// Refuses a repository in the worktree: only the name of its commit would be kept, not its content.
+    async fn refuse_repositories(&self, head_tree: &str, all: &str) -> Result<(), OperationError> {
+        let words = ["diff-tree", "-r", "--no-renames", "--diff-filter=d", "-z", head_tree, all];
+        let output = well(&words, self.ended(&words).await?)?.stdout.text();
+        let mut fields = output.split('\0');
+        while let (Some(entry), Some(path)) = (fields.next(), fields.next()) {
+            let is_link = entry.split(' ').nth(1) == Some("160000");
+            if is_link && self.tree().join(path).join(".git").exists() {
+                return Err(format!(
+                    "there is a repository of its own in {}, which no commit of this one can keep: move it away, or remove it",
+                    self.tree().join(path).display()
+                )
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    async fn commit(
+        &self,
+        tree: &str,
+        parents: &[String],
+        what: &str,
+    ) -> Result<String, OperationError> {
+        let mut words = vec!["commit-tree", tree, "-m", what];
+        words.extend(parents.iter().flat_map(|parent| ["-p", parent]));
+        self.ask(&words).await
+    }
+
+    /// Names a commit by a new ref, unless a ref names the same content; then checks that the ref is there.
+    async fn name(
+        &self,
+        commit: &str,
+        tree: &str,
+        parents: &[String],
+    ) -> Result<String, OperationError> {
+        let run = &self.git.shared.place.marker.run;
+        let mut number = 0;
+        let name = loop {
+            let name = keeping(run, &self.mark.agent, number);
+            let Some(other) = self.git.commit(&self.tree(), &name).await? else { break name };
+            let of = |what: &str| format!("{other}{what}");
+            let [other_tree, other_parents] = [
+                self.ask(&["rev-parse", &of("^{tree}")]).await?,
+                self.ask(&["rev-parse", &of("^@")]).await?,
+            ];
+            let is_same = other_tree == tree && other_parents.lines().eq(parents);
+            if other == commit || (is_same && !parents.is_empty()) {
+                return Ok(name);
+            }
+            number += 1;
+        };
+        self.ask(&["update-ref", &name, commit, &"0".repeat(commit.len())]).await?;
+        if self.git.commit(&self.tree(), &name).await?.as_deref() == Some(commit) {
+            return Ok(name);
+        }
+        Err(format!("git has not kept {commit} as {name}").into())
+    }
+
+    async fn ask(&self, words: &[&str]) -> Result<String, OperationError> {
+        let output = well(words, self.ended(words).await?)?;
+        Ok(output.stdout.text().trim_end().to_owned())
+    }
+
+    async fn ended(
+        &self,
+        words: &[&str],
+    ) -> Result<crate::process::captured_output::ProcessOutput, OperationError> {
+        let own = [("GIT_INDEX_FILE".into(), self.index().into_os_string())];
+        let who = WHO.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        // Never in a repository above, should the worktree have lost its link.
+        let ceiling = self.git.shared.place.homes.trees().as_os_str().to_owned();
+        let own = own
+            .into_iter()
+            .chain(who)
+            .chain([("LC_ALL".into(), "C".into()), ("GIT_CEILING_DIRECTORIES".into(), ceiling)]);
+        let words = [&SETTINGS, words].concat();
+        self.git.ended(&self.tree(), &words, own, KEPT).await
+    }
+}
+
+/// Copies an index, if there is one. The copy has the same time, so that git checks files that changed later.
+fn copy(index: Option<&Path>, own: &Path) -> std::io::Result<()> {
+    let unless_missing = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    };
+    std::fs::remove_file(own).or_else(unless_missing)?;
+    let mut lock = own.as_os_str().to_owned();
+    lock.push(".lock");
+    std::fs::remove_file(lock).or_else(unless_missing)?;
+    let Some(index) = index else { return Ok(()) };
+    let copied = || {
+        let modified = index.metadata()?.modified()?;
+        std::fs::copy(index, own)?;
+        std::fs::File::options().write(true).open(own)?.set_modified(modified)
+    };
+    copied().or_else(unless_missing)
+}

@@ -1,0 +1,281 @@
+//! Makes a worktree, also after an earlier try was killed.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io::{ErrorKind, Result as IoResult};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::reason;
+use super::repository::GitRepository;
+use crate::domain::id::AgentId;
+use crate::domain::worktree::branch;
+use crate::fault::point;
+use crate::process::child::orphans;
+use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
+use crate::world::context::blocking;
+use crate::world::git::{GitRunner, is_object};
+use crate::world::outcome::OperationError;
+
+/// The settings for it, which override all configurations.
+const SETTINGS: [&str; 6] = [
+    "-c",
+    "worktree.useRelativePaths=false",
+    "-c",
+    "worktree.guessRemote=false",
+    "-c",
+    "branch.autoSetupMerge=false",
+];
+
+/// Makes a worktree.
+pub(super) struct WorktreeCreator<'making> {
+    pub(super) git: GitRunner<'making>,
+    pub(super) agent: &'making AgentId,
+    pub(super) base: Option<&'making str>,
+}
+
+impl WorktreeCreator<'_> {
+    fn homes(&self) -> &WorkingDirs {
+        &self.git.shared.place.homes
+    }
+
+    /// Makes it, unless it exists.
+    pub(super) async fn make(&self) -> Result<(), OperationError> {
+        let _turn = self.git.shared.turn(&self.homes().mark_file(self.agent)).await?;
+        match self.homes().mark(self.agent)? {
+            Some(mark) if mark.stage == WorktreeStage::Ready => Ok(self.homes().is_there(&mark)?),
+            Some(mark) if mark.stage == WorktreeStage::Begun => self.take_up(mark).await,
+            Some(_) => {
+                Err("it is being removed: `raymond worktrees --prune` ends that".to_owned().into())
+            }
+            None => self.begin().await,
+        }
+    }
+
+    async fn begin(&self) -> Result<(), OperationError> {
+        let (git, homes) = (self.git, self.homes());
+        let branch = branch(&git.shared.place.marker.run, self.agent)?;
+        let repository = GitRepository::of(git, homes.root()).await?;
+        let base = self.found_base(&repository).await?;
+        let _turn = git.shared.turn(&repository.common).await?;
+        if let Some(commit) = git.commit(&repository.at, &format!("refs/heads/{branch}")).await? {
+            return Err(format!(
+                "there is a branch {branch} already, at {}, which this run did not make: rename it with `git branch -m {branch} NAME`, or choose another --id",
+                &commit[..12]
+            )
+            .into());
+        }
+        let tree = homes.tree(self.agent);
+        if !is_free(&tree).map_err(|error| error.to_string())? {
+            return Err("there is something else with that name: move it away".to_owned().into());
+        }
+        let prefix = repository.prefix.clone();
+        let mark = WorktreeRecord {
+            agent: self.agent.clone(),
+            branch,
+            base,
+            prefix,
+            stage: WorktreeStage::Begun,
+        };
+        homes.note(&mark)?;
+        point("worktree.noted");
+        self.add(&repository, mark, "-b").await
+    }
+
+    /// Makes a worktree again that was begun before; nobody has worked in it.
+    async fn take_up(&self, mark: WorktreeRecord) -> Result<(), OperationError> {
+        let git = self.git;
+        orphans::sweep(&git.shared.place.marker, |process| process == git.stem).await;
+        let repository = GitRepository::of(git, self.homes().root()).await?;
+        let _turn = git.shared.turn(&repository.common).await?;
+        let branch = format!("refs/heads/{}", mark.branch);
+        let is_moved = git.commit(&repository.at, &branch).await?.is_some_and(|at| at != mark.base);
+        if is_moved {
+            return Err(format!(
+                "its branch {} is not at {} any more, where it was to begin: rename it with `git branch -m {0} NAME`",
+                mark.branch, &mark.base[..12.min(mark.base.len())]
+            )
+            .into());
+        }
+        self.clear(&repository).await?;
+        self.add(&repository, mark, "-B").await
+    }
+
+    /// Returns the commit that its branch begins at.
+    async fn found_base(&self, repository: &GitRepository) -> Result<String, OperationError> {
+        if let Some(base) = self.base {
+            let found =
+                if is_object(base) { self.git.commit(&repository.at, base).await? } else { None };
+            let gone =
+                || format!("the repository of {} has no commit {base}", repository.at.display());
+            return Ok(found.ok_or_else(gone)?);
+        }
+        for ancestor in self.agent.lineage().skip(1) {
+            let ancestor = AgentId::parse(ancestor).map_err(|error| error.to_string())?;
+            let mark = self.homes().mark(&ancestor)?;
+            if mark.is_some_and(|mark| mark.stage == WorktreeStage::Ready) {
+                let tree = self.homes().tree(&ancestor);
+                return GitRepository::of(self.git, &tree).await?.head(self.git).await;
+            }
+        }
+        repository.head(self.git).await
+    }
+
+    /// Adds it with git. A worktree that git could not finish is removed again.
+    async fn add(
+        &self,
+        repository: &GitRepository,
+        mark: WorktreeRecord,
+        new: &str,
+    ) -> Result<(), OperationError> {
+        let (git, tree) = (self.git, self.homes().tree(self.agent));
+        let home = tree.join(&mark.prefix);
+        let fresh = tree.clone();
+        let made = blocking(git.shared, move |_| private(&fresh)).await?;
+        made.map_err(|error| error.to_string())?;
+        let reason = reason(&tree);
+        let words = SETTINGS.iter().copied();
+        let words = words.chain([
+            "worktree",
+            "add",
+            "--quiet",
+            "--lock",
+            "--reason",
+            &reason,
+            new,
+            &mark.branch,
+        ]);
+        let mut words: Vec<OsString> = words.map(OsString::from).collect();
+        words.extend([tree.clone().into(), mark.base.clone().into()]);
+        let added = git.ask(&repository.at, &words).await;
+        if let Err(OperationError::Failed(why)) = added {
+            self.undo(repository, &mark).await?;
+            return Err(why.into());
+        }
+        added?;
+        point("worktree.added");
+        let made = blocking(git.shared, move |_| std::fs::create_dir_all(home)).await?;
+        made.map_err(|error| error.to_string())?;
+        let words = ["worktree".as_ref(), "unlock".as_ref(), tree.as_os_str()];
+        git.ask(&repository.at, &words).await?;
+        point("worktree.unlocked");
+        Ok(self.homes().note(&WorktreeRecord { stage: WorktreeStage::Ready, ..mark })?)
+    }
+
+    /// Removes all parts of a worktree that cannot be made.
+    async fn undo(
+        &self,
+        repository: &GitRepository,
+        mark: &WorktreeRecord,
+    ) -> Result<(), OperationError> {
+        self.clear(repository).await?;
+        let branch = format!("refs/heads/{}", mark.branch);
+        if self.git.commit(&repository.at, &branch).await?.as_ref() == Some(&mark.base) {
+            let words = ["update-ref", "-d", &branch, &mark.base];
+            self.git.ask(&repository.at, &words).await?;
+        }
+        Ok(self.homes().forget(self.agent)?)
+    }
+
+    /// Removes a half-made worktree.
+    async fn clear(&self, repository: &GitRepository) -> Result<(), OperationError> {
+        let (common, tree) = (repository.common.clone(), self.homes().tree(self.agent));
+        let reason = reason(&tree);
+        let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
+        let failed = |error| format!("cannot remove its incomplete directory: {error}");
+        Ok(cleared.map_err(failed)?)
+    }
+}
+
+/// Returns whether a path does not exist, or is an empty directory.
+fn is_free(path: &Path) -> IoResult<bool> {
+    match std::fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a directory for this user only.
+fn private(path: &Path) -> IoResult<()> {
+    DirBuilder::new().mode(0o700).recursive(true).create(path)
+}
+
+/// Removes a directory that was to be a worktree, and git's record of it: git itself removes
+/// neither a locked worktree nor one it had not finished.
+pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
+    let unless_missing = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    };
+    std::fs::remove_dir_all(tree).or_else(unless_missing)?;
+    let link = tree.join(".git");
+    let entries = match std::fs::read_dir(common.join("worktrees")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let known: PathBuf = entry?.path();
+        let says = |file: &str, text: &[u8]| {
+            std::fs::read(known.join(file)).is_ok_and(|content| content.trim_ascii_end() == text)
+        };
+        if says("gitdir", link.as_os_str().as_encoded_bytes())
+            || says("locked", reason.as_bytes())
+            || is_unborn(&known, tree)
+        {
+            std::fs::remove_dir_all(&known).or_else(unless_missing)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a directory is git's record of a worktree of this name that it had only just begun: the record
+/// has neither its path nor the reason for its lock. git adds a number to a name that is taken.
+fn is_unborn(known: &Path, tree: &Path) -> bool {
+    let [Some(known_as), Some(name)] = [known, tree].map(|path| path.file_name()?.to_str()) else {
+        return false;
+    };
+    let number = known_as.strip_prefix(name);
+    let says_nothing = |file: &str| {
+        std::fs::read(known.join(file)).map_or(true, |content| content.trim_ascii().is_empty())
+    };
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        && says_nothing("gitdir")
+        && says_nothing("locked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_had_only_just_begun_goes_and_nothing_else() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (common, tree) = (place.path().join(".git"), place.path().join("trees/main.2"));
+        let known = |name: &str, files: &[(&str, &str)]| {
+            let known = common.join("worktrees").join(name);
+            std::fs::create_dir_all(&known).expect("made");
+            for (file, text) in files {
+                std::fs::write(known.join(file), text).expect("written");
+            }
+            known
+        };
+        let link = format!("{}\n", tree.join(".git").display());
+        let go = [
+            known("main.2", &[]),
+            known("main.21", &[("locked", "")]),
+            known("other", &[("gitdir", &link)]),
+            known("another", &[("locked", "ours")]),
+        ];
+        let stay = [
+            known("main.3", &[]),
+            known("main.2x", &[("locked", "")]),
+            known("main.22", &[("gitdir", "/somewhere/else/.git\n")]),
+            known("main.23", &[("locked", "theirs")]),
+        ];
+        clear(&common, &tree, "ours").expect("cleared");
+        assert!(go.iter().all(|known| !known.exists()), "{go:?}");
+        assert!(stay.iter().all(|known| known.exists()), "{stay:?}");
+    }
+}

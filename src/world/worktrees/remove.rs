@@ -1,0 +1,240 @@
+//! Removes a worktree without losing its content.
+//!
+//! First all of it is put into a commit, then the removal is noted, and the worktree is put at that commit: so git
+//! itself finds it clean and is never forced. After a kill, the remaining files are compared with that
+//! commit before the removal resumes.
+
+use std::path::PathBuf;
+
+use super::inspect::{WorktreeInspection, WorktreeInspector, lock};
+use super::keep::{KeptCommit, WorktreeKeeper};
+use super::make::clear;
+use super::reason;
+use super::repository::GitRepository;
+use crate::domain::worktree::{KeepReason, may_go};
+use crate::fault::point;
+use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
+use crate::world::context::blocking;
+use crate::world::git::GitRunner;
+use crate::world::outcome::OperationError;
+
+/// Removes a worktree.
+pub(super) struct WorktreeRemover<'remove> {
+    pub(super) git: GitRunner<'remove>,
+    pub(super) repository: &'remove GitRepository,
+    /// True if an agent works in it.
+    pub(super) live: bool,
+    /// True if it may be removed even if something has to be kept.
+    pub(super) all: bool,
+}
+
+/// A worktree that was removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RemovedWorktree {
+    /// The ref that keeps its uncommitted content.
+    pub kept: Option<String>,
+    /// Its branch, if that still exists.
+    pub branch: Option<String>,
+}
+
+impl WorktreeRemover<'_> {
+    fn homes(&self) -> &WorkingDirs {
+        &self.git.shared.place.homes
+    }
+
+    /// Removes it, if that is allowed.
+    pub(super) async fn remove(
+        &self,
+        mark: WorktreeRecord,
+    ) -> Result<Result<RemovedWorktree, KeepReason>, OperationError> {
+        let inspector =
+            WorktreeInspector { git: self.git, repository: self.repository, mark: &mark };
+        let inspection = inspector.inspect().await?;
+        if let Err(stay) = may_go(&inspection.condition, self.live, self.all) {
+            return Ok(Err(stay));
+        }
+        let removed = match &mark.stage {
+            WorktreeStage::Begun => self.unmake(&mark).await,
+            WorktreeStage::Going { kept, found_by } => {
+                let kept = KeptCommit { commit: kept.clone(), found_by: found_by.clone() };
+                if !self.go_on(&mark, &kept).await? {
+                    let mark = WorktreeRecord { stage: WorktreeStage::Ready, ..mark };
+                    self.homes().note(&mark)?;
+                    return Box::pin(self.remove(mark)).await;
+                }
+                Ok(kept.found_by)
+            }
+            WorktreeStage::Ready => self.go(&mark, &inspection).await,
+        };
+        let kept = match removed {
+            Ok(kept) => kept,
+            Err(OperationError::Failed(why)) => return Ok(Err(KeepReason::Refused(why))),
+            Err(trouble) => return Err(trouble),
+        };
+        let gone = self.remove_branch(&inspector).await?;
+        point("worktree.branch");
+        self.homes().forget(&mark.agent)?;
+        Ok(Ok(RemovedWorktree { kept, branch: (!gone).then_some(mark.branch) }))
+    }
+
+    /// Removes a half-made worktree.
+    async fn unmake(&self, mark: &WorktreeRecord) -> Result<Option<String>, OperationError> {
+        let (common, tree) = (self.repository.common.clone(), self.homes().tree(&mark.agent));
+        let reason = reason(&tree);
+        let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
+        cleared.map_err(|error| format!("cannot remove its incomplete directory: {error}"))?;
+        Ok(None)
+    }
+
+    /// Removes an existing worktree once all of it is kept; returns the ref that keeps it.
+    async fn go(
+        &self,
+        mark: &WorktreeRecord,
+        inspection: &WorktreeInspection,
+    ) -> Result<Option<String>, OperationError> {
+        let tree = self.homes().tree(&mark.agent);
+        let Some(head) = inspection.head.as_deref().filter(|_| tree.join(".git").is_file()) else {
+            return Ok(None);
+        };
+        let is_alone = inspection.is_alone;
+        let kept = WorktreeKeeper { git: self.git, mark, head, is_alone }.keep().await?;
+        point("worktree.kept");
+        let (commit, found_by) = (kept.commit.clone(), kept.found_by.clone());
+        self.homes().note(&WorktreeRecord {
+            stage: WorktreeStage::Going { kept: commit, found_by },
+            ..mark.clone()
+        })?;
+        point("worktree.going");
+        let gone = self.put_away(mark, &kept).await;
+        if let Err(OperationError::Failed(why)) = gone {
+            self.put_back(mark, head).await?;
+            let kept = kept
+                .found_by
+                .map(|name| format!("; what was not committed is also kept as {name}"));
+            return Err(format!("{why}{}", kept.unwrap_or_default()).into());
+        }
+        gone?;
+        Ok(kept.found_by)
+    }
+
+    /// Removes a worktree with git, whose files are all in a commit.
+    async fn put_away(
+        &self,
+        mark: &WorktreeRecord,
+        kept: &KeptCommit,
+    ) -> Result<(), OperationError> {
+        let tree = self.homes().tree(&mark.agent);
+        if let Some(why) = lock(&tree) {
+            return Err(KeepReason::Locked(why).to_string().into());
+        }
+        if kept.found_by.is_some() {
+            self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
+            self.at(&tree, &["reset", "--quiet"]).await?;
+        }
+        let words = ["-c", "status.showUntrackedFiles=normal", "worktree", "remove"];
+        let words = words.map(AsRef::as_ref).into_iter().chain([tree.as_os_str()]);
+        let words: Vec<&std::ffi::OsStr> = words.collect();
+        self.git.ask(&self.repository.at, &words).await?;
+        point("worktree.removed");
+        Ok(())
+    }
+
+    /// Restores a worktree that git does not remove.
+    async fn put_back(&self, mark: &WorktreeRecord, head: &str) -> Result<(), OperationError> {
+        let tree = self.homes().tree(&mark.agent);
+        let branch = format!("refs/heads/{}", mark.branch);
+        if tree.join(".git").is_file() {
+            let is_own = self.git.commit(&tree, &branch).await?.as_deref() == Some(head);
+            if is_own {
+                self.at(&tree, &["symbolic-ref", "HEAD", &branch]).await?;
+            } else {
+                self.at(&tree, &["update-ref", "--no-deref", "HEAD", head]).await?;
+            }
+            self.at(&tree, &["reset", "--quiet"]).await?;
+        }
+        Ok(self.homes().note(&WorktreeRecord { stage: WorktreeStage::Ready, ..mark.clone() })?)
+    }
+
+    /// Resumes a removal that was interrupted; returns false if the worktree has content that is not kept.
+    async fn go_on(
+        &self,
+        mark: &WorktreeRecord,
+        kept: &KeptCommit,
+    ) -> Result<bool, OperationError> {
+        let tree = self.homes().tree(&mark.agent);
+        let left = std::fs::read_dir(&tree).map_or(0, Iterator::count);
+        let known = self.known(mark)?;
+        let Some(known) = known.filter(|_| left > 0) else {
+            if left > 0 {
+                let tree = tree.display();
+                return Err(format!("git no longer knows {tree}, and it is not empty: check its contents, and remove it").into());
+            }
+            self.unmake(mark).await?;
+            return Ok(true);
+        };
+        let link = tree.join(".git");
+        if !link.exists() {
+            let text = format!("gitdir: {}\n", known.display());
+            std::fs::write(&link, text)
+                .map_err(|error| format!("cannot write {}: {error}", link.display()))?;
+        }
+        self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
+        self.at(&tree, &["reset", "--quiet"]).await?;
+        // What was removed already comes back, and what is there is left alone, of which git complains.
+        let restored = self.at(&tree, &["checkout-index", "--all", "--quiet"]).await;
+        if let Err(trouble @ OperationError::Interrupted) = restored {
+            return Err(trouble);
+        }
+        let head = &kept.commit;
+        let keeping = WorktreeKeeper { git: self.git, mark, head, is_alone: false };
+        if !keeping.is_within(&kept.commit).await? {
+            return Ok(false);
+        }
+        self.put_away(mark, &KeptCommit { found_by: None, ..kept.clone() }).await?;
+        Ok(true)
+    }
+
+    /// Returns git's record of the worktree, if it has one.
+    fn known(&self, mark: &WorktreeRecord) -> Result<Option<PathBuf>, String> {
+        let link = self.homes().tree(&mark.agent).join(".git");
+        let all = self.repository.common.join("worktrees");
+        let Ok(entries) = std::fs::read_dir(&all) else { return Ok(None) };
+        for entry in entries {
+            let known =
+                entry.map_err(|error| format!("cannot read {}: {error}", all.display()))?.path();
+            let place = std::fs::read(known.join("gitdir")).unwrap_or_default();
+            if place.trim_ascii_end() == link.as_os_str().as_encoded_bytes() {
+                return Ok(Some(known));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Deletes the branch with git, which does so only if another has its commits; returns whether it is gone.
+    async fn remove_branch(
+        &self,
+        inspector: &WorktreeInspector<'_>,
+    ) -> Result<bool, OperationError> {
+        let (branch, at) = (&inspector.mark.branch, &self.repository.at);
+        if inspector.tip().await?.is_none() {
+            return Ok(true);
+        }
+        let Some(into) = inspector.branch_is_in().await? else { return Ok(false) };
+        let mut words = Vec::new();
+        if into != "HEAD" {
+            // Then git compares it with that branch.
+            words.extend(["-c".to_owned(), format!("branch.{branch}.remote=.")]);
+            words.extend(["-c".to_owned(), format!("branch.{branch}.merge={into}")]);
+        }
+        words.extend(["branch", "--quiet", "-d", branch].map(str::to_owned));
+        match self.git.ask(at, &words).await {
+            Ok(_) => Ok(true),
+            Err(OperationError::Failed(_)) => Ok(false),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    async fn at(&self, tree: &std::path::Path, words: &[&str]) -> Result<(), OperationError> {
+        self.git.run(tree, words).await.map(drop)
+    }
+}

@@ -47,7 +47,7 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
 pub(crate) fn tag(bytes: &[u8]) {
     let text = text(bytes);
     let reading = tag::find(&text);
-    assert!(reading.tags.len() <= tag::MOST_TAGS, "more tags than are read");
+    assert!(reading.tags.len() <= tag::MAX_TAGS, "more tags than are read");
     let written = tag::written(&text);
     assert!(written.len() >= reading.tags.len(), "a tag that is not written");
     let mut end = 0;

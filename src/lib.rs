@@ -37,14 +37,14 @@
 //!
 //! A program is carried out by an agent of its own and served by others: [`language::program::read`] makes a
 //! [definition](language::program::checked_program) of the file, and the supervisor has
-//! [`language::program::interpreter`] go on from where the [instance](domain::program_execution) stands, against the run's own
+//! [`language::program::interpreter`] continue from where the [execution](domain::program_execution) stands, against the run's own
 //! facts, so that nothing can happen between looking and waiting. What comes of it ([`domain::program_advance`]) is one
 //! moment of the journal: requests to its roles, which are agents with a queue, what it says, where it stands.
 //! Facts outlive the run in [`store::dataspace`]; the run keeps in its own state what it has seen of them
 //! ([`domain::fact`]).
 //!
 //! Many agents are born of one record: [`language::fork_list`] reads the list of a fan-out, the agent finds out who
-//! would be born, and [`domain::fork`] is what the record says of them. An agent that comes to a state with a
+//! would be forked, and [`domain::fork`] is what the record says of them. An agent that comes to a state with a
 //! join waits as data ([`domain::join`]); the ends of those it has forked are counted as they happen, and when
 //! that is decided one more record has it go on with what came of them. Where an agent works is its
 //! [home](domain::working_dir), for its whole life; [`process::working_dirs`] knows where that is, and [`world`] makes the worktree.

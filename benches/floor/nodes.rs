@@ -124,7 +124,7 @@ fn walk(program: &Graph) -> Fallible<Duration> {
             return Err("a node needs the world".into());
         };
         let walk = machine.finish(then);
-        if let GraphNext::End { .. } = walk.then {
+        if let GraphNext::End { .. } = walk.next {
             black_box(&walk);
             return Ok(started.elapsed());
         }
@@ -133,7 +133,7 @@ fn walk(program: &Graph) -> Fallible<Duration> {
         }
         state.executed += u64::try_from(walk.visits.len())?;
         state.current_node = Arc::clone(&walk.node);
-        machine = GraphInterpreter::go_on(program, &around, state.clone());
+        machine = GraphInterpreter::resume(program, &around, state.clone());
     }
 }
 

@@ -29,7 +29,7 @@ use crate::domain::fork::ForkRules;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{
-    FailureCause, STEP_VERSION, StepInput, StepOutcome, TurnFailure, TurnId,
+    FailureCause, TURN_VERSION, TurnFailure, TurnId, TurnInput, TurnOutcome,
 };
 use crate::domain::turn_cost::TurnCost;
 use crate::domain::turn_options::OnDenied;
@@ -108,7 +108,7 @@ impl AgentActor {
         self.work = AgentWork::Idle;
         let is_due_again = matches!(
             report.judgement,
-            TurnJudgement::NotStarted | TurnJudgement::Failed(_) | TurnJudgement::Arrived(_)
+            TurnJudgement::NotStarted | TurnJudgement::Failed(_) | TurnJudgement::JoinDue(_)
         );
         self.reported = (!is_due_again).then(|| report.turn.clone());
         self.context.supervisor.reports.do_send(TurnReported(report));
@@ -140,7 +140,7 @@ impl AgentActor {
             }
         };
         if let Some(join) = ask.join.filter(|_| assignment.comes_to_join()) {
-            let judgement = TurnJudgement::Arrived(Box::new(join));
+            let judgement = TurnJudgement::JoinDue(Box::new(join));
             return self.report(TurnReport { judgement, ..TurnReport::empty(assignment.turn) });
         }
         for UnfilledPlaceholder { name, place } in self.context.take_unwarned(ask.unfilled) {
@@ -173,18 +173,18 @@ impl AgentActor {
             task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
             base: assignment.base.clone(),
         };
-        let input = StepInput {
-            version: STEP_VERSION,
+        let input = TurnInput {
+            version: TURN_VERSION,
             turn: assignment.turn,
             state: asked.unwrap_or(assignment.state),
             folder: assignment.folder,
-            home: assignment.home,
+            working_dir: assignment.home,
             reads_results,
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or_else(|| self.context.model.clone()),
             options,
-            most: admitted.most,
+            max_cost: admitted.most,
             output: schema,
             limits: assignment.limits,
             prompt: assignment.reminder.unwrap_or(ask.prompt),
@@ -211,14 +211,14 @@ impl AgentActor {
     }
 
     /// Starts a turn once its working directory is there.
-    fn start(&mut self, input: StepInput, terms: TurnContext, ctx: &mut Ctx<Self>) {
-        match input.home.tree.clone() {
+    fn start(&mut self, input: TurnInput, terms: TurnContext, ctx: &mut Ctx<Self>) {
+        match input.working_dir.tree.clone() {
             Some(tree) => self.start_in_worktree(tree, input, terms, ctx),
             None => self.launch_turn(input, terms, ctx),
         }
     }
 
-    fn launch_turn(&mut self, input: StepInput, terms: TurnContext, ctx: &mut Ctx<Self>) {
+    fn launch_turn(&mut self, input: TurnInput, terms: TurnContext, ctx: &mut Ctx<Self>) {
         let turn = input.turn.clone();
         let own = ctx.address().recipient();
         let process = TurnActor::launch(input, Rc::clone(&self.context), own);
@@ -281,9 +281,9 @@ impl Handler<DispatchTurn> for AgentActor {
             return self.run_activity(turn, home, activity, may_have_begun, ctx);
         }
         if assignment.runs_graph {
-            let heard = assignment.wait_result.clone().map(|heard| *heard);
+            let wait_result = assignment.wait_result.clone().map(|wait_result| *wait_result);
             let report = TurnReport::empty(assignment.turn.clone());
-            return self.walk(assignment, heard, report, ctx);
+            return self.walk(assignment, wait_result, report, ctx);
         }
         if !self.arrives(&assignment) {
             self.work = AgentWork::Idle;
@@ -301,8 +301,8 @@ impl Handler<TurnEnded> for AgentActor {
         }
         let terms = terms.clone();
         match ended.outcome {
-            StepOutcome::Failed(failure) => self.report(TurnReport::failed(ended.turn, failure)),
-            StepOutcome::Replied(reply) => {
+            TurnOutcome::Failed(failure) => self.report(TurnReport::failed(ended.turn, failure)),
+            TurnOutcome::Replied(reply) => {
                 if let Some(failure) = TurnFailure::of_refused_tools(&reply, terms.on_denied) {
                     return self.report(TurnReport::failed(ended.turn, failure));
                 }
@@ -315,8 +315,10 @@ impl Handler<TurnEnded> for AgentActor {
                     let judgement = self.judge(&terms, &reply);
                     return self.consult_after(TurnReport { judgement, ..report }, &terms, ctx);
                 };
-                match self.heard(&terms, &reply) {
-                    Ok(heard) => self.walk(assignment.clone(), Some(heard), report, ctx),
+                match self.task_result(&terms, &reply) {
+                    Ok(wait_result) => {
+                        self.walk(assignment.clone(), Some(wait_result), report, ctx)
+                    }
                     Err(judgement) => {
                         self.report(TurnReport { judgement: *judgement, ..report });
                     }

@@ -46,9 +46,9 @@ pub struct RunContext {
     /// The executor of graph operations.
     pub performer: Rc<dyn ActivityExecutor>,
     /// The graphs.
-    pub programs: GraphCache,
+    pub graphs: GraphCache,
     /// The programs.
-    pub definitions: ProgramCache,
+    pub programs: ProgramCache,
     /// The built-in variables of graphs: `PWD`, `HOME`.
     pub builtins: Map<String, Value>,
     /// The live picture.

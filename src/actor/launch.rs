@@ -25,13 +25,13 @@ use crate::domain::turn_concurrency::TurnThrottle;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::source::WorkflowSource;
 use crate::store;
-use crate::store::run_store::RunStore;
+use crate::store::run_store::LockedRun;
 use crate::store::writer::WriteOutcome;
 
 /// A run and everything that it runs with.
 pub struct RunLaunch {
     /// Its directory.
-    pub store: RunStore,
+    pub store: LockedRun,
     /// Its state.
     pub run: Run,
     /// The way it begins.
@@ -43,7 +43,7 @@ pub struct RunLaunch {
     /// The executor of graph operations.
     pub performer: Rc<dyn ActivityExecutor>,
     /// The graphs.
-    pub programs: GraphCache,
+    pub graphs: GraphCache,
     /// The built-in variables of graphs.
     pub builtins: Map<String, Value>,
     /// The reasons to stay up while everything waits.
@@ -67,7 +67,7 @@ pub async fn supervise(
 ) -> Result<Run, store::Error> {
     let RunLaunch { mut store, run, start, source, runner, registry, observers, advisers, .. } =
         launch;
-    let RunLaunch { performer, programs, builtins, stay_up, .. } = launch;
+    let RunLaunch { performer, graphs, builtins, stay_up, .. } = launch;
     let begun = runner.begun(run.agents.values().map(Agent::turn_id).collect());
     Rc::clone(&runner).sweep(begun.clone()).await;
     let settings = start.settings(&run).clone();
@@ -92,8 +92,8 @@ pub async fn supervise(
             source,
             runner: shared,
             performer,
-            programs,
-            definitions: ProgramCache::default(),
+            graphs,
+            programs: ProgramCache::default(),
             builtins,
             registry,
             warned: RefCell::default(),

@@ -21,7 +21,7 @@ use crate::domain::program_execution::Activity;
 use crate::domain::session::Session;
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::transition::Variables;
-use crate::domain::turn::{StepOutcome, TurnId};
+use crate::domain::turn::{TurnId, TurnOutcome};
 use crate::domain::working_dir::WorkingDir;
 use crate::store::writer::WriteOutcome;
 
@@ -156,7 +156,7 @@ pub struct TurnEnded {
     /// The id of the turn.
     pub turn: TurnId,
     /// The outcome of the turn.
-    pub outcome: StepOutcome,
+    pub outcome: TurnOutcome,
 }
 
 /// To the supervisor: a turn is over.

@@ -11,11 +11,11 @@ use super::context::RunContext;
 use super::message::{ApiThrottled, TurnEnded};
 use super::runner::TurnNotice;
 use crate::domain::refusal::notice as notice_of;
-use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnInput, TurnOutcome};
 
 /// A running turn.
 pub struct TurnActor {
-    input: StepInput,
+    input: TurnInput,
     context: Rc<RunContext>,
     agent: Recipient<TurnEnded>,
 }
@@ -24,14 +24,14 @@ impl TurnActor {
     /// Starts a turn for an agent, which is told of its end.
     #[must_use]
     pub fn launch(
-        input: StepInput,
+        input: TurnInput,
         context: Rc<RunContext>,
         agent: Recipient<TurnEnded>,
     ) -> Addr<Self> {
         Self { input, context, agent }.start()
     }
 
-    fn tell(&self, outcome: StepOutcome) {
+    fn tell(&self, outcome: TurnOutcome) {
         self.agent.do_send(TurnEnded { turn: self.input.turn.clone(), outcome });
     }
 }
@@ -63,7 +63,7 @@ impl Actor for TurnActor {
     fn stopped(&mut self, _: &mut Self::Context) {
         if std::thread::panicking() {
             let message = "the runtime failed while it followed this turn";
-            self.tell(StepOutcome::Failed(TurnFailure::new(FailureCause::Panic, message)));
+            self.tell(TurnOutcome::Failed(TurnFailure::new(FailureCause::Panic, message)));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::turn::{StepInput, StepOutcome, TurnId};
+use crate::domain::turn::{TurnId, TurnInput, TurnOutcome};
 pub use crate::process::cancellation::StopLevel;
 use crate::process::claude::ClaudeRunner;
 pub use crate::process::notice::TurnNotice;
@@ -24,9 +24,9 @@ pub trait StepRunner {
     /// Runs a turn, attaches to a running one, or returns the outcome of a finished one.
     fn run(
         self: Rc<Self>,
-        input: StepInput,
+        input: TurnInput,
         notices: TurnNoticeHandler,
-    ) -> LocalFuture<StepOutcome>;
+    ) -> LocalFuture<TurnOutcome>;
 
     /// Returns the turns that were begun before: they run already, or have ended.
     fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId>;
@@ -64,9 +64,9 @@ pub trait StepRunner {
 impl StepRunner for ClaudeRunner {
     fn run(
         self: Rc<Self>,
-        input: StepInput,
+        input: TurnInput,
         notices: TurnNoticeHandler,
-    ) -> LocalFuture<StepOutcome> {
+    ) -> LocalFuture<TurnOutcome> {
         Box::pin(async move { ClaudeRunner::run(&self, &input, notices).await })
     }
 

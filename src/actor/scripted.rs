@@ -9,7 +9,7 @@ use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHa
 use crate::domain::capacity;
 use crate::domain::id::AgentId;
 use crate::domain::settings::MaxProcs;
-use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure, TurnId, TurnReply};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome, TurnReply};
 use crate::language::output::placeholder;
 use crate::language::replies::ScriptedReplies;
 use crate::language::template;
@@ -37,12 +37,12 @@ impl ScriptedRunner {
         Self { path, replies, capacity, stops: CancellationTokens::default() }
     }
 
-    async fn answer(&self, input: &StepInput) -> StepOutcome {
+    async fn answer(&self, input: &TurnInput) -> TurnOutcome {
         let folder = input.folder.as_ref();
         let scripted = match self.replies.reply(&self.path, folder, &input.state, input.visit) {
             Ok(scripted) => scripted,
             Err(error) => {
-                return StepOutcome::Failed(TurnFailure::new(
+                return TurnOutcome::Failed(TurnFailure::new(
                     FailureCause::Workflow,
                     error.to_string(),
                 ));
@@ -53,12 +53,12 @@ impl ScriptedRunner {
             () = tokio::time::sleep(Duration::from_millis(scripted.delay_ms)), if scripted.delay_ms > 0 => {}
             () = told_to_stop(&mut stop, input.limits.shutdown_ms), if scripted.delay_ms > 0 => {
                 let message = "the turn was ended because the run was stopped";
-                return StepOutcome::Failed(TurnFailure::new(FailureCause::Interrupted, message));
+                return TurnOutcome::Failed(TurnFailure::new(FailureCause::Interrupted, message));
             }
             () = std::future::ready(()), if scripted.delay_ms == 0 => {}
         }
         let filled = template::fill(&scripted.text, |name| placeholder(&input.values, name));
-        StepOutcome::Replied(TurnReply {
+        TurnOutcome::Replied(TurnReply {
             text: filled.text,
             cost: scripted.cost,
             duration_ms: scripted.delay_ms,
@@ -77,9 +77,9 @@ async fn told_to_stop(stop: &mut watch::Receiver<StopLevel>, grace_ms: u64) {
 impl StepRunner for ScriptedRunner {
     fn run(
         self: Rc<Self>,
-        input: StepInput,
+        input: TurnInput,
         notices: TurnNoticeHandler,
-    ) -> LocalFuture<StepOutcome> {
+    ) -> LocalFuture<TurnOutcome> {
         Box::pin(async move {
             notices(TurnNotice::Active("scripted"));
             let outcome = self.answer(&input).await;

@@ -42,13 +42,13 @@ use crate::domain::turn::TurnId;
 use crate::domain::turn_concurrency::TurnThrottle;
 use crate::fault::point;
 use crate::store;
-use crate::store::run_store::RunStore;
+use crate::store::run_store::LockedRun;
 use crate::store::writer::WriteOutcome;
 
 /// The owner of a run.
 pub struct Supervisor {
     run: Run,
-    store: RunStore,
+    store: LockedRun,
     start: SupervisorStart,
     context: Rc<RunContext>,
     agents: HashMap<AgentId, Addr<AgentActor>>,
@@ -110,7 +110,7 @@ pub struct SupervisorArgs {
     /// The run.
     pub run: Run,
     /// Its directory; the journal's thread is running.
-    pub store: RunStore,
+    pub store: LockedRun,
     /// The way the run begins.
     pub start: SupervisorStart,
     /// The turns that were begun before.
@@ -287,8 +287,8 @@ impl Supervisor {
             }
         }
         if let Some(plugin) = missing {
-            let because = "it is required, and has failed".to_owned();
-            self.hold(Some(PauseReason::Plugin { plugin, because }), ctx);
+            let reason = "it is required, and has failed".to_owned();
+            self.hold(Some(PauseReason::Plugin { plugin, reason }), ctx);
         }
     }
 }

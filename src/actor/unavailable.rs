@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
-use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure, TurnId};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 
 /// A runner that answers no turn, and the reason.
 #[derive(Debug)]
@@ -12,11 +12,11 @@ pub struct UnavailableRunner(pub String);
 impl StepRunner for UnavailableRunner {
     fn run(
         self: Rc<Self>,
-        _input: StepInput,
+        _input: TurnInput,
         _notices: TurnNoticeHandler,
-    ) -> LocalFuture<StepOutcome> {
+    ) -> LocalFuture<TurnOutcome> {
         let failure = TurnFailure::new(FailureCause::Unavailable, self.0.clone());
-        Box::pin(std::future::ready(StepOutcome::Failed(failure)))
+        Box::pin(std::future::ready(TurnOutcome::Failed(failure)))
     }
 
     fn begun(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {

@@ -71,7 +71,7 @@ mod tests {
         let agent = AgentId::parse(agent).expect("an id");
         let turn = TurnId { agent, step: 1, turn: 0 };
         let state = StateName::parse("A.md").expect("a state");
-        let event = Event::AgentParked(AgentParked { turn, state, because: String::new() });
+        let event = Event::AgentParked(AgentParked { turn, state, reason: String::new() });
         AgentSelector::parse(whose).expect("an agent").is_about(&event)
     }
 

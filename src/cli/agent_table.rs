@@ -10,7 +10,7 @@ use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::printable::one_line;
 use crate::domain::run::{AgentEnding, FinishedAgent};
-use crate::domain::tree::fold::{FoldSource, MANY, RowSubject, TreeRow};
+use crate::domain::tree::fold::{FAMILY_FOLD_SIZE, FoldSource, RowSubject, TreeRow};
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
 
@@ -57,10 +57,10 @@ impl<'run> AgentTable<'run> {
     }
 
     /// Returns the agents of a row.
-    pub(super) fn members<'kin>(
-        &'kin self,
-        row: &'kin TreeRow,
-    ) -> impl Iterator<Item = &'kin AgentNode<'run>> {
+    pub(super) fn members<'agents>(
+        &'agents self,
+        row: &'agents TreeRow,
+    ) -> impl Iterator<Item = &'agents AgentNode<'run>> {
         row.of.members().iter().map(|&place| &self.tree.nodes()[place])
     }
 
@@ -144,9 +144,10 @@ impl<'run> AgentTable<'run> {
         let mut counts: Vec<((u8, String), usize)> = counts.into_iter().collect();
         counts.sort_by_key(|((rank, _), count)| (*rank, Reverse(*count)));
         let told = counts.iter().map(|((_, what), count)| format!("{count} {what}"));
-        let many = OUTSTANDING.iter().zip(kinds).filter(|(_, count)| *count > MANY);
-        let many = many
-            .map(|((_, what), count)| format!("; the first {MANY} of {count} that {what} follow"));
+        let many = OUTSTANDING.iter().zip(kinds).filter(|(_, count)| *count > FAMILY_FOLD_SIZE);
+        let many = many.map(|((_, what), count)| {
+            format!("; the first {FAMILY_FOLD_SIZE} of {count} that {what} follow")
+        });
         told.collect::<Vec<_>>().join(" · ") + &many.collect::<String>()
     }
 }
@@ -220,10 +221,11 @@ mod tests {
     fn said(scene: &Scene) -> Vec<String> {
         let seen = RunObservation { now: Timestamp(0), held: true };
         let of = |agent: &Agent| AgentStatus::of(&scene.run, agent, seen, Some(false));
-        let kin = AgentTable::of(AgentTree::of(&scene.run), of);
-        let row =
-            |row: &TreeRow| format!("{} | {} | {}", kin.name(row), kin.place(row), kin.what(row));
-        kin.rows(false).iter().map(row).collect()
+        let table = AgentTable::of(AgentTree::of(&scene.run), of);
+        let row = |row: &TreeRow| {
+            format!("{} | {} | {}", table.name(row), table.place(row), table.what(row))
+        };
+        table.rows(false).iter().map(row).collect()
     }
 
     fn crowd(workers: u32) -> Scene {
@@ -245,8 +247,8 @@ mod tests {
         assert_eq!(said(&scene)[1], line);
         scene.take("main.6", goto("B.md"));
         let (turn, state) = (scene.turn("main.7"), scene.agent("main.7").current_state.clone());
-        let because = "it crashed".to_owned();
-        scene.happens(Event::AgentParked(AgentParked { turn, state, because }));
+        let reason = "it crashed".to_owned();
+        scene.happens(Event::AgentParked(AgentParked { turn, state, reason }));
         scene.happens(Event::AgentFailed(scene.end_badly("main.8")));
         let rows = said(&scene);
         assert_eq!(
@@ -264,7 +266,7 @@ mod tests {
             scene.happens(Event::AgentFailed(scene.end_badly(&format!("main.{one}"))));
         });
         let rows = said(&scene);
-        assert_eq!(rows.len(), 2 + MANY);
+        assert_eq!(rows.len(), 2 + FAMILY_FOLD_SIZE);
         assert!(rows[1].ends_with("; the first 12 of 20 that failed follow"), "{}", rows[1]);
     }
 }

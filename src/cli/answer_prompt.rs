@@ -191,7 +191,7 @@ impl AnswerPrompt {
 /// Returns the question that a record asks, if any.
 fn asked(record: &Record) -> Option<OpenQuestion> {
     let (turn, question, patience) = match &record.event {
-        Event::GraphAdvanced(walked) => match &walked.due {
+        Event::GraphAdvanced(walked) => match &walked.next_action {
             NextAction::Question(question) => (&walked.turn, (**question).clone(), None),
             _ => return None,
         },

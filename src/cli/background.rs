@@ -31,7 +31,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn take_up(root: &RunsRoot, id: &RunId, further: &[OsString]) -> Result<DetachedRun, Error> {
+pub fn resume_detached(
+    root: &RunsRoot,
+    id: &RunId,
+    further: &[OsString],
+) -> Result<DetachedRun, Error> {
     let program = std::env::current_exe().map_err(|error| Error::Io {
         doing: "find the program of",
         path: "this process".into(),

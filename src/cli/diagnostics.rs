@@ -88,7 +88,7 @@ fn filter(logging: &LoggingArgs) -> Result<String, Error> {
         |part: &str| part.contains(['=', ':', '[']) || part.parse::<LevelFilter>().is_ok();
     if let Some(part) = given.split(',').map(str::trim).find(|part| !is_level(part)) {
         return Err(Error::Usage(format!(
-            "RAYMOND_LOG={given}: `{part}` is no level; write error, warn, info, debug or trace"
+            "RAYMOND_LOG={given}: `{part}` is not a level; write error, warn, info, debug or trace"
         )));
     }
     match EnvFilter::try_new(&given) {

@@ -22,14 +22,18 @@ pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
         Err(_) => false,
     });
     if args.all && !runs.is_empty() {
-        return go_on(args, &root, &runs);
+        return resume_all(args, &root, &runs);
     }
     list::show(&args.all_runs, &runs, "no run can be resumed")
 }
 
 /// Resumes runs, and shows how they ended; the exit code is the worst of theirs. A run whose budget is used up
 /// needs a larger one first.
-fn go_on(args: &RecoverArgs, root: &RunsRoot, runs: &[ListedRun]) -> Result<CliExitCode, Error> {
+fn resume_all(
+    args: &RecoverArgs,
+    root: &RunsRoot,
+    runs: &[ListedRun],
+) -> Result<CliExitCode, Error> {
     let mut further = args.logging.arguments();
     if let Some(command) = &args.on_event {
         further.extend(["--on-event".into(), command.text().into()]);
@@ -40,7 +44,7 @@ fn go_on(args: &RecoverArgs, root: &RunsRoot, runs: &[ListedRun]) -> Result<CliE
             output::tell(&format!("{id} needs a larger budget: raymond run {id} --budget USD"));
             continue;
         }
-        going.push((id, background::take_up(root, id, &further)?));
+        going.push((id, background::resume_detached(root, id, &further)?));
         output::tell(&format!("{id} is resumed; `raymond log {id} --follow` shows it"));
     }
     if !going.is_empty() {

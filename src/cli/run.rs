@@ -17,7 +17,7 @@ use crate::runtime::graphs::GraphSetup;
 use crate::runtime::{self, PreparedRun, RunRequest, Workflow, directories, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::run_store::RunStore;
+use crate::store::run_store::LockedRun;
 
 /// Runs `raymond run`.
 ///
@@ -30,7 +30,7 @@ pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
             let prepared = create(args, &root, &workflow)?;
             supervise_here(&args.options, &root, prepared)
         }
-        RunTarget::Run(id) => go_on(&args.birth, &args.options, &root, &id),
+        RunTarget::Run(id) => resume_target(&args.birth, &args.options, &root, &id),
     }
 }
 
@@ -49,7 +49,7 @@ pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
             args.run
         ))
     })?;
-    go_on(&NewRunArgs::default(), &args.options, &root, &id)
+    resume_target(&NewRunArgs::default(), &args.options, &root, &id)
 }
 
 /// Creates a run from a workflow and the options.
@@ -77,14 +77,14 @@ pub(super) fn create_of(
     .map_err(|error| answers::placed(error, &args.options.answers))
 }
 
-fn go_on(
+fn resume_target(
     birth: &NewRunArgs,
     options: &RunOptions,
     root: &RunsRoot,
     id: &RunId,
 ) -> Result<CliExitCode, Error> {
     person::must_act("resume a run")?;
-    let (store, mut recovered) = RunStore::open(root, id)?;
+    let (store, mut recovered) = LockedRun::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if !recovered.run.can_resume() {
         if !options.consent.trust {
@@ -107,11 +107,11 @@ fn go_on(
     let prepared = confirm::confirmed(options, |starter| {
         let (store, recovered) = match taken.take() {
             Some(taken) => taken,
-            None => RunStore::open(root, id)?,
+            None => LockedRun::open(root, id)?,
         };
         let mut graphs = GraphSetup::default();
         graphs.migrate = options.answers.migrate;
-        runtime::take_up(store, recovered, settings.clone(), graphs, root, starter)
+        runtime::resume(store, recovered, settings.clone(), graphs, root, starter)
     })
     .map_err(|error| answers::placed(error, &options.answers))?;
     supervise_here(options, root, prepared)

@@ -45,7 +45,7 @@ pub(super) fn take_off(
 }
 
 fn in_background(root: &RunsRoot, id: &RunId, further: &[OsString]) -> Result<CliExitCode, Error> {
-    background::take_up(root, id, further)?.wait_until_held(root, id)?;
+    background::resume_detached(root, id, further)?.wait_until_held(root, id)?;
     output::print(&format!("{id}\n"))
 }
 

@@ -102,10 +102,10 @@ fn as_text(view: &RunView, statuses: &AgentStatuses<'_>) -> String {
     let mut text = headline(view);
     let mut hint = String::new();
     if !run.agents.is_empty() {
-        let kin = AgentTable::of(AgentTree::of_the_living(run), |agent| statuses.status(agent));
-        let rows = kin.rows(false);
+        let table = AgentTable::of(AgentTree::of_the_living(run), |agent| statuses.status(agent));
+        let rows = table.rows(false);
         let head = ["agent", "state", "step", "stack", "cost", ""].map(str::to_owned).to_vec();
-        let cells = rows.iter().map(|row| as_row(&kin, row));
+        let cells = rows.iter().map(|row| as_row(&table, row));
         text.push_str(&output::table(&std::iter::once(head).chain(cells).collect::<Vec<_>>()));
         hint = AgentTable::hint(&rows, &run.workflow_id);
     }
@@ -114,16 +114,16 @@ fn as_text(view: &RunView, statuses: &AgentStatuses<'_>) -> String {
     text + &endings + if hint.is_empty() { &another } else { &hint }
 }
 
-fn as_row(kin: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
-    let mut members = kin.members(row).map(|node| node.member);
+fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
+    let mut members = table.members(row).map(|node| node.member);
     let [step, stack] = match (members.next(), members.next()) {
         (Some(TreeMember::Live(agent)), None) => {
             [agent.step.to_string(), agent.stack.len().to_string()]
         }
         _ => [String::new(), String::new()],
     };
-    let cost = kin.sum(row, |node| node.cost).to_string();
-    vec![kin.name(row), kin.place(row), step, stack, cost, kin.what(row)]
+    let cost = table.sum(row, |node| node.cost).to_string();
+    vec![table.name(row), table.place(row), step, stack, cost, table.what(row)]
 }
 
 /// Returns a note about processes that run on after a raymond was killed; empty if there are none.

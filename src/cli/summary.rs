@@ -7,7 +7,7 @@ use crate::domain::agent_status::AgentStatus;
 use crate::domain::printable::{printable_block, printable_line};
 use crate::domain::refusal::closing_line;
 use crate::domain::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
-use crate::domain::tree::fold::{MANY, RowSubject, TreeRow};
+use crate::domain::tree::fold::{FAMILY_FOLD_SIZE, RowSubject, TreeRow};
 use crate::domain::tree::{AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
 use crate::plugin::sentence::date;
@@ -22,14 +22,14 @@ pub fn endings(run: &Run) -> String {
 /// Returns the same with a line for each family of many, and a hint for all agents if one is folded.
 #[must_use]
 pub(super) fn endings_in_short(run: &Run) -> (String, String) {
-    if run.finished.len() <= MANY {
+    if run.finished.len() <= FAMILY_FOLD_SIZE {
         return (endings(run), String::new());
     }
-    let kin = AgentTable::of(AgentTree::of_the_ended(run), |_| AgentStatus::Running);
-    let rows = kin.rows(false);
-    let line = |row: &TreeRow| match (&row.of, kin.members(row).next().map(|node| node.member)) {
+    let table = AgentTable::of(AgentTree::of_the_ended(run), |_| AgentStatus::Running);
+    let rows = table.rows(false);
+    let line = |row: &TreeRow| match (&row.of, table.members(row).next().map(|node| node.member)) {
         (RowSubject::One(_), Some(TreeMember::Ended(agent))) if !row.cut => ending(agent),
-        _ => format!("{}: {}\n", kin.name(row), kin.what(row)),
+        _ => format!("{}: {}\n", table.name(row), table.what(row)),
     };
     (rows.iter().map(line).collect(), AgentTable::hint(&rows, &run.workflow_id))
 }

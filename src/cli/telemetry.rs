@@ -7,7 +7,7 @@ use crate::plugin::telemetry::config::TelemetryConfig;
 use crate::plugin::telemetry::trace::RunTrace;
 use crate::runtime::PreparedRun;
 use crate::store::journal::JournalReader;
-use crate::store::run_store::RunStore;
+use crate::store::run_store::LockedRun;
 use crate::store::{self, record};
 
 /// Returns the plug-in that exports a run's telemetry, if `--otlp` or the environment asks for it.
@@ -34,7 +34,7 @@ pub(super) fn exporter(option: Option<&str>, prepared: &PreparedRun) -> Option<T
 }
 
 /// Reads the trace of the run so far from the journal.
-fn recalled(store: &RunStore) -> Result<RunTrace, store::Error> {
+fn recalled(store: &LockedRun) -> Result<RunTrace, store::Error> {
     let mut trace = RunTrace::default();
     JournalReader::open(&store.dir().journal())?.read_all(|_, line| {
         trace.recall(&record::decode(line)?);

@@ -24,29 +24,29 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let root = RunsRoot::new(&args.one.dir.dir);
     let view = load_view(&root, &args.one.run)?;
     let statuses = AgentStatuses::of(&view, &root.run(&args.one.run));
-    let kin = AgentTable::of(AgentTree::of(&view.run), |agent| statuses.status(agent));
+    let table = AgentTable::of(AgentTree::of(&view.run), |agent| statuses.status(agent));
     if args.one.json {
-        return output::print_json(&as_json(&view, &kin));
+        return output::print_json(&as_json(&view, &table));
     }
     let head = ["agent", "state", "step", "cost", "with descendants", ""].map(str::to_owned);
-    let rows = kin.rows(args.all);
-    let cells = rows.iter().map(|row| as_row(&kin, row));
+    let rows = table.rows(args.all);
+    let cells = rows.iter().map(|row| as_row(&table, row));
     let table: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(cells).collect();
     let hint = AgentTable::hint(&rows, &view.run.workflow_id);
     output::print(&(status::headline(&view) + &output::table(&table) + &hint))
 }
 
-fn as_row(kin: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
-    let below: usize = kin.members(row).map(|node| node.descendants).sum();
+fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
+    let below: usize = table.members(row).map(|node| node.descendants).sum();
     let step = match row.of.members() {
-        [_] => kin.members(row).map(step).collect(),
+        [_] => table.members(row).map(step).collect(),
         _ => String::new(),
     };
-    let name = format!("{}{}", "  ".repeat(row.depth.min(INDENTED)), kin.name(row));
-    let cost = kin.sum(row, |node| node.cost).to_string();
-    let total = kin.sum(row, |node| node.total_cost);
+    let name = format!("{}{}", "  ".repeat(row.depth.min(INDENTED)), table.name(row));
+    let cost = table.sum(row, |node| node.cost).to_string();
+    let total = table.sum(row, |node| node.total_cost);
     let total = if below > 0 { total.to_string() } else { String::new() };
-    vec![name, kin.place(row), step, cost, total, kin.what(row)]
+    vec![name, table.place(row), step, cost, total, table.what(row)]
 }
 
 fn step(node: &AgentNode<'_>) -> String {
@@ -56,12 +56,12 @@ fn step(node: &AgentNode<'_>) -> String {
     }
 }
 
-fn as_json(view: &RunView, kin: &AgentTable<'_>) -> Value {
+fn as_json(view: &RunView, table: &AgentTable<'_>) -> Value {
     json!({
         "workflow_id": view.run.workflow_id,
         "status": status::word(view),
         "total_cost_usd": view.run.total_cost_usd,
-        "agents": kin.each().map(node_json).collect::<Vec<_>>(),
+        "agents": table.each().map(node_json).collect::<Vec<_>>(),
     })
 }
 

@@ -12,7 +12,7 @@ use super::output;
 use crate::domain::id::AgentId;
 use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
-use crate::domain::worktree::{KeepReason, WorktreeStatus, deserted};
+use crate::domain::worktree::{RemovalRefusal, WorktreeStatus, unused_worktrees};
 use crate::process::working_dirs::WorktreeRecord;
 use crate::runtime::directories;
 use crate::runtime::graphs::{homes, world_of};
@@ -37,7 +37,7 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
     })?;
     let grove = RunWorktrees {
         world: world_of(&root, &args.one.run, &view.run.settings),
-        deserted: deserted(&view.run),
+        deserted: unused_worktrees(&view.run),
         view: &view,
         args,
     };
@@ -69,7 +69,7 @@ struct RunWorktrees<'run> {
 /// A worktree, and the outcome of its removal.
 struct PrunedWorktree {
     mark: WorktreeRecord,
-    outcome: Result<RemovedWorktree, KeepReason>,
+    outcome: Result<RemovedWorktree, RemovalRefusal>,
 }
 
 impl RunWorktrees<'_> {
@@ -124,7 +124,7 @@ impl RunWorktrees<'_> {
             let removal = self.world.remove_tree(&mark.agent, live, self.args.all).await;
             let outcome = match done(removal) {
                 Ok(outcome) => outcome,
-                Err(error) => Err(KeepReason::Refused(error.to_string())),
+                Err(error) => Err(RemovalRefusal::Refused(error.to_string())),
             };
             let one = PrunedWorktree { mark, outcome };
             if !self.args.one.json {
@@ -138,7 +138,7 @@ impl RunWorktrees<'_> {
         } else if pruned.is_empty() {
             self.tell_of_none();
         }
-        let refused = |one: &PrunedWorktree| matches!(one.outcome, Err(KeepReason::Refused(_)));
+        let refused = |one: &PrunedWorktree| matches!(one.outcome, Err(RemovalRefusal::Refused(_)));
         Ok(if pruned.iter().any(refused) { CliExitCode::Io } else { CliExitCode::Success })
     }
 
@@ -162,10 +162,12 @@ impl RunWorktrees<'_> {
         let cells = match seen {
             Err(_) => ["?", "?", "?"].map(str::to_owned),
             Ok(sight) => match &sight.condition {
-                WorktreeStatus::Begun => ["", "not finished", ""].map(str::to_owned),
-                WorktreeStatus::Going => ["", "half removed", ""].map(str::to_owned),
-                WorktreeStatus::Gone { .. } => [String::new(), "removed".to_owned(), merged(sight)],
-                WorktreeStatus::There { ahead, uncommitted, .. } => {
+                WorktreeStatus::Incomplete => ["", "not finished", ""].map(str::to_owned),
+                WorktreeStatus::RemovalBegun => ["", "half removed", ""].map(str::to_owned),
+                WorktreeStatus::Missing { .. } => {
+                    [String::new(), "removed".to_owned(), merged(sight)]
+                }
+                WorktreeStatus::Present { ahead, uncommitted, .. } => {
                     [ahead.to_string(), uncommitted.to_string(), merged(sight)]
                 }
             },
@@ -173,7 +175,7 @@ impl RunWorktrees<'_> {
         row.extend(cells);
         let mut place = below_here(&self.directory(&mark.agent));
         if let Ok(WorktreeInspection {
-            condition: WorktreeStatus::There { locked: Some(why), .. },
+            condition: WorktreeStatus::Present { locked: Some(why), .. },
             ..
         }) = seen
         {
@@ -200,13 +202,13 @@ impl RunWorktrees<'_> {
         };
         value["head"] = json!(sight.head);
         value["condition"] = json!(match &sight.condition {
-            WorktreeStatus::Begun => "begun",
-            WorktreeStatus::Going => "going",
-            WorktreeStatus::Gone { unmerged } => {
+            WorktreeStatus::Incomplete => "begun",
+            WorktreeStatus::RemovalBegun => "going",
+            WorktreeStatus::Missing { unmerged } => {
                 value["unmerged"] = json!(unmerged);
                 "gone"
             }
-            WorktreeStatus::There { ahead, unmerged, uncommitted, locked } => {
+            WorktreeStatus::Present { ahead, unmerged, uncommitted, locked } => {
                 value["ahead"] = json!(ahead);
                 value["unmerged"] = json!(unmerged);
                 value["uncommitted"] = json!(uncommitted);
@@ -214,7 +216,10 @@ impl RunWorktrees<'_> {
                 "there"
             }
         });
-        if matches!(sight.condition, WorktreeStatus::Gone { .. } | WorktreeStatus::There { .. }) {
+        if matches!(
+            sight.condition,
+            WorktreeStatus::Missing { .. } | WorktreeStatus::Present { .. }
+        ) {
             value["merged"] = json!(sight.merged_into.is_some());
             value["merged_into"] = json!(sight.merged_into);
         }

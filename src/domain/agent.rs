@@ -66,13 +66,13 @@ pub struct Agent {
     pub execution: AgentExecution,
     /// The agents it has forked and not joined.
     #[serde(default, skip_serializing_if = "UnjoinedChildren::is_empty")]
-    pub forks: UnjoinedChildren,
+    pub unjoined: UnjoinedChildren,
     /// Values for the placeholders of the current state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
     /// The number of agents it has forked.
     #[serde(default)]
-    pub children: u32,
+    pub forked_count: u32,
     /// The number of turns it has had in each state.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub visits: BTreeMap<StateName, u32>,
@@ -88,7 +88,7 @@ pub struct Agent {
     #[serde(default)]
     pub cost_usd: Usd,
     /// The spec it was created from.
-    pub birth: Box<AgentSpec>,
+    pub spec: Box<AgentSpec>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
@@ -99,9 +99,14 @@ fn is_zero(number: &u32) -> bool {
 impl Agent {
     /// Creates an agent from its spec.
     #[must_use]
-    pub fn born(id: AgentId, mut birth: AgentSpec, session: SessionId, since: Timestamp) -> Self {
+    pub fn from_spec(
+        id: AgentId,
+        mut birth: AgentSpec,
+        session: SessionId,
+        since: Timestamp,
+    ) -> Self {
         if birth.terms.worktree {
-            birth.home.tree = Some(id.clone());
+            birth.working_dir.tree = Some(id.clone());
         }
         Self {
             id,
@@ -115,15 +120,15 @@ impl Agent {
             stage: StepStage::first(birth.task.as_deref()),
             hold: None,
             execution: AgentExecution::Prompts,
-            forks: UnjoinedChildren::default(),
+            unjoined: UnjoinedChildren::default(),
             variables: birth.variables.clone(),
-            children: 0,
+            forked_count: 0,
             visits: BTreeMap::new(),
             restarts: Vec::new(),
             throttles: 0,
             since,
             cost_usd: Usd::ZERO,
-            birth: Box::new(birth),
+            spec: Box::new(birth),
         }
     }
 
@@ -160,7 +165,7 @@ impl Agent {
         let within = match &self.execution {
             AgentExecution::Prompts => return self.current_state.clone(),
             AgentExecution::Graph(graph) => &*graph.state.current_node,
-            AgentExecution::Program(program) => &*program.stand.current,
+            AgentExecution::Program(program) => &*program.position.current,
             AgentExecution::Role(mailbox) => mailbox.role.as_str(),
         };
         let place = StateName::parse(&format!("{}#{within}", self.current_state));
@@ -182,13 +187,13 @@ impl Agent {
     /// Returns whether an activity of its program is running.
     #[must_use]
     pub fn runs_activity(&self) -> bool {
-        self.program().is_some_and(|program| program.stand.errand.is_some())
+        self.program().is_some_and(|program| program.position.activity.is_some())
     }
 
     /// Returns whether it has forked agents that its state may wait for.
     #[must_use]
     pub fn may_join(&self) -> bool {
-        !self.forks.is_empty() && self.results().is_none()
+        !self.unjoined.is_empty() && self.results().is_none()
     }
 
     /// Returns whether it waits: for an answer, for other agents, for its program's condition, or, as a role,
@@ -269,7 +274,7 @@ impl Agent {
     /// Returns the wait of its program.
     #[must_use]
     pub fn program_wait(&self) -> Option<&ProgramWait> {
-        self.program()?.stand.wait.as_ref()
+        self.program()?.position.wait.as_ref()
     }
 
     /// Returns its mailbox, if it is a role of a program.

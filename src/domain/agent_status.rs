@@ -157,8 +157,8 @@ mod tests {
     fn who_waits_for_a_person_waits_whatever_the_run_does() {
         let mut scene = Scene::begin();
         let (turn, state) = (scene.turn("main"), scene.agent("main").current_state.clone());
-        let because = "crashed".to_owned();
-        let parked = crate::domain::event::AgentParked { turn, state, because };
+        let reason = "crashed".to_owned();
+        let parked = crate::domain::event::AgentParked { turn, state, reason };
         scene.happens(Event::AgentParked(parked));
         assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["person"; 3]);
     }

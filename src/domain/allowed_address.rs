@@ -77,7 +77,7 @@ impl FromStr for AllowedAddress {
         if let Some((address, length)) = text.split_once('/') {
             return network(address, length)
                 .map(|target| Self { target, port: None })
-                .ok_or_else(|| format!("`{text}` is no network; write one such as 10.0.0.0/8"));
+                .ok_or_else(|| format!("`{text}` is not a network; write one such as 10.0.0.0/8"));
         }
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) => {
@@ -99,7 +99,7 @@ impl FromStr for AllowedAddress {
         let name = bare(host);
         if name.is_empty() || !name.chars().all(is_name) {
             return Err(format!(
-                "`{text}` is no address; write one such as 127.0.0.1, 10.0.0.0/8, [::1]:8080 or localhost:3000"
+                "`{text}` is not an address; write one such as 127.0.0.1, 10.0.0.0/8, [::1]:8080 or localhost:3000"
             ));
         }
         Ok(Self { target: AddressTarget::Host(name.to_ascii_lowercase()), port })

@@ -6,6 +6,7 @@
 mod ends;
 mod forks;
 mod graph;
+mod join;
 mod money;
 mod pauses;
 mod program;
@@ -15,8 +16,9 @@ mod turns;
 use std::collections::BTreeMap;
 
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
-use self::forks::{born, join_begun, joined};
+use self::forks::create_children;
 use self::graph::graph_advanced;
+use self::join::{join_begun, join_finished};
 use self::money::{EstimateUpdate, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::program::{
@@ -105,7 +107,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         terms: terms.clone(),
         ..AgentSpec::plain(entry.clone())
     };
-    let main = Agent::born(AgentId::main(), birth, session.clone(), record.at);
+    let main = Agent::from_spec(AgentId::main(), birth, session.clone(), record.at);
     let effects = vec![Effect::Proceed(main.id.clone())];
     let mut run = Run {
         version: SNAPSHOT_VERSION,
@@ -117,11 +119,11 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         limited_until: None,
         total_cost_usd: Usd::ZERO,
         refused_tools: ToolRefusals::default(),
-        turn_costs_usd: BTreeMap::new(),
+        max_turn_costs_usd: BTreeMap::new(),
         shares: BTreeMap::new(),
         settings: settings.clone(),
         agents: [main].into_iter().collect(),
-        answered: BTreeMap::new(),
+        used_answers: BTreeMap::new(),
         definitions: definition.iter().map(|own| (own.program.clone(), (**own).clone())).collect(),
         facts: KnownFacts::default(),
         finished: Vec::new(),
@@ -153,7 +155,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::RoleResponded(event) => role_responded(run, event, record.at)?,
         Event::RoleDelegated(event) => role_delegated(run, event, record.at)?,
         Event::JoinBegun(event) => join_begun(run, event, record.at)?,
-        Event::Joined(event) => joined(run, event)?,
+        Event::JoinFinished(event) => join_finished(run, event)?,
         Event::FactsSeen { changes } => facts_seen(run, changes),
         Event::TurnHeld(event) => turn_held(run, event)?,
         Event::TurnRejected(event) => turn_rejected(run, event)?,
@@ -190,12 +192,12 @@ fn step_finished(
     let own = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
     let opened = match (&event.transition, &event.new_session) {
-        (Transition::Result { .. }, Some(session)) if event.reborn.is_some() => {
+        (Transition::Result { .. }, Some(session)) if event.restarted.is_some() => {
             Some(session.clone())
         }
         (Transition::Goto { .. } | Transition::Ask { .. }, _) => None,
-        (Transition::Fork { .. }, None) if !event.born.is_empty() => None,
-        (Transition::Result { .. }, _) if event.reborn.is_none() => None,
+        (Transition::Fork { .. }, None) if !event.children.is_empty() => None,
+        (Transition::Result { .. }, _) if event.restarted.is_none() => None,
         (_, None) => return Err(ApplyError::NoSession),
         (_, Some(session)) => Some(session.clone()),
     };
@@ -203,8 +205,8 @@ fn step_finished(
         agent.count_turn(event.cost.amount);
         agent.note_reply(event.message.clone());
     }
-    if event.reborn.is_some() {
-        agent.forget_restarts(agent.birth.terms.supervision.period_ms.unwrap_or(own), at);
+    if event.restarted.is_some() {
+        agent.forget_restarts(agent.spec.terms.supervision.period_ms.unwrap_or(own), at);
     }
     let program = agent.execution.take_program();
     let outcome = take(agent, event, opened, at);
@@ -227,7 +229,7 @@ fn step_finished(
         TransitionEffect::Forked(children) => {
             let mut effects = vec![Effect::Proceed(id)];
             for child in children {
-                begin_share(run, &child.id, child.birth.terms.budget_usd);
+                begin_share(run, &child.id, child.spec.terms.budget_usd);
                 effects.push(Effect::Proceed(child.id.clone()));
                 run.agents.insert(child);
             }
@@ -269,7 +271,7 @@ fn take(
         }
         Transition::Reset { target, variables } => {
             let dropped = std::mem::take(&mut agent.stack).len();
-            agent.forks.leave(0);
+            agent.unjoined.leave(0);
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
             if dropped == 0 { TransitionEffect::GoesOn } else { TransitionEffect::Dropped(dropped) }
         }
@@ -284,7 +286,7 @@ fn take(
             TransitionEffect::GoesOn
         }
         Transition::Fork { next, .. } => {
-            let children = born(agent, event, opened, at);
+            let children = create_children(agent, event, opened, at);
             agent.enter(next.clone(), here, Variables::new(), at);
             TransitionEffect::Forked(children)
         }
@@ -297,9 +299,9 @@ fn take(
             TransitionEffect::Asked
         }
         Transition::Result { payload, variables, structured } => match agent.stack.pop() {
-            None => match event.reborn {
+            None => match event.restarted {
                 Some(PermanentRestart { not_before }) => {
-                    agent.begin_again(opened, not_before, at);
+                    agent.restart(opened, not_before, at);
                     TransitionEffect::GoesOn
                 }
                 None => {
@@ -307,7 +309,7 @@ fn take(
                 }
             },
             Some(frame) => {
-                agent.forks.leave(agent.stack.len());
+                agent.unjoined.leave(agent.stack.len());
                 let mut variables = variables.clone();
                 variables.insert("result".to_owned(), payload.clone());
                 agent.enter(frame.state.clone(), frame.back(), variables, at);

@@ -34,7 +34,7 @@ pub struct Budget<'run> {
     /// The limit; `None` for unlimited.
     pub limit: Option<Usd>,
     /// The maximum cost of one turn, by the state it ran in.
-    pub known: &'run BTreeMap<StateName, Usd>,
+    pub max_turn_costs: &'run BTreeMap<StateName, Usd>,
     /// The shares of its agents.
     pub shares: &'run BTreeMap<AgentId, BudgetShare>,
 }
@@ -101,7 +101,7 @@ impl Budget<'_> {
         if running.clone().next().is_none() {
             return true;
         }
-        let first_of_its_kind = |state: &StateName| !self.known.contains_key(state);
+        let first_of_its_kind = |state: &StateName| !self.max_turn_costs.contains_key(state);
         if first_of_its_kind(state) && running.clone().any(|(_, state)| first_of_its_kind(state)) {
             return false;
         }
@@ -120,7 +120,7 @@ impl Budget<'_> {
     /// Returns the estimated maximum cost of a turn in a state.
     #[must_use]
     pub fn estimate_cost(&self, state: &StateName) -> Usd {
-        let known = self.known.get(state).or_else(|| self.known.values().max());
+        let known = self.max_turn_costs.get(state).or_else(|| self.max_turn_costs.values().max());
         known.copied().unwrap_or_default()
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let budget = Budget {
             spent: Usd::from_dollars(spent),
             limit: Some(Usd::from_dollars(limit)),
-            known: &known,
+            max_turn_costs: &known,
             shares: &NO_SHARES,
         };
         let mut running = vec![state("W.md"); beside];
@@ -183,7 +183,7 @@ mod tests {
     fn without_a_limit_everything_is_affordable() {
         let known = BTreeMap::new();
         let spent = Usd::from_dollars(1e6);
-        let budget = Budget { spent, limit: None, known: &known, shares: &NO_SHARES };
+        let budget = Budget { spent, limit: None, max_turn_costs: &known, shares: &NO_SHARES };
         let (main, worker) = (AgentId::main(), state("W.md"));
         let running = std::iter::repeat_n((&main, &worker), 1000);
         assert_eq!(budget.check((&main, &worker), &running), BudgetCheck::Enough);
@@ -238,7 +238,8 @@ mod tests {
             |limit, spent| BudgetShare { limit_usd: usd(limit), spent_usd: usd(spent), live: 1 };
         let shares: BTreeMap<AgentId, BudgetShare> =
             [(id("main.1"), share(0.5, 0.1)), (id("main.2"), share(0.3, 0.3))].into();
-        let budget = Budget { spent: usd(0.4), limit: None, known: &known, shares: &shares };
+        let budget =
+            Budget { spent: usd(0.4), limit: None, max_turn_costs: &known, shares: &shares };
         let worker = state("W.md");
         let means = |agent: &str, running: &[&str]| {
             let running: Vec<AgentId> = running.iter().map(|agent| id(agent)).collect();
@@ -259,7 +260,8 @@ mod tests {
         let shares =
             [(AgentId::main(), BudgetShare { limit_usd: limit, spent_usd: Usd::ZERO, live: 1 })]
                 .into();
-        let budget = Budget { spent: limit, limit: Some(limit), known: &known, shares: &shares };
+        let budget =
+            Budget { spent: limit, limit: Some(limit), max_turn_costs: &known, shares: &shares };
         let means = budget.check((&AgentId::main(), &worker), &std::iter::empty());
         assert_eq!(means, BudgetCheck::Spent(BudgetScope::Run));
     }
@@ -270,14 +272,15 @@ mod tests {
         let usd = Usd::from_dollars;
         let main = AgentId::main();
         let most = |spent, shares: &BTreeMap<AgentId, BudgetShare>| {
-            Budget { spent: usd(spent), limit: Some(usd(2.0)), known: &known, shares }
+            Budget { spent: usd(spent), limit: Some(usd(2.0)), max_turn_costs: &known, shares }
                 .process_limit(&main, &worker)
         };
         assert_eq!(most(0.0, &NO_SHARES), Some(usd(4.0)));
         assert_eq!(most(1.9, &NO_SHARES), Some(usd(0.6)));
         let share = BudgetShare { limit_usd: usd(1.0), spent_usd: usd(0.4), live: 1 };
         assert_eq!(most(0.0, &[(main.clone(), share)].into()), Some(usd(1.2)));
-        let free = Budget { spent: usd(9.0), limit: None, known: &known, shares: &NO_SHARES };
+        let free =
+            Budget { spent: usd(9.0), limit: None, max_turn_costs: &known, shares: &NO_SHARES };
         assert_eq!(free.process_limit(&main, &worker), None);
     }
 }

@@ -7,21 +7,23 @@ mod advice;
 mod failure;
 mod fork;
 mod graph;
+mod join;
 mod program;
 mod questions;
 
 pub use self::advice::out_of_money;
-use self::advice::{advised, not_started};
-use self::failure::{FailedTurn, circumstances, exhausted_by, failed, give_up};
-pub use self::fork::joined;
-use self::fork::{arrived, born, refused};
-use self::graph::walked;
-use self::program::responded;
+use self::advice::{apply_verdicts, not_started};
+use self::failure::{FailedTurn, give_up, restart_context, restarts_exhausted, turn_failed};
+use self::fork::{fork_groups, reject_fork};
+use self::graph::graph_advanced;
+use self::join::begin_join;
+pub use self::join::finish_join;
+use self::program::role_responded;
 pub use self::program::{
-    ProgramStart, delegated, delegated_answer, program_advanced, program_started, role_stopped,
+    ProgramStart, delegated_answer, program_advanced, program_started, role_delegated, role_stopped,
 };
-use self::questions::answered_ahead;
-pub use self::questions::{AnswerError, answer, answered_at_last, timed_out};
+use self::questions::prepared_answer;
+pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
 use super::agent::{Agent, AgentTerms};
 use super::consult::PluginVerdict;
 use super::event::{Event, PermanentRestart, StepFinished, TransitionProposed, TurnRejected};
@@ -51,15 +53,15 @@ pub struct TurnReport {
     /// The result of the turn.
     pub judgement: TurnJudgement,
     /// The settings of the child of a plain fork.
-    pub child: AgentTerms,
+    pub child_terms: AgentTerms,
     /// The children of any other fork.
-    pub births: Vec<ForkGroup>,
+    pub children: Vec<ForkGroup>,
     /// The head start of the first of them, in milliseconds, if the state sets one.
     pub stagger_ms: Option<u64>,
     /// The policy of the state; the reminder quotes it if the fork is impossible.
     pub allowed: TransitionPolicy,
     /// The verdicts of plug-ins.
-    pub opinions: Vec<PluginVerdict>,
+    pub verdicts: Vec<PluginVerdict>,
 }
 
 /// The result of a turn.
@@ -77,7 +79,7 @@ pub enum TurnJudgement {
         evaluator: StateName,
     },
     /// The state first waits for agents that were forked.
-    Arrived(Box<Join>),
+    JoinDue(Box<Join>),
     /// The turn did not start: plug-ins objected.
     NotStarted,
     /// A reply that breaks the protocol.
@@ -88,7 +90,7 @@ pub enum TurnJudgement {
         reminder: Option<String>,
     },
     /// No turn, but an advance of a graph, or a turn whose result the graph took in.
-    Walked(Box<GraphAdvance>),
+    GraphAdvanced(Box<GraphAdvance>),
     /// No reply.
     Failed(TurnFailure),
 }
@@ -112,11 +114,11 @@ impl TurnReport {
             cost: TurnCost::default(),
             message: None,
             judgement: TurnJudgement::NotStarted,
-            child: AgentTerms::default(),
-            births: Vec::new(),
+            child_terms: AgentTerms::default(),
+            children: Vec::new(),
             stagger_ms: None,
             allowed: TransitionPolicy::default(),
-            opinions: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 }
@@ -143,9 +145,11 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
         return late_cost(run, report);
     };
     match &report.judgement {
-        TurnJudgement::Accepted(accepted) => advised(run, agent, accepted.clone(), report, chosen),
+        TurnJudgement::Accepted(accepted) => {
+            apply_verdicts(run, agent, accepted.clone(), report, chosen)
+        }
         TurnJudgement::NotStarted => not_started(run, agent, report, chosen),
-        TurnJudgement::Arrived(join) => arrived(agent, join, report),
+        TurnJudgement::JoinDue(join) => begin_join(agent, join, report),
         TurnJudgement::Proposed { accepted, output, evaluator } => {
             vec![Event::TransitionProposed(Box::new(TransitionProposed {
                 turn: report.turn.clone(),
@@ -163,8 +167,8 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
         TurnJudgement::Violated { violation, reminder } => {
             vec![repair(run, agent, violation, reminder.as_deref(), report)]
         }
-        TurnJudgement::Walked(walk) => walked(run, agent, walk, report, chosen),
-        TurnJudgement::Failed(failure) => failed(run, agent, failure, report, chosen),
+        TurnJudgement::GraphAdvanced(walk) => graph_advanced(run, agent, walk, report, chosen),
+        TurnJudgement::Failed(failure) => turn_failed(run, agent, failure, report, chosen),
     }
 }
 
@@ -204,20 +208,18 @@ fn step_finished(
     report: &TurnReport,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
-    if let Some(service) = agent.mailbox() {
-        return vec![responded(agent, service, accepted, report)];
+    if let Some(mailbox) = agent.mailbox() {
+        return vec![role_responded(agent, mailbox, accepted, report)];
     }
-    if let Some(instead) = refused(run, agent, accepted, report) {
+    if let Some(instead) = reject_fork(run, agent, accepted, report) {
         return vec![instead];
     }
     let ends = matches!(accepted.transition, Transition::Result { .. }) && agent.stack.is_empty();
     let supervision = run.supervision_of(agent);
     let (reborn, exhausted) = if ends && supervision.restart == RestartPolicy::Permanent {
-        match restart(agent, circumstances(run, &supervision, &chosen)) {
-            RestartDecision::Exhausted { because, then } => {
-                (Some(chosen.now), Some((because, then)))
-            }
-            RestartDecision::Again { not_before, .. } => {
+        match restart(agent, restart_context(run, &supervision, &chosen)) {
+            RestartDecision::Exhausted { reason, then } => (Some(chosen.now), Some((reason, then))),
+            RestartDecision::Retry { not_before, .. } => {
                 (Some(not_before.unwrap_or(chosen.now)), None)
             }
             _ => (None, None),
@@ -229,7 +231,7 @@ fn step_finished(
         Transition::Goto { .. } | Transition::Ask { .. } => None,
         Transition::Call { .. } => Some(chosen.session),
         Transition::Result { .. } if reborn.is_none() => None,
-        Transition::Fork { .. } if !report.births.is_empty() => None,
+        Transition::Fork { .. } if !report.children.is_empty() => None,
         Transition::Result { .. }
         | Transition::Reset { .. }
         | Transition::Function { .. }
@@ -243,22 +245,22 @@ fn step_finished(
         overruled: accepted.overruled.clone(),
         without_turn: matches!(
             report.judgement,
-            TurnJudgement::NotStarted | TurnJudgement::Walked(_)
+            TurnJudgement::NotStarted | TurnJudgement::GraphAdvanced(_)
         ),
         evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
         cost: report.cost.clone(),
         session_id: agent.turn_session().id.clone(),
         message: report.message.clone(),
         new_session,
-        terms: Box::new(report.child.clone()),
-        born: born(run, accepted, report, chosen.now),
-        reborn: reborn.map(|not_before| PermanentRestart { not_before }),
+        terms: Box::new(report.child_terms.clone()),
+        children: fork_groups(run, accepted, report, chosen.now),
+        restarted: reborn.map(|not_before| PermanentRestart { not_before }),
     });
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
     let Some((because, then)) = exhausted else {
         return match Question::of(&accepted.transition) {
             Some((question, state)) => {
-                let ahead = answered_ahead(run, &question, &next, state);
+                let ahead = prepared_answer(run, &question, &next, state);
                 std::iter::once(finished).chain(ahead).collect()
             }
             None => vec![finished],
@@ -266,12 +268,12 @@ fn step_finished(
     };
     let ended = FailedTurn {
         turn: next,
-        state: agent.birth.state.clone(),
+        state: agent.spec.state.clone(),
         cause: FailureCause::Restarts,
         cost: TurnCost::default(),
         why: format!("it ended once more, and is permanent ({because}; max_restarts allows more)"),
     };
-    vec![finished, exhausted_by(ended, then)]
+    vec![finished, restarts_exhausted(ended, then)]
 }
 
 fn repair(

@@ -82,7 +82,7 @@ pub enum Event {
     /// An agent came to a state that waits for the agents it has forked.
     JoinBegun(Box<JoinBegun>),
     /// An agent no longer waits for those it has forked.
-    Joined(Box<JoinFinished>),
+    JoinFinished(Box<JoinFinished>),
     /// Facts have changed that programs of the run read.
     FactsSeen {
         /// The changes.
@@ -180,9 +180,9 @@ pub struct StepFinished {
     /// The settings of the child of a plain fork.
     pub terms: Box<AgentTerms>,
     /// The children of any other fork.
-    pub born: Vec<ForkGroup>,
+    pub children: Vec<ForkGroup>,
     /// The restart of a permanent agent after its result, in the session that is opened.
-    pub reborn: Option<PermanentRestart>,
+    pub restarted: Option<PermanentRestart>,
 }
 
 /// The restart of a permanent agent.
@@ -240,7 +240,7 @@ impl Event {
             Self::RoleResponded(event) => Some(&event.turn),
             Self::RoleDelegated(event) => Some(&event.turn),
             Self::JoinBegun(event) => Some(&event.turn),
-            Self::Joined(event) => Some(&event.turn),
+            Self::JoinFinished(event) => Some(&event.turn),
             Self::TurnHeld(event) => Some(&event.turn),
             Self::TurnRejected(event) => Some(&event.turn),
             Self::TurnFailed(event) => Some(&event.turn),
@@ -285,7 +285,7 @@ impl Event {
             | Self::RoleRequested(_)
             | Self::RoleDelegated(_)
             | Self::JoinBegun(_)
-            | Self::Joined(_)
+            | Self::JoinFinished(_)
             | Self::FactsSeen { .. }
             | Self::TurnHeld(_)
             | Self::AgentParked(_)

@@ -73,6 +73,6 @@ pub struct ChildSpec {
 
 /// Returns the number of agents in all groups together.
 #[must_use]
-pub fn size(broods: &[ForkGroup]) -> usize {
-    broods.iter().map(|brood| brood.agents.len()).sum()
+pub fn agent_count(groups: &[ForkGroup]) -> usize {
+    groups.iter().map(|group| group.agents.len()).sum()
 }

@@ -25,7 +25,7 @@ pub struct GraphAdvance {
     /// The position within that node.
     pub cursor: NodeCursor,
     /// The next step.
-    pub then: GraphNext,
+    pub next: GraphNext,
 }
 
 /// The step after a walk.
@@ -42,7 +42,7 @@ pub enum GraphNext {
     /// A further agent.
     Agent {
         /// The specification of that agent.
-        birth: Box<AgentSpec>,
+        spec: Box<AgentSpec>,
         /// True if the graph continues without waiting for it.
         background: bool,
     },

@@ -114,7 +114,7 @@ pub struct NodeExecution {
 
 /// Maximum nesting depth of lists and maps in a graph's state. Deeper values could be written, but not
 /// read back.
-const DEEPEST: usize = 64;
+const MAX_NESTING: usize = 64;
 
 /// One change of a graph's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -214,11 +214,11 @@ impl GraphState {
 
 /// Checks that a value of this nesting depth may be put at a path.
 fn fits(path: &[String], depth: usize) -> Result<(), String> {
-    if path.len() + depth <= DEEPEST {
+    if path.len() + depth <= MAX_NESTING {
         return Ok(());
     }
-    let path = path[..path.len().min(DEEPEST)].join(".");
-    Err(format!("{path} would nest more than {DEEPEST} lists and maps in one another"))
+    let path = path[..path.len().min(MAX_NESTING)].join(".");
+    Err(format!("{path} would nest more than {MAX_NESTING} lists and maps in one another"))
 }
 
 fn depth(value: &Value) -> usize {

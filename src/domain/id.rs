@@ -184,15 +184,15 @@ impl AgentId {
     /// has at most 100 bytes.
     #[must_use]
     pub fn file_name(&self) -> String {
-        const LONGEST: usize = 100;
-        if self.0.len() <= LONGEST {
+        const MAX_FILE_NAME: usize = 100;
+        if self.0.len() <= MAX_FILE_NAME {
             return self.to_string();
         }
         // FNV-1a: what it gives is part of the run directory, so it must never change.
         let hash = self.0.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        format!("{}~{hash:016x}", &self.0[..LONGEST - 20])
+        format!("{}~{hash:016x}", &self.0[..MAX_FILE_NAME - 20])
     }
 
     /// Parses `main`, `main.1`, `main.1.2`, and so on.

@@ -242,7 +242,7 @@ impl Join {
 
     /// Returns the outcome for the agents' present status; `None` while it is open.
     #[must_use]
-    pub fn verdict(&self, tally: JoinTally) -> Option<JoinOutcome> {
+    pub fn outcome(&self, tally: JoinTally) -> Option<JoinOutcome> {
         let JoinTally { count, done, failed } = tally;
         let needed = self.needs(count);
         if done >= needed {

@@ -72,7 +72,7 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         | Event::RoleRequested(_)
         | Event::RoleDelegated(_)
         | Event::JoinBegun(_)
-        | Event::Joined(_)
+        | Event::JoinFinished(_)
         | Event::FactsSeen { .. }
         | Event::TurnHeld(_)
         | Event::QuestionAnswered(_)

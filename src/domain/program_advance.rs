@@ -9,15 +9,15 @@ use super::program_execution::{ProgramPosition, RequestBody};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramAdvance {
     /// Its commands, in order.
-    pub deeds: Vec<ProgramCommand>,
+    pub commands: Vec<ProgramCommand>,
     /// The values it bound to names.
-    pub bound: BTreeMap<String, String>,
+    pub bindings: BTreeMap<String, String>,
     /// The commits that work is compared with from now on.
     pub bases: Option<BTreeMap<String, Option<String>>>,
     /// The position it has reached.
-    pub stand: ProgramPosition,
+    pub position: ProgramPosition,
     /// The next thing it does.
-    pub then: ProgramNext,
+    pub next: ProgramNext,
 }
 
 /// A command of a program.
@@ -34,7 +34,7 @@ pub enum ProgramCommand {
         /// The request's name.
         name: String,
         /// The body of the request.
-        work: RequestBody,
+        body: RequestBody,
     },
     /// A log line for people.
     Log {
@@ -51,7 +51,7 @@ pub enum ProgramNext {
     /// It waits; the position holds the condition.
     Wait,
     /// An activity runs for it; the position holds it.
-    Errand,
+    Activity,
     /// It ends.
     End {
         /// The result.

@@ -52,7 +52,7 @@ pub struct ProgramExecution {
     pub context: Variables,
     /// The position in the program.
     #[serde(flatten)]
-    pub stand: ProgramPosition,
+    pub position: ProgramPosition,
     /// The latest request of each name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, RequestEntry>,
@@ -64,7 +64,7 @@ pub struct ProgramExecution {
     pub answers: BTreeMap<String, Arc<str>>,
     /// The values that were taken under a name: `@NAME`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub bound: BTreeMap<String, String>,
+    pub bindings: BTreeMap<String, String>,
     /// The commit that work is compared with, by directory; `None` where there is no repository.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bases: BTreeMap<String, Option<String>>,
@@ -92,7 +92,8 @@ pub struct ProgramPosition {
     pub wait: Option<ProgramWait>,
     /// The activity that is due before the program resumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub errand: Option<Activity>,
+    #[serde(alias = "errand")]
+    pub activity: Option<Activity>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
@@ -162,7 +163,7 @@ pub enum RequestStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleMailbox {
     /// The id of the program execution it serves.
-    pub instance: String,
+    pub execution: String,
     /// The handle of the agent there.
     pub handle: String,
     /// The role of the latest request.
@@ -211,7 +212,8 @@ pub struct RoleRequest {
     /// The role that is asked.
     pub role: String,
     /// The body of the request.
-    pub work: RequestBody,
+    #[serde(alias = "work")]
+    pub body: RequestBody,
 }
 
 /// The body of a request to a role.

@@ -20,10 +20,10 @@ pub const NAMED_PER_TURN: usize = 16;
 pub const NAMED_PER_RUN: usize = 32;
 
 /// The bytes that are kept of what a tool was called with, and of why it was refused.
-pub const LONGEST_TEXT: usize = 200;
+pub const MAX_TEXT_BYTES: usize = 200;
 
 /// The rules that are kept for one call, and the bytes of each; longer ones are left out.
-const MOST_RULES: usize = 8;
+const MAX_RULES: usize = 8;
 
 /// The keys of a tool's input that tell best what the call is about.
 const TELLING: [&str; 9] = [
@@ -71,7 +71,7 @@ impl ToolRefusal {
     #[must_use]
     pub fn new(tool: &str, input: &Value, why: &str) -> Self {
         let mut allow = rule::rules_that_allow(tool, input, why);
-        if allow.iter().any(|rule| rule.len() > LONGEST_TEXT) || allow.len() > MOST_RULES {
+        if allow.iter().any(|rule| rule.len() > MAX_TEXT_BYTES) || allow.len() > MAX_RULES {
             allow = vec![tool.to_owned()];
         }
         Self {
@@ -167,10 +167,10 @@ fn one_line(text: &str) -> String {
 fn cut(text: &str) -> String {
     const MARK: char = '…';
     let text = one_line(text);
-    if text.len() <= LONGEST_TEXT {
+    if text.len() <= MAX_TEXT_BYTES {
         return text;
     }
-    let end = text.floor_char_boundary(LONGEST_TEXT - MARK.len_utf8());
+    let end = text.floor_char_boundary(MAX_TEXT_BYTES - MARK.len_utf8());
     format!("{}{MARK}", text[..end].trim_end())
 }
 
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn texts_are_cut_to_the_bound_at_a_whole_character() {
         let refusal = ToolRefusal::new("Bash", &json!({ "command": "ü".repeat(500) }), "no\n  way");
-        assert!(refusal.input.len() <= LONGEST_TEXT && refusal.input.ends_with("ü…"));
+        assert!(refusal.input.len() <= MAX_TEXT_BYTES && refusal.input.ends_with("ü…"));
         assert_eq!(refusal.why, "no way");
         assert_eq!(subject(&json!({ "prompt": "x", "url": "u" })), "u");
         assert_eq!(subject(&json!({ "odd": 1, "other": "two\twords" })), "two words");

@@ -30,7 +30,7 @@ const LIMIT_SPREAD_MS: u64 = 60 * 1000;
 #[must_use]
 pub enum RestartDecision {
     /// Run the turn again.
-    Again {
+    Retry {
         /// The earliest time of the turn.
         not_before: Option<Timestamp>,
         /// True if it counts as a restart.
@@ -41,7 +41,7 @@ pub enum RestartDecision {
     /// The restarts are used up.
     Exhausted {
         /// The number of restarts, in words.
-        because: String,
+        reason: String,
         /// The consequence.
         then: OnExhausted,
     },
@@ -68,7 +68,11 @@ pub struct RestartContext<'run> {
 }
 
 /// Decides what follows a failure.
-pub fn react(agent: &Agent, failure: &TurnFailure, around: RestartContext<'_>) -> RestartDecision {
+pub fn decide_restart(
+    agent: &Agent,
+    failure: &TurnFailure,
+    around: RestartContext<'_>,
+) -> RestartDecision {
     let message = || failure.message.clone();
     match failure.cause {
         FailureCause::Crash
@@ -81,11 +85,11 @@ pub fn react(agent: &Agent, failure: &TurnFailure, around: RestartContext<'_>) -
         },
         FailureCause::Budget => restart(agent, around),
         FailureCause::Interrupted | FailureCause::Lost => {
-            RestartDecision::Again { not_before: None, counts: false }
+            RestartDecision::Retry { not_before: None, counts: false }
         }
         FailureCause::Throttle => {
             let wait = backoff(around.supervision, agent.throttles as usize, around.chance);
-            RestartDecision::Again { not_before: Some(around.now.plus(wait)), counts: false }
+            RestartDecision::Retry { not_before: Some(around.now.plus(wait)), counts: false }
         }
         FailureCause::UsageLimit => match around.on_limit {
             OnLimit::Wait => {
@@ -122,9 +126,9 @@ pub fn react(agent: &Agent, failure: &TurnFailure, around: RestartContext<'_>) -
 /// Restarts an agent after a wait, if it has restarts left.
 pub fn restart(agent: &Agent, around: RestartContext<'_>) -> RestartDecision {
     let RestartContext { supervision, now, chance, .. } = around;
-    match again(&agent.restarts, supervision, now, chance) {
-        Ok(not_before) => RestartDecision::Again { not_before: Some(not_before), counts: true },
-        Err(because) => RestartDecision::Exhausted { because, then: supervision.on_exhausted },
+    match next_restart(&agent.restarts, supervision, now, chance) {
+        Ok(not_before) => RestartDecision::Retry { not_before: Some(not_before), counts: true },
+        Err(reason) => RestartDecision::Exhausted { reason, then: supervision.on_exhausted },
     }
 }
 
@@ -132,7 +136,7 @@ pub fn restart(agent: &Agent, around: RestartContext<'_>) -> RestartDecision {
 ///
 /// # Errors
 /// The number of restarts, in words, if there is none left.
-pub fn again<'times>(
+pub fn next_restart<'times>(
     restarts: impl IntoIterator<Item = &'times Timestamp>,
     supervision: &SupervisionPolicy,
     now: Timestamp,

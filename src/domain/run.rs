@@ -25,7 +25,7 @@ use super::turn::{FailureCause, TurnId};
 
 /// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
 /// snapshot of an earlier version is not read, and is made again from the journal.
-pub const SNAPSHOT_VERSION: u32 = 2;
+pub const SNAPSHOT_VERSION: u32 = 3;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub struct Run {
     pub refused_tools: ToolRefusals,
     /// The most that one turn has cost, by the state it ran in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub turn_costs_usd: BTreeMap<StateName, Usd>,
+    pub max_turn_costs_usd: BTreeMap<StateName, Usd>,
     /// Limit and spending of every agent that has its own share of the budget.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shares: BTreeMap<AgentId, BudgetShare>,
@@ -61,8 +61,8 @@ pub struct Run {
     pub settings: Settings,
     /// The number of answers given ahead of time that are used up, by the name they are asked under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub answered: BTreeMap<String, u32>,
-    /// The programs of its instances, by the checksum of their text.
+    pub used_answers: BTreeMap<String, u32>,
+    /// The programs of its program executions, by the checksum of their text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub definitions: BTreeMap<Arc<str>, ProgramSource>,
     /// The facts its programs look at, as last seen.
@@ -100,12 +100,12 @@ pub enum PauseReason {
         /// The amount the run may spend.
         limit: Usd,
     },
-    /// More agents would be born than may live at the same time.
-    #[error("{live} agent{} live{}, {more} would be born, and no more than {limit} may live at the same time", if *.live == 1 { "" } else { "s" }, if *.live == 1 { "s" } else { "" })]
+    /// More agents would be forked than may live at the same time.
+    #[error("{live} agent{} live{}, {more} would be forked, and no more than {limit} may live at the same time", if *.live == 1 { "" } else { "s" }, if *.live == 1 { "s" } else { "" })]
     Agents {
         /// The number of live agents.
         live: usize,
-        /// The number of agents that would be born.
+        /// The number of agents that would be forked.
         more: usize,
         /// The number of agents that may live.
         limit: u32,
@@ -114,12 +114,13 @@ pub enum PauseReason {
     #[error("interrupted")]
     Interrupted,
     /// A plug-in stopped the run, or a required one is gone.
-    #[error("the plug-in {plugin}: {because}")]
+    #[error("the plug-in {plugin}: {reason}")]
     Plugin {
         /// The plug-in.
         plugin: String,
         /// The reason.
-        because: String,
+        #[serde(rename = "message", alias = "because")]
+        reason: String,
     },
     /// Someone asked for the stop.
     #[error("stopped on request")]
@@ -142,20 +143,22 @@ pub enum PauseReason {
         first: String,
     },
     /// All live agents wait, at least one of them for a signal or a time.
-    #[error("{} {first}", if *.instances == 1 { "it waits for".to_owned() } else { format!("{} programs wait, the first for", .instances) })]
+    #[error("{} {first}", if *.programs == 1 { "it waits for".to_owned() } else { format!("{} programs wait, the first for", .programs) })]
     Waiting {
         /// The number of programs that wait.
-        instances: usize,
+        #[serde(alias = "instances")]
+        programs: usize,
         /// The signal or time that the first of them waits for.
         first: String,
     },
     /// All live agents wait for a person.
-    #[error("{agents} wait{} for a person: {because}", if *.agents == 1 { "s" } else { "" }, agents = if *.agents == 1 { "an agent".to_owned() } else { format!("{} agents", .agents) })]
+    #[error("{agents} wait{} for a person: {reason}", if *.agents == 1 { "s" } else { "" }, agents = if *.agents == 1 { "an agent".to_owned() } else { format!("{} agents", .agents) })]
     Parked {
         /// The number of agents.
         agents: usize,
         /// The first agent's reason.
-        because: String,
+        #[serde(rename = "message", alias = "because")]
+        reason: String,
     },
     /// The files of its turns cannot be written.
     #[error("writing failed: {message}")]
@@ -201,7 +204,7 @@ pub struct FinishedAgent {
     pub unbilled_turn: Option<UnbilledTurn>,
     /// The values it was born with, for the agent that forked it and may wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub forked: Option<Variables>,
+    pub variables: Option<Variables>,
     /// True if a waiting agent was notified; then a bad ending does not fail the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parent_notified: bool,
@@ -234,7 +237,7 @@ impl Run {
         Budget {
             spent: self.total_cost_usd,
             limit: self.settings.budget_usd,
-            known: &self.turn_costs_usd,
+            max_turn_costs: &self.max_turn_costs_usd,
             shares: &self.shares,
         }
     }
@@ -251,7 +254,7 @@ impl Run {
     /// Returns the policy that supervises an agent: the run's, overridden by the state the agent was born in.
     #[must_use]
     pub fn supervision_of(&self, agent: &Agent) -> SupervisionPolicy {
-        self.settings.supervision.with(&agent.birth.terms.supervision)
+        self.settings.supervision.with(&agent.spec.terms.supervision)
     }
 
     /// Returns the time before which no turn may start, if it lies ahead.
@@ -274,12 +277,12 @@ impl Run {
         let mut waits = self.external_waits();
         if let Some(first) = waits.next() {
             let first = first.awaiting.clone();
-            return Some(PauseReason::Waiting { instances: 1 + waits.count(), first });
+            return Some(PauseReason::Waiting { programs: 1 + waits.count(), first });
         }
         let mut parked =
             self.agents.values().filter_map(|agent| agent.parked_reason().map(str::to_owned));
-        let because = parked.next()?;
-        Some(PauseReason::Parked { agents: 1 + parked.count(), because })
+        let reason = parked.next()?;
+        Some(PauseReason::Parked { agents: 1 + parked.count(), reason })
     }
 
     /// Returns the program that the run began with, if an agent is to begin with it.
@@ -299,7 +302,7 @@ impl Run {
     #[must_use]
     pub fn prepared_answer(&self, question: &Question) -> Option<(Answer, u32)> {
         let given = self.settings.answers.get(&question.node)?;
-        let used = self.answered.get(&question.node).copied().unwrap_or_default();
+        let used = self.used_answers.get(&question.node).copied().unwrap_or_default();
         let mut unused = given.iter().zip(1..).skip(used as usize);
         unused.find_map(|(text, count)| Some((question.read(text).ok()?, count)))
     }

@@ -8,7 +8,7 @@ pub mod branches;
 pub mod fold;
 
 use self::branches::AgentHierarchy;
-use self::fold::{FoldOptions, FoldSource, MANY, RowSubject, TreeRow, rows};
+use self::fold::{FAMILY_FOLD_SIZE, FoldOptions, FoldSource, RowSubject, TreeRow, rows};
 use super::agent::Agent;
 use super::id::{AgentId, StateName};
 use super::money::Usd;
@@ -18,7 +18,7 @@ use super::run::{FinishedAgent, Run};
 const MANY_ROWS: usize = 100;
 
 /// The depth at which a folded tree is cut off.
-const DEEPEST: usize = 24;
+const MAX_TREE_DEPTH: usize = 24;
 
 /// The agents of a run, each after its parent and its elder siblings' families.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl<'run> TreeMember<'run> {
     #[must_use]
     pub fn began(self) -> Option<&'run StateName> {
         match self {
-            Self::Live(agent) => Some(&agent.birth.state),
+            Self::Live(agent) => Some(&agent.spec.state),
             Self::Ended(agent) => agent.state.as_ref(),
         }
     }
@@ -137,8 +137,8 @@ impl<'run> AgentTree<'run> {
     /// two members of a family are folded.
     #[must_use]
     pub fn folded(&self, look: &impl FoldSource) -> Vec<TreeRow> {
-        let beyond = |many| FoldOptions { many, deepest: DEEPEST, opened: None };
-        let folded = rows(&self.branches, look, beyond(MANY));
+        let beyond = |many| FoldOptions { many, deepest: MAX_TREE_DEPTH, opened: None };
+        let folded = rows(&self.branches, look, beyond(FAMILY_FOLD_SIZE));
         if folded.len() > MANY_ROWS { rows(&self.branches, look, beyond(1)) } else { folded }
     }
 }

@@ -1,7 +1,7 @@
 //! One Claude turn: its identity, its input and its outcome.
 //!
 //! A step is an agent's stay in one state. It takes one turn, or more if a reply has to be repaired or a turn
-//! has to be run again. [`StepInput`] and [`StepOutcome`] are exchanged with the runner of a turn. They are
+//! has to be run again. [`TurnInput`] and [`TurnOutcome`] are exchanged with the runner of a turn. They are
 //! plain data, versioned, without an address, a process id or a path.
 
 use std::fmt;
@@ -23,8 +23,8 @@ use super::turn_options::{OnDenied, TurnOptions};
 use super::usage::UsageByModel;
 use super::working_dir::WorkingDir;
 
-/// The version of [`StepInput`] and [`StepOutcome`].
-pub const STEP_VERSION: u32 = 1;
+/// The version of [`TurnInput`] and [`TurnOutcome`].
+pub const TURN_VERSION: u32 = 1;
 
 /// The identity of a turn. A repeated or late message cannot be taken for another turn's.
 #[derive(
@@ -57,8 +57,8 @@ impl fmt::Display for TurnId {
 
 /// The input of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepInput {
-    /// The [`STEP_VERSION`].
+pub struct TurnInput {
+    /// The [`TURN_VERSION`].
     pub version: u32,
     /// The identity of the turn.
     pub turn: TurnId,
@@ -69,7 +69,7 @@ pub struct StepInput {
     pub folder: Option<Folder>,
     /// The working directory.
     #[serde(flatten)]
-    pub home: WorkingDir,
+    pub working_dir: WorkingDir,
     /// True if the prompt names the file with the results of the agents it has waited for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_results: bool,
@@ -84,7 +84,7 @@ pub struct StepInput {
     pub options: TurnOptions,
     /// The most it may spend, in US dollars; beyond that its answer is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub most: Option<Usd>,
+    pub max_cost: Option<Usd>,
     /// The JSON schema that its answer is checked against, if the answer must be an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<str>>,
@@ -99,7 +99,7 @@ pub struct StepInput {
 /// The outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StepOutcome {
+pub enum TurnOutcome {
     /// The model answered.
     Replied(TurnReply),
     /// There is no answer.

@@ -82,10 +82,10 @@ impl WaitReason {
 
     /// Returns the wait for forked agents; `None` once the join is decided.
     fn of_join(agent: &Agent, pending: &PendingJoin) -> Option<Self> {
-        let tally = agent.forks.tally(agent.stack.len());
+        let tally = agent.unjoined.tally(agent.stack.len());
         let JoinTally { count: of, done, failed } = tally;
         let more = pending.more(tally);
-        let is_open = pending.join.verdict(tally).is_none();
+        let is_open = pending.join.outcome(tally).is_none();
         is_open.then(|| Self::Join { more, of, done, failed, until: pending.until() })
     }
 
@@ -96,7 +96,7 @@ impl WaitReason {
             TurnHold::Backoff { until } => Self::Backoff(*until),
             TurnHold::Stagger { until } => Self::Stagger(*until),
             TurnHold::Plugin { by, until } => Self::Plugin { by: by.clone(), until: *until },
-            TurnHold::Person { because } => Self::Person(because.clone()),
+            TurnHold::Person { reason } => Self::Person(reason.clone()),
         }
     }
 

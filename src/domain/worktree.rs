@@ -46,16 +46,16 @@ fn last(agent: &AgentId) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorktreeStatus {
     /// Its creation was not finished, and nobody has worked in it.
-    Begun,
+    Incomplete,
     /// Its removal was not finished.
-    Going,
+    RemovalBegun,
     /// Its directory is gone, for whatever reason; its branch may still exist.
-    Gone {
+    Missing {
         /// The number of commits of its branch that are on no other branch.
         unmerged: u64,
     },
     /// Its directory exists.
-    There {
+    Present {
         /// The number of its own commits.
         ahead: u64,
         /// The number of its commits that are on no other branch.
@@ -69,7 +69,7 @@ pub enum WorktreeStatus {
 
 /// The reason a worktree stays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeepReason {
+pub enum RemovalRefusal {
     /// Somebody works in it.
     #[error("its agent, or one that works in it too, is not at its end")]
     Live,
@@ -92,34 +92,38 @@ pub enum KeepReason {
 ///
 /// # Errors
 /// The reason it stays.
-pub fn may_go(condition: &WorktreeStatus, live: bool, all: bool) -> Result<(), KeepReason> {
+pub fn check_removable(
+    condition: &WorktreeStatus,
+    live: bool,
+    all: bool,
+) -> Result<(), RemovalRefusal> {
     if live {
-        return Err(KeepReason::Live);
+        return Err(RemovalRefusal::Live);
     }
     let (unmerged, uncommitted) = match condition {
-        WorktreeStatus::Begun | WorktreeStatus::Going => return Ok(()),
-        WorktreeStatus::Gone { unmerged } => (*unmerged, 0),
-        WorktreeStatus::There { locked: Some(why), .. } => {
-            return Err(KeepReason::Locked(why.clone()));
+        WorktreeStatus::Incomplete | WorktreeStatus::RemovalBegun => return Ok(()),
+        WorktreeStatus::Missing { unmerged } => (*unmerged, 0),
+        WorktreeStatus::Present { locked: Some(why), .. } => {
+            return Err(RemovalRefusal::Locked(why.clone()));
         }
-        WorktreeStatus::There { unmerged, uncommitted, .. } => (*unmerged, *uncommitted),
+        WorktreeStatus::Present { unmerged, uncommitted, .. } => (*unmerged, *uncommitted),
     };
     if uncommitted > 0 && !all {
-        return Err(KeepReason::Uncommitted(uncommitted));
+        return Err(RemovalRefusal::Uncommitted(uncommitted));
     }
     if unmerged > 0 && !all {
-        return Err(KeepReason::Unmerged(unmerged));
+        return Err(RemovalRefusal::Unmerged(unmerged));
     }
     Ok(())
 }
 
 /// Returns the ended agents in whose worktrees nobody works any more.
 #[must_use]
-pub fn deserted(run: &Run) -> BTreeSet<&AgentId> {
+pub fn unused_worktrees(run: &Run) -> BTreeSet<&AgentId> {
     let mut ended: BTreeSet<&AgentId> = run.finished.iter().map(|agent| &agent.id).collect();
     for agent in run.agents.values() {
         ended.remove(&agent.id);
-        if let Some(tree) = &agent.birth.home.tree {
+        if let Some(tree) = &agent.spec.working_dir.tree {
             ended.remove(tree);
         }
     }
@@ -141,37 +145,40 @@ mod tests {
     use crate::domain::transition::Variables;
 
     fn there(unmerged: u64, uncommitted: usize) -> WorktreeStatus {
-        WorktreeStatus::There { ahead: unmerged, unmerged, uncommitted, locked: None }
+        WorktreeStatus::Present { ahead: unmerged, unmerged, uncommitted, locked: None }
     }
 
     #[test]
     fn a_tree_goes_when_all_of_it_is_somewhere_else() {
         let clean = there(0, 0);
-        assert_eq!(may_go(&clean, false, false), Ok(()));
-        assert_eq!(may_go(&WorktreeStatus::Gone { unmerged: 0 }, false, false), Ok(()));
-        assert_eq!(may_go(&WorktreeStatus::Begun, false, false), Ok(()));
-        for condition in [&clean, &WorktreeStatus::Begun, &WorktreeStatus::Going] {
-            assert_eq!(may_go(condition, true, true), Err(KeepReason::Live));
+        assert_eq!(check_removable(&clean, false, false), Ok(()));
+        assert_eq!(check_removable(&WorktreeStatus::Missing { unmerged: 0 }, false, false), Ok(()));
+        assert_eq!(check_removable(&WorktreeStatus::Incomplete, false, false), Ok(()));
+        for condition in [&clean, &WorktreeStatus::Incomplete, &WorktreeStatus::RemovalBegun] {
+            assert_eq!(check_removable(condition, true, true), Err(RemovalRefusal::Live));
         }
-        assert_eq!(may_go(&there(2, 3), false, false), Err(KeepReason::Uncommitted(3)));
-        assert_eq!(may_go(&there(2, 0), false, false), Err(KeepReason::Unmerged(2)));
         assert_eq!(
-            may_go(&WorktreeStatus::Gone { unmerged: 1 }, false, false),
-            Err(KeepReason::Unmerged(1))
+            check_removable(&there(2, 3), false, false),
+            Err(RemovalRefusal::Uncommitted(3))
         );
-        assert_eq!(may_go(&there(2, 3), false, true), Ok(()));
-        assert_eq!(may_go(&there(0, 3), false, true), Ok(()));
+        assert_eq!(check_removable(&there(2, 0), false, false), Err(RemovalRefusal::Unmerged(2)));
+        assert_eq!(
+            check_removable(&WorktreeStatus::Missing { unmerged: 1 }, false, false),
+            Err(RemovalRefusal::Unmerged(1))
+        );
+        assert_eq!(check_removable(&there(2, 3), false, true), Ok(()));
+        assert_eq!(check_removable(&there(0, 3), false, true), Ok(()));
     }
 
     #[test]
     fn one_that_is_locked_never_goes() {
-        let locked = WorktreeStatus::There {
+        let locked = WorktreeStatus::Present {
             ahead: 0,
             unmerged: 0,
             uncommitted: 0,
             locked: Some("on a stick".into()),
         };
-        let stay = may_go(&locked, false, true).expect_err("it stays");
+        let stay = check_removable(&locked, false, true).expect_err("it stays");
         assert_eq!(
             stay.to_string(),
             "it is locked (on a stick); unlock it with `git worktree unlock`"
@@ -181,11 +188,11 @@ mod tests {
     #[test]
     fn it_is_said_why_one_stays_and_what_to_do() {
         assert_eq!(
-            KeepReason::Uncommitted(1).to_string(),
+            RemovalRefusal::Uncommitted(1).to_string(),
             "1 file is not committed; commit it, or have it kept with --prune --all"
         );
         assert_eq!(
-            KeepReason::Unmerged(2).to_string(),
+            RemovalRefusal::Unmerged(2).to_string(),
             "2 commits are on no other branch; merge its branch, or remove the worktree alone with --prune --all"
         );
     }
@@ -208,7 +215,7 @@ mod tests {
         };
         let event = Event::RunStarted(Box::new(started));
         let (mut run, _) = begin(&Record { seq: 1, at: Timestamp(1), event }).expect("it begins");
-        assert!(deserted(&run).is_empty());
+        assert!(unused_worktrees(&run).is_empty());
         let ended = |id: AgentId| FinishedAgent {
             id,
             state: None,
@@ -217,14 +224,14 @@ mod tests {
             cause: None,
             cost_usd: Usd::ZERO,
             unbilled_turn: None,
-            forked: None,
+            variables: None,
             parent_notified: false,
         };
         let (main, other) = (AgentId::main(), AgentId::main().child(1));
         run.finished = vec![ended(main.clone()), ended(other.clone())];
-        assert_eq!(deserted(&run), [&other].into(), "somebody lives in that of the first");
+        assert_eq!(unused_worktrees(&run), [&other].into(), "somebody lives in that of the first");
         run.agents = LiveAgents::default();
-        assert_eq!(deserted(&run), [&main, &other].into());
+        assert_eq!(unused_worktrees(&run), [&main, &other].into());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::domain::transition::{ForkList, Variables};
 
 /// The largest list, in bytes.
-pub const LARGEST: u64 = 4 * 1024 * 1024;
+pub const MAX_LIST_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,9 @@ pub fn entries(
         ListFormat::Texts => texts(text),
     };
     if values.is_empty() {
-        return Err(format!("{name} has no entry, so nobody would be born; write at least one"));
+        return Err(format!(
+            "{name} has no entry, so no agent would be forked; write at least one"
+        ));
     }
     Ok(values.into_iter().map(|value| seen(value, &each.name, variables)).collect())
 }
@@ -175,7 +177,7 @@ mod tests {
         );
         for (list, text) in [("a.json", "[]"), ("a.txt", " \n\n"), ("a.jsonl", "")] {
             let message =
-                format!("{list} has no entry, so nobody would be born; write at least one");
+                format!("{list} has no entry, so no agent would be forked; write at least one");
             assert_eq!(wrong(list, text), message);
         }
         assert!(wrong("[1", "[1").starts_with("the list in the tag is no JSON: 1:2: EOF"));

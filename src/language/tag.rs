@@ -6,7 +6,7 @@
 //! cached.
 //!
 //! If several tags are valid at once, all are forks, and each can fork as many agents as its list has entries.
-//! Therefore only the first tags of a flood are read and reported: [`MOST_TAGS`], or fewer if their attributes are
+//! Therefore only the first tags of a flood are read and reported: [`MAX_TAGS`], or fewer if their attributes are
 //! very long. The report says that there are more.
 
 use std::ops::Range;
@@ -18,11 +18,11 @@ use crate::domain::transition::{InvalidTransition, TagName, Transition};
 
 mod open;
 
-pub use open::LONGEST_OPEN_TAG;
+pub use open::MAX_OPEN_TAG;
 use open::TagAttributes;
 
 /// The maximum number of tags of one reply that are read; later ones are ignored.
-pub const MOST_TAGS: usize = 100;
+pub const MAX_TAGS: usize = 100;
 
 /// The maximum number of near misses that an error names.
 const NEAR_MISSES: usize = 3;
@@ -40,7 +40,7 @@ pub fn find(text: &str) -> ReplyTags {
         at = start + 1;
         let Some(name) = name_at(text, start) else { continue };
         match finder.complete(start, name) {
-            Ok(_) if tags.len() == MOST_TAGS || (tags.len() > 1 && read > LONGEST_OPEN_TAG) => {
+            Ok(_) if tags.len() == MAX_TAGS || (tags.len() > 1 && read > MAX_OPEN_TAG) => {
                 cut = true;
                 break;
             }

@@ -105,7 +105,7 @@ fn is_shown(event: &Event, live: bool) -> bool {
         | Event::RoleDelegated(_)
         | Event::FactsSeen { .. }
         | Event::JoinBegun(_)
-        | Event::Joined(_)
+        | Event::JoinFinished(_)
         | Event::CommandReceived { .. } => !live,
         Event::ProgramDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
     }

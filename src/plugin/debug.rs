@@ -113,9 +113,9 @@ impl DebugPlugin {
                 details.push(("forked", format!("{target} (session_id: {session})")));
             }
             (Transition::Fork { .. }, None) => {
-                for brood in &step.born {
-                    let many = brood.agents.len();
-                    details.push(("forked", format!("{} ({many} agents)", brood.state)));
+                for group in &step.children {
+                    let many = group.agents.len();
+                    details.push(("forked", format!("{} ({many} agents)", group.state)));
                 }
             }
             (_, Some(session)) => details.push(("new_session_id", session.to_string())),
@@ -243,7 +243,7 @@ impl Handler<Published> for DebugPlugin {
             | Event::RoleRequested(_)
             | Event::RoleDelegated(_)
             | Event::JoinBegun(_)
-            | Event::Joined(_)
+            | Event::JoinFinished(_)
             | Event::FactsSeen { .. }) => {
                 let agent = event.agent().map_or("run", AgentId::as_str);
                 self.log(published.record.at, agent, &sentence(&published.record), &[]);
@@ -254,7 +254,7 @@ impl Handler<Published> for DebugPlugin {
                 self.log(published.record.at, answered.turn.agent.as_str(), &way, &[answer]);
             }
             Event::QuestionTimedOut(late) => {
-                let way = format!("{} -> {} (nobody answered)", late.state, late.late);
+                let way = format!("{} -> {} (nobody answered)", late.state, late.enters);
                 self.log(published.record.at, late.turn.agent.as_str(), &way, &[]);
             }
             Event::TurnHeld(held) => {
@@ -272,7 +272,7 @@ impl Handler<Published> for DebugPlugin {
                 self.log(published.record.at, "run", &format!("paused: {pause}"), &[total]);
             }
             Event::AgentParked(event) => {
-                let because = ("because", event.because.clone());
+                let because = ("because", event.reason.clone());
                 let agent = event.turn.agent.as_str();
                 self.log(published.record.at, agent, "(waits for a person)", &[because]);
             }

@@ -61,13 +61,13 @@ fn event_sentence(record: &Record) -> String {
             event.turn.agent,
             event.node,
             one_line(&event.answer.raw),
-            if event.ahead.is_some() { ", as given ahead of time" } else { "" },
+            if event.used_answers.is_some() { ", as given ahead of time" } else { "" },
         ),
         Event::QuestionTimedOut(event) => format!(
             "{}  no answer in time, so it continues at {} instead of {}",
-            event.turn.agent, event.late, event.state
+            event.turn.agent, event.enters, event.state
         ),
-        Event::JoinBegun(_) | Event::Joined(_) => fork::joins(&record.event),
+        Event::JoinBegun(_) | Event::JoinFinished(_) => fork::joins(&record.event),
         Event::TurnHeld(event) => format!(
             "{}  {}: held by the plug-in {} until {}{}",
             event.turn.agent,
@@ -89,7 +89,7 @@ fn event_sentence(record: &Record) -> String {
             format!("{agent}  the turn that was ended with the run cost {amount}")
         }
         Event::AgentParked(event) => {
-            format!("{}  waits for a person: {}", event.turn.agent, event.because)
+            format!("{}  waits for a person: {}", event.turn.agent, event.reason)
         }
         Event::LimitReached { until, message } => {
             format!("usage limit: {message}; no turn starts before {}", date(*until))
@@ -113,16 +113,16 @@ fn walked(event: &GraphAdvanced) -> String {
     let dots = if skipped > 0 { format!("{skipped} nodes … ") } else { String::new() };
     let way = nodes[skipped..].join(" → ");
     let arrow = if way.is_empty() { "" } else { " → " };
-    let next = match &event.due {
+    let next = match &event.next_action {
         NextAction::Walk | NextAction::Nothing => event.node.to_string(),
         NextAction::Operation(kind) => format!("{}: {kind}", event.node),
         NextAction::Task(_) => format!("{}: a turn of Claude Code", event.node),
         NextAction::Question(question) => {
             format!("{}: asks: {}", event.node, one_line(&question.text))
         }
-        NextAction::Agent { birth, background } => {
+        NextAction::Agent { spec, background } => {
             let waits = if *background { "" } else { ", and waits for it" };
-            format!("{}: starts an agent at {}{waits}", event.node, birth.state)
+            format!("{}: starts an agent at {}{waits}", event.node, spec.state)
         }
     };
     let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
@@ -188,7 +188,7 @@ fn step(event: &StepFinished) -> String {
         | Transition::Function { target, return_to, .. } => {
             format!("{target}, returning to {return_to}")
         }
-        Transition::Fork { next, .. } => format!("{next}, {}", fork::born(event)),
+        Transition::Fork { next, .. } => format!("{next}, {}", fork::forked_agents(event)),
         Transition::Ask { question, next, .. } => {
             format!("{next}, when someone answers: {}", one_line(question))
         }
@@ -264,8 +264,8 @@ mod tests {
             message: None,
             new_session: None,
             terms: Box::default(),
-            born: Vec::new(),
-            reborn: None,
+            children: Vec::new(),
+            restarted: None,
         };
         sentence(&Record { seq: 1, at: Timestamp(0), event: Event::StepFinished(event) })
     }

@@ -22,7 +22,7 @@ use super::worker_process::ShutdownMode;
 use crate::domain::id::MessageId;
 use crate::domain::option_switch::{OptionSwitch, ProcessOptions, ProcessSwitch, switch_options};
 use crate::domain::session::SessionOrigin;
-use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnInput};
 use crate::domain::turn_offset::TurnOffset;
 use crate::domain::turn_options::TurnOptions;
 use crate::domain::usage::ProcessSpending;
@@ -35,12 +35,12 @@ impl ClaudeRunner {
     /// Begins a turn: in the process that waits for it, or in a new one.
     pub(super) async fn begin(
         &self,
-        input: &StepInput,
+        input: &TurnInput,
         files: &TurnFiles,
         stop: &mut StopReceiver,
     ) -> Result<WorkerTurn, TurnFailure> {
         self.refuse_if_stopped()?;
-        let turn = match self.pool.take(&input.session) {
+        let turn = match self.pool.take_for(&input.session) {
             Some(worker) => {
                 if let Some(switches) = self.switches(&worker, input) {
                     self.continue_in(worker, &switches, input, files, stop).await?
@@ -62,7 +62,7 @@ impl ClaudeRunner {
     /// Begins a turn again in a new process, because the one that was to serve it has not heard of it.
     pub(super) async fn replace(
         &self,
-        input: &StepInput,
+        input: &TurnInput,
         files: &TurnFiles,
         stop: &mut StopReceiver,
     ) -> Result<WorkerTurn, TurnFailure> {
@@ -76,7 +76,7 @@ impl ClaudeRunner {
         &self,
         mut worker: Worker,
         switches: &[ProcessSwitch],
-        input: &StepInput,
+        input: &TurnInput,
         files: &TurnFiles,
         stop: &mut StopReceiver,
     ) -> Result<Option<WorkerTurn>, TurnFailure> {
@@ -120,7 +120,7 @@ impl ClaudeRunner {
     /// Starts a process for a turn.
     async fn start(
         &self,
-        input: &StepInput,
+        input: &TurnInput,
         stop: &mut StopReceiver,
     ) -> Result<WorkerTurn, TurnFailure> {
         let reads_messages = input.prompt.len() <= message::MAX_PROMPT_BYTES;
@@ -142,10 +142,10 @@ impl ClaudeRunner {
             agent: Some(&input.turn.agent),
             session: &input.session,
             options: ProcessOptions { model: input.model.clone(), turn: input.options.clone() },
-            home: input.home.clone(),
+            home: input.working_dir.clone(),
             reads_results: input.reads_results,
             output: input.output.as_ref(),
-            most: input.most,
+            most: input.max_cost,
             prompt: (!reads_messages).then_some(&lines),
         };
         let mut worker = self.launch(launch).await?;
@@ -160,7 +160,7 @@ impl ClaudeRunner {
 
     /// Returns the switches that a process needs to serve a turn; `None` if it cannot serve it. The
     /// prompt must not be too long to be sent, and a process has its schema for all its turns.
-    fn switches(&self, worker: &Worker, input: &StepInput) -> Option<Vec<ProcessSwitch>> {
+    fn switches(&self, worker: &Worker, input: &TurnInput) -> Option<Vec<ProcessSwitch>> {
         let sees = worker.reads_results || !input.reads_results;
         if !sees || worker.output != input.output || input.prompt.len() > message::MAX_PROMPT_BYTES
         {
@@ -194,7 +194,7 @@ impl ClaudeRunner {
 }
 
 /// Returns the timeouts for writing to a process.
-fn write_timeouts(input: &StepInput) -> WriteTimeouts {
+fn write_timeouts(input: &TurnInput) -> WriteTimeouts {
     let [longest, grace] =
         [input.limits.idle_timeout_ms, input.limits.shutdown_ms].map(Duration::from_millis);
     WriteTimeouts { longest, grace }
@@ -204,7 +204,7 @@ fn answer_to(
     message: MessageId,
     total: ProcessSpending,
     tasks: BackgroundTasks,
-    input: &StepInput,
+    input: &TurnInput,
 ) -> StreamParser {
     let background = input.options.background.unwrap_or_default();
     StreamParser::answer_to(message, total).with_background(background, tasks)

@@ -11,13 +11,13 @@ use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker::Worker;
 use super::worker_process::WorkerProcess;
-use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnInput};
 
 impl ClaudeRunner {
     /// Refuses a turn that seems to have begun but has no proof of it, so that the next one takes its place.
     pub(super) fn refuse_if_unproven(
         &self,
-        input: &StepInput,
+        input: &TurnInput,
         files: &TurnFiles,
     ) -> Result<(), TurnFailure> {
         if files.are_proven(&self.proofs) {
@@ -34,7 +34,7 @@ impl ClaudeRunner {
     /// bears its mark, leads a group and writes into its stream.
     pub(super) async fn attach(
         &self,
-        input: &StepInput,
+        input: &TurnInput,
         files: &TurnFiles,
     ) -> Result<WorkerTurn, TurnFailure> {
         let turn = &input.turn;
@@ -57,7 +57,7 @@ impl ClaudeRunner {
             .map_err(|error| unwritable(&stream_file, &error))?;
         worker.cgroup = self.groups.find(&name);
         worker.slot = self.pool.free_slot();
-        worker.life = Some(self.census.born());
+        worker.life = Some(self.census.add());
         let stream = passage.map_or_else(StreamParser::default, |passage| {
             worker.spent = passage.spent.clone();
             StreamParser::answer_to(passage.message, passage.spent)

@@ -27,6 +27,14 @@ use tokio::time::timeout;
 use self::exit::ProcessExit;
 use self::group::ProcessGroup;
 use self::subreaper::{ProcessPurpose, start_noted};
+use super::command::EnvironmentMarker;
+
+/// Ends all processes that a run has left, except plug-ins: those that bear its mark, and those that have put it
+/// off and are given to this process as orphans.
+pub async fn end_processes_of_run(marker: &EnvironmentMarker) {
+    orphans::sweep(marker, |_| true).await;
+    subreaper::end_all(marker).await;
+}
 
 /// The parameters of a child that is started.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::child::exit::ProcessExit;
 use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt, is_throttle};
 use super::usage_limit::{self, UsageLimit};
 use crate::domain::time::Timestamp;
-use crate::domain::turn::{FailureCause, StepOutcome, TurnFailure, TurnReply};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnOutcome, TurnReply};
 
 /// The subtype of a turn whose answer did not match its schema again and again. The session can be resumed, so
 /// the agent can be reminded like one that answered without an object.
@@ -55,12 +55,12 @@ pub fn judge(
     exit: ProcessExit,
     moment: impl FnOnce() -> ZonedTime,
     stderr: impl FnOnce() -> String,
-) -> StepOutcome {
+) -> TurnOutcome {
     match &stream.result {
         Some(result) if result.is_error && result.subtype != NO_OBJECT => {
-            StepOutcome::Failed(refused(stream, result, &moment()))
+            TurnOutcome::Failed(refused(stream, result, &moment()))
         }
-        Some(result) => StepOutcome::Replied(TurnReply {
+        Some(result) => TurnOutcome::Replied(TurnReply {
             text: match &result.text {
                 Some(text) => text.clone(),
                 // The program says here in which way the object breaks its schema.
@@ -73,7 +73,7 @@ pub fn judge(
             message: stream.message.clone(),
             refused_tools: stream.refused.refusals(),
         }),
-        None => StepOutcome::Failed(no_result(stream, exit, &stderr())),
+        None => TurnOutcome::Failed(no_result(stream, exit, &stderr())),
     }
 }
 

@@ -39,7 +39,7 @@ use crate::domain::capacity;
 use crate::domain::claude_version::version_warning;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::settings::{MaxProcs, Settings};
-use crate::domain::turn::{StepInput, StepOutcome, TurnFailure, TurnId};
+use crate::domain::turn::{TurnFailure, TurnId, TurnInput, TurnOutcome};
 use crate::proof::StepProofs;
 
 /// The longest time to wait for the last processes of a run to end before they are killed.
@@ -148,11 +148,11 @@ impl ClaudeRunner {
     }
 
     /// Runs a turn, or attaches to it; `notices` receives its activity.
-    pub async fn run(&self, input: &StepInput, notices: impl Fn(TurnNotice<'_>)) -> StepOutcome {
+    pub async fn run(&self, input: &TurnInput, notices: impl Fn(TurnNotice<'_>)) -> TurnOutcome {
         let mut stop = self.stops.of_turn(&input.turn.agent);
         let outcome = self.turn(input, &mut stop, notices).await;
         self.stops.forget(&input.turn.agent);
-        outcome.unwrap_or_else(StepOutcome::Failed)
+        outcome.unwrap_or_else(TurnOutcome::Failed)
     }
 
     /// Ends the turn of an agent, with a grace period.
@@ -214,7 +214,7 @@ impl ClaudeRunner {
         let room = memory.room();
         if room == 0
             && is_new
-            && let Some(worker) = self.pool.oldest()
+            && let Some(worker) = self.pool.take_oldest()
         {
             self.retire(worker);
         }
@@ -223,7 +223,7 @@ impl ClaudeRunner {
 
     /// Retires the processes that wait for sessions an agent will not resume.
     pub fn keep(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) {
-        for worker in self.pool.unwanted(agent, wanted) {
+        for worker in self.pool.take_unwanted(agent, wanted) {
             self.retire(worker);
         }
     }
@@ -247,10 +247,10 @@ impl ClaudeRunner {
 
     async fn turn(
         &self,
-        input: &StepInput,
+        input: &TurnInput,
         stop: &mut watch::Receiver<StopLevel>,
         notices: impl Fn(TurnNotice<'_>),
-    ) -> Result<StepOutcome, TurnFailure> {
+    ) -> Result<TurnOutcome, TurnFailure> {
         let files = TurnFiles::of(&self.steps, &input.turn);
         let mut turn = if files.are_there() {
             self.refuse_if_unproven(input, &files)?;
@@ -272,7 +272,7 @@ impl ClaudeRunner {
     async fn watch(
         &self,
         turn: &mut WorkerTurn,
-        input: &StepInput,
+        input: &TurnInput,
         stop: &mut watch::Receiver<StopLevel>,
         notices: &impl Fn(TurnNotice<'_>),
     ) -> FollowEnd {
@@ -311,7 +311,7 @@ impl ClaudeRunner {
 }
 
 /// Returns the first-output timeout of a process that has served a turn before.
-pub(super) fn first_output_timeout(input: &StepInput) -> Duration {
+pub(super) fn first_output_timeout(input: &TurnInput) -> Duration {
     FIRST_OUTPUT_TIMEOUT.min(Duration::from_millis(input.limits.idle_timeout_ms) / 2)
 }
 

@@ -131,7 +131,7 @@ impl ClaudeRunner {
         worker.options = launch.options;
         worker.reads_results = launch.reads_results;
         worker.output = launch.output.cloned();
-        worker.life = Some(self.census.born());
+        worker.life = Some(self.census.add());
         Ok(worker)
     }
 
@@ -141,7 +141,9 @@ impl ClaudeRunner {
             return;
         }
         let _starts = StartsAhead(&self.starts_ahead);
-        while self.pool.ahead() < self.settings.prestart && self.start_one_ahead().await {}
+        while self.pool.prestarted_count() < self.settings.prestart && self.start_one_ahead().await
+        {
+        }
     }
 
     /// Starts one, and returns whether it could.

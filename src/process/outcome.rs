@@ -12,7 +12,7 @@ use super::stream::background::TurnRemainder;
 use super::transcript::ProcessFiles;
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::time::{Timestamp, span};
-use crate::domain::turn::{FailureCause, StepOutcome, TurnFailure};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnOutcome};
 use crate::domain::usage::ProcessSpending;
 
 /// Returns the outcome of a turn; a failure names the process's stream among the `files`.
@@ -22,9 +22,9 @@ pub fn outcome(
     stream: &StreamParser,
     files: &ProcessFiles,
     limits: TurnTimeouts,
-) -> StepOutcome {
+) -> TurnOutcome {
     let mut outcome = judged(end, stream, files, limits);
-    if let StepOutcome::Failed(failure) = &mut outcome {
+    if let TurnOutcome::Failed(failure) = &mut outcome {
         let _ = write!(failure.message, "; see {}", files.stream.display());
         failure.refused_tools = stream.refused.refusals();
         failure.unsettled = stream.has_unknown_cost();
@@ -37,7 +37,7 @@ fn judged(
     stream: &StreamParser,
     files: &ProcessFiles,
     limits: TurnTimeouts,
-) -> StepOutcome {
+) -> TurnOutcome {
     let has_answer = stream.result.as_ref().is_some_and(|result| !result.is_error);
     let answered = has_answer && is_complete(&end, stream);
     let waited = stream.awaited_tasks();
@@ -45,7 +45,7 @@ fn judged(
         let ProcessSpending { cost, usage } = stream.taken().clone();
         let waited = waited.as_deref().map(|tasks| format!("; it waited for {tasks}"));
         let message = message + &waited.unwrap_or_default();
-        StepOutcome::Failed(TurnFailure { cost, usage, ..TurnFailure::new(cause, message) })
+        TurnOutcome::Failed(TurnFailure { cost, usage, ..TurnFailure::new(cause, message) })
     };
     match end {
         FollowEnd::Unreadable(error) => {
@@ -125,7 +125,7 @@ mod tests {
     use crate::domain::money::Usd;
     use crate::domain::supervision::SupervisionPolicy;
 
-    fn after(end: FollowEnd, line: &str) -> StepOutcome {
+    fn after(end: FollowEnd, line: &str) -> TurnOutcome {
         let mut stream = StreamParser::default();
         stream.feed(line.as_bytes()).expect("a short line");
         let files = ProcessFiles::named(Path::new("steps"), "main-1-0");
@@ -143,13 +143,13 @@ mod tests {
             FollowEnd::Stalled,
             FollowEnd::Exited(ProcessExit::Signal(15)),
         ] {
-            assert!(matches!(after(end, ANSWER), StepOutcome::Replied(_)));
+            assert!(matches!(after(end, ANSWER), TurnOutcome::Replied(_)));
         }
     }
 
     #[test]
     fn refused_credentials_pause_the_run_unless_the_turn_has_answered() {
-        let StepOutcome::Failed(failure) = after(FollowEnd::Unauthorized, ERROR) else {
+        let TurnOutcome::Failed(failure) = after(FollowEnd::Unauthorized, ERROR) else {
             panic!("an answer")
         };
         assert_eq!(
@@ -157,7 +157,7 @@ mod tests {
             (FailureCause::Authentication, Usd::from_dollars(0.5))
         );
         assert!(failure.message.contains("ANTHROPIC_API_KEY"), "{}", failure.message);
-        assert!(matches!(after(FollowEnd::Unauthorized, ANSWER), StepOutcome::Replied(_)));
+        assert!(matches!(after(FollowEnd::Unauthorized, ANSWER), TurnOutcome::Replied(_)));
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
             (FollowEnd::TimedOut, FailureCause::Timeout),
             (FollowEnd::Stalled, FailureCause::Stall),
         ] {
-            let StepOutcome::Failed(failure) = after(end, ERROR) else { panic!("an answer") };
+            let TurnOutcome::Failed(failure) = after(end, ERROR) else { panic!("an answer") };
             assert_eq!((failure.cause, failure.cost), (cause, Usd::from_dollars(0.5)));
             assert_eq!(failure.usage.total().cost_usd, failure.cost);
             assert!(failure.message.ends_with("; see steps/main-1-0.jsonl"));

@@ -49,7 +49,7 @@ impl WorkerPool {
             return Some(slot);
         }
         let make_room = || {
-            if let Some(worker) = self.oldest() {
+            if let Some(worker) = self.take_oldest() {
                 retire(worker);
             }
         };
@@ -114,7 +114,7 @@ impl WorkerPool {
     }
 
     /// Removes the process whose session is at the same point as `session`, if there is one.
-    pub fn take(&self, session: &Session) -> Option<Worker> {
+    pub fn take_for(&self, session: &Session) -> Option<Worker> {
         self.remove(|idle| {
             idle.session == session.id
                 && match (&session.origin, &idle.served) {
@@ -126,19 +126,23 @@ impl WorkerPool {
     }
 
     /// Removes the process with this number, if it has been idle ever since.
-    pub fn expired(&self, number: u64) -> Option<Worker> {
+    pub fn take_expired(&self, number: u64) -> Option<Worker> {
         self.remove(|idle| idle.number == number)
     }
 
     /// Removes the process that has waited longest; one that was started ahead and is not promised to a turn
     /// comes before all others.
-    pub fn oldest(&self) -> Option<Worker> {
+    pub fn take_oldest(&self) -> Option<Worker> {
         self.remove(|idle| idle.served.is_none() && !idle.promised)
             .or_else(|| self.remove(|idle| !idle.worker.background.has_running()))
     }
 
     /// Removes the processes of an agent whose sessions are no longer wanted.
-    pub fn unwanted(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) -> Vec<Worker> {
+    pub fn take_unwanted(
+        &self,
+        agent: &AgentId,
+        wanted: impl Fn(&SessionId) -> bool,
+    ) -> Vec<Worker> {
         let mut idle = self.idle.borrow_mut();
         let gone = |idle: &mut IdleWorker| {
             let served = idle.served.as_ref().is_some_and(|(of, _)| of == agent);
@@ -154,7 +158,7 @@ impl WorkerPool {
 
     /// Returns the number of processes that were started ahead and are not promised to a turn.
     #[must_use]
-    pub fn ahead(&self) -> usize {
+    pub fn prestarted_count(&self) -> usize {
         let idle = self.idle.borrow();
         idle.iter().filter(|idle| idle.served.is_none() && !idle.promised).count()
     }

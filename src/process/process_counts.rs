@@ -30,7 +30,7 @@ pub struct ProcessCounts(RefCell<Vec<Weak<ProcessLifetime>>>);
 
 impl ProcessCounts {
     /// Adds a process.
-    pub fn born(&self) -> Rc<ProcessLifetime> {
+    pub fn add(&self) -> Rc<ProcessLifetime> {
         let life = Rc::new(ProcessLifetime { began: Instant::now(), idle: Cell::new(false) });
         let mut lives = self.0.borrow_mut();
         lives.retain(|life| life.strong_count() > 0);

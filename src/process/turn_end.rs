@@ -21,7 +21,7 @@ use super::stream::StreamParser;
 use super::transcript::TurnFiles;
 use super::worker::Worker;
 use super::worker_process::ShutdownMode;
-use crate::domain::turn::{StepInput, StepOutcome};
+use crate::domain::turn::{TurnInput, TurnOutcome};
 use crate::domain::turn_options::BackgroundWork;
 use crate::fault::point;
 
@@ -37,9 +37,9 @@ impl ClaudeRunner {
         &self,
         turn: WorkerTurn,
         end: FollowEnd,
-        input: &StepInput,
+        input: &TurnInput,
         stop: &watch::Receiver<StopLevel>,
-    ) -> StepOutcome {
+    ) -> TurnOutcome {
         let WorkerTurn { mut worker, mut stream, attached, .. } = turn;
         point("rest.before");
         if matches!(end, FollowEnd::Result) {
@@ -102,7 +102,7 @@ impl ClaudeRunner {
             && *stop.borrow() == StopLevel::No
     }
 
-    fn keep_for_next(&self, worker: Worker, input: &StepInput, stream: &StreamParser) {
+    fn keep_for_next(&self, worker: Worker, input: &TurnInput, stream: &StreamParser) {
         let session = input.session.after_turn(stream.message.clone());
         let agent = &input.turn.agent;
         let is_held = worker.background.has_running();
@@ -114,7 +114,7 @@ impl ClaudeRunner {
                 let longest = Duration::from_millis(self.settings.warm_for_ms);
                 spawn_local(async move {
                     sleep(longest).await;
-                    if let Some(worker) = pool.expired(number) {
+                    if let Some(worker) = pool.take_expired(number) {
                         worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await;
                     }
                 });

@@ -168,7 +168,7 @@ mod tests {
             prefix: prefix.into(),
             stage,
         };
-        homes.note(&mark("web", WorktreeStage::Begun)).expect("noted");
+        homes.note(&mark("web", WorktreeStage::Creating)).expect("noted");
         assert!(at(true, "").is_err());
         homes.note(&mark("web", WorktreeStage::Ready)).expect("noted");
         let why = at(true, "").expect_err("no .git");

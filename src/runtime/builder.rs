@@ -14,7 +14,7 @@ use super::graphs::GraphSetup;
 use super::outcome::RunOutcome;
 use super::plugins::{PlugIns, PluginTerms};
 use super::request::RunRequest;
-use super::resume::take_up;
+use super::resume::resume;
 use super::seals;
 use super::settings::settings_of;
 use super::supervise::{InterruptReceiver, PreparedRun, supervised};
@@ -27,7 +27,7 @@ use crate::domain::id::RunId;
 use crate::domain::settings::Settings;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::run_store::RunStore;
+use crate::store::run_store::LockedRun;
 use crate::store::trust::TrustOrigin;
 use crate::store::user_state::UserState;
 
@@ -264,7 +264,7 @@ impl Builder {
                 Ok(RunReadiness::Goes(Box::new(prepared)))
             }
             BuilderTarget::Run(id) => {
-                let (store, recovered) = RunStore::open(root, &RunId::parse(&id)?)?;
+                let (store, recovered) = LockedRun::open(root, &RunId::parse(&id)?)?;
                 if !recovered.run.can_resume() {
                     if !trusts {
                         seals::check_ended(&starter.state, root, &recovered.run)?;
@@ -274,7 +274,7 @@ impl Builder {
                 }
                 let mut settings = recovered.run.settings.clone();
                 change(&mut settings);
-                let prepared = take_up(store, recovered, settings, self.graphs, root, &starter)?;
+                let prepared = resume(store, recovered, settings, self.graphs, root, &starter)?;
                 Ok(RunReadiness::Goes(Box::new(prepared)))
             }
         }

@@ -25,7 +25,7 @@ use crate::process::command::EnvironmentMarker;
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::run_store::{NewRun, RunStore};
+use crate::store::run_store::{LockedRun, NewRun};
 use crate::store::seal::pins_checksum;
 
 /// Makes a new run from a workflow, once everything that can be checked has been.
@@ -95,7 +95,7 @@ pub fn create(
         key: Some(key),
         seal: Some((&starter.state, seal)),
     };
-    let (store, run) = RunStore::create(root, &first, parts)?;
+    let (store, run) = LockedRun::create(root, &first, parts)?;
     // What a removed run of this name has left there is not this one's; now no other can have it.
     Dataspace::of(root).ended(&run.workflow_id)?;
     let start = SupervisorStart::New(Box::new(first));

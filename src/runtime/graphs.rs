@@ -71,7 +71,7 @@ impl GraphSetup {
         &self.vocabulary
     }
 
-    pub(super) fn programs(&self) -> GraphCache {
+    pub(super) fn cache(&self) -> GraphCache {
         GraphCache::new(self.vocabulary.clone(), self.migrate)
     }
 

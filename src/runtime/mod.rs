@@ -32,7 +32,7 @@ pub use outcome::RunOutcome;
 pub use plugin_programs::replace_own;
 pub use plugins::{PlugIns, PluginTerms};
 pub use request::RunRequest;
-pub use resume::take_up;
+pub use resume::resume;
 pub use settings::settings_of;
 pub use supervise::{InterruptReceiver, PreparedRun, supervised};
 pub use trust::RunStarter;

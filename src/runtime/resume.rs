@@ -25,15 +25,15 @@ use crate::language::source::WorkflowSource;
 use crate::proof::StepProofs;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
-use crate::store::run_store::{RecoveredRun, RunStore};
+use crate::store::run_store::{LockedRun, RecoveredRun};
 use crate::store::seal::pins_checksum;
 
 /// Prepares a run to resume under these settings.
 ///
 /// # Errors
 /// [`Error`] if a graph it is in has been edited, or a given answer is not valid for a waiting question.
-pub fn take_up(
-    mut store: RunStore,
+pub fn resume(
+    mut store: LockedRun,
     recovered: RecoveredRun,
     mut settings: Settings,
     mut graphs: GraphSetup,
@@ -118,7 +118,7 @@ fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
 /// Checks that the current prompt states of all agents can be read, because the files are kept from then on.
 fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
     for agent in run.agents.values().filter(|agent| agent.current_state.is_prompt()) {
-        let folder = agent.birth.folder.as_ref();
+        let folder = agent.spec.folder.as_ref();
         let within = folder.map(|folder| scope.within(folder)).transpose();
         let within = within.map_err(step::Error::from)?;
         step::join(&agent.current_state, within.as_deref().unwrap_or(scope))?;
@@ -141,7 +141,7 @@ fn stands(
     graphs: &GraphSetup,
 ) -> Result<(), Error> {
     let file = &agent.current_state;
-    let within = agent.birth.folder.as_ref().map(|folder| scope.within(folder)).transpose();
+    let within = agent.spec.folder.as_ref().map(|folder| scope.within(folder)).transpose();
     let within = within.map_err(step::Error::from)?;
     let source = within.as_deref().unwrap_or(scope);
     let text = source.read(file).map_err(step::Error::from)?;

@@ -23,12 +23,12 @@ use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::plugin::debug::DebugPlugin;
 use crate::plugin::external::RunPosition;
-use crate::process::child::orphans;
+use crate::process::child::{end_processes_of_run, orphans};
 use crate::process::command::EnvironmentMarker;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::pinned::PinnedFiles;
-use crate::store::run_store::RunStore;
+use crate::store::run_store::LockedRun;
 use crate::store::user_state::UserState;
 use crate::store::workflow::WorkflowDir;
 
@@ -40,7 +40,7 @@ pub type InterruptReceiver = mpsc::UnboundedReceiver<()>;
 #[derive(Debug)]
 pub struct PreparedRun {
     /// Its directory.
-    pub store: RunStore,
+    pub store: LockedRun,
     /// Its state.
     pub run: Run,
     /// The start of the supervisor.
@@ -149,7 +149,7 @@ pub async fn supervised(
         }
     }
     let id = run.workflow_id.clone();
-    let (builtins, programs) = (builtins(&settings), graphs.programs());
+    let (builtins, graph_cache) = (builtins(&settings), graphs.cache());
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let steps = store.dir().steps();
     let performer = {
@@ -182,13 +182,15 @@ pub async fn supervised(
         source,
         runner,
         performer,
-        programs,
+        graphs: graph_cache,
         builtins,
         registry,
         observers,
         advisers,
     };
     let outcome = Box::pin(supervise(launch, interrupts)).await;
+    // Only the runner of Claude Code ends them itself; a scripted run has commands of graphs, too.
+    end_processes_of_run(&marker).await;
     tokio::select! {
         () = plugins.finish() => {}
         Some(()) = interrupts.recv() => {}

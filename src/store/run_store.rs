@@ -23,7 +23,7 @@ use crate::proof::{ProofKey, StepProofs};
 
 /// A run directory that this process holds.
 #[derive(Debug)]
-pub struct RunStore {
+pub struct LockedRun {
     dir: RunDir,
     _lock: RunLock,
     growth: SnapshotSchedule,
@@ -78,7 +78,7 @@ pub struct RecoveredRun {
     pub warnings: Vec<String>,
 }
 
-impl RunStore {
+impl LockedRun {
     /// Makes the directory of a new run, with its first record in it: as a whole or not at all. The seal comes
     /// first: a run without one would have to be confirmed.
     ///

@@ -34,7 +34,7 @@ pub(super) async fn on_disk(
 }
 
 /// Executes an operation that is too quick to need another thread; `None` for others.
-pub(super) fn quick(
+pub(super) fn perform_inline(
     shared: &OperationContext,
     operation: &Operation,
 ) -> Option<Result<Value, String>> {

@@ -14,7 +14,7 @@ use super::context::{OperationContext, blocking};
 use super::fetch::fetch;
 use super::git::GitRunner;
 use super::note::OperationNotes;
-use super::on_disk::{on_disk, quick};
+use super::on_disk::{on_disk, perform_inline};
 use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
 use super::protected_paths::spare;
@@ -84,7 +84,7 @@ impl WorkspaceExecutor {
         if let Err(why) = spare(self.0.root(), &self.0.place.marker.dir, operation) {
             return OperationError::Failed(why).into();
         }
-        if let Some(quick) = quick(&self.0, operation) {
+        if let Some(quick) = perform_inline(&self.0, operation) {
             return quick.map_err(OperationError::Failed).into();
         }
         if again {

@@ -21,7 +21,7 @@ use super::workspace::Workspace;
 const PAGE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The largest page, in bytes.
-const LARGEST: usize = 10 * 1024 * 1024;
+const MAX_PAGE_BYTES: usize = 10 * 1024 * 1024;
 
 /// The maximum number of redirects.
 const REDIRECTS: usize = 10;
@@ -118,8 +118,8 @@ async fn read(mut response: Response) -> Result<String, String> {
     let encoding = kind.and_then(charset).unwrap_or(encoding_rs::UTF_8);
     let mut bytes = Vec::new();
     while let Some(part) = response.chunk().await.map_err(|error| chain(&error))? {
-        if bytes.len() + part.len() > LARGEST {
-            return Err(format!("the page is larger than {} MiB", LARGEST >> 20));
+        if bytes.len() + part.len() > MAX_PAGE_BYTES {
+            return Err(format!("the page is larger than {} MiB", MAX_PAGE_BYTES >> 20));
         }
         bytes.extend_from_slice(&part);
     }

@@ -24,7 +24,7 @@ use super::git::{GitRunner, refusal};
 use super::outcome::{InspectionOutcome, OperationError};
 use super::perform::WorkspaceExecutor;
 use crate::domain::id::AgentId;
-use crate::domain::worktree::KeepReason;
+use crate::domain::worktree::RemovalRefusal;
 use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::orphans;
@@ -109,7 +109,7 @@ impl WorkspaceExecutor {
         agent: &AgentId,
         live: bool,
         all: bool,
-    ) -> InspectionOutcome<Result<RemovedWorktree, KeepReason>> {
+    ) -> InspectionOutcome<Result<RemovedWorktree, RemovalRefusal>> {
         let removed = async {
             let homes = &self.0.place.homes;
             let _turn = self.0.turn(&homes.mark_file(agent)).await?;

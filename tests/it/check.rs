@@ -35,7 +35,7 @@ const SAID: [&str; 7] = [
     "START.md:3:3: RF201 this policy allows nothing: each of its ways names a file that is missing",
     "START.md:3:26: RF101 NXT.md: there is no such file; did you mean NEXT.md?",
     "raymond.yaml:1:12: RF003 write a number from 1 to 65535, or auto",
-    "replies.yaml:2:1: warning: RF005 there is no prompt GONE.md; nobody is ever given these",
+    "replies.yaml:2:1: warning: RF005 there is no prompt GONE.md; no agent is ever given these",
     "",
 ];
 

@@ -84,8 +84,8 @@ fn outcomes(results: &Value) -> Vec<String> {
 /// Each join that is over: `agent verdict count done failed`.
 fn joins(test: &Test) -> Vec<String> {
     let shown = |joined: &Value| {
-        let [agent, verdict] = ["agent", "verdict"].map(|key| joined[key].as_str().unwrap_or("?"));
-        format!("{agent} {verdict} {} {} {}", joined["count"], joined["done"], joined["failed"])
+        let [agent, outcome] = ["agent", "outcome"].map(|key| joined[key].as_str().unwrap_or("?"));
+        format!("{agent} {outcome} {} {} {}", joined["count"], joined["done"], joined["failed"])
     };
     test.events("joined").iter().map(shown).collect()
 }
@@ -110,8 +110,8 @@ fn wait_end<'l, 't>(live: &'l mut Live<'t>, agent: &str) -> &'l mut Live<'t> {
 
 /// The agents that a step gave birth to, by their records.
 fn births(test: &Test) -> Vec<usize> {
-    let size = |brood: &Value| brood["agents"].as_array().map_or(0, Vec::len);
+    let size = |group: &Value| group["agents"].as_array().map_or(0, Vec::len);
     let born =
-        |step: &Value| step["children"].as_array().map(|broods| broods.iter().map(size).sum());
+        |step: &Value| step["children"].as_array().map(|groups| groups.iter().map(size).sum());
     test.events("step_finished").iter().filter_map(born).collect()
 }

@@ -118,16 +118,17 @@ fn killed_run_of_format_1_with_forks_and_a_join_asks_nothing_twice() {
 }
 
 #[test]
-fn snapshot_of_format_1_is_replaced_without_a_warning() {
-    for (name, answer) in [("prompts", None), ("graph", Some("ask=right")), ("program", None)] {
-        let test = restored(1, name);
+fn snapshot_of_an_earlier_version_is_replaced_without_a_warning() {
+    let runs = [("prompts", None), ("graph", Some("ask=right")), ("program", None)];
+    for (format, (name, answer)) in [1, 2].into_iter().flat_map(|it| runs.map(|run| (it, run))) {
+        let test = restored(format, name);
         let version = || snapshot(&test, name)["version"].clone();
         assert_eq!(version(), json!(1), "{name}");
         test.raymond(&["status", name]).ok().stderr_lacks("state.json");
         let mut arguments = vec!["run", name, "--trust"];
         arguments.extend(answer.iter().flat_map(|answer| ["--answer", *answer]));
         test.raymond(&arguments).ok().stderr_lacks("state.json");
-        assert_eq!(version(), json!(2), "{name}");
+        assert_eq!(version(), json!(3), "{name}");
     }
 }
 
@@ -136,12 +137,12 @@ fn snapshot_of_a_newer_format_is_refused() {
     let test = restored(1, "prompts");
     let path = test.dir().join("runs/prompts/state.json");
     let stored = fs::read_to_string(&path).expect("a snapshot");
-    let newer = stored.replacen("\"version\": 1", "\"version\": 3", 1);
+    let newer = stored.replacen("\"version\": 1", "\"version\": 4", 1);
     fs::write(&path, with_checksums(&path, &newer)).expect("written");
     let outcome = test.raymond(&["run", "prompts", "--trust"]);
     outcome
         .code(65)
-        .stderr_has("state.json: version 3 is newer than 2, the newest that this raymond reads");
+        .stderr_has("state.json: version 4 is newer than 3, the newest that this raymond reads");
     assert_eq!(fs::read_to_string(&path).expect("a snapshot"), with_checksums(&path, &newer));
 }
 

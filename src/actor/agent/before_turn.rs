@@ -10,7 +10,7 @@ use crate::actor::activity_executor::LookupOutcome;
 use crate::actor::message::TurnAssignment;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::id::AgentId;
-use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnInput};
 use crate::language::prompt::step::{self, JoinResults};
 use crate::store;
 use crate::store::files::{make_dir, replace};
@@ -35,7 +35,7 @@ impl AgentActor {
         let source = self.context.source_of(assignment.folder.as_ref());
         let join = source.ok().and_then(|source| step::join(&assignment.state, &*source).ok());
         let Some(join) = join.flatten() else { return false };
-        let judgement = TurnJudgement::Arrived(Box::new(join));
+        let judgement = TurnJudgement::JoinDue(Box::new(join));
         self.report(TurnReport { judgement, ..TurnReport::empty(assignment.turn.clone()) });
         true
     }
@@ -64,7 +64,7 @@ impl AgentActor {
     pub(super) fn start_in_worktree(
         &mut self,
         tree: AgentId,
-        input: StepInput,
+        input: TurnInput,
         terms: TurnContext,
         ctx: &mut Ctx<Self>,
     ) {

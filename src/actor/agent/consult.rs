@@ -12,14 +12,14 @@ use crate::domain::consult::{
     ConsultVerdict, Consultation, PluginVerdict, TransitionQuery, TurnStartQuery, strictest,
 };
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::turn::StepInput;
+use crate::domain::turn::TurnInput;
 use crate::language::prompt::step;
 
 impl AgentActor {
     /// Starts a turn, unless a plug-in objects.
     pub(super) fn consult_before(
         &mut self,
-        input: StepInput,
+        input: TurnInput,
         terms: TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
@@ -114,14 +114,14 @@ impl AgentActor {
             (
                 None,
                 TurnJudgement::Proposed { .. }
-                | TurnJudgement::Arrived(_)
+                | TurnJudgement::JoinDue(_)
                 | TurnJudgement::NotStarted
                 | TurnJudgement::Violated { .. }
-                | TurnJudgement::Walked(_)
+                | TurnJudgement::GraphAdvanced(_)
                 | TurnJudgement::Failed(_),
             ) => None,
         };
-        report.opinions = opinions;
+        report.verdicts = opinions;
         self.report_taken(report, taken, terms, ctx);
     }
 }

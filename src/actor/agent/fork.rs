@@ -13,7 +13,7 @@ use super::{AgentActor, AgentWork, TurnContext};
 use crate::actor::activity_executor::LookupOutcome;
 use crate::actor::context::RunContext;
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::fork::{ChildSpec, ForkGroup, size};
+use crate::domain::fork::{ChildSpec, ForkGroup, agent_count};
 use crate::domain::id::{Folder, SessionId};
 use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{ForkTag, Transition, Variables};
@@ -50,13 +50,13 @@ impl AgentActor {
         if taken.is_plain_fork() {
             let source = self.context.source_of(terms.folder.as_ref());
             let child = source.map(|source| step::terms_of_child(&taken, &*source));
-            report.child = child.unwrap_or_default();
-            if !report.child.worktree {
+            report.child_terms = child.unwrap_or_default();
+            if !report.child_terms.worktree {
                 return self.report(report);
             }
         }
         let (turn, own_terms) = (report.turn.clone(), terms.clone());
-        let nursery = ForkPlanner {
+        let planner = ForkPlanner {
             context: Rc::clone(&self.context),
             turn: turn.clone(),
             most: terms.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
@@ -64,13 +64,13 @@ impl AgentActor {
         };
         let gathering = async move {
             point("fork.before");
-            let broods = nursery.broods(&taken).await;
+            let groups = planner.groups(&taken).await;
             point("fork.after");
-            (broods, taken)
+            (groups, taken)
         };
-        let asking = ctx.spawn(gathering.into_actor(self).map(move |(broods, taken), this, _| {
-            match broods {
-                Ok(broods) => report.births = broods,
+        let asking = ctx.spawn(gathering.into_actor(self).map(move |(groups, taken), this, _| {
+            match groups {
+                Ok(groups) => report.children = groups,
                 Err(ForkError::Ended) => report = TurnReport::empty(report.turn),
                 Err(ForkError::Hopeless(why)) => {
                     let message = format!("{taken}: {why}");
@@ -101,21 +101,21 @@ struct ForkPlanner {
 
 impl ForkPlanner {
     /// Plans the children of a fork, tag by tag. Consecutive tags with the same target form one group.
-    async fn broods(&self, fork: &Transition) -> Result<Vec<ForkGroup>, ForkError> {
-        let mut broods: Vec<ForkGroup> = Vec::new();
+    async fn groups(&self, fork: &Transition) -> Result<Vec<ForkGroup>, ForkError> {
+        let mut groups: Vec<ForkGroup> = Vec::new();
         for forked in fork.forked() {
             let entries = self.entries(&forked).await?;
-            let many = size(&broods) + entries.len();
+            let many = agent_count(&groups) + entries.len();
             if many > usize::try_from(self.most).unwrap_or(usize::MAX) {
                 return Err(ForkError::Wrong(self.too_many(many)));
             }
-            let agents = self.newborn(&forked, entries).await?;
-            match broods.last_mut() {
+            let agents = self.child(&forked, entries).await?;
+            match groups.last_mut() {
                 Some(last) if last.state == forked.target => last.agents.extend(agents),
-                _ => broods.push(self.brood(&forked, agents).await?),
+                _ => groups.push(self.group(&forked, agents).await?),
             }
         }
-        Ok(broods)
+        Ok(groups)
     }
 
     fn too_many(&self, many: usize) -> String {
@@ -133,12 +133,12 @@ impl ForkPlanner {
         } else {
             let (home, file) = (self.terms.home.clone(), each.list.clone());
             let performer = Rc::clone(&self.context.performer);
-            found(performer.text(home, file, fork_list::LARGEST).await)?
+            found(performer.text(home, file, fork_list::MAX_LIST_BYTES).await)?
         };
         fork_list::entries(each, &text, &forked.variables).map_err(ForkError::Wrong)
     }
 
-    async fn newborn(
+    async fn child(
         &self,
         forked: &ForkTag,
         entries: Vec<Variables>,
@@ -157,7 +157,7 @@ impl ForkPlanner {
         Ok(agents)
     }
 
-    async fn brood(
+    async fn group(
         &self,
         forked: &ForkTag,
         agents: Vec<ChildSpec>,

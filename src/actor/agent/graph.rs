@@ -29,13 +29,13 @@ impl AgentActor {
     pub(super) fn walk(
         &mut self,
         assignment: TurnAssignment,
-        heard: Option<WaitResult>,
+        wait_result: Option<WaitResult>,
         report: TurnReport,
         ctx: &mut Ctx<Self>,
     ) {
         let context = Rc::clone(&self.context);
         let turn = assignment.turn.clone();
-        let walking = async move { walked(&context, assignment, heard).await };
+        let walking = async move { advance_graph(&context, assignment, wait_result).await };
         let walking = ctx.spawn(walking.into_actor(self).map(move |judgement, this, _| {
             let report = match judgement {
                 TurnJudgement::Failed(failure) => {
@@ -50,10 +50,10 @@ impl AgentActor {
     }
 }
 
-async fn walked(
+async fn advance_graph(
     context: &RunContext,
     assignment: TurnAssignment,
-    heard: Option<WaitResult>,
+    wait_result: Option<WaitResult>,
 ) -> TurnJudgement {
     let workflow =
         |why: String| TurnJudgement::Failed(TurnFailure::new(FailureCause::Workflow, why));
@@ -62,45 +62,47 @@ async fn walked(
         Ok(source) => source,
         Err(error) => return workflow(error.to_string()),
     };
-    let program = match context.programs.get(assignment.folder.as_ref(), file, &*source) {
-        Ok(program) => program,
+    let graph = match context.graphs.get(assignment.folder.as_ref(), file, &*source) {
+        Ok(graph) => graph,
         Err(errors) => return workflow(errors),
     };
-    let edited = assignment.graph.as_ref().is_some_and(|state| *state.program != *program.hash);
-    if edited && !context.programs.migrate {
+    let edited = assignment.graph.as_ref().is_some_and(|state| *state.program != *graph.hash);
+    if edited && !context.graphs.migrate {
         return workflow(format!(
             "{}: WF503 the graph has been edited since this run entered it; restore the old text, or resume with the new one by --migrate",
             source.path(file)
         ));
     }
-    let around = around(context, &assignment);
-    let mut machine = match &assignment.graph {
-        Some(state) => GraphInterpreter::go_on(&program, &around, (**state).clone()),
-        None => GraphInterpreter::begin(&program, &around),
+    let environment = environment(context, &assignment);
+    let mut interpreter = match &assignment.graph {
+        Some(state) => GraphInterpreter::resume(&graph, &environment, (**state).clone()),
+        None => GraphInterpreter::begin(&graph, &environment),
     };
     let name = assignment.turn.stem();
-    let (mut heard, mut may_have_begun) = (heard, assignment.may_have_begun);
+    let (mut wait_result, mut may_have_begun) = (wait_result, assignment.may_have_begun);
     loop {
-        let operation = match machine.next(heard.take(), now()) {
-            GraphYield::Record(GraphNext::Agent { mut birth, background }) => {
-                birth.terms = context
-                    .source_of(birth.folder.as_ref())
-                    .map(|source| step::terms(&birth.state, &*source))
+        let operation = match interpreter.next(wait_result.take(), now()) {
+            GraphYield::Record(GraphNext::Agent { mut spec, background }) => {
+                spec.terms = context
+                    .source_of(spec.folder.as_ref())
+                    .map(|source| step::terms(&spec.state, &*source))
                     .unwrap_or_default();
-                return TurnJudgement::Walked(Box::new(
-                    machine.finish(GraphNext::Agent { birth, background }),
+                return TurnJudgement::GraphAdvanced(Box::new(
+                    interpreter.finish(GraphNext::Agent { spec, background }),
                 ));
             }
             GraphYield::Record(then) => {
-                return TurnJudgement::Walked(Box::new(machine.finish(then)));
+                return TurnJudgement::GraphAdvanced(Box::new(interpreter.finish(then)));
             }
             GraphYield::Operation(operation) => operation,
         };
-        if operation.class() != RecoveryClass::Read && !machine.is_recorded() {
+        if operation.class() != RecoveryClass::Read && !interpreter.is_recorded() {
             let kind = operation.name().to_owned();
-            return TurnJudgement::Walked(Box::new(machine.finish(GraphNext::Operation(kind))));
+            return TurnJudgement::GraphAdvanced(Box::new(
+                interpreter.finish(GraphNext::Operation(kind)),
+            ));
         }
-        heard = match perform(
+        wait_result = match perform(
             context,
             &name,
             &assignment.home,
@@ -109,11 +111,11 @@ async fn walked(
         )
         .await
         {
-            Ok(heard) => Some(heard),
+            Ok(wait_result) => Some(wait_result),
             Err(failure)
-                if failure.cause == FailureCause::Interrupted && machine.is_worth_keeping() =>
+                if failure.cause == FailureCause::Interrupted && interpreter.is_worth_keeping() =>
             {
-                return TurnJudgement::Walked(Box::new(machine.finish(GraphNext::Walk)));
+                return TurnJudgement::GraphAdvanced(Box::new(interpreter.finish(GraphNext::Walk)));
             }
             Err(failure) => return TurnJudgement::Failed(failure),
         };
@@ -155,7 +157,7 @@ async fn perform(
     }
 }
 
-fn around(context: &RunContext, assignment: &TurnAssignment) -> GraphEnvironment {
+fn environment(context: &RunContext, assignment: &TurnAssignment) -> GraphEnvironment {
     let mut builtins: Map<String, Value> = context.builtins.clone();
     let mut variables = context.variables.clone();
     variables.extend(assignment.variables.clone());

@@ -25,7 +25,7 @@ impl TurnContext {
 impl AgentActor {
     /// Returns the wait result that the reply to a task is for its graph, or the judgement if the reply is not
     /// usable.
-    pub(super) fn heard(
+    pub(super) fn task_result(
         &self,
         terms: &TurnContext,
         reply: &TurnReply,
@@ -37,12 +37,12 @@ impl AgentActor {
             Some(contract) => step::read_output(contract, source, reply),
             None => step::read(&terms.policy, source, &reply.text),
         };
-        let heard = read.and_then(|accepted| match accepted.transition {
+        let result = read.and_then(|accepted| match accepted.transition {
             Transition::Result { payload, .. } => contract::read(contract, &payload)
                 .map_err(|why| ProtocolViolation::Contract { why }),
             other => Err(ProtocolViolation::NotAllowed { asked: other.to_string() }),
         });
-        heard.map_err(|violation| {
+        result.map_err(|violation| {
             let reminder = terms.reminder(&violation);
             Box::new(TurnJudgement::Violated { reminder, violation: violation.to_string() })
         })

@@ -7,7 +7,7 @@ use actix::Context as Ctx;
 use super::Supervisor;
 use crate::actor::clock::now;
 use crate::actor::message::{CancelConsult, TerminateAgent};
-use crate::domain::decide::{TurnReport, joined};
+use crate::domain::decide::{TurnReport, finish_join};
 use crate::domain::event::Event;
 use crate::domain::id::AgentId;
 use crate::domain::turn::{FailureCause, TurnFailure};
@@ -23,7 +23,7 @@ impl Supervisor {
         let Some(joining) = agent.pending_join() else { return };
         let until = joining.until();
         let holders: HashSet<&AgentId> = self.admission.holders().collect();
-        let events = joined(&self.run, agent, now(), &|agent| holders.contains(agent));
+        let events = finish_join(&self.run, agent, now(), &|agent| holders.contains(agent));
         if self.stops_unfollowed(&events) {
             return self.wake(id, now().plus(SOON_MS), ctx);
         }
@@ -40,7 +40,7 @@ impl Supervisor {
     /// yet; such a turn cannot be ended before it is attached.
     fn stops_unfollowed(&self, events: &[Event]) -> bool {
         let mut joins = events.iter().filter_map(|event| match event {
-            Event::Joined(joined) => Some(joined),
+            Event::JoinFinished(joined) => Some(joined),
             _ => None,
         });
         joins.any(|joined| joined.stopped.iter().any(|one| self.admission.is_reserved(&one.agent)))

@@ -17,7 +17,7 @@ use crate::actor::clock::now;
 use crate::actor::message::ActivityDone;
 use crate::domain::agent::Agent;
 use crate::domain::decide::{
-    ProgramStart, TurnReport, delegated, delegated_answer, program_advanced, program_started,
+    ProgramStart, TurnReport, delegated_answer, program_advanced, program_started, role_delegated,
     role_stopped,
 };
 use crate::domain::event::Event;
@@ -48,15 +48,15 @@ impl Supervisor {
                 return self.record_report(&TurnReport::failed(agent.turn_id(), failure), ctx);
             }
         };
-        if agent.program().is_none() && !self.begin_instance(id, &definition, ctx) {
+        if agent.program().is_none() && !self.begin_program(id, &definition, ctx) {
             return;
         }
         if !self.refresh_facts(ctx) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
-        let Some(instance) = agent.program() else { return };
-        if instance.stand.errand.is_some() && fetched.is_none() {
+        let Some(execution) = agent.program() else { return };
+        if execution.position.activity.is_some() && fetched.is_none() {
             if !self.is_pending(id) && !self.walking.contains(id) {
                 self.assign(id, None);
             }
@@ -64,16 +64,16 @@ impl Supervisor {
         }
         let scene = ProgramEnvironment {
             definition: &definition,
-            instance,
+            execution,
             facts: &self.run.facts,
             run: &self.run.workflow_id,
             file: &agent.current_state,
             path: &path,
             now: now(),
         };
-        let conduct = advance(&scene, fetched);
-        let sessions = sessions(&conduct);
-        let events = program_advanced(&self.run, agent, &conduct, sessions, choice(None));
+        let advance = advance(&scene, fetched);
+        let sessions = sessions(&advance);
+        let events = program_advanced(&self.run, agent, &advance, sessions, choice(None));
         if events.is_empty() {
             self.end_idle_processes(id);
             return self.wake_at_deadline(id, ctx);
@@ -83,24 +83,24 @@ impl Supervisor {
 
     /// Returns the program that an agent carries out or is to begin, and its file as people see it.
     fn program_of(&self, agent: &Agent) -> Result<(Rc<Program>, String), String> {
-        let source = self.context.source_of(agent.birth.folder.as_ref());
+        let source = self.context.source_of(agent.spec.folder.as_ref());
         let source: Arc<dyn WorkflowSource> = source.map_err(|error| error.to_string())?;
-        let (file, definitions) = (&agent.current_state, &self.context.definitions);
+        let (file, programs) = (&agent.current_state, &self.context.programs);
         let kept = match agent.program() {
             Some(own) => self.run.definitions.get(&own.program),
             None => self.run.first_definition(agent),
         };
         let program = if let Some(kept) = kept {
-            definitions.kept(&kept.program, file, &kept.text, &*source)?
+            programs.kept(&kept.program, file, &kept.text, &*source)?
         } else {
             let text = source.read(file).map_err(|error| error.to_string())?;
-            definitions.read(file, &text, &*source)?
+            programs.read(file, &text, &*source)?
         };
         Ok((program, source.path(file)))
     }
 
     /// Records the beginning of a program; returns whether it has begun.
-    fn begin_instance(&mut self, id: &AgentId, definition: &Program, ctx: &mut Ctx<Self>) -> bool {
+    fn begin_program(&mut self, id: &AgentId, definition: &Program, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return false };
         let settings = &self.run.settings;
         let mut context = settings.variables.clone();
@@ -110,7 +110,7 @@ impl Supervisor {
         });
         context.extend(own.map(|(name, text)| (name.clone(), text.clone())));
         let beginning = ProgramStart {
-            definition: definition.kept(agent.current_state.clone(), agent.birth.folder.clone()),
+            definition: definition.kept(agent.current_state.clone(), agent.spec.folder.clone()),
             start: definition.states.first().map(|state| state.name.clone()).unwrap_or_default(),
             label: settings.label.clone().unwrap_or_else(|| self.run.workflow_id.to_string()),
             branch: settings.branch.clone(),
@@ -146,13 +146,13 @@ impl Supervisor {
 
     /// Ends the processes of the roles of a program that waits for an outside event, which may take days.
     fn end_idle_processes(&self, id: &AgentId) {
-        let Some(instance) = self.run.agents.get(id).and_then(Agent::program) else {
+        let Some(execution) = self.run.agents.get(id).and_then(Agent::program) else {
             return;
         };
-        if !instance.stand.wait.as_ref().is_some_and(|wait| wait.outside) {
+        if !execution.position.wait.as_ref().is_some_and(|wait| wait.outside) {
             return;
         }
-        let idle = instance
+        let idle = execution
             .handles
             .values()
             .filter(|role| self.run.agents.get(role).is_some_and(Agent::waits));
@@ -172,10 +172,10 @@ impl Supervisor {
     /// the answer; the role ends when its program has ended. Returns whether that was all.
     pub(super) fn advance_role(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return true };
-        let Some(service) = agent.mailbox() else { return false };
-        let terms = match service.current.as_deref().map(|asking| &asking.work) {
+        let Some(mailbox) = agent.mailbox() else { return false };
+        let terms = match mailbox.current.as_deref().map(|asking| &asking.body) {
             Some(RequestBody::Folder { folder, start, .. }) => {
-                let folder = folder.as_ref().or(agent.birth.folder.as_ref());
+                let folder = folder.as_ref().or(agent.spec.folder.as_ref());
                 let source = self.context.source_of(folder);
                 source.map(|source| step::terms(start, &*source)).unwrap_or_default()
             }
@@ -183,7 +183,7 @@ impl Supervisor {
         };
         let event = role_stopped(agent)
             .or_else(|| delegated_answer(agent))
-            .or_else(|| delegated(agent, terms, session()));
+            .or_else(|| role_delegated(agent, terms, session()));
         event.is_some_and(|event| {
             self.commit(event, ctx);
             true
@@ -196,8 +196,9 @@ fn session() -> SessionId {
 }
 
 /// Returns a new session for each request.
-fn sessions(conduct: &ProgramAdvance) -> Vec<SessionId> {
-    let asked = conduct.deeds.iter().filter(|deed| matches!(deed, ProgramCommand::Request { .. }));
+fn sessions(advance: &ProgramAdvance) -> Vec<SessionId> {
+    let asked =
+        advance.commands.iter().filter(|command| matches!(command, ProgramCommand::Request { .. }));
     asked.map(|_| session()).collect()
 }
 

@@ -5,7 +5,7 @@ use actix::Context as Ctx;
 use super::Supervisor;
 use crate::actor::clock::now;
 use crate::actor::registry::AgentView;
-use crate::domain::decide::{answer, answered_at_last, timed_out};
+use crate::domain::decide::{answer, first_prepared_answer, timed_out};
 use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::AgentId;
 use crate::domain::run::PauseReason;
@@ -28,7 +28,7 @@ impl Supervisor {
 
     /// Gives the answers that came with the resume to the agents that wait already.
     pub(super) fn answer_at_last(&mut self, ctx: &mut Ctx<Self>) {
-        while let Some(event) = answered_at_last(&self.run) {
+        while let Some(event) = first_prepared_answer(&self.run) {
             let seq = self.run.seq;
             self.commit(event, ctx);
             if self.run.seq == seq {

@@ -19,8 +19,11 @@ impl Supervisor {
         if !self.run.agents.contains_key(&report.turn.agent) {
             self.dismiss(&report.turn.agent);
         }
-        let elsewhere =
-            self.run.agents.get(&report.turn.agent).is_some_and(|own| !own.birth.home.is_usual());
+        let elsewhere = self
+            .run
+            .agents
+            .get(&report.turn.agent)
+            .is_some_and(|own| !own.spec.working_dir.is_usual());
         let ready = if elsewhere { None } else { self.context.runner.offer() };
         let events = decide(&self.run, report, choice(ready.clone()));
         if let Some(ready) = ready
@@ -31,7 +34,7 @@ impl Supervisor {
         if events.is_empty() {
             let due = self.run.agents.get(&report.turn.agent).map(State::turn_id);
             let gives_back = TurnJudgement::NotStarted == report.judgement
-                || matches!(report.judgement, TurnJudgement::Arrived(_));
+                || matches!(report.judgement, TurnJudgement::JoinDue(_));
             let is_recalled = gives_back && due.as_ref().is_some_and(|due| *due == report.turn);
             if due.is_none() || is_recalled {
                 self.admission.release(&report.turn.agent);
@@ -45,8 +48,8 @@ impl Supervisor {
             }
             TurnJudgement::Failed(_)
             | TurnJudgement::NotStarted
-            | TurnJudgement::Walked(_)
-            | TurnJudgement::Arrived(_) => {}
+            | TurnJudgement::GraphAdvanced(_)
+            | TurnJudgement::JoinDue(_) => {}
             TurnJudgement::Accepted(_)
             | TurnJudgement::Proposed { .. }
             | TurnJudgement::Violated { .. } => {

@@ -142,7 +142,7 @@ fn it_stops_the_run_which_pauses() {
     });
     let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
     assert_eq!(played.run.status, RunStatus::Paused);
-    let pause = PauseReason::Plugin { plugin: "guard".to_owned(), because: "enough".to_owned() };
+    let pause = PauseReason::Plugin { plugin: "guard".to_owned(), reason: "enough".to_owned() };
     assert_eq!(played.run.pause, Some(pause));
     assert_eq!(played.run.agents.len(), 1, "the agent can go on");
 }
@@ -174,10 +174,10 @@ fn a_run_that_needs_it_pauses_without_it() {
     for (says, why) in [(silent, "did not answer within 10ms"), (failing, "has failed")] {
         let stage = with(Duration::from_millis(10), true, says);
         let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
-        let Some(PauseReason::Plugin { because, .. }) = &played.run.pause else {
+        let Some(PauseReason::Plugin { reason, .. }) = &played.run.pause else {
             panic!("{:?}", played.run.pause)
         };
-        assert!(because.contains("required") && because.contains(why), "{because}");
+        assert!(reason.contains("required") && reason.contains(why), "{reason}");
     }
 }
 

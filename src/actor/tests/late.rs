@@ -28,7 +28,7 @@ use crate::domain::session::Session;
 use crate::domain::settings::Settings;
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::transition::{Transition, Variables};
-use crate::domain::turn::{FailureCause, StepInput, TurnFailure, TurnId};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput};
 use crate::domain::turn_concurrency::TurnThrottle;
 use crate::domain::turn_options::{OnDenied, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
@@ -94,8 +94,8 @@ impl Still {
                 source: Arc::new(files(WORKFLOW)),
                 runner,
                 performer: Rc::new(Nothing),
-                programs: GraphCache::default(),
-                definitions: crate::actor::program_cache::ProgramCache::default(),
+                graphs: GraphCache::default(),
+                programs: crate::actor::program_cache::ProgramCache::default(),
                 builtins: serde_json::Map::new(),
                 registry,
                 warned: std::cell::RefCell::default(),
@@ -239,19 +239,19 @@ fn assignment(step: u64, name: &str) -> TurnAssignment {
 }
 
 fn turn_ended(step: u64) -> TurnEnded {
-    let input = StepInput {
+    let input = TurnInput {
         version: 1,
         turn: turn("main", step),
         state: state("B.md"),
         folder: None,
-        home: WorkingDir::default(),
+        working_dir: WorkingDir::default(),
         reads_results: false,
         output: None,
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,
         options: TurnOptions::default(),
-        most: None,
+        max_cost: None,
         limits: SupervisionPolicy::default().limits(),
         prompt: String::new(),
         values: Variables::new(),
@@ -309,8 +309,8 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             source: Arc::new(files(WORKFLOW)),
             runner: gated(at, arrived),
             performer: Rc::new(Nothing),
-            programs: GraphCache::default(),
-            definitions: crate::actor::program_cache::ProgramCache::default(),
+            graphs: GraphCache::default(),
+            programs: crate::actor::program_cache::ProgramCache::default(),
             builtins: serde_json::Map::new(),
             registry: Arc::default(),
             warned: std::cell::RefCell::default(),

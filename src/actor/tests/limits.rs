@@ -10,14 +10,14 @@ use crate::domain::event::Event;
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::settings::{OnLimit, Settings};
 use crate::domain::supervision::SupervisionPolicy;
-use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnInput, TurnOutcome};
 use crate::store::view;
 
 /// The texts are of no account: a [`forester`] answers.
 const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("P.md", "go"), ("W.md", "go")];
 
 /// Returns a script: `main` forks parents, each parent forks workers, and every worker ends at once.
-fn forester(parents: u32, workers: u32) -> impl Fn(&StepInput) -> String {
+fn forester(parents: u32, workers: u32) -> impl Fn(&TurnInput) -> String {
     move |input| {
         match (input.state.as_str(), input.visit) {
             ("A.md", visit) if visit < parents => "<fork next=\"A.md\">P.md</fork>",
@@ -29,7 +29,7 @@ fn forester(parents: u32, workers: u32) -> impl Fn(&StepInput) -> String {
 }
 
 /// Returns an outcome that lets others have their turn first.
-fn slowly(outcome: StepOutcome) -> LocalFuture<StepOutcome> {
+fn slowly(outcome: TurnOutcome) -> LocalFuture<TurnOutcome> {
     Box::pin(async move {
         for _ in 0..20 {
             tokio::task::yield_now().await;
@@ -77,7 +77,7 @@ fn workers_meet(workers: u32, failure: impl Fn() -> TurnFailure + 'static) -> Rc
     Player::new(move |input| {
         let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
         let said = says(input, &says_what(input));
-        slowly(if first { StepOutcome::Failed(failure()) } else { said })
+        slowly(if first { TurnOutcome::Failed(failure()) } else { said })
     })
 }
 
@@ -110,7 +110,7 @@ fn after_a_refusal_more_run_again_when_it_goes_well() {
         };
         let refused = input.turn.agent.as_str() == "main.3" && input.turn.step == 10;
         let said = says(input, said);
-        let slow_down = StepOutcome::Failed(TurnFailure::new(FailureCause::Throttle, "slow down"));
+        let slow_down = TurnOutcome::Failed(TurnFailure::new(FailureCause::Throttle, "slow down"));
         slowly(if refused && input.turn.turn == 0 { slow_down } else { said })
     });
     let (steps, at_work) = (Rc::new(Cell::new(0_u32)), Rc::clone(&player));
@@ -146,7 +146,7 @@ fn no_turn_begins_while_the_usage_limit_lasts() {
         assert_eq!(run.limited(now()), None, "{} begins too early", input.turn);
         let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
         let said = says(input, &says_what(input));
-        slowly(if first { StepOutcome::Failed(limit()) } else { said })
+        slowly(if first { TurnOutcome::Failed(limit()) } else { said })
     });
     let outcome = stage.play(steadfast(4), files(WORKFLOW), &player);
     assert_eq!(outcome.run.status, RunStatus::Completed, "{:?}", outcome.run.finished);

@@ -6,7 +6,7 @@ use super::stage::{Player, Stage, files, says, settings};
 use crate::actor::message::Published;
 use crate::actor::runner::LocalFuture;
 use crate::domain::run::RunStatus;
-use crate::domain::turn::{StepInput, StepOutcome};
+use crate::domain::turn::{TurnInput, TurnOutcome};
 
 const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("W.md", "go"), ("X.md", "go")];
 
@@ -22,7 +22,7 @@ fn crowd(workers: u32) -> Rc<Player> {
     })
 }
 
-fn slowly(input: &StepInput, said: &str) -> LocalFuture<StepOutcome> {
+fn slowly(input: &TurnInput, said: &str) -> LocalFuture<TurnOutcome> {
     let outcome = says(input, said);
     Box::pin(async move {
         for _ in 0..50 {

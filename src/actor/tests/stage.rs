@@ -30,11 +30,11 @@ use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
-use crate::domain::turn::{StepInput, StepOutcome, TurnId, TurnReply};
+use crate::domain::turn::{TurnId, TurnInput, TurnOutcome, TurnReply};
 use crate::language::source::WorkflowSource;
 use crate::proof::ProofKey;
 use crate::store::layout::RunsRoot;
-use crate::store::run_store::{NewRun, RunStore};
+use crate::store::run_store::{LockedRun, NewRun};
 use crate::store::view;
 
 /// Far more than any of these runs takes; one that hangs fails here.
@@ -53,13 +53,13 @@ pub(super) fn files(files: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// The function of a player that plays a turn.
-type Play = Box<dyn Fn(&StepInput) -> LocalFuture<StepOutcome>>;
+type Play = Box<dyn Fn(&TurnInput) -> LocalFuture<TurnOutcome>>;
 
 /// A runner that plays turns for a test.
 pub(super) struct Player {
     play: Play,
     /// The turns it was given, in order.
-    pub(super) turns: RefCell<Vec<StepInput>>,
+    pub(super) turns: RefCell<Vec<TurnInput>>,
     active: Cell<usize>,
     /// The number of turns that may run at once.
     pub(super) capacity: Cell<usize>,
@@ -79,7 +79,7 @@ impl Drop for Active {
 }
 
 impl Player {
-    pub(super) fn new(play: impl Fn(&StepInput) -> LocalFuture<StepOutcome> + 'static) -> Rc<Self> {
+    pub(super) fn new(play: impl Fn(&TurnInput) -> LocalFuture<TurnOutcome> + 'static) -> Rc<Self> {
         Rc::new(Self {
             play: Box::new(play),
             turns: RefCell::new(Vec::new()),
@@ -102,8 +102,8 @@ impl Player {
 }
 
 /// Returns the outcome of a turn that says this.
-pub(super) fn says(input: &StepInput, text: &str) -> StepOutcome {
-    StepOutcome::Replied(TurnReply {
+pub(super) fn says(input: &TurnInput, text: &str) -> TurnOutcome {
+    TurnOutcome::Replied(TurnReply {
         text: text.to_owned(),
         cost: Usd::from_dollars(0.01),
         message: Some(MessageId::new(&input.turn.stem())),
@@ -112,7 +112,7 @@ pub(super) fn says(input: &StepInput, text: &str) -> StepOutcome {
 }
 
 impl StepRunner for Player {
-    fn run(self: Rc<Self>, input: StepInput, _: TurnNoticeHandler) -> LocalFuture<StepOutcome> {
+    fn run(self: Rc<Self>, input: TurnInput, _: TurnNoticeHandler) -> LocalFuture<TurnOutcome> {
         self.turns.borrow_mut().push(input.clone());
         let turn = (self.play)(&input);
         self.active.set(self.active.get() + 1);
@@ -209,7 +209,7 @@ impl Stage {
     }
 
     /// Returns the first record of a run, and its directory with only that in it.
-    pub(super) fn create(&self, settings: Settings) -> (RunStore, Run, Box<Record>) {
+    pub(super) fn create(&self, settings: Settings) -> (LockedRun, Run, Box<Record>) {
         let started = RunStarted {
             workflow_id: Self::id(),
             scope_dir: "memory".to_owned(),
@@ -224,7 +224,7 @@ impl Stage {
         let first = Record { seq: 1, at: Timestamp(1_768_487_422_123), event };
         let key = Some(ProofKey::new("test"));
         let (store, run) =
-            RunStore::create(&self.root, &first, NewRun { key, ..NewRun::default() })
+            LockedRun::create(&self.root, &first, NewRun { key, ..NewRun::default() })
                 .expect("a run directory");
         (store, run, Box::new(first))
     }
@@ -259,7 +259,7 @@ impl Stage {
                 source: Arc::new(source),
                 runner: Rc::clone(player) as Rc<dyn StepRunner>,
                 performer: Rc::new(Nothing),
-                programs: GraphCache::default(),
+                graphs: GraphCache::default(),
                 builtins: serde_json::Map::new(),
                 stay_up: crate::actor::stay_up::StayUp::default(),
                 registry: Arc::clone(&self.registry),

@@ -3,7 +3,7 @@
 use std::mem;
 
 /// The longest line, in bytes; further input is left out.
-const LONGEST: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The text typed so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,7 +79,9 @@ impl LineEditor {
     fn extend(&mut self, byte: u8) {
         self.begun.push(byte);
         match str::from_utf8(&self.begun) {
-            Ok(whole) if self.text.len() + whole.len() <= LONGEST => self.text.push_str(whole),
+            Ok(whole) if self.text.len() + whole.len() <= MAX_LINE_BYTES => {
+                self.text.push_str(whole)
+            }
             Err(error) if error.error_len().is_none() => return,
             _ => {}
         }

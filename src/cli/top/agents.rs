@@ -192,7 +192,7 @@ fn live<'run>(
     let progressed = seen.filter(|_| turns).map(|seen| seen.progressed);
     AgentEntry {
         id: agent.id.clone(),
-        began: Some(agent.birth.state.clone()),
+        began: Some(agent.spec.state.clone()),
         state: Some(agent.place()),
         status,
         since: Some(progressed.map_or(agent.since, |progressed| progressed.max(agent.since))),

@@ -9,7 +9,7 @@ use super::agents::{AgentEntry, StatusFilter};
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::tree::branches::AgentHierarchy;
 use crate::domain::tree::fold::{
-    self, FamilyKey, FoldOptions, FoldSource, MANY, RowSubject, TreeRow,
+    self, FAMILY_FOLD_SIZE, FamilyKey, FoldOptions, FoldSource, RowSubject, TreeRow,
 };
 
 /// A filter for the agents on the screen.
@@ -75,7 +75,7 @@ fn tree(entries: &[AgentEntry], opened: &ExpandedFamilies) -> Vec<TreeRow> {
             best[parent] = best[parent].min(best[place]);
         }
     }
-    let many = if opened.all { usize::MAX } else { MANY };
+    let many = if opened.all { usize::MAX } else { FAMILY_FOLD_SIZE };
     let folding = FoldOptions { many, deepest: usize::MAX, opened: Some(&opened.families) };
     fold::rows(&branches, &RankedBranches { entries, best }, folding)
 }

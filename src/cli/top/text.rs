@@ -46,7 +46,7 @@ pub(super) struct TableCells {
 }
 
 /// The most levels that a row is indented by.
-const DEEPEST: usize = 8;
+const MAX_INDENT_LEVELS: usize = 8;
 
 /// The kinds in the order of the headline, and the words for them.
 const KINDS: [(StatusFilter, &str); 5] = [
@@ -144,7 +144,7 @@ fn spent(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
 }
 
 fn indented(depth: usize) -> String {
-    "  ".repeat(depth.min(DEEPEST))
+    "  ".repeat(depth.min(MAX_INDENT_LEVELS))
 }
 
 fn state(entry: &AgentEntry) -> String {

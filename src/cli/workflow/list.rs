@@ -67,7 +67,7 @@ fn run((id, view): &ListedRun) -> serde_json::Value {
                 "agent": agent.id,
                 "workflow": own.name,
                 "label": own.label,
-                "state": &*own.stand.current,
+                "state": &*own.position.current,
                 "awaiting": awaiting(own),
             })
         })
@@ -88,7 +88,13 @@ fn rows((id, view): &ListedRun) -> Vec<Vec<String>> {
     let row = |own: &ProgramExecution| {
         let waits =
             awaiting(own).map_or(String::new(), |what| format!("waits for {}", one_line(what)));
-        vec![id.to_string(), word.clone(), own.name.clone(), own.stand.current.to_string(), waits]
+        vec![
+            id.to_string(),
+            word.clone(),
+            own.name.clone(),
+            own.position.current.to_string(),
+            waits,
+        ]
     };
     let instances = view.run.agents.values().filter_map(Agent::program);
     let rows: Vec<Vec<String>> = instances.map(row).collect();
@@ -100,5 +106,5 @@ fn rows((id, view): &ListedRun) -> Vec<Vec<String>> {
 }
 
 fn awaiting(own: &ProgramExecution) -> Option<&str> {
-    own.stand.wait.as_ref().map(|wait| wait.awaiting.as_str())
+    own.position.wait.as_ref().map(|wait| wait.awaiting.as_str())
 }

@@ -94,7 +94,7 @@ fn shown(record: &Record) -> Option<String> {
                 atom(&event.asking.id),
                 atom(&event.asking.role)
             );
-            match &event.asking.work {
+            match &event.asking.body {
                 RequestBody::Prompt(task) => said(&head, &task.prompt),
                 RequestBody::Folder { folder, start, input } => {
                     let folder =

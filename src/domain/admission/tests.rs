@@ -9,7 +9,7 @@ use crate::domain::money::Usd;
 static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
 static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
 const UNLIMITED: Budget<'static> =
-    Budget { spent: Usd::ZERO, limit: None, known: &NOTHING, shares: &NO_SHARES };
+    Budget { spent: Usd::ZERO, limit: None, max_turn_costs: &NOTHING, shares: &NO_SHARES };
 
 fn child(number: u32) -> AgentId {
     AgentId::main().child(number)
@@ -76,7 +76,7 @@ fn families_take_turns() {
 fn a_turn_that_was_begun_before_runs_whatever_the_numbers_say() {
     let known = BTreeMap::new();
     let spent = Usd::from_dollars(1.0);
-    let empty = Budget { spent, limit: Some(spent), known: &known, shares: &NO_SHARES };
+    let empty = Budget { spent, limit: Some(spent), max_turn_costs: &known, shares: &NO_SHARES };
     let mut admission = AdmissionQueue::default();
     for number in [1, 2] {
         admission.reserve(child(number), StateName::parse("W.md").expect("a state"));
@@ -102,7 +102,7 @@ fn a_closed_door_lets_nobody_in() {
 #[test]
 fn an_empty_purse_starves_the_queue() {
     let spent = Usd::from_dollars(1.0);
-    let budget = Budget { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
+    let budget = Budget { spent, limit: Some(spent), max_turn_costs: &NOTHING, shares: &NO_SHARES };
     let mut admission = AdmissionQueue::default();
     assert!(!admission.is_starved(&budget));
     ask(&mut admission, 1);
@@ -124,7 +124,7 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
     (1..=2).for_each(|number| admission.ask(poor.child(number), worker.clone()));
     ask(&mut admission, 2);
     assert_eq!(
-        admit(&mut admission, 3, &Budget { shares: &shares, known: &known, ..UNLIMITED }),
+        admit(&mut admission, 3, &Budget { shares: &shares, max_turn_costs: &known, ..UNLIMITED }),
         [poor.child(1), child(2)]
     );
     assert_eq!((admission.waiting(), admission.is_idle()), (1, false));
@@ -133,7 +133,7 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
         share.spent_usd = usd(0.3);
     }
     assert!(
-        admit(&mut admission, 3, &Budget { shares: &shares, known: &known, ..UNLIMITED })
+        admit(&mut admission, 3, &Budget { shares: &shares, max_turn_costs: &known, ..UNLIMITED })
             .is_empty()
     );
     assert_eq!(admission.turned_away(), [(poor.child(2), BudgetScope::Share(poor))]);
@@ -143,7 +143,7 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
 #[test]
 fn without_budget_agents_wait_or_are_turned_away() {
     let spent = Usd::from_dollars(1.0);
-    let budget = Budget { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
+    let budget = Budget { spent, limit: Some(spent), max_turn_costs: &NOTHING, shares: &NO_SHARES };
     let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     assert!(admit(&mut admission, 1, &budget).is_empty() && admission.is_starved(&budget));
@@ -164,7 +164,8 @@ fn of_those_who_wait_for_a_share_the_first_comes_back_when_there_is_room_again()
     (1..=6).for_each(|number| admission.ask(lead.child(number), worker.clone()));
     let admitted = |admission: &mut AdmissionQueue, spent| {
         let shares = [(lead.clone(), share(spent))].into();
-        let agents = admit(admission, 8, &Budget { shares: &shares, known: &known, ..UNLIMITED });
+        let agents =
+            admit(admission, 8, &Budget { shares: &shares, max_turn_costs: &known, ..UNLIMITED });
         agents.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(admitted(&mut admission, 0.0), ["main.1.1", "main.1.2"]);

@@ -23,7 +23,7 @@ pub struct AgentSpec {
     pub task: Option<Box<PromptTask>>,
     /// The directory its turns run in.
     #[serde(flatten)]
-    pub home: WorkingDir,
+    pub working_dir: WorkingDir,
     /// The commit its worktree begins at, if it gets one; by default its parent's commit at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
@@ -57,7 +57,7 @@ impl AgentSpec {
             state,
             folder: None,
             task: None,
-            home: WorkingDir::default(),
+            working_dir: WorkingDir::default(),
             base: None,
             variables: Variables::new(),
             terms: AgentTerms::default(),

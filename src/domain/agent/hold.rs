@@ -28,7 +28,7 @@ pub enum TurnHold {
     /// The agent has used up its restarts, and waits for a person to resume the run.
     Person {
         /// The reason.
-        because: String,
+        reason: String,
     },
 }
 
@@ -48,7 +48,7 @@ impl TurnHold {
     #[must_use]
     pub fn parked_reason(&self) -> Option<&str> {
         match self {
-            Self::Person { because } => Some(because),
+            Self::Person { reason } => Some(reason),
             Self::Backoff { .. } | Self::Stagger { .. } | Self::Plugin { .. } => None,
         }
     }

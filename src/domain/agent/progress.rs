@@ -40,16 +40,16 @@ impl Agent {
     }
 
     /// Restarts at its first state, and counts that as a restart at `at`.
-    pub(in crate::domain) fn begin_again(
+    pub(in crate::domain) fn restart(
         &mut self,
         session: SessionId,
         not_before: Timestamp,
         at: Timestamp,
     ) {
-        let AgentSpec { state, variables, .. } = (*self.birth).clone();
+        let AgentSpec { state, variables, .. } = (*self.spec).clone();
         self.enter(state, Session::fresh(session), variables, at);
-        self.stage = StepStage::first(self.birth.task.as_deref());
-        self.forks = UnjoinedChildren::default();
+        self.stage = StepStage::first(self.spec.task.as_deref());
+        self.unjoined = UnjoinedChildren::default();
         self.hold = Some(TurnHold::Backoff { until: not_before });
         self.restarts.push(at);
     }
@@ -104,8 +104,8 @@ impl Agent {
     }
 
     /// Holds its next turn back until a person resumes the run.
-    pub(in crate::domain) fn park(&mut self, because: String) {
-        self.hold = Some(TurnHold::Person { because });
+    pub(in crate::domain) fn park(&mut self, reason: String) {
+        self.hold = Some(TurnHold::Person { reason });
     }
 
     /// Ends a hold until a time; a wait for a person stays.

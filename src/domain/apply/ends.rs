@@ -1,6 +1,6 @@
 //! Ends of agents: with a result, with an error, or with an error that ends the run.
 
-use super::forks::counted;
+use super::forks::count_end_at_parent;
 use super::graph::end_wait_of_parent;
 use super::money::{EstimateUpdate, leave_shares, spend};
 use super::program::{fail_requests_of, release};
@@ -38,10 +38,10 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
         )),
         unbilled_turn: Some(UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
         id: agent.id,
-        state: Some(agent.birth.state),
+        state: Some(agent.spec.state),
         cause: Some(FailureCause::Interrupted),
         structured: false,
-        forked: None,
+        variables: None,
         parent_notified: false,
         cost_usd: agent.cost_usd,
     }));
@@ -88,16 +88,16 @@ pub(super) fn retire(
         _ => None,
     };
     let notified = end_wait_of_parent(run, &id, &ending, structured).or(failed);
-    let (forked, joins) = counted(run, agent.as_ref(), &ending);
+    let (variables, joins) = count_end_at_parent(run, agent.as_ref(), &ending);
     run.finished.push(FinishedAgent {
         id: id.clone(),
-        state: agent.as_ref().map(|agent| agent.birth.state.clone()),
+        state: agent.as_ref().map(|agent| agent.spec.state.clone()),
         ending,
         structured,
         cause,
         cost_usd: agent.as_ref().map_or(Usd::ZERO, |agent| agent.cost_usd),
         unbilled_turn: None,
-        forked,
+        variables,
         parent_notified: notified.is_some(),
     });
     let program = agent.and_then(|mut agent| agent.execution.take_program());

@@ -20,32 +20,32 @@ pub(super) fn graph_advanced(
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    let opened = match (&event.due, &event.new_session) {
+    let opened = match (&event.next_action, &event.new_session) {
         (NextAction::Task(_) | NextAction::Agent { .. }, None) => {
             return Err(ApplyError::NoSession);
         }
         (_, opened) => opened.clone(),
     };
-    let state = walked(agent, event).map_err(ApplyError::Graph)?;
+    let state = advanced_state(agent, event).map_err(ApplyError::Graph)?;
     if let Some(paid) = &event.task {
         agent.count_turn(paid.cost.amount);
         agent.note_reply(paid.message.clone());
     }
     advance(agent, event, state);
     agent.next_step(at);
-    let born = wait_for(agent, &event.due, opened, at);
+    let born = wait_for(agent, &event.next_action, opened, at);
     let id = event.turn.agent.clone();
     if let Some(paid) = &event.task {
         spend(run, &id, &paid.prompt, paid.cost.amount, EstimateUpdate::Yes);
     }
-    let mut effects = match event.due {
+    let mut effects = match event.next_action {
         NextAction::Nothing => Vec::new(),
         NextAction::Question(_) => vec![Effect::Ask(id)],
         _ => vec![Effect::Proceed(id)],
     };
     if let Some(child) = born {
         let born = child.id.clone();
-        begin_share(run, &born, child.birth.terms.budget_usd);
+        begin_share(run, &born, child.spec.terms.budget_usd);
         run.agents.insert(child);
         effects.push(Effect::Proceed(born));
     }
@@ -73,7 +73,7 @@ fn advance(agent: &mut Agent, event: &GraphAdvanced, state: GraphState) {
 }
 
 /// Returns the graph state after the event.
-fn walked(agent: &Agent, event: &GraphAdvanced) -> Result<GraphState, String> {
+fn advanced_state(agent: &Agent, event: &GraphAdvanced) -> Result<GraphState, String> {
     let mut state = match (&event.entered, agent.graph()) {
         (Some(entered), _) => GraphState {
             program: Arc::clone(&entered.program),
@@ -120,15 +120,15 @@ fn wait_for(
             agent.wait_for_answer(AskedQuestion { question, since: at, late: None });
             None
         }
-        (NextAction::Agent { birth, background }, Some(session)) => {
-            agent.children = agent.children.saturating_add(1);
-            let id = agent.id.child(agent.children);
+        (NextAction::Agent { spec, background }, Some(session)) => {
+            agent.forked_count = agent.forked_count.saturating_add(1);
+            let id = agent.id.child(agent.forked_count);
             if *background {
                 agent.end_wait(WaitResult::Done(id.as_str().into()));
             } else {
                 agent.wait_for_agent(id.clone());
             }
-            Some(Agent::born(id, AgentSpec::clone(birth), session, at))
+            Some(Agent::from_spec(id, AgentSpec::clone(spec), session, at))
         }
         (NextAction::Walk | NextAction::Operation(_) | NextAction::Nothing, _)
         // Decisions always bring a session for these.

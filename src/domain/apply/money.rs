@@ -30,7 +30,7 @@ pub(super) fn spend(
     run.total_cost_usd += cost;
     for_each_share(run, agent, |share| share.spent_usd += cost);
     if taught == EstimateUpdate::Yes {
-        let most = run.turn_costs_usd.entry(state.clone()).or_default();
+        let most = run.max_turn_costs_usd.entry(state.clone()).or_default();
         *most = cost.max(*most);
     }
 }

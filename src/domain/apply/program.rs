@@ -43,11 +43,11 @@ pub(super) fn program_started(
         label: event.label.clone(),
         branch: event.branch.clone(),
         context: event.context.clone(),
-        stand: ProgramPosition { current: event.start.clone(), ..ProgramPosition::default() },
+        position: ProgramPosition { current: event.start.clone(), ..ProgramPosition::default() },
         requests: BTreeMap::new(),
         handles: BTreeMap::new(),
         answers: BTreeMap::new(),
-        bound: BTreeMap::new(),
+        bindings: BTreeMap::new(),
         bases: BTreeMap::new(),
     }));
     Ok(Vec::new())
@@ -63,15 +63,15 @@ pub(super) fn program_advanced(
         return Err(no_program());
     }
     agent.next_step(at);
-    let instance = agent.execution.program_mut().ok_or_else(no_program)?;
-    instance.stand = event.stand.clone();
-    instance.bound.extend(event.bound.clone());
-    instance
+    let execution = agent.execution.program_mut().ok_or_else(no_program)?;
+    execution.position = event.position.clone();
+    execution.bindings.extend(event.bindings.clone());
+    execution
         .bases
         .extend(event.bases.iter().flatten().map(|(at, base)| (at.clone(), base.clone())));
     let effects = vec![Effect::Proceed(event.turn.agent.clone())];
     if event.status == ProgramStatus::Failed {
-        let roles: Vec<AgentId> = roles_of(instance);
+        let roles: Vec<AgentId> = roles_of(execution);
         for role in roles {
             let role = run.agents.get_mut(&role);
             if let Some(mailbox) = role.and_then(|role| role.execution.mailbox_mut()) {
@@ -95,8 +95,8 @@ fn wake(run: &Run, changes: &[FactChange]) -> Vec<Effect> {
         return Vec::new();
     }
     let looks = |agent: &Agent| {
-        let instance = agent.program().filter(|instance| instance.stand.wait.is_some());
-        let labels = instance.and_then(|instance| run.definitions.get(&instance.program));
+        let execution = agent.program().filter(|execution| execution.position.wait.is_some());
+        let labels = execution.and_then(|execution| run.definitions.get(&execution.program));
         labels.is_some_and(|definition| {
             changes.iter().any(|change| definition.labels.iter().any(|own| own == change.label()))
         })
@@ -120,11 +120,11 @@ pub(super) fn role_requested(
         return Err(ApplyError::NoAgent(role.clone()));
     }
     let agent = due(run, turn)?;
-    let (folder, home) = (agent.birth.folder.clone(), agent.birth.home.clone());
-    let children = agent.children.saturating_add(1);
+    let (folder, working_dir) = (agent.spec.folder.clone(), agent.spec.working_dir.clone());
+    let children = agent.forked_count.saturating_add(1);
     let child = agent.id.child(children);
-    let instance = agent.execution.program_mut().ok_or_else(no_program)?;
-    let before = instance.requests.get(&asking.name).map_or(0, |before| before.number);
+    let execution = agent.execution.program_mut().ok_or_else(no_program)?;
+    let before = execution.requests.get(&asking.name).map_or(0, |before| before.number);
     let number = before.saturating_add(1);
     let asked = RequestEntry {
         number,
@@ -132,9 +132,9 @@ pub(super) fn role_requested(
         status: RequestStatus::Pending,
         ended: None,
     };
-    instance.requests.insert(asking.name.clone(), asked);
-    let service = RoleMailbox {
-        instance: instance.id.clone(),
+    execution.requests.insert(asking.name.clone(), asked);
+    let mailbox = RoleMailbox {
+        execution: execution.id.clone(),
         handle: handle.clone(),
         role: asking.role.clone(),
         current: None,
@@ -144,17 +144,17 @@ pub(super) fn role_requested(
     };
     if let Some(role) = known {
         let role = run.agents.get_mut(&role).ok_or_else(|| ApplyError::NoAgent(role.clone()))?;
-        let began = role.is_asked(asking.clone(), at);
+        let began = role.take_request(asking.clone(), at);
         return Ok(began.then(|| Effect::Proceed(role.id.clone())).into_iter().collect());
     }
-    instance.handles.insert(handle.clone(), child.clone());
-    agent.children = children;
-    let home = WorkingDir { cwd: cwd.clone().or(home.cwd), ..home };
-    let birth = AgentSpec { folder, home, ..AgentSpec::plain(file.clone()) };
+    execution.handles.insert(handle.clone(), child.clone());
+    agent.forked_count = children;
+    let working_dir = WorkingDir { cwd: cwd.clone().or(working_dir.cwd), ..working_dir };
+    let birth = AgentSpec { folder, working_dir, ..AgentSpec::plain(file.clone()) };
     let session = new_session.clone().ok_or(ApplyError::NoSession)?;
-    let mut role = Agent::born(child.clone(), birth, session, at);
-    role.execution = AgentExecution::Role(Box::new(service));
-    role.is_asked(asking.clone(), at);
+    let mut role = Agent::from_spec(child.clone(), birth, session, at);
+    role.execution = AgentExecution::Role(Box::new(mailbox));
+    role.take_request(asking.clone(), at);
     begin_share(run, &child, None);
     run.agents.insert(role);
     Ok(vec![Effect::Proceed(child)])
@@ -162,19 +162,19 @@ pub(super) fn role_requested(
 
 impl Agent {
     /// Takes a request as a role; returns whether it begins with it at once.
-    fn is_asked(&mut self, asking: RoleRequest, at: Timestamp) -> bool {
-        let Some(service) = self.execution.mailbox_mut() else { return false };
-        if service.current.is_some() {
-            service.queue.push_back(asking);
+    fn take_request(&mut self, asking: RoleRequest, at: Timestamp) -> bool {
+        let Some(mailbox) = self.execution.mailbox_mut() else { return false };
+        if mailbox.current.is_some() {
+            mailbox.queue.push_back(asking);
             return false;
         }
         self.since = at;
-        self.stage = match &asking.work {
+        self.stage = match &asking.body {
             RequestBody::Prompt(task) => StepStage::Task(task.clone()),
             RequestBody::Folder { .. } => StepStage::default(),
         };
-        service.role.clone_from(&asking.role);
-        service.current = Some(Box::new(asking));
+        mailbox.role.clone_from(&asking.role);
+        mailbox.current = Some(Box::new(asking));
         true
     }
 }
@@ -189,12 +189,12 @@ pub(super) fn role_delegated(
         return Err(misfit("it was not asked that"));
     }
     role.next_step(at);
-    role.children = role.children.saturating_add(1);
-    let id = role.id.child(role.children);
+    role.forked_count = role.forked_count.saturating_add(1);
+    let id = role.id.child(role.forked_count);
     role.wait_for_agent(id.clone());
-    begin_share(run, &id, event.birth.terms.budget_usd);
+    begin_share(run, &id, event.spec.terms.budget_usd);
     let child =
-        Agent::born(id.clone(), AgentSpec::clone(&event.birth), event.new_session.clone(), at);
+        Agent::from_spec(id.clone(), AgentSpec::clone(&event.spec), event.new_session.clone(), at);
     run.agents.insert(child);
     Ok(vec![Effect::Proceed(id)])
 }
@@ -214,13 +214,13 @@ pub(super) fn role_responded(
     }
     role.next_step(at);
     let mut asked = None;
-    if let Some(service) = role.execution.mailbox_mut() {
+    if let Some(mailbox) = role.execution.mailbox_mut() {
         if matches!(event.response, RequestStatus::Answer(_)) {
-            service.answered = service.answered.saturating_add(1);
+            mailbox.answered = mailbox.answered.saturating_add(1);
         }
-        asked = service.current.take().map(|asking| (service.instance.clone(), asking));
-        if let Some(next) = service.queue.pop_front() {
-            role.is_asked(next, at);
+        asked = mailbox.current.take().map(|asking| (mailbox.execution.clone(), asking));
+        if let Some(next) = mailbox.queue.pop_front() {
+            role.take_request(next, at);
         }
     }
     let goes_on = role.mailbox().is_some_and(|own| own.current.is_some() || own.released);
@@ -228,23 +228,23 @@ pub(super) fn role_responded(
     if !event.without_turn {
         spend(run, &id, &event.state, event.cost.amount, EstimateUpdate::Yes);
     }
-    let told = asked.and_then(|(instance, asking)| {
-        tell(run, &id, &instance, &asking, (&event.response, Some(at)))
+    let told = asked.and_then(|(execution, asking)| {
+        record_outcome(run, &id, &execution, &asking, (&event.response, Some(at)))
     });
     Ok(told.into_iter().chain(goes_on.then_some(id)).map(Effect::Proceed).collect())
 }
 
 /// Tells an execution the outcome of a request; returns its agent, if it still exists.
-fn tell(
+fn record_outcome(
     run: &mut Run,
     role: &AgentId,
-    instance: &str,
+    execution: &str,
     asking: &RoleRequest,
     (response, ended): (&RequestStatus, Option<Timestamp>),
 ) -> Option<AgentId> {
-    let conductor = AgentId::parse(role.parent()?).ok()?;
-    let agent = run.agents.get_mut(&conductor)?;
-    let own = agent.execution.program_mut().filter(|own| own.id == instance)?;
+    let program_agent = AgentId::parse(role.parent()?).ok()?;
+    let agent = run.agents.get_mut(&program_agent)?;
+    let own = agent.execution.program_mut().filter(|own| own.id == execution)?;
     if let RequestStatus::Answer(text) = response {
         own.answers.insert(asking.role.clone(), text.clone());
     }
@@ -256,43 +256,43 @@ fn tell(
         asked.status = response.clone();
         asked.ended = ended;
     }
-    Some(conductor)
+    Some(program_agent)
 }
 
 /// Fails all requests of a role that has failed. Returns the execution's agent, if it still exists; a later
 /// request gets another agent.
 pub(super) fn fail_requests_of(run: &mut Run, role: &Agent, error: &str) -> Option<AgentId> {
-    let service = role.mailbox()?;
-    let asked = service.current.as_deref().into_iter().chain(&service.queue);
+    let mailbox = role.mailbox()?;
+    let asked = mailbox.current.as_deref().into_iter().chain(&mailbox.queue);
     let mut told = None;
     for asking in asked {
         let failed = RequestStatus::Failed(error.to_owned());
-        told = tell(run, &role.id, &service.instance, asking, (&failed, None)).or(told);
+        told = record_outcome(run, &role.id, &mailbox.execution, asking, (&failed, None)).or(told);
     }
-    let conductor = AgentId::parse(role.id.parent()?).ok()?;
-    let own = run.agents.get_mut(&conductor).and_then(|agent| agent.execution.program_mut());
-    if let Some(own) = own.filter(|own| own.id == service.instance) {
+    let program_agent = AgentId::parse(role.id.parent()?).ok()?;
+    let own = run.agents.get_mut(&program_agent).and_then(|agent| agent.execution.program_mut());
+    if let Some(own) = own.filter(|own| own.id == mailbox.execution) {
         own.handles.retain(|_, agent| *agent != role.id);
     }
     told
 }
 
 /// Releases the roles of a program that has ended: idle roles end now, busy ones after their queue.
-pub(super) fn release(run: &mut Run, instance: &ProgramExecution) -> Vec<Effect> {
+pub(super) fn release(run: &mut Run, execution: &ProgramExecution) -> Vec<Effect> {
     let mut effects = Vec::new();
-    for id in roles_of(instance) {
-        let service = run.agents.get_mut(&id).and_then(|role| role.execution.mailbox_mut());
-        let Some(service) = service else { continue };
-        service.released = true;
-        if service.is_over() {
+    for id in roles_of(execution) {
+        let mailbox = run.agents.get_mut(&id).and_then(|role| role.execution.mailbox_mut());
+        let Some(mailbox) = mailbox else { continue };
+        mailbox.released = true;
+        if mailbox.is_over() {
             effects.push(Effect::Proceed(id));
         }
     }
     effects
 }
 
-fn roles_of(instance: &ProgramExecution) -> Vec<AgentId> {
-    instance.handles.values().cloned().collect()
+fn roles_of(execution: &ProgramExecution) -> Vec<AgentId> {
+    execution.handles.values().cloned().collect()
 }
 
 fn no_program() -> ApplyError {

@@ -21,8 +21,8 @@ pub(super) fn question_answered(
         agent.stage = StepStage::default();
         agent.variables.insert(ANSWER.to_owned(), event.answer.raw.clone());
     }
-    if let Some(used) = event.ahead {
-        run.answered.insert(event.node.clone(), used);
+    if let Some(used) = event.used_answers {
+        run.used_answers.insert(event.node.clone(), used);
     }
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
@@ -39,6 +39,6 @@ pub(super) fn question_timed_out(
         return Err(ApplyError::NotAsked(event.turn.agent.clone()));
     }
     agent.stage = StepStage::default();
-    agent.current_state = event.late.clone();
+    agent.current_state = event.enters.clone();
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }

@@ -111,7 +111,7 @@ fn a_result_without_a_caller_ends_the_agent() {
             cause: None,
             cost_usd: Usd::from_dollars(CENT),
             unbilled_turn: None,
-            forked: None,
+            variables: None,
             parent_notified: false,
         }]
     );
@@ -179,7 +179,7 @@ fn a_fork_is_the_parents_next_step_and_the_childs_birth_in_one_record() {
     assert_eq!(scene.run.seq, 3);
 
     let parent = scene.agent("main");
-    assert_eq!((parent.current_state.as_str(), parent.step, parent.children), ("N.md", 3, 1));
+    assert_eq!((parent.current_state.as_str(), parent.step, parent.forked_count), ("N.md", 3, 1));
     assert_eq!(parent.session, Session::resumed(session(2), Some(message(3))));
     assert_eq!(parent.stack, [frame(1, "R.md", 2)]);
     assert_eq!(parent.variables, Variables::new());
@@ -187,7 +187,7 @@ fn a_fork_is_the_parents_next_step_and_the_childs_birth_in_one_record() {
     let child = scene.agent("main.1");
     let birth =
         AgentSpec { variables: variables(&[("item", "x")]), ..AgentSpec::plain(state("W.md")) };
-    let born = Agent::born(agent_id("main.1"), birth, session(3), Timestamp(3000));
+    let born = Agent::from_spec(agent_id("main.1"), birth, session(3), Timestamp(3000));
     assert_eq!(*child, born);
 }
 

@@ -64,7 +64,7 @@ pub(super) fn turn_failed(
         agent.retry_turn(session.clone());
     }
     agent.back_off(event.not_before);
-    agent.forget_restarts(agent.birth.terms.supervision.period_ms.unwrap_or(own), at);
+    agent.forget_restarts(agent.spec.terms.supervision.period_ms.unwrap_or(own), at);
     agent.throttles = match event.cause {
         FailureCause::Throttle => agent.throttles.saturating_add(1),
         _ => 0,
@@ -79,6 +79,6 @@ pub(super) fn turn_failed(
 
 pub(super) fn agent_parked(run: &mut Run, event: &AgentParked) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    agent.park(event.because.clone());
+    agent.park(event.reason.clone());
     Ok(Vec::new())
 }

@@ -23,7 +23,7 @@ use crate::domain::turn::{FailureCause, TurnId};
 use crate::domain::turn_cost::TurnCost;
 
 /// Takes a transition, as far as plug-ins allow.
-pub(super) fn advised(
+pub(super) fn apply_verdicts(
     run: &Run,
     agent: &Agent,
     mut accepted: AcceptedTransition,
@@ -31,7 +31,7 @@ pub(super) fn advised(
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let now = chosen.now;
-    let Some(PluginVerdict { by, verdict }) = strictest(report.opinions.clone()) else {
+    let Some(PluginVerdict { by, verdict }) = strictest(report.verdicts.clone()) else {
         return step_finished(run, agent, &accepted, report, chosen);
     };
     match verdict {
@@ -41,11 +41,11 @@ pub(super) fn advised(
             step_finished(run, agent, &accepted, report, chosen)
         }
         ConsultVerdict::Stop { reason, scope: StopScope::Agent } => {
-            vec![stopped(agent, report, &by, &reason)]
+            vec![stopped_by_plugin(agent, report, &by, &reason)]
         }
         ConsultVerdict::Stop { reason, scope: StopScope::Run } => {
             let mut events = step_finished(run, agent, &accepted, report, chosen);
-            if goes_on(run, agent, &events) {
+            if continues(run, agent, &events) {
                 events.push(Event::RunPaused { pause: pause(by, &reason) });
             }
             events
@@ -60,7 +60,7 @@ pub(super) fn advised(
 
 fn pause(plugin: String, reason: &str) -> PauseReason {
     let because = if reason.is_empty() { "it stopped the run without a reason" } else { reason };
-    PauseReason::Plugin { plugin, because: because.to_owned() }
+    PauseReason::Plugin { plugin, reason: because.to_owned() }
 }
 
 /// Holds back the turn after a step, if there is one.
@@ -84,7 +84,7 @@ pub(super) fn not_started(
     report: &TurnReport,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
-    let Some(PluginVerdict { by, verdict }) = strictest(report.opinions.clone()) else {
+    let Some(PluginVerdict { by, verdict }) = strictest(report.verdicts.clone()) else {
         return Vec::new();
     };
     match verdict {
@@ -106,7 +106,7 @@ pub(super) fn not_started(
             events
         }
         ConsultVerdict::Stop { reason, scope: StopScope::Agent } => {
-            vec![stopped(agent, report, &by, &reason)]
+            vec![stopped_by_plugin(agent, report, &by, &reason)]
         }
         ConsultVerdict::Stop { reason, scope: StopScope::Run } => {
             vec![Event::RunPaused { pause: pause(by, &reason) }]
@@ -122,12 +122,12 @@ pub fn out_of_money(
     run: &Run,
     agent: &Agent,
     whose: &BudgetScope,
-    child: AgentTerms,
+    child_terms: AgentTerms,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let Some(proposal) = agent.proposal() else { return vec![without_money(run, agent, whose)] };
     let (transition, implicit) = (proposal.transition.clone(), proposal.implicit);
-    let report = TurnReport { child, ..TurnReport::empty(agent.turn_id()) };
+    let report = TurnReport { child_terms, ..TurnReport::empty(agent.turn_id()) };
     let accepted = AcceptedTransition { transition, implicit, overruled: None };
     step_finished(run, agent, &accepted, &report, chosen)
 }
@@ -143,7 +143,7 @@ fn without_money(run: &Run, agent: &Agent, whose: &BudgetScope) -> Event {
             let share = run.shares.get(owner);
             let amounts =
                 share.map_or(String::new(), |share| amounts(share.limit_usd, share.spent_usd));
-            let state = run.agents.get(owner).map(|owner| owner.birth.state.clone());
+            let state = run.agents.get(owner).map(|owner| owner.spec.state.clone());
             let place = state.map_or(String::new(), |state| format!(" (`budget` in {state})"));
             if *owner == agent.id {
                 format!("its budget {amounts}{place}")
@@ -175,7 +175,7 @@ fn plug_in(name: &str) -> String {
     format!("the plug-in {name}")
 }
 
-fn stopped(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event {
+fn stopped_by_plugin(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event {
     let what = match report.judgement {
         TurnJudgement::NotStarted => "did not let its turn start",
         _ => "did not let it take its transition",
@@ -195,7 +195,7 @@ fn stopped(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event 
 }
 
 /// Returns whether any agent is left after these events.
-fn goes_on(run: &Run, agent: &Agent, events: &[Event]) -> bool {
+fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
     let ends = |event: &Event| match event {
         Event::StepFinished(step) if matches!(step.transition, Transition::Ask { .. }) => false,
         Event::StepFinished(step) => next_state(agent, step).is_none(),
@@ -212,7 +212,7 @@ fn next_state(agent: &Agent, step: &StepFinished) -> Option<StateName> {
         Transition::Fork { next, .. } => Some(next.clone()),
         Transition::Result { .. } => match agent.stack.last() {
             Some(frame) => Some(frame.state.clone()),
-            None => step.reborn.is_some().then(|| agent.birth.state.clone()),
+            None => step.restarted.is_some().then(|| agent.spec.state.clone()),
         },
         Transition::Goto { target, .. }
         | Transition::Reset { target, .. }

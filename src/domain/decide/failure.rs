@@ -4,13 +4,13 @@ use super::{NondeterministicInputs, TurnReport, settled};
 use crate::domain::agent::Agent;
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
 use crate::domain::id::StateName;
-use crate::domain::restart::{RestartContext, RestartDecision, react};
+use crate::domain::restart::{RestartContext, RestartDecision, decide_restart};
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::supervision::{OnExhausted, SupervisionPolicy};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
 use crate::domain::turn_cost::TurnCost;
 
-pub(super) fn failed(
+pub(super) fn turn_failed(
     run: &Run,
     agent: &Agent,
     failure: &TurnFailure,
@@ -18,7 +18,7 @@ pub(super) fn failed(
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let supervision = run.supervision_of(agent);
-    let reaction = react(agent, failure, circumstances(run, &supervision, &chosen));
+    let reaction = decide_restart(agent, failure, restart_context(run, &supervision, &chosen));
     let cost = settled(run, report, agent.prompt());
     let again = |not_before, counts| {
         Event::TurnFailed(TurnFailed {
@@ -40,7 +40,7 @@ pub(super) fn failed(
         why,
     };
     match reaction {
-        RestartDecision::Again { not_before, counts } => vec![again(not_before, counts)],
+        RestartDecision::Retry { not_before, counts } => vec![again(not_before, counts)],
         // Of several turns that meet the same, the first pauses the run.
         RestartDecision::Pause(_) if run.status != RunStatus::Running => vec![again(None, false)],
         RestartDecision::Pause(pause) => vec![again(None, false), Event::RunPaused { pause }],
@@ -52,23 +52,23 @@ pub(super) fn failed(
             let message = failure.message.clone();
             vec![again(None, false), Event::LimitReached { until, message }]
         }
-        RestartDecision::Exhausted { because, then } => {
-            let why = format!("{} ({because})", failure.message);
+        RestartDecision::Exhausted { reason, then } => {
+            let why = format!("{} ({reason})", failure.message);
             if then == OnExhausted::Wait {
                 let first = again(None, false);
                 let turn = match &first {
                     Event::TurnFailed(TurnFailed { session: None, .. }) => report.turn.clone(),
                     _ => TurnId { turn: report.turn.turn.saturating_add(1), ..report.turn.clone() },
                 };
-                vec![first, exhausted_by(FailedTurn { turn, ..ended(why) }, then)]
+                vec![first, restarts_exhausted(FailedTurn { turn, ..ended(why) }, then)]
             } else {
-                vec![exhausted_by(ended(why), then)]
+                vec![restarts_exhausted(ended(why), then)]
             }
         }
     }
 }
 
-pub(super) fn circumstances<'run>(
+pub(super) fn restart_context<'run>(
     run: &Run,
     supervision: &'run SupervisionPolicy,
     chosen: &NondeterministicInputs,
@@ -100,12 +100,12 @@ impl FailedTurn {
 }
 
 /// Returns the event that follows when the restarts of an agent are used up.
-pub(super) fn exhausted_by(ended: FailedTurn, then: OnExhausted) -> Event {
+pub(super) fn restarts_exhausted(ended: FailedTurn, then: OnExhausted) -> Event {
     match then {
         OnExhausted::FailAgent => ended.fail(false),
         OnExhausted::FailRun => ended.fail(true),
         OnExhausted::Wait => Event::AgentParked(AgentParked {
-            because: format!("in {}: {}", ended.state, ended.why),
+            reason: format!("in {}: {}", ended.state, ended.why),
             turn: ended.turn,
             state: ended.state,
         }),

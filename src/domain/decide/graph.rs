@@ -5,7 +5,7 @@
 
 use super::failure::FailedTurn;
 use super::fork::no_room;
-use super::questions::answered_ahead;
+use super::questions::prepared_answer;
 use super::{NondeterministicInputs, TurnReport, step_finished};
 use crate::domain::agent::{Agent, StepStage};
 use crate::domain::event::{Event, FinishedTask, GraphAdvanced, NextAction};
@@ -17,7 +17,7 @@ use crate::domain::turn::{FailureCause, TurnId};
 use crate::domain::turn_cost::TurnCost;
 
 /// Returns the events of an advance of a graph: the advance itself, and its immediate consequences.
-pub(super) fn walked(
+pub(super) fn graph_advanced(
     run: &Run,
     agent: &Agent,
     walk: &GraphAdvance,
@@ -25,7 +25,7 @@ pub(super) fn walked(
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
-    if let GraphNext::Agent { .. } = &walk.then
+    if let GraphNext::Agent { .. } = &walk.next
         && let Some(pause) = no_room(run, 1)
     {
         return vec![Event::RunPaused { pause }];
@@ -33,9 +33,9 @@ pub(super) fn walked(
     let done = record(agent, walk, report, &chosen);
     let mut after = Agent { step: next.step, turn: 0, ..agent.clone() };
     after.stage = StepStage::default();
-    let then = match &walk.then {
+    let then = match &walk.next {
         GraphNext::Question(question) => {
-            answered_ahead(run, question, &next, &agent.current_state).into_iter().collect()
+            prepared_answer(run, question, &next, &agent.current_state).into_iter().collect()
         }
         GraphNext::End { error: Some(error), .. } if agent.stack.is_empty() => {
             vec![fail(next, &after, FailureCause::Ending, error)]
@@ -68,17 +68,17 @@ fn record(
     report: &TurnReport,
     chosen: &NondeterministicInputs,
 ) -> GraphAdvanced {
-    let due = match &walk.then {
+    let next_action = match &walk.next {
         GraphNext::Walk => NextAction::Walk,
         GraphNext::Operation(kind) => NextAction::Operation(kind.clone()),
         GraphNext::Task(task) => NextAction::Task(task.clone()),
         GraphNext::Question(question) => NextAction::Question(question.clone()),
-        GraphNext::Agent { birth, background } => {
-            NextAction::Agent { birth: birth.clone(), background: *background }
+        GraphNext::Agent { spec, background } => {
+            NextAction::Agent { spec: spec.clone(), background: *background }
         }
         GraphNext::End { .. } | GraphNext::Fail(_) => NextAction::Nothing,
     };
-    let new_session = match &due {
+    let new_session = match &next_action {
         NextAction::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
         NextAction::Agent { .. } => Some(chosen.session.clone()),
         NextAction::Walk
@@ -104,7 +104,7 @@ fn record(
         shown: walk.shown.clone(),
         node: walk.node.clone(),
         cursor: walk.cursor.clone(),
-        due,
+        next_action,
         task,
         new_session,
     }

@@ -64,17 +64,17 @@ pub fn program_started(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec
 pub fn program_advanced(
     run: &Run,
     agent: &Agent,
-    conduct: &ProgramAdvance,
+    advance: &ProgramAdvance,
     sessions: Vec<SessionId>,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
-    let Some(instance) = agent.program() else { return Vec::new() };
-    if stands_still(instance, conduct) {
+    let Some(execution) = agent.program() else { return Vec::new() };
+    if is_unchanged(execution, advance) {
         return Vec::new();
     }
-    let mut events = commands(agent, instance, conduct, sessions);
-    events.push(advanced(agent, conduct));
-    let ProgramNext::End { payload, error } = &conduct.then else { return events };
+    let mut events = commands(agent, execution, advance, sessions);
+    events.push(advanced(agent, advance));
+    let ProgramNext::End { payload, error } = &advance.next else { return events };
     let turn = TurnId { step: agent.step.saturating_add(1), turn: 0, ..agent.turn_id() };
     let after = Agent { step: turn.step, turn: 0, ..agent.clone() };
     match error {
@@ -101,44 +101,44 @@ pub fn program_advanced(
     events
 }
 
-fn stands_still(instance: &ProgramExecution, conduct: &ProgramAdvance) -> bool {
-    conduct.deeds.is_empty()
-        && conduct.bound.is_empty()
-        && conduct.bases.is_none()
-        && !matches!(conduct.then, ProgramNext::End { .. })
-        && conduct.stand == instance.stand
+fn is_unchanged(execution: &ProgramExecution, advance: &ProgramAdvance) -> bool {
+    advance.commands.is_empty()
+        && advance.bindings.is_empty()
+        && advance.bases.is_none()
+        && !matches!(advance.next, ProgramNext::End { .. })
+        && advance.position == execution.position
 }
 
 fn commands(
     agent: &Agent,
-    instance: &ProgramExecution,
-    conduct: &ProgramAdvance,
+    execution: &ProgramExecution,
+    advance: &ProgramAdvance,
     sessions: Vec<SessionId>,
 ) -> Vec<Event> {
     let mut sessions = sessions.into_iter();
     let mut asked: Vec<(&str, u64)> = Vec::new();
     let mut opened: Vec<&str> = Vec::new();
-    let mut events = Vec::with_capacity(conduct.deeds.len() + 1);
-    for deed in &conduct.deeds {
-        events.push(match deed {
+    let mut events = Vec::with_capacity(advance.commands.len() + 1);
+    for command in &advance.commands {
+        events.push(match command {
             ProgramCommand::Log { text, warning } => Event::ProgramLogged(ProgramLogged {
                 turn: agent.turn_id(),
                 file: agent.current_state.clone(),
                 text: text.clone(),
                 warning: *warning,
             }),
-            ProgramCommand::Request { role, handle, cwd, name, work } => {
+            ProgramCommand::Request { role, handle, cwd, name, body } => {
                 let now =
                     asked.iter().rev().find(|(own, _)| own == name).map(|(_, number)| *number);
-                let before = instance.requests.get(name).map(|request| request.number);
+                let before = execution.requests.get(name).map(|request| request.number);
                 let number = now.or(before).unwrap_or(0) + 1;
                 asked.push((name, number));
                 let is_new =
-                    !instance.handles.contains_key(handle) && !opened.contains(&handle.as_str());
+                    !execution.handles.contains_key(handle) && !opened.contains(&handle.as_str());
                 if is_new {
                     opened.push(handle);
                 }
-                let id = format!("{}/{name}/{number}", instance.id);
+                let id = format!("{}/{name}/{number}", execution.id);
                 Event::RoleRequested(Box::new(RoleRequested {
                     turn: agent.turn_id(),
                     file: agent.current_state.clone(),
@@ -147,7 +147,7 @@ fn commands(
                         id,
                         name: name.clone(),
                         role: role.clone(),
-                        work: work.clone(),
+                        body: body.clone(),
                     },
                     new_session: if is_new { sessions.next() } else { None },
                     cwd: cwd.clone().filter(|_| is_new),
@@ -158,36 +158,36 @@ fn commands(
     events
 }
 
-fn advanced(agent: &Agent, conduct: &ProgramAdvance) -> Event {
-    let ProgramAdvance { stand, bound, bases, then, .. } = conduct;
-    let status = match then {
+fn advanced(agent: &Agent, advance: &ProgramAdvance) -> Event {
+    let ProgramAdvance { position, bindings, bases, next, .. } = advance;
+    let status = match next {
         ProgramNext::Wait => ProgramStatus::Waiting,
-        ProgramNext::Errand => ProgramStatus::Running,
+        ProgramNext::Activity => ProgramStatus::Running,
         ProgramNext::End { error: None, .. } => ProgramStatus::Completed,
         ProgramNext::End { error: Some(_), .. } => ProgramStatus::Failed,
     };
     Event::ProgramAdvanced(Box::new(ProgramAdvanced {
         turn: agent.turn_id(),
         file: agent.current_state.clone(),
-        state: stand.current.clone(),
+        state: position.current.clone(),
         status,
-        awaiting: stand.wait.as_ref().map(|wait| wait.awaiting.clone()),
-        iteration: stand.cursor.iter().rev().find_map(|level| level.round),
-        stand: stand.clone(),
-        bound: bound.clone(),
+        awaiting: position.wait.as_ref().map(|wait| wait.awaiting.clone()),
+        iteration: position.cursor.iter().rev().find_map(|level| level.round),
+        position: position.clone(),
+        bindings: bindings.clone(),
         bases: bases.clone(),
     }))
 }
 
 /// Returns the event of a role's answer: the payload of its turn's result.
-pub(super) fn responded(
+pub(super) fn role_responded(
     agent: &Agent,
-    service: &RoleMailbox,
+    mailbox: &RoleMailbox,
     accepted: &AcceptedTransition,
     report: &TurnReport,
 ) -> Event {
     let (Transition::Result { payload, .. }, Some(asking)) =
-        (&accepted.transition, service.current.as_deref())
+        (&accepted.transition, mailbox.current.as_deref())
     else {
         return FailedTurn {
             turn: report.turn.clone(),
@@ -241,15 +241,15 @@ pub fn delegated_answer(agent: &Agent) -> Option<Event> {
 /// Returns the event that delegates a role's request to a further agent, if it is a folder's work; `terms` are the
 /// settings of the folder's first state.
 #[must_use]
-pub fn delegated(agent: &Agent, terms: AgentTerms, new_session: SessionId) -> Option<Event> {
+pub fn role_delegated(agent: &Agent, terms: AgentTerms, new_session: SessionId) -> Option<Event> {
     let asking = agent.role_request()?;
-    let RequestBody::Folder { folder, start, input } = &asking.work else { return None };
+    let RequestBody::Folder { folder, start, input } = &asking.body else { return None };
     if !agent.stage.is_first() {
         return None;
     }
     let birth = AgentSpec {
-        folder: folder.clone().or_else(|| agent.birth.folder.clone()),
-        home: agent.birth.home.clone(),
+        folder: folder.clone().or_else(|| agent.spec.folder.clone()),
+        working_dir: agent.spec.working_dir.clone(),
         variables: [("input".to_owned(), input.clone())].into(),
         terms,
         ..AgentSpec::plain(start.clone())
@@ -258,7 +258,7 @@ pub fn delegated(agent: &Agent, terms: AgentTerms, new_session: SessionId) -> Op
         turn: agent.turn_id(),
         state: agent.place(),
         request: asking.id.clone(),
-        birth: Box::new(birth),
+        spec: Box::new(birth),
         new_session,
     })))
 }
@@ -266,8 +266,8 @@ pub fn delegated(agent: &Agent, terms: AgentTerms, new_session: SessionId) -> Op
 /// Ends a role when its program has ended and its queue is empty.
 #[must_use]
 pub fn role_stopped(agent: &Agent) -> Option<Event> {
-    let service = agent.mailbox().filter(|service| service.is_over())?;
-    let payload = service.outcome();
+    let mailbox = agent.mailbox().filter(|mailbox| mailbox.is_over())?;
+    let payload = mailbox.outcome();
     Some(Event::StepFinished(StepFinished {
         turn: agent.turn_id(),
         state: agent.place(),
@@ -281,7 +281,7 @@ pub fn role_stopped(agent: &Agent) -> Option<Event> {
         message: None,
         new_session: None,
         terms: Box::default(),
-        born: Vec::new(),
-        reborn: None,
+        children: Vec::new(),
+        restarted: None,
     }))
 }

@@ -9,7 +9,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
 
 /// Returns the answer to a question that was given before it was asked.
-pub(super) fn answered_ahead(
+pub(super) fn prepared_answer(
     run: &Run,
     question: &Question,
     turn: &TurnId,
@@ -21,7 +21,7 @@ pub(super) fn answered_ahead(
         state: state.clone(),
         node: question.node.clone(),
         answer,
-        ahead: Some(used),
+        used_answers: Some(used),
     }))
 }
 
@@ -92,7 +92,7 @@ pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
 /// Returns the event for a waiting question that an answer given ahead of time now fits. Call it again once that
 /// event is recorded.
 #[must_use]
-pub fn answered_at_last(run: &Run) -> Option<Event> {
+pub fn first_prepared_answer(run: &Run) -> Option<Event> {
     run.agents.values().find_map(|agent| {
         let question = &agent.question()?.question;
         let (answer, used) = run.prepared_answer(question)?;
@@ -100,13 +100,13 @@ pub fn answered_at_last(run: &Run) -> Option<Event> {
     })
 }
 
-fn answered(agent: &Agent, node: &str, answer: Answer, ahead: Option<u32>) -> Event {
+fn answered(agent: &Agent, node: &str, answer: Answer, used_answers: Option<u32>) -> Event {
     Event::QuestionAnswered(QuestionAnswered {
         turn: agent.turn_id(),
         state: agent.current_state.clone(),
         node: node.to_owned(),
         answer,
-        ahead,
+        used_answers,
     })
 }
 
@@ -118,7 +118,7 @@ pub fn timed_out(agent: &Agent, now: Timestamp) -> Option<Event> {
         Event::QuestionTimedOut(QuestionTimedOut {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
-            late: late.state.clone(),
+            enters: late.state.clone(),
         })
     })
 }

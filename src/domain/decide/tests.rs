@@ -126,8 +126,8 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
         message: Some(message(9)),
         new_session: None,
         terms: Box::default(),
-        born: Vec::new(),
-        reborn: None,
+        children: Vec::new(),
+        restarted: None,
     };
     assert_eq!(one(&scene, judgement), Event::StepFinished(expected));
 }

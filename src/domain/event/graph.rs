@@ -40,7 +40,7 @@ pub struct GraphAdvanced {
     /// The position inside that node.
     pub cursor: NodeCursor,
     /// The next action.
-    pub due: NextAction,
+    pub next_action: NextAction,
     /// The Claude turn whose result the graph took in.
     pub task: Option<Box<FinishedTask>>,
     /// The session that is opened, for the turn or the agent that is due.
@@ -75,7 +75,8 @@ pub enum NextAction {
     /// The creation of a further agent.
     Agent {
         /// The spec of that agent.
-        birth: Box<AgentSpec>,
+        #[serde(alias = "birth")]
+        spec: Box<AgentSpec>,
         /// The graph continues without waiting for it.
         background: bool,
     },
@@ -110,7 +111,7 @@ pub struct QuestionAnswered {
     /// The answer.
     pub answer: Answer,
     /// The number of answers given ahead of time that are used up for this name, if it was one of them.
-    pub ahead: Option<u32>,
+    pub used_answers: Option<u32>,
 }
 
 /// A question was not answered in time.
@@ -121,5 +122,5 @@ pub struct QuestionTimedOut {
     /// The state the agent would have resumed in.
     pub state: StateName,
     /// The state it resumes in.
-    pub late: StateName,
+    pub enters: StateName,
 }

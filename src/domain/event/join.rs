@@ -26,7 +26,7 @@ pub struct JoinFinished {
     /// The state it waited in.
     pub state: StateName,
     /// The outcome of the join.
-    pub verdict: JoinOutcome,
+    pub outcome: JoinOutcome,
     /// The counts, by outcome, of the agents it waited for.
     pub tally: JoinTally,
     /// The state it resumes in, if it is another.

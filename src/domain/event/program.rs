@@ -56,9 +56,9 @@ pub struct ProgramAdvanced {
     /// The round of the innermost loop it is in.
     pub iteration: Option<u64>,
     /// The position it has reached.
-    pub stand: ProgramPosition,
+    pub position: ProgramPosition,
     /// The values it bound to names.
-    pub bound: BTreeMap<String, String>,
+    pub bindings: BTreeMap<String, String>,
     /// The commits that work is compared with from now on.
     pub bases: Option<BTreeMap<String, Option<String>>>,
 }
@@ -140,7 +140,7 @@ pub struct RoleDelegated {
     /// The request's id.
     pub request: String,
     /// The spec of that agent.
-    pub birth: Box<AgentSpec>,
+    pub spec: Box<AgentSpec>,
     /// Its session.
     pub new_session: SessionId,
 }

@@ -110,5 +110,5 @@ pub struct AgentParked {
     /// The state it is in.
     pub state: StateName,
     /// The reason.
-    pub because: String,
+    pub reason: String,
 }

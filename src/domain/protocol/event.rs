@@ -151,7 +151,7 @@ impl From<Event> for PublicEvent {
             Event::RoleResponded(event) => Self::RoleResponded(boxed(*event)),
             Event::RoleDelegated(event) => Self::RoleDelegated(boxed(*event)),
             Event::JoinBegun(event) => Self::JoinBegun(boxed(*event)),
-            Event::Joined(event) => Self::Joined(boxed(*event)),
+            Event::JoinFinished(event) => Self::Joined(boxed(*event)),
             Event::FactsSeen { changes } => Self::FactsSeen { changes },
             Event::TurnHeld(event) => Self::TurnHeld(event.into()),
             Event::TurnRejected(event) => Self::TurnRejected(event.into()),

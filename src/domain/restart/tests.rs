@@ -10,7 +10,7 @@ const NOW: Timestamp = Timestamp(1_000_000);
 fn agent(restarts: &[u64]) -> Agent {
     let state = StateName::parse("A.md").expect("a state");
     let birth = AgentSpec::plain(state);
-    let mut agent = Agent::born(AgentId::main(), birth, SessionId::new("s"), NOW);
+    let mut agent = Agent::from_spec(AgentId::main(), birth, SessionId::new("s"), NOW);
     agent.restarts = restarts.iter().map(|&ago| Timestamp(NOW.0 - ago)).collect();
     agent
 }
@@ -20,22 +20,26 @@ fn under(supervision: &SupervisionPolicy) -> RestartContext<'_> {
 }
 
 fn after(cause: FailureCause, restarts: &[u64]) -> RestartDecision {
-    react(&agent(restarts), &TurnFailure::new(cause, "m"), under(&SupervisionPolicy::default()))
+    decide_restart(
+        &agent(restarts),
+        &TurnFailure::new(cause, "m"),
+        under(&SupervisionPolicy::default()),
+    )
 }
 
 /// The reaction to each cause under each policy, with restarts left and with none.
 #[test]
 fn each_cause_has_its_reaction_under_each_policy() {
-    let counted = RestartDecision::Again { not_before: Some(NOW.plus(1000)), counts: true };
+    let counted = RestartDecision::Retry { not_before: Some(NOW.plus(1000)), counts: true };
     let exhausted = RestartDecision::Exhausted {
-        because: "restarted 3 times within 10m".into(),
+        reason: "restarted 3 times within 10m".into(),
         then: OnExhausted::FailAgent,
     };
     for restart in RestartPolicy::ALL.map(|(_, restart)| restart) {
         let supervision = SupervisionPolicy { restart, ..SupervisionPolicy::default() };
         for &cause in FailureCause::ALL {
             let reaction = |restarts: &[u64]| {
-                react(&agent(restarts), &TurnFailure::new(cause, "m"), under(&supervision))
+                decide_restart(&agent(restarts), &TurnFailure::new(cause, "m"), under(&supervision))
             };
             let (fresh, spent) = (reaction(&[]), reaction(&[10, 20, 30]));
             let expected = match cause {
@@ -60,8 +64,8 @@ fn each_cause_has_its_reaction_under_each_policy() {
 
 #[test]
 fn what_is_nobodys_failure_does_not_count() {
-    let free = RestartDecision::Again { not_before: None, counts: false };
-    let throttled = RestartDecision::Again { not_before: Some(NOW.plus(1000)), counts: false };
+    let free = RestartDecision::Retry { not_before: None, counts: false };
+    let throttled = RestartDecision::Retry { not_before: Some(NOW.plus(1000)), counts: false };
     let pause = |pause| RestartDecision::Pause(pause);
     let message = || "m".to_owned();
     let table = [
@@ -94,8 +98,12 @@ fn the_policy_says_what_follows_the_last_restart() {
             ..SupervisionPolicy::default()
         };
         assert_eq!(
-            react(&agent(&[]), &TurnFailure::new(FailureCause::Crash, "m"), under(&supervision)),
-            RestartDecision::Exhausted { because: "restarts are switched off".into(), then }
+            decide_restart(
+                &agent(&[]),
+                &TurnFailure::new(FailureCause::Crash, "m"),
+                under(&supervision)
+            ),
+            RestartDecision::Exhausted { reason: "restarts are switched off".into(), then }
         );
     }
 }
@@ -105,8 +113,9 @@ fn the_run_says_what_a_usage_limit_means() {
     let supervision = SupervisionPolicy::default();
     let resets = Some(NOW.plus(20_000));
     let failure = TurnFailure { resets, ..TurnFailure::new(FailureCause::UsageLimit, "m") };
-    let reaction =
-        |on_limit| react(&agent(&[]), &failure, RestartContext { on_limit, ..under(&supervision) });
+    let reaction = |on_limit| {
+        decide_restart(&agent(&[]), &failure, RestartContext { on_limit, ..under(&supervision) })
+    };
     assert_eq!(reaction(OnLimit::Wait), RestartDecision::AwaitLimit { until: NOW.plus(21_000) });
     assert_eq!(
         reaction(OnLimit::Pause),
@@ -133,7 +142,7 @@ fn the_wait_at_a_limit_ends_after_its_reset_and_is_spread_by_a_minute_at_the_mos
 #[test]
 fn waits_grow_by_their_factor() {
     let wait = |restarts: &[u64]| match after(FailureCause::Crash, restarts) {
-        RestartDecision::Again { not_before: Some(at), .. } => at.since(NOW),
+        RestartDecision::Retry { not_before: Some(at), .. } => at.since(NOW),
         other => panic!("{other:?}"),
     };
     assert_eq!((wait(&[]), wait(&[10]), wait(&[10, 20])), (1000, 2000, 4000));
@@ -143,19 +152,19 @@ fn waits_grow_by_their_factor() {
     };
     assert_eq!(backoff(&slower, 2, 0.5), 2250);
     let throttled = Agent { throttles: 3, ..agent(&[]) };
-    let again = react(
+    let again = decide_restart(
         &throttled,
         &TurnFailure::new(FailureCause::Throttle, "m"),
         under(&SupervisionPolicy::default()),
     );
-    assert_eq!(again, RestartDecision::Again { not_before: Some(NOW.plus(8000)), counts: false });
+    assert_eq!(again, RestartDecision::Retry { not_before: Some(NOW.plus(8000)), counts: false });
 }
 
 #[test]
 fn old_restarts_are_forgotten() {
     assert!(matches!(
         after(FailureCause::Crash, &[600_000, 10, 20]),
-        RestartDecision::Again { counts: true, .. }
+        RestartDecision::Retry { counts: true, .. }
     ));
 }
 

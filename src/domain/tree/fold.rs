@@ -2,10 +2,10 @@
 //!
 //! The rule:
 //!
-//! - Siblings that began in the same state are a family. A family of more than [`MANY`] is one row, which
+//! - Siblings that began in the same state are a family. A family of more than [`FAMILY_FOLD_SIZE`] is one row, which
 //!   stands for all of them.
 //! - Nobody is overlooked in it: members that stand out, such as those that wait for a person or have failed,
-//!   have rows of their own below it, the first [`MANY`] of each kind.
+//!   have rows of their own below it, the first [`FAMILY_FOLD_SIZE`] of each kind.
 //! - The agents that the other members have forked stand below it by the same rule, as if one agent had forked
 //!   all.
 //! - An opened row of a family has all its members below it, each with its own families.
@@ -19,7 +19,7 @@ use super::branches::AgentHierarchy;
 use crate::domain::id::{AgentId, StateName};
 
 /// The number of members above which a family is folded into one row.
-pub const MANY: usize = 12;
+pub const FAMILY_FOLD_SIZE: usize = 12;
 
 /// The source of the facts that folding needs about an agent, which is a place in a list.
 pub trait FoldSource {
@@ -173,7 +173,7 @@ impl<L: FoldSource> TreeFold<'_, L> {
         for &place in places {
             let Some(kind) = self.look.stands_out(place) else { continue };
             let count = kinds.entry(kind).or_default();
-            if *count < MANY {
+            if *count < FAMILY_FOLD_SIZE {
                 *count += 1;
                 found.push((kind, place));
             }

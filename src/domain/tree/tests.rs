@@ -56,7 +56,7 @@ fn ended(id: AgentId) -> FinishedAgent {
         cause: None,
         cost_usd: Usd::from_dollars(0.01),
         unbilled_turn: None,
-        forked: None,
+        variables: None,
         parent_notified: false,
     }
 }
@@ -137,9 +137,13 @@ fn a_chain_however_long_is_neither_a_stack_nor_a_screen() {
     assert_eq!(tree.nodes()[0].descendants, 2999);
     assert_eq!(tree.nodes()[0].total_cost, Usd::from_dollars(29.99));
     let rows = tree.folded(&Failures(&tree));
-    assert_eq!(rows.len(), DEEPEST + 2);
-    assert!(rows[DEEPEST].cut);
-    assert_eq!(rows[DEEPEST + 1].of, RowSubject::One(2001), "who has failed far below is named");
+    assert_eq!(rows.len(), MAX_TREE_DEPTH + 2);
+    assert!(rows[MAX_TREE_DEPTH].cut);
+    assert_eq!(
+        rows[MAX_TREE_DEPTH + 1].of,
+        RowSubject::One(2001),
+        "who has failed far below is named"
+    );
 }
 
 #[test]
@@ -181,7 +185,7 @@ proptest! {
         for (place, node) in tree.nodes().iter().enumerate().filter(|(_, node)| has_failed(node)) {
             let failed = tree.nodes().iter().filter(|node| has_failed(node)).count();
             let alone = rows.iter().any(|row| row.of == RowSubject::One(place));
-            prop_assert!(alone || failed > MANY, "{} is overlooked", node.id);
+            prop_assert!(alone || failed > FAMILY_FOLD_SIZE, "{} is overlooked", node.id);
         }
     }
 }

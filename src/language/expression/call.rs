@@ -97,7 +97,7 @@ impl BuiltinFunction {
 
     fn refuse(self, takes: &str, given: &Value) -> Error {
         let name = self.name();
-        Error::Evaluation(format!("{name} takes {takes}, and here is {}", kind(given)))
+        Error::Evaluation(format!("{name} takes {takes}, but got {}", kind(given)))
     }
 }
 
@@ -111,7 +111,7 @@ fn contains(whole: &Value, part: &Value, fuel: &mut Fuel) -> Result<bool, Error>
         (Value::Array(list), part) => Ok(position(list, part, fuel)?.is_some()),
         (Value::Object(map), Value::String(key)) => Ok(map.contains_key(key)),
         (Value::String(_) | Value::Object(_), part) => Err(Error::Evaluation(format!(
-            "contains looks for a text in {}, and here is {}",
+            "contains looks for a text in {}, but got {}",
             kind(whole),
             kind(part)
         ))),

@@ -183,10 +183,10 @@ impl BuiltinMethod {
         match (right, value) {
             (true, _) => Ok(()),
             (false, Value::Null) => Err(Error::Evaluation(format!(
-                "{name} is a method of {of}, and here is null; where it may be null, write `?.{name}`"
+                "{name} is a method of {of}, but got null; where it may be null, write `?.{name}`"
             ))),
             (false, value) => Err(Error::Evaluation(format!(
-                "{name} is a method of {of}, and here is {}",
+                "{name} is a method of {of}, but got {}",
                 kind(value)
             ))),
         }
@@ -265,6 +265,6 @@ impl<'given> MethodArguments<'given> {
 
     fn refuse(self, takes: &str, given: Option<&Value>) -> Error {
         let given = given.map_or("nothing", kind);
-        Error::Evaluation(format!("{} takes {takes}, and here is {given}", self.method.name()))
+        Error::Evaluation(format!("{} takes {takes}, but got {given}", self.method.name()))
     }
 }

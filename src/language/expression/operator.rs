@@ -129,7 +129,7 @@ fn order(left: &Value, right: &Value, fuel: &mut Fuel) -> Result<Ordering, Error
 /// Negates a number.
 pub(super) fn negate(operand: &Value) -> Result<Value, Error> {
     let Value::Number(number) = operand else {
-        return Err(error(format!("`-` takes a number, and here is {}", kind(operand))));
+        return Err(error(format!("`-` takes a number, but got {}", kind(operand))));
     };
     let opposite = whole(number).and_then(i128::checked_neg);
     let exact = opposite.and_then(|whole| i64::try_from(whole).ok()).map(Value::from);

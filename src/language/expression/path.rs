@@ -60,7 +60,7 @@ pub(super) fn index<'value>(
 }
 
 fn refuse(of: &str, takes: &str, at: &Value) -> Error {
-    Error::Evaluation(format!("the index of {of} is {takes}, and here is {}", kind(at)))
+    Error::Evaluation(format!("the index of {of} is {takes}, but got {}", kind(at)))
 }
 
 /// A path of only names and indices, which has to exist.

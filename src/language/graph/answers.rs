@@ -103,7 +103,7 @@ pub fn check(program: &Graph, node: &str, text: &str) -> Result<(), String> {
         (None, names) => format!("; it asks {}", names.join(", ")),
     };
     Err(if program.nodes.contains_key(node) {
-        format!("the node {node} asks nobody{hint}")
+        format!("the node {node} asks no question{hint}")
     } else {
         format!("the graph {} has no question {node}{hint}", program.name)
     })

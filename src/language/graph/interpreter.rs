@@ -5,7 +5,7 @@
 //! same things again. A condition is evaluated again from its beginning, with the answers received
 //! so far.
 //!
-//! A walk is also cut after [`SLICE`] nodes, or after much computation, even in the middle of a node. A
+//! A walk is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or after much computation, even in the middle of a node. A
 //! graph that loops thus leaves time for others, and its progress becomes durable.
 
 mod actions;
@@ -37,10 +37,10 @@ use crate::domain::transition::Variables;
 use crate::language::expression::{Error, Fuel, ValueTemplate};
 
 /// The number of nodes after which a walk is cut.
-pub const SLICE: usize = 512;
+pub const MAX_NODES_PER_ADVANCE: usize = 512;
 
 /// The number of expression steps after which a walk is cut.
-const LONG: u64 = 1_000_000;
+const MAX_STEPS_PER_ADVANCE: u64 = 1_000_000;
 
 /// The number of steps that each action counts, besides its expressions.
 const ACTION: u64 = 100;
@@ -70,7 +70,7 @@ pub struct GraphEnvironment {
 /// A walk over a graph.
 #[derive(Debug)]
 pub struct GraphInterpreter<'graph> {
-    program: &'graph Graph,
+    graph: &'graph Graph,
     around: &'graph GraphEnvironment,
     state: GraphState,
     entered: Option<Box<GraphEntry>>,
@@ -82,7 +82,7 @@ pub struct GraphInterpreter<'graph> {
     visits: Vec<NodeExecution>,
     changes: Vec<GraphStateChange>,
     shown: Vec<String>,
-    heard: Option<WaitResult>,
+    wait_result: Option<WaitResult>,
     answers: Vec<OperationResult>,
     computed: u64,
     now: Timestamp,
@@ -97,8 +97,8 @@ enum ActionProgress {
 impl<'graph> GraphInterpreter<'graph> {
     /// Creates a walk from the beginning of a graph.
     #[must_use]
-    pub fn begin(program: &'graph Graph, around: &'graph GraphEnvironment) -> Self {
-        let mut fields = program.initial.clone();
+    pub fn begin(graph: &'graph Graph, around: &'graph GraphEnvironment) -> Self {
+        let mut fields = graph.initial.clone();
         let callers = around.variables.iter();
         for (name, text) in callers.filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
             let value = given(fields.get(name), text);
@@ -113,43 +113,43 @@ impl<'graph> GraphInterpreter<'graph> {
             computed.entry("last_error").or_insert(Value::Null);
         }
         let entered = GraphEntry {
-            workflow_name: program.name.clone(),
-            workflow_version: program.version.clone(),
-            program: program.hash.as_str().into(),
+            workflow_name: graph.name.clone(),
+            workflow_version: graph.version.clone(),
+            program: graph.hash.as_str().into(),
             fields: fields.clone(),
         };
         let state = GraphState {
             program: Arc::clone(&entered.program),
-            current_node: Arc::clone(&program.start),
+            current_node: Arc::clone(&graph.start),
             previous_node: None,
             executed: 0,
             fields,
             checkpoints: std::collections::BTreeMap::new(),
             cursor: NodeCursor::default(),
         };
-        Self { entered: Some(Box::new(entered)), gate: true, ..Self::go_on(program, around, state) }
+        Self { entered: Some(Box::new(entered)), gate: true, ..Self::resume(graph, around, state) }
     }
 
     /// Creates a walk from an agent's saved state.
     #[must_use]
-    pub fn go_on(
-        program: &'graph Graph,
+    pub fn resume(
+        graph: &'graph Graph,
         around: &'graph GraphEnvironment,
         state: GraphState,
     ) -> Self {
-        let migrated = (*program.hash != *state.program).then(|| program.hash.as_str().into());
+        let migrated = (*graph.hash != *state.program).then(|| graph.hash.as_str().into());
         Self {
-            program,
+            graph,
             around,
             entered: None,
             gate: false,
             began: state.cursor.clone(),
-            names: names(program, &state),
+            names: names(graph, &state),
             migrated,
             visits: Vec::new(),
             changes: Vec::new(),
             shown: Vec::new(),
-            heard: None,
+            wait_result: None,
             answers: Vec::new(),
             computed: 0,
             now: Timestamp(0),
@@ -173,14 +173,14 @@ impl<'graph> GraphInterpreter<'graph> {
         !self.gate && !self.is_recorded()
     }
 
-    /// Runs until something is needed. `heard` is the result of the previous need.
-    pub fn next(&mut self, heard: Option<WaitResult>, now: Timestamp) -> GraphYield {
+    /// Runs until something is needed. `wait_result` is the result of the previous need.
+    pub fn next(&mut self, wait_result: Option<WaitResult>, now: Timestamp) -> GraphYield {
         self.now = now;
-        self.heard = heard;
+        self.wait_result = wait_result;
         if self.looks()
-            && let Some(heard) = self.heard.take()
+            && let Some(wait_result) = self.wait_result.take()
         {
-            self.answers.push(match heard {
+            self.answers.push(match wait_result {
                 WaitResult::Done(value) => Ok(value),
                 WaitResult::Failed(why) => Err(why),
                 WaitResult::Answered(answer) => Ok(answer.id.into()),
@@ -198,7 +198,7 @@ impl<'graph> GraphInterpreter<'graph> {
 
     /// Returns the record of the walk.
     #[must_use]
-    pub fn finish(self, then: GraphNext) -> GraphAdvance {
+    pub fn finish(self, next: GraphNext) -> GraphAdvance {
         GraphAdvance {
             entered: self.entered,
             migrated: self.migrated,
@@ -207,13 +207,13 @@ impl<'graph> GraphInterpreter<'graph> {
             shown: self.shown,
             node: self.state.current_node,
             cursor: self.state.cursor,
-            then,
+            next,
         }
     }
 
     /// Returns whether the current step checks conditions, so that a result answers one of them.
     fn looks(&self) -> bool {
-        let node = self.program.nodes.get(&self.state.current_node);
+        let node = self.graph.nodes.get(&self.state.current_node);
         self.gate
             || matches!(
                 node,
@@ -223,13 +223,13 @@ impl<'graph> GraphInterpreter<'graph> {
 
     /// Returns whether the walk is to be cut here.
     fn is_long(&self) -> bool {
-        self.visits.len() >= SLICE || self.computed >= LONG
+        self.visits.len() >= MAX_NODES_PER_ADVANCE || self.computed >= MAX_STEPS_PER_ADVANCE
     }
 
     fn walk(&mut self) -> Result<GraphYield, String> {
-        let program = self.program;
+        let graph = self.graph;
         if self.gate {
-            match self.first_false(&program.entry)? {
+            match self.first_false(&graph.entry)? {
                 ConditionOutcome::Needs(operation) => return Ok(GraphYield::Operation(operation)),
                 ConditionOutcome::No(why) => return Ok(self.turned_away(&why)),
                 ConditionOutcome::Yes => self.gate = false,
@@ -238,10 +238,10 @@ impl<'graph> GraphInterpreter<'graph> {
         }
         loop {
             let here = Arc::clone(&self.state.current_node);
-            if let Some(ending) = program.endings.get(&here) {
+            if let Some(ending) = graph.endings.get(&here) {
                 return self.end(&here, ending).map(GraphYield::Record);
             }
-            if self.state.executed >= program.max_steps {
+            if self.state.executed >= graph.max_steps {
                 return Err(format!(
                     "WF501 step limit: {} nodes were executed, and max_steps allows no more; if the loop is meant, raise max_steps in the graph",
                     self.state.executed
@@ -250,7 +250,7 @@ impl<'graph> GraphInterpreter<'graph> {
             if self.is_long() && self.state.cursor.is_at_start() && self.answers.is_empty() {
                 return Ok(GraphYield::Record(GraphNext::Walk));
             }
-            let Some(node) = program.nodes.get(&here) else {
+            let Some(node) = graph.nodes.get(&here) else {
                 return Err(format!(
                     "WF503 the graph has been changed, and has no node {here} any more; give it back, or start a new run"
                 ));
@@ -286,7 +286,7 @@ impl<'graph> GraphInterpreter<'graph> {
         self.state.executed += 1;
         self.state.cursor = NodeCursor::default();
         self.answers.clear();
-        self.heard = None;
+        self.wait_result = None;
         None
     }
 
@@ -324,11 +324,11 @@ fn given(begins: Option<&Value>, text: &str) -> Value {
     read.filter(same).unwrap_or_else(|| text.into())
 }
 
-fn names(program: &Graph, state: &GraphState) -> Map<String, Value> {
+fn names(graph: &Graph, state: &GraphState) -> Map<String, Value> {
     let previous = state.previous_node.as_deref().map_or(Value::Null, Value::from);
     let names = [
-        ("workflow_name", program.name.as_str().into()),
-        ("workflow_version", program.version.as_str().into()),
+        ("workflow_name", graph.name.as_str().into()),
+        ("workflow_version", graph.version.as_str().into()),
         ("current_node", (*state.current_node).into()),
         ("previous_node", previous),
     ];

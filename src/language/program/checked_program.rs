@@ -103,7 +103,7 @@ pub struct ProgramMetadata {
 pub struct ProgramRole {
     /// Its name.
     pub name: ProgramSymbol,
-    /// The name of its session within the instance; roles with the same one share it.
+    /// The name of its session within the execution; roles with the same one share it.
     pub handle: ProgramSymbol,
     /// Its model.
     pub model: Option<ModelName>,

@@ -126,7 +126,7 @@ fn endless(repeat: &Instruction, inner: &[Instruction], report: &mut FileDiagnos
         report.warning(repeat.at, "SX403", why);
     }
     if inner.iter().all(passes_without_waiting) {
-        let why = "a turn of this loop may pass without waiting, which fails the instance; put an `await` or a `wait` where each turn comes by";
+        let why = "a turn of this loop may pass without waiting, which fails the execution; put an `await` or a `wait` where each turn comes by";
         report.warning(repeat.at, "SX404", why);
     }
 }

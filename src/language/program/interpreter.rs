@@ -28,7 +28,7 @@ use crate::domain::time::Timestamp;
 use crate::language::position::SourcePlace;
 
 /// The largest number of commands between two waits.
-const MOST_DEEDS: usize = 10_000;
+const MAX_COMMANDS: usize = 10_000;
 
 /// The environment of a program execution.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct ProgramEnvironment<'scene> {
     /// The program.
     pub definition: &'scene Program,
     /// The execution.
-    pub instance: &'scene ProgramExecution,
+    pub execution: &'scene ProgramExecution,
     /// The facts.
     pub facts: &'scene KnownFacts,
     /// The run.
@@ -56,10 +56,10 @@ pub fn advance(
     fetched: Option<Result<ActivityResult, String>>,
 ) -> ProgramAdvance {
     let mut machine = ProgramInterpreter::new(scene);
-    if machine.stand.errand.is_some() && fetched.is_none() {
-        return machine.finish(ProgramNext::Errand);
+    if machine.position.activity.is_some() && fetched.is_none() {
+        return machine.finish(ProgramNext::Activity);
     }
-    let then = machine.go_on(fetched);
+    let then = machine.run(fetched);
     machine.finish(then)
 }
 
@@ -73,12 +73,12 @@ enum ProgramSuspension {
 
 struct ProgramInterpreter<'scene> {
     scene: &'scene ProgramEnvironment<'scene>,
-    stand: ProgramPosition,
+    position: ProgramPosition,
     /// The requests of this advance; they take precedence over earlier ones.
     requests: BTreeMap<&'scene str, RequestEntry>,
-    bound: BTreeMap<String, String>,
+    bindings: BTreeMap<String, String>,
     bases: Option<BTreeMap<String, Option<String>>>,
-    deeds: Vec<ProgramCommand>,
+    commands: Vec<ProgramCommand>,
     /// The deadline of the wait, if it has passed; answers after it do not count.
     by: Option<Timestamp>,
 }
@@ -87,16 +87,16 @@ impl<'scene> ProgramInterpreter<'scene> {
     fn new(scene: &'scene ProgramEnvironment<'scene>) -> Self {
         Self {
             scene,
-            stand: scene.instance.stand.clone(),
+            position: scene.execution.position.clone(),
             requests: BTreeMap::new(),
-            bound: BTreeMap::new(),
+            bindings: BTreeMap::new(),
             bases: None,
-            deeds: Vec::new(),
+            commands: Vec::new(),
             by: None,
         }
     }
 
-    fn go_on(&mut self, fetched: Option<Result<ActivityResult, String>>) -> ProgramNext {
+    fn run(&mut self, fetched: Option<Result<ActivityResult, String>>) -> ProgramNext {
         let mut outcome = self.take(fetched);
         loop {
             match outcome {
@@ -107,9 +107,9 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    fn finish(self, then: ProgramNext) -> ProgramAdvance {
-        let Self { stand, bound, bases, deeds, .. } = self;
-        ProgramAdvance { deeds, bound, bases, stand, then }
+    fn finish(self, next: ProgramNext) -> ProgramAdvance {
+        let Self { position, bindings, bases, commands, .. } = self;
+        ProgramAdvance { commands, bindings, bases, position, next }
     }
 
     /// Takes the result of the activity that was due.
@@ -117,7 +117,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         &mut self,
         fetched: Option<Result<ActivityResult, String>>,
     ) -> Result<(), ProgramSuspension> {
-        let (Some(errand), Some(fetched)) = (self.stand.errand.take(), fetched) else {
+        let (Some(errand), Some(fetched)) = (self.position.activity.take(), fetched) else {
             return self.first_errand();
         };
         let fetched = match fetched {
@@ -128,13 +128,13 @@ impl<'scene> ProgramInterpreter<'scene> {
             ActivityResult::Bases(bases) => self.bases = Some(bases),
             ActivityResult::Changes(text) => {
                 if let Activity::Changes { directory, .. } = &errand {
-                    self.stand.changes.insert(directory.clone(), text);
+                    self.position.changes.insert(directory.clone(), text);
                 }
             }
             ActivityResult::Done => self.next(),
             ActivityResult::Claimed(Some(fact)) => {
                 self.bind(fact.value);
-                self.stand.wait = None;
+                self.position.wait = None;
                 self.next();
             }
             ActivityResult::Claimed(None) => {}
@@ -147,20 +147,20 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     /// Requests the activity that has to be done before the first instruction, if there is one.
     fn first_errand(&mut self) -> Result<(), ProgramSuspension> {
-        if !self.stand.cursor.is_empty() || !self.scene.instance.bases.is_empty() {
+        if !self.position.cursor.is_empty() || !self.scene.execution.bases.is_empty() {
             return Ok(());
         }
         let directories = self.scene.definition.work_directories();
         if directories.is_empty() {
             return Ok(());
         }
-        let branch = self.scene.instance.branch.clone();
+        let branch = self.scene.execution.branch.clone();
         self.due(Activity::Bases { directories, branch })
     }
 
     fn due<T>(&mut self, errand: Activity) -> Result<T, ProgramSuspension> {
-        self.stand.errand = Some(errand);
-        Err(ProgramSuspension::Then(ProgramNext::Errand))
+        self.position.activity = Some(errand);
+        Err(ProgramSuspension::Then(ProgramNext::Activity))
     }
 
     /// Blocks until something has changed; then the wait is checked again.
@@ -171,28 +171,28 @@ impl<'scene> ProgramInterpreter<'scene> {
         outside: bool,
     ) -> Result<T, ProgramSuspension> {
         let since = self.since();
-        self.stand.changes.clear();
-        self.stand.wait = Some(ProgramWait { awaiting, since, until, outside });
+        self.position.changes.clear();
+        self.position.wait = Some(ProgramWait { awaiting, since, until, outside });
         self.has_blocked();
         Err(ProgramSuspension::Then(ProgramNext::Wait))
     }
 
     /// Returns the time since which the current instruction blocks.
     fn since(&self) -> Timestamp {
-        self.stand.wait.as_ref().map_or(self.scene.now, |wait| wait.since)
+        self.position.wait.as_ref().map_or(self.scene.now, |wait| wait.since)
     }
 
     fn has_blocked(&mut self) {
-        self.stand.entered = 0;
-        self.stand.cursor.iter_mut().for_each(|level| level.blocked = level.round.is_some());
+        self.position.entered = 0;
+        self.position.cursor.iter_mut().for_each(|level| level.blocked = level.round.is_some());
     }
 
     fn log(&mut self, text: String, warning: bool) {
-        self.deeds.push(ProgramCommand::Log { text, warning });
+        self.commands.push(ProgramCommand::Log { text, warning });
     }
 
     fn request(&self, name: &str) -> Option<&RequestEntry> {
-        self.requests.get(name).or_else(|| self.scene.instance.requests.get(name))
+        self.requests.get(name).or_else(|| self.scene.execution.requests.get(name))
     }
 
     /// Returns the place of the current instruction.
@@ -201,15 +201,15 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     fn failed(&mut self, at: SourcePlace, why: &str) -> ProgramNext {
-        self.stand.wait = None;
-        self.stand.errand = None;
+        self.position.wait = None;
+        self.position.activity = None;
         let error = format!("{}:{}:{}: {why}", self.scene.path, at.line, at.column);
         let payload = self.outcome("failed", Some(&error));
         ProgramNext::End { payload, error: Some(error) }
     }
 
     fn completed(&mut self, result: Option<String>) -> ProgramSuspension {
-        self.stand.wait = None;
+        self.position.wait = None;
         self.warn_of_failures();
         let payload = result.unwrap_or_else(|| self.outcome("completed", None));
         ProgramSuspension::Then(ProgramNext::End { payload, error: None })
@@ -221,7 +221,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             RequestStatus::Failed(why) => Some(format!("the request {name} failed: {why}")),
             _ => None,
         };
-        let texts: Vec<String> = self.scene.instance.requests.iter().filter_map(failed).collect();
+        let texts: Vec<String> = self.scene.execution.requests.iter().filter_map(failed).collect();
         for text in texts {
             self.log(text, true);
         }
@@ -230,9 +230,9 @@ impl<'scene> ProgramInterpreter<'scene> {
     /// Returns the default result of a program.
     fn outcome(&self, status: &str, error: Option<&str>) -> String {
         let mut outcome = json!({
-            "workflow": self.scene.instance.name,
+            "workflow": self.scene.execution.name,
             "status": status,
-            "state": &*self.stand.current,
+            "state": &*self.position.current,
         });
         if let Some(error) = error {
             outcome["error"] = error.into();

@@ -273,8 +273,12 @@ fn no_word(word: &str) -> (&'static str, String) {
             "SX107",
             "an `@` alone means nothing; write a placeholder, such as `@workflow-id`".to_owned(),
         ),
-        Some(':') => ("SX108", format!("{shown} is no keyword; one looks like `:request-id`")),
-        Some('@') => ("SX108", format!("{shown} is no placeholder; one looks like `@workflow-id`")),
+        Some(':') => {
+            ("SX108", format!("{shown} is not a keyword; write one such as `:request-id`"))
+        }
+        Some('@') => {
+            ("SX108", format!("{shown} is not a placeholder; write one such as `@workflow-id`"))
+        }
         _ => {
             let why =
                 format!("{shown} is neither a number nor a name; put it in quotes if it is a text");

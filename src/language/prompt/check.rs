@@ -48,7 +48,7 @@ pub const CODES: [(&str, &str); 30] = [
     ("RF303", "agents are forked without end (warning)"),
     ("RF304", "an agent never ends: no way leads to a result (warning)"),
     ("RF305", "agents fork such as themselves, each generation more of them (warning)"),
-    ("RF306", "a join waits for nobody, or for more agents than are forked (warning)"),
+    ("RF306", "a join waits for no agent, or for more agents than are forked (warning)"),
     ("RF401", "nothing fills a placeholder (warning)"),
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),

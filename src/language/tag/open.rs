@@ -16,14 +16,14 @@ mod grammar {
 use grammar::{Grammar, Rule};
 
 /// The longest open tag, attributes included, in bytes.
-pub const LONGEST_OPEN_TAG: usize = 64 * 1024;
+pub const MAX_OPEN_TAG: usize = 64 * 1024;
 
 /// A tag's attributes, in the order in which they stand.
 pub(super) type TagAttributes = Vec<(String, String)>;
 
 /// Returns the length of the open tag at the start of `rest`, if it can be read; `name` is the length of its name.
 pub(super) fn end(rest: &str, name: usize) -> Option<usize> {
-    let bytes = &rest.as_bytes()[..rest.len().min(LONGEST_OPEN_TAG)];
+    let bytes = &rest.as_bytes()[..rest.len().min(MAX_OPEN_TAG)];
     let mut at = 1 + name;
     loop {
         let key = after_white(bytes, at);

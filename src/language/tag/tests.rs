@@ -77,17 +77,17 @@ fn what_only_looks_like_a_tag_is_named() {
 fn an_open_tag_has_a_longest_length() {
     let long =
         |length: usize| format!("<fork next=\"N.md\" x=\"{}\">W.md</fork>", "é".repeat(length / 2));
-    assert_eq!(find(&long(LONGEST_OPEN_TAG - 100)).tags.len(), 1);
-    assert_eq!(find(&long(LONGEST_OPEN_TAG)).tags.len(), 0);
+    assert_eq!(find(&long(MAX_OPEN_TAG - 100)).tags.len(), 1);
+    assert_eq!(find(&long(MAX_OPEN_TAG)).tags.len(), 0);
 }
 
 #[test]
 fn of_a_flood_of_tags_the_first_ones_are_read() {
     let count = |tag: &str, times: usize| find(&tag.repeat(times)).tags.len();
-    assert_eq!(count("<goto>A.md</goto>", MOST_TAGS - 1), MOST_TAGS - 1);
-    assert_eq!(count("<goto>A.md</goto>", MOST_TAGS * 2), MOST_TAGS);
+    assert_eq!(count("<goto>A.md</goto>", MAX_TAGS - 1), MAX_TAGS - 1);
+    assert_eq!(count("<goto>A.md</goto>", MAX_TAGS * 2), MAX_TAGS);
     let cut = |tag: &str, times: usize| find(&format!("{} the end", tag.repeat(times))).cut;
-    assert!(!cut("<goto>A.md</goto>", MOST_TAGS) && cut("<goto>A.md</goto>", MOST_TAGS + 1));
+    assert!(!cut("<goto>A.md</goto>", MAX_TAGS) && cut("<goto>A.md</goto>", MAX_TAGS + 1));
     let long = format!("<fork next=\"N.md\" x=\"{}\">W.md</fork>", "y".repeat(40_000));
     assert_eq!((count(&long, 1), count(&long, 2), count(&long, 9)), (1, 2, 2));
     assert!(!cut(&long, 2) && cut(&long, 3));

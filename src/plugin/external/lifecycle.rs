@@ -13,7 +13,7 @@ use super::stderr_limiter::StderrLimiter;
 use super::{ExternalPlugin, PluginEnded, PluginLineReceived, PluginStatus, RunningPlugin, send};
 use crate::actor::clock::now;
 use crate::domain::protocol::{HostHello, HostMessage, VERSION};
-use crate::domain::restart::again;
+use crate::domain::restart::next_restart;
 use crate::domain::supervision::RestartPolicy;
 use crate::domain::time::{Timestamp, span};
 
@@ -127,7 +127,7 @@ impl ExternalPlugin {
             return self.be_gone(&end.how, ctx);
         }
         let at = now();
-        match again(&self.restarts, &supervision, at, chance(at)) {
+        match next_restart(&self.restarts, &supervision, at, chance(at)) {
             Err(because) => self.be_gone(&format!("{}, {because}", end.how), ctx),
             Ok(due) => {
                 let wait = due.since(at);

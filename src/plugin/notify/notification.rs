@@ -8,7 +8,7 @@ use strum::IntoStaticStr;
 use crate::actor::message::Published;
 use crate::actor::registry::AgentActivity;
 use crate::domain::event::{Event, NextAction, Record};
-use crate::domain::fork::size;
+use crate::domain::fork::agent_count;
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::printable::flat;
@@ -134,7 +134,7 @@ impl NotificationTracker {
                 NotificationKind::AgentParked,
                 format!(
                     "{} of run {run} waits for a person at {}: {}",
-                    event.turn.agent, event.state, event.because
+                    event.turn.agent, event.state, event.reason
                 ),
             ),
             Event::AgentFailed(event) => {
@@ -209,13 +209,15 @@ impl NotificationTracker {
                 self.ended += 1;
             }
             Event::StepFinished(step) if matches!(step.transition, Transition::Fork { .. }) => {
-                self.live += size(&step.born).max(1);
+                self.live += agent_count(&step.children).max(1);
             }
-            Event::Joined(joined) => {
+            Event::JoinFinished(joined) => {
                 self.live = self.live.saturating_sub(joined.stopped.len());
                 self.ended += joined.stopped.len();
             }
-            Event::GraphAdvanced(walked) if matches!(walked.due, NextAction::Agent { .. }) => {
+            Event::GraphAdvanced(walked)
+                if matches!(walked.next_action, NextAction::Agent { .. }) =>
+            {
                 self.live += 1;
             }
             Event::RoleRequested(asked) if asked.new_session.is_some() => self.live += 1,
@@ -245,7 +247,7 @@ fn is_asking(published: &Published) -> bool {
 fn asked(event: &Event) -> Option<Question> {
     match event {
         Event::StepFinished(step) => Question::of(&step.transition).map(|(question, _)| question),
-        Event::GraphAdvanced(walked) => match &walked.due {
+        Event::GraphAdvanced(walked) => match &walked.next_action {
             NextAction::Question(question) => Some((**question).clone()),
             _ => None,
         },

@@ -1,18 +1,18 @@
 //! Agents that are forked and waited for, as lines for people.
 
 use crate::domain::event::{Event, JoinBegun, JoinFinished, StepFinished};
-use crate::domain::fork::size;
+use crate::domain::fork::agent_count;
 use crate::domain::join::{Join, JoinCondition, JoinOutcome, JoinTally};
 
 /// Returns the agents that a step forks, as text.
-pub(super) fn born(event: &StepFinished) -> String {
-    let Some(first) = event.born.first() else {
+pub(super) fn forked_agents(event: &StepFinished) -> String {
+    let Some(first) = event.children.first() else {
         let target = event.transition.target().map_or("", |target| target.as_str());
         return format!("a new agent at {target}");
     };
-    let mut states: Vec<&str> = event.born.iter().map(|brood| brood.state.as_str()).collect();
+    let mut states: Vec<&str> = event.children.iter().map(|group| group.state.as_str()).collect();
     states.dedup();
-    match size(&event.born) {
+    match agent_count(&event.children) {
         1 => format!("a new agent at {}", first.state),
         many => format!("{many} new agents at {}", states.join(", ")),
     }
@@ -25,7 +25,7 @@ pub(super) fn joins(event: &Event) -> String {
             let JoinBegun { turn, state, join } = &**begun;
             format!("{}  {state}: waits for {}", turn.agent, wanted(join))
         }
-        Event::Joined(joined) => over(joined),
+        Event::JoinFinished(joined) => over(joined),
         _ => String::new(),
     }
 }
@@ -39,9 +39,9 @@ fn wanted(join: &Join) -> String {
 }
 
 fn over(joined: &JoinFinished) -> String {
-    let JoinFinished { turn, state, verdict, tally, enters, stopped } = joined;
+    let JoinFinished { turn, state, outcome, tally, enters, stopped } = joined;
     let JoinTally { count, done, failed } = tally;
-    let how = match verdict {
+    let how = match outcome {
         JoinOutcome::Met => "goes on",
         JoinOutcome::Missed if *failed == 0 => "it has forked too few",
         JoinOutcome::Missed => "too many failed",

@@ -20,7 +20,7 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("{}  {warning}{}", event.turn.agent, one_line(&event.text))
         }
         Event::RoleRequested(event) => {
-            let asked = match &event.asking.work {
+            let asked = match &event.asking.body {
                 RequestBody::Prompt(task) => one_line(&task.prompt),
                 RequestBody::Folder { folder, start, .. } => match folder {
                     Some(folder) => format!("runs {folder}/{start}"),
@@ -40,10 +40,7 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("{agent}  {} answers ({name}): {said}  {}", event.state, event.cost.amount)
         }
         Event::RoleDelegated(event) => {
-            format!(
-                "{}  {} starts an agent at {}",
-                event.turn.agent, event.state, event.birth.state
-            )
+            format!("{}  {} starts an agent at {}", event.turn.agent, event.state, event.spec.state)
         }
         Event::FactsSeen { changes } => {
             const SHOWN: usize = 4;

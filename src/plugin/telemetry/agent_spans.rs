@@ -43,7 +43,7 @@ impl AgentSpanState {
     pub(super) fn of(agent: &Agent, forked: Option<(AgentId, u64)>) -> Self {
         Self {
             began: agent.since,
-            name: agent.birth.state.clone(),
+            name: agent.spec.state.clone(),
             session: agent.session.id.clone(),
             forked,
             usage: UsageByModel::default(),

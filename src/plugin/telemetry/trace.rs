@@ -15,7 +15,7 @@ use super::span::{self, SpanDraft, number};
 use super::turn::{TurnSpanInput, turn};
 use crate::domain::apply::{apply, begin};
 use crate::domain::event::{Event, Record, StepFinished, StoppedChild};
-use crate::domain::fork::size;
+use crate::domain::fork::agent_count;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{AgentEnding, Run};
 use crate::domain::settings::AnswererKind;
@@ -113,7 +113,7 @@ impl TracedRun {
                     self.all_ended(record.at);
                 }
             }
-            Event::Joined(joined) => self.stopped(&joined.stopped, record.at),
+            Event::JoinFinished(joined) => self.stopped(&joined.stopped, record.at),
             Event::CostCounted { turn, .. } => self.bury(&turn.agent, &mut spans),
             Event::TurnHeld(held) => {
                 if let Some(life) = self.agents.get_mut(&held.turn.agent) {
@@ -172,9 +172,9 @@ impl TracedRun {
         };
         life.step = StepSpanState::of(agent);
         if let Transition::Fork { .. } = step.transition {
-            let born = u32::try_from(size(&step.born).max(1)).unwrap_or(u32::MAX);
-            let first = agent.children.saturating_sub(born) + 1;
-            let children = (first..=agent.children).map(|number| id.child(number));
+            let born = u32::try_from(agent_count(&step.children).max(1)).unwrap_or(u32::MAX);
+            let first = agent.forked_count.saturating_sub(born) + 1;
+            let children = (first..=agent.forked_count).map(|number| id.child(number));
             for child in children.filter_map(|child| self.run.agents.get(&child)) {
                 let forked = (id.clone(), step.turn.step);
                 self.born += 1;

@@ -16,8 +16,8 @@ fn moment() -> ZonedTime {
 
 fn failure(lines: &str, exit: ProcessExit, stderr: &str) -> TurnFailure {
     match judge(&stream(lines), exit, moment, || stderr.to_owned()) {
-        StepOutcome::Failed(failure) => failure,
-        StepOutcome::Replied(reply) => panic!("{reply:?}"),
+        TurnOutcome::Failed(failure) => failure,
+        TurnOutcome::Replied(reply) => panic!("{reply:?}"),
     }
 }
 
@@ -27,7 +27,7 @@ fn an_answer_counts_whatever_the_exit() {
     for exit in
         [ProcessExit::Code(0), ProcessExit::Code(1), ProcessExit::Signal(15), ProcessExit::Unseen]
     {
-        let StepOutcome::Replied(reply) = judge(&stream(lines), exit, moment, String::new) else {
+        let TurnOutcome::Replied(reply) = judge(&stream(lines), exit, moment, String::new) else {
             panic!("no reply")
         };
         assert_eq!((reply.text.as_str(), reply.cost), ("hi", Usd::from_dollars(0.01)));
@@ -52,7 +52,7 @@ fn an_object_is_kept_as_it_was_given_and_its_absence_is_a_reply_too() {
     ];
     for (lines, structured) in table {
         let outcome = judge(&stream(lines), ProcessExit::Code(0), moment, String::new);
-        let StepOutcome::Replied(reply) = outcome else { panic!("{lines}: {outcome:?}") };
+        let TurnOutcome::Replied(reply) = outcome else { panic!("{lines}: {outcome:?}") };
         assert_eq!(reply.structured.as_deref(), structured, "{lines}");
     }
 }
@@ -164,7 +164,7 @@ fn a_usage_limit_is_known_by_its_event_first_and_then_by_its_text() {
     assert_eq!(failure(&paid_extra, ProcessExit::Code(1), "").cause, FailureCause::Throttle);
     let answered = event("") + "{\"type\":\"result\",\"result\":\"all the same\"}";
     let outcome = judge(&stream(&answered), ProcessExit::Code(0), moment, String::new);
-    assert!(matches!(outcome, StepOutcome::Replied(_)));
+    assert!(matches!(outcome, TurnOutcome::Replied(_)));
 }
 
 #[test]

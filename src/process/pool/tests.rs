@@ -27,11 +27,11 @@ fn name(worker: Option<Worker>) -> Option<String> {
 fn a_process_is_taken_only_where_it_stands() {
     let pool = WorkerPool::new(4);
     pool.keep(worker(&pool, "a"), &agent(1), &session("s", "m1")).expect("kept");
-    assert!(pool.take(&session("s", "m0")).is_none(), "another message was the last");
-    assert!(pool.take(&session("t", "m1")).is_none(), "another session");
-    assert!(pool.take(&session("s", "m1").branch(SessionId::new("s"))).is_none());
-    assert_eq!(name(pool.take(&session("s", "m1"))), Some("a".to_owned()));
-    assert!(pool.take(&session("s", "m1")).is_none(), "it was taken");
+    assert!(pool.take_for(&session("s", "m0")).is_none(), "another message was the last");
+    assert!(pool.take_for(&session("t", "m1")).is_none(), "another session");
+    assert!(pool.take_for(&session("s", "m1").branch(SessionId::new("s"))).is_none());
+    assert_eq!(name(pool.take_for(&session("s", "m1"))), Some("a".to_owned()));
+    assert!(pool.take_for(&session("s", "m1")).is_none(), "it was taken");
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn the_longest_waiting_goes_first_but_after_those_started_ahead() {
         pool.keep_ahead(worker(&pool, name), SessionId::new(name));
     }
     pool.promise(&SessionId::new("promised"));
-    assert_eq!((pool.ahead(), pool.offer()), (1, Some(SessionId::new("ahead"))));
-    let order: Vec<String> = std::iter::from_fn(|| name(pool.oldest())).collect();
+    assert_eq!((pool.prestarted_count(), pool.offer()), (1, Some(SessionId::new("ahead"))));
+    let order: Vec<String> = std::iter::from_fn(|| name(pool.take_oldest())).collect();
     assert_eq!(order, ["ahead", "a", "b", "promised"]);
 }
 
@@ -55,7 +55,7 @@ fn what_an_agent_wants_no_more_is_given_back() {
     for (number, name) in [(1, "a"), (1, "b"), (2, "c")] {
         pool.keep(worker(&pool, name), &agent(number), &session(name, "m")).expect("kept");
     }
-    let gone = pool.unwanted(&agent(1), |session| session.as_str() == "b");
+    let gone = pool.take_unwanted(&agent(1), |session| session.as_str() == "b");
     assert_eq!(gone.len(), 1);
     assert_eq!(gone[0].files.name, "a");
     assert_eq!(pool.drain().len(), 2);

@@ -44,11 +44,13 @@ pub struct WorktreeRecord {
 #[serde(tag = "stage", rename_all = "snake_case")]
 pub enum WorktreeStage {
     /// It is being made. All of it is raymond's, and nobody has worked in it.
-    Begun,
+    #[serde(rename = "begun")]
+    Creating,
     /// It is there.
     Ready,
     /// It is being removed.
-    Going {
+    #[serde(rename = "going")]
+    Removing {
         /// The commit that holds all that was in it.
         kept: String,
         /// The ref by which that commit is found, if it was made for that.
@@ -184,8 +186,8 @@ mod tests {
         };
         let marks = [
             mark("main", WorktreeStage::Ready),
-            mark("main.2", WorktreeStage::Begun),
-            mark("main.10", WorktreeStage::Going { kept: "2".repeat(40), found_by: None }),
+            mark("main.2", WorktreeStage::Creating),
+            mark("main.10", WorktreeStage::Removing { kept: "2".repeat(40), found_by: None }),
         ];
         for mark in marks.iter().rev() {
             homes.note(mark).expect("noted");

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 const MAX_NAME: usize = 200;
 
 /// The most bytes of a value.
-const LARGEST: usize = 1024 * 1024;
+const MAX_FACT_BYTES: usize = 1024 * 1024;
 
 /// The reason why something cannot be a fact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum InvalidFact {
     },
     /// Its value is too large.
     #[error(
-        "the value of {} has {bytes} bytes, the maximum is {LARGEST}; write it to a file, and assert the file's path", format!("{label} {key}").trim_end()
+        "the value of {} has {bytes} bytes, the maximum is {MAX_FACT_BYTES}; write it to a file, and assert the file's path", format!("{label} {key}").trim_end()
     )]
     Large {
         /// The fact's label.
@@ -58,7 +58,7 @@ pub(super) fn of_key(key: &str) -> Result<String, InvalidFact> {
 
 /// Refuses a value that is too large.
 pub(super) fn check_value(label: &str, key: &str, value: &str) -> Result<(), InvalidFact> {
-    if value.len() <= LARGEST {
+    if value.len() <= MAX_FACT_BYTES {
         return Ok(());
     }
     Err(InvalidFact::Large { label: label.to_owned(), key: key.to_owned(), bytes: value.len() })
@@ -121,8 +121,8 @@ mod tests {
         assert!(long.contains("the key `kkk") && long.contains("201 bytes"), "{long}");
         let long = told(of_label(&"ü".repeat(40)));
         assert!(long.contains("the label `üüü") && long.contains("240 bytes"), "{long}");
-        assert_eq!(check_value("l", "k", &"v".repeat(LARGEST)), Ok(()));
-        let large = check_value("l", "k", &"v".repeat(LARGEST + 1)).expect_err("too large");
+        assert_eq!(check_value("l", "k", &"v".repeat(MAX_FACT_BYTES)), Ok(()));
+        let large = check_value("l", "k", &"v".repeat(MAX_FACT_BYTES + 1)).expect_err("too large");
         assert!(large.to_string().contains("of l k has 1048577 bytes"), "{large}");
     }
 

@@ -38,7 +38,7 @@ fn renames(event: &str) -> Option<(&'static str, &'static [FieldRename])> {
         "agent-response" => ("role_responded", &[("unasked", "without_turn")]),
         "role_delegated" => ("role_delegated", &[("birth", "spec"), ("opens", "new_session")]),
         "join_begun" => ("join_begun", &[]),
-        "joined" => ("joined", &[]),
+        "joined" => ("joined", &[("verdict", "outcome")]),
         "facts_seen" => ("facts_seen", &[]),
         "turn_held" => ("turn_held", &[]),
         "turn_rejected" => ("turn_rejected", &[]),

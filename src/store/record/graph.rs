@@ -40,8 +40,7 @@ two_way_mirror_of_event! {
         #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
         cursor: NodeCursor,
         /// The next action.
-        #[serde(rename = "next_action")]
-        due: NextAction,
+        next_action: NextAction,
         /// The Claude turn whose result the graph took in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<Box<FinishedTask>>,
@@ -65,8 +64,8 @@ two_way_mirror_of_event! {
         /// The answer.
         answer: Answer,
         /// The number of answers given ahead of time that are used up for this name, if it was one of them.
-        #[serde(rename = "used_answers", default, skip_serializing_if = "Option::is_none")]
-        ahead: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        used_answers: Option<u32>,
     }
 }
 
@@ -80,7 +79,6 @@ two_way_mirror_of_event! {
         /// The state the agent would have resumed in.
         state: StateName,
         /// The state it resumes in.
-        #[serde(rename = "enters")]
-        late: StateName,
+        enters: StateName,
     }
 }

@@ -32,7 +32,8 @@ two_way_mirror_of_event! {
         /// The state it waited in.
         state: StateName,
         /// The outcome of the join.
-        verdict: JoinOutcome,
+        #[serde(alias = "verdict")]
+        outcome: JoinOutcome,
         /// The counts, by outcome, of the agents it waited for.
         #[serde(flatten)]
         tally: JoinTally,

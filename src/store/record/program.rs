@@ -59,11 +59,10 @@ two_way_mirror_of_event! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         iteration: Option<u64>,
         /// The position it has reached.
-        #[serde(rename = "position")]
-        stand: ProgramPosition,
+        position: ProgramPosition,
         /// The values it bound to names.
-        #[serde(rename = "bindings", default, skip_serializing_if = "BTreeMap::is_empty")]
-        bound: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        bindings: BTreeMap<String, String>,
         /// The commits that work is compared with from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bases: Option<BTreeMap<String, Option<String>>>,
@@ -151,8 +150,7 @@ two_way_mirror_of_event! {
         /// The request's id.
         request: String,
         /// The spec of that agent.
-        #[serde(rename = "spec")]
-        birth: Box<AgentSpec>,
+        spec: Box<AgentSpec>,
         /// Its session.
         new_session: SessionId,
     }

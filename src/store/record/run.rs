@@ -76,10 +76,10 @@ two_way_mirror_of_event! {
         #[serde(flatten)]
         terms: Box<AgentTerms>,
         /// The children of any other fork.
-        #[serde(rename = "children", default, skip_serializing_if = "Vec::is_empty")]
-        born: Vec<ForkGroup>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        children: Vec<ForkGroup>,
         /// The restart of a permanent agent after its result, in the session that is opened.
-        #[serde(rename = "restarted", default, skip_serializing_if = "Option::is_none")]
-        reborn: Option<PermanentRestart>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        restarted: Option<PermanentRestart>,
     }
 }

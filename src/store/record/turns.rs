@@ -139,7 +139,6 @@ two_way_mirror_of_event! {
         /// The state it is in.
         state: StateName,
         /// The reason.
-        #[serde(rename = "reason")]
-        because: String,
+        reason: String,
     }
 }

@@ -38,7 +38,7 @@ fn stored(records: u64) -> (tempfile::TempDir, RunsRoot) {
     let place = tempfile::tempdir().expect("a directory");
     let root = RunsRoot::new(place.path());
     let (mut store, mut run) =
-        RunStore::create(&root, &first(), NewRun::default()).expect("created");
+        LockedRun::create(&root, &first(), NewRun::default()).expect("created");
     store.start_writer(|_| {}).expect("started");
     for seq in 2..=records {
         apply(&mut run, &pause(seq)).expect("applied");
@@ -54,17 +54,17 @@ fn lose_note(root: &RunsRoot) {
 }
 
 /// Opens the run. A child that another test starts has the lock too, until it has become its program.
-fn patiently(root: &RunsRoot) -> Result<(RunStore, RecoveredRun), Error> {
+fn patiently(root: &RunsRoot) -> Result<(LockedRun, RecoveredRun), Error> {
     let start = std::time::Instant::now();
     loop {
-        match RunStore::open(root, &id()) {
+        match LockedRun::open(root, &id()) {
             Err(Error::Held { .. }) if start.elapsed().as_secs() < 60 => std::thread::yield_now(),
             opened => return opened,
         }
     }
 }
 
-fn opened(root: &RunsRoot) -> (RunStore, RecoveredRun) {
+fn opened(root: &RunsRoot) -> (LockedRun, RecoveredRun) {
     patiently(root).expect("opened")
 }
 
@@ -114,10 +114,10 @@ fn a_run_is_recovered_as_it_was() {
 fn an_id_is_taken_once_and_a_run_is_held_once() {
     let (_place, root) = stored(1);
     let taken =
-        RunStore::create(&root, &first(), NewRun::default()).expect_err("taken").to_string();
+        LockedRun::create(&root, &first(), NewRun::default()).expect_err("taken").to_string();
     assert!(taken.contains("there is a run r already"), "{taken}");
     let _held = opened(&root);
-    let held = RunStore::open(&root, &id()).expect_err("held").to_string();
+    let held = LockedRun::open(&root, &id()).expect_err("held").to_string();
     let holder = format!("locked by another raymond (process {})", std::process::id());
     assert!(held.contains(&holder), "{held}");
 }
@@ -183,7 +183,7 @@ fn snapshot_of_an_earlier_version_is_made_again_without_a_warning() {
     let state = root.run(&id()).state();
     let now = std::fs::read_to_string(&state).expect("a snapshot");
     let (body, _) = now.rsplit_once(",\n  \"checksum\"").expect("a checksum");
-    let before = body.replacen("\"version\": 2", "\"version\": 1", 1);
+    let before = body.replacen("\"version\": 3", "\"version\": 2", 1);
     assert_ne!(before, body);
     for json in [before.clone() + "\n}", format!("{before},\n  \"unknown\": {{}}\n}}")] {
         let checked = snapshot::with_checksum(json.clone().into_bytes());
@@ -219,12 +219,12 @@ fn a_snapshot_ahead_of_its_journal_is_an_error() {
 fn what_does_not_exist_is_named() {
     let (_place, root) = stored(1);
     let other = RunId::parse("other").expect("an id");
-    let message = RunStore::open(&root, &other).expect_err("none").to_string();
+    let message = LockedRun::open(&root, &other).expect_err("none").to_string();
     assert!(message.contains("there is no run other in"), "{message}");
     std::fs::write(root.run(&id()).journal(), "").expect("written");
     std::fs::remove_file(root.run(&id()).state()).expect("removed");
     assert!(
-        RunStore::open(&root, &id())
+        LockedRun::open(&root, &id())
             .expect_err("empty")
             .to_string()
             .contains("holds no record of the run")
@@ -240,7 +240,7 @@ fn a_run_that_cannot_be_made_leaves_nothing() {
     std::fs::create_dir_all(root.runs()).expect("made");
     std::os::unix::fs::symlink("nowhere", in_the_way.path()).expect("linked");
     let message =
-        RunStore::create(&root, &first(), NewRun::default()).expect_err("in the way").to_string();
+        LockedRun::create(&root, &first(), NewRun::default()).expect_err("in the way").to_string();
     assert!(message.contains("cannot make the directory"), "{message}");
     let left: Vec<_> = std::fs::read_dir(root.runs()).expect("read").collect();
     assert_eq!(left.len(), 1, "only what was in the way: {left:?}");
@@ -251,7 +251,7 @@ fn git_does_not_show_a_directory_that_is_called_as_usual() {
     let place = tempfile::tempdir().expect("a directory");
     for (name, hidden) in [(".raymond", true), ("mine", false)] {
         let root = RunsRoot::new(place.path().join(name));
-        RunStore::create(&root, &first(), NewRun::default()).expect("created");
+        LockedRun::create(&root, &first(), NewRun::default()).expect("created");
         let ignored = root.path().join(".gitignore");
         assert_eq!(std::fs::read(&ignored).ok(), hidden.then(|| b"*\n".to_vec()), "{name}");
         files::hide(root.path()).expect("it is hidden already");
@@ -259,7 +259,7 @@ fn git_does_not_show_a_directory_that_is_called_as_usual() {
         if hidden {
             std::fs::write(&ignored, "debug\n").expect("written");
         }
-        RunStore::create(&root, &first(), NewRun::default()).expect("created");
+        LockedRun::create(&root, &first(), NewRun::default()).expect("created");
         assert_eq!(std::fs::read(&ignored).ok(), hidden.then(|| b"debug\n".to_vec()), "{name}");
     }
 }

@@ -12,7 +12,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition};
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::record::encode;
-use crate::store::run_store::{NewRun, RecoveredRun, RunStore};
+use crate::store::run_store::{LockedRun, NewRun, RecoveredRun};
 use crate::store::snapshot::with_checksum;
 
 /// A run as it should be.
@@ -79,7 +79,7 @@ impl Story {
         let temporary = tempfile::tempdir().expect("a directory");
         let root = RunsRoot::new(temporary.path());
         let (store, run) =
-            RunStore::create(&root, &self.first, NewRun::default()).expect("created");
+            LockedRun::create(&root, &self.first, NewRun::default()).expect("created");
         let dir = store.dir().clone();
         Place { _temporary: temporary, id: run.workflow_id, root, dir }
     }
@@ -118,6 +118,6 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn open(&self) -> RecoveredRun {
-        RunStore::open(&self.root, &self.id).expect("recovered").1
+        LockedRun::open(&self.root, &self.id).expect("recovered").1
     }
 }

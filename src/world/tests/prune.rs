@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::trees::agent;
 use super::*;
-use crate::domain::worktree::{KeepReason, WorktreeStatus};
+use crate::domain::worktree::{RemovalRefusal, WorktreeStatus};
 use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 use crate::world::outcome::InspectionOutcome;
 use crate::world::worktrees::{RemovedWorktree, WorktreeInspection};
@@ -40,7 +40,7 @@ impl Ground {
         }
     }
 
-    async fn removal(&self, all: bool) -> Result<RemovedWorktree, KeepReason> {
+    async fn removal(&self, all: bool) -> Result<RemovedWorktree, RemovalRefusal> {
         match self.world.remove_tree(&agent("main.1"), false, all).await {
             InspectionOutcome::Done(Ok(removed)) => removed,
             other => panic!("{other:?}"),
@@ -74,14 +74,14 @@ fn gone(kept: Option<&str>, branch: Option<&str>) -> RemovedWorktree {
 async fn a_clean_tree_goes_with_its_branch_when_another_has_its_commits() {
     let ground = Ground::grove().await;
     let there =
-        |ahead, unmerged| WorktreeStatus::There { ahead, unmerged, uncommitted: 0, locked: None };
+        |ahead, unmerged| WorktreeStatus::Present { ahead, unmerged, uncommitted: 0, locked: None };
     assert_eq!(ground.sight().await.condition, there(0, 0));
     ground.put_in_tree("mine", "x");
     let commit = ground.commit_in_tree();
     let sight = ground.sight().await;
     assert_eq!((sight.condition, sight.merged_into), (there(1, 1), None));
     assert_eq!(sight.head.as_ref(), Some(&commit));
-    assert_eq!(ground.removal(false).await, Err(KeepReason::Unmerged(1)));
+    assert_eq!(ground.removal(false).await, Err(RemovalRefusal::Unmerged(1)));
     // Another branch than the one the user is at.
     ground.git("root", &["branch", "other", &commit]);
     let sight = ground.sight().await;
@@ -118,11 +118,11 @@ async fn what_is_not_committed_is_kept_before_a_tree_goes() {
     ground.git(MAIN_1, &["add", "twice"]);
     ground.put_in_tree("twice", "and changed");
     std::fs::remove_file(ground.tree("main.1").join("file")).expect("removed");
-    let WorktreeStatus::There { uncommitted, .. } = ground.sight().await.condition else {
+    let WorktreeStatus::Present { uncommitted, .. } = ground.sight().await.condition else {
         panic!()
     };
     assert_eq!(uncommitted, 4);
-    assert_eq!(ground.removal(false).await, Err(KeepReason::Uncommitted(4)));
+    assert_eq!(ground.removal(false).await, Err(RemovalRefusal::Uncommitted(4)));
     let head = ground.head(MAIN_1);
     let kept = "refs/raymond/kept/world/main.1";
     assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
@@ -167,11 +167,11 @@ async fn one_that_is_locked_or_lived_in_never_goes() {
     let tree = ground.tree("main.1").display().to_string();
     ground.git("root", &["worktree", "lock", "--reason", "on a stick", &tree]);
     for all in [false, true] {
-        assert_eq!(ground.removal(all).await, Err(KeepReason::Locked("on a stick".to_owned())));
+        assert_eq!(ground.removal(all).await, Err(RemovalRefusal::Locked("on a stick".to_owned())));
     }
     ground.git("root", &["worktree", "unlock", &tree]);
     let live = ground.world.remove_tree(&agent("main.1"), true, true).await;
-    assert_eq!(live, InspectionOutcome::Done(Ok(Err(KeepReason::Live))));
+    assert_eq!(live, InspectionOutcome::Done(Ok(Err(RemovalRefusal::Live))));
     ground.assert_sound(&["main.1"]);
 }
 
@@ -182,7 +182,9 @@ async fn a_repository_in_a_tree_is_not_lost_with_it() {
     ground.git(MAIN_1, &["init", "-q", "nested"]);
     ground.git(&format!("{MAIN_1}/nested"), &["commit", "-q", "--allow-empty", "-m", "x"]);
     ground.put_in_tree("nested/y", "y");
-    let Err(KeepReason::Refused(why)) = ground.removal(true).await else { panic!("it is gone") };
+    let Err(RemovalRefusal::Refused(why)) = ground.removal(true).await else {
+        panic!("it is gone")
+    };
     assert!(why.contains("there is a repository of its own in") && why.contains("nested"), "{why}");
     assert!(ground.tree("main.1").join("nested/y").exists());
     // Once its name is in a commit, git itself refuses.
@@ -190,7 +192,9 @@ async fn a_repository_in_a_tree_is_not_lost_with_it() {
     ground.git(MAIN_1, &["commit", "-q", "-m", "nested"]);
     ground.put_in_tree("more", "x");
     let head = ground.head(MAIN_1);
-    let Err(KeepReason::Refused(why)) = ground.removal(true).await else { panic!("it is gone") };
+    let Err(RemovalRefusal::Refused(why)) = ground.removal(true).await else {
+        panic!("it is gone")
+    };
     assert!(why.contains("submodules") && why.contains("also kept as refs/raymond/kept"), "{why}");
     assert_eq!(ground.head(MAIN_1), head);
     assert_eq!(ground.git(MAIN_1, &["branch", "--show-current"]), BRANCH);
@@ -210,7 +214,7 @@ async fn one_in_the_middle_of_a_merge_or_a_rebase_is_kept_whole() {
         .args(["-c", "user.name=a", "-c", "user.email=a@b", "merge", "-q", "main"])
         .output();
     assert!(!merging.expect("git runs").status.success(), "there is a conflict");
-    assert_eq!(ground.removal(false).await, Err(KeepReason::Uncommitted(1)));
+    assert_eq!(ground.removal(false).await, Err(RemovalRefusal::Uncommitted(1)));
     let kept = "refs/raymond/kept/world/main.1";
     assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), Some(BRANCH))));
     assert!(ground.files(kept)["file"].contains("<<<<<<<"));
@@ -225,8 +229,8 @@ async fn one_that_somebody_removed_leaves_only_its_branch() {
     let commit = ground.commit_in_tree();
     let tree = ground.tree("main.1").display().to_string();
     ground.git("root", &["worktree", "remove", &tree]);
-    assert_eq!(ground.sight().await.condition, WorktreeStatus::Gone { unmerged: 1 });
-    assert_eq!(ground.removal(false).await, Err(KeepReason::Unmerged(1)));
+    assert_eq!(ground.sight().await.condition, WorktreeStatus::Missing { unmerged: 1 });
+    assert_eq!(ground.removal(false).await, Err(RemovalRefusal::Unmerged(1)));
     ground.git("root", &["merge", "-q", &commit]);
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
     assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
@@ -236,9 +240,9 @@ async fn one_that_somebody_removed_leaves_only_its_branch() {
 async fn one_that_was_never_finished_goes() {
     let ground = Ground::grove().await;
     let mark = ground.mark().expect("it is noted");
-    ground.homes().note(&WorktreeRecord { stage: WorktreeStage::Begun, ..mark }).expect("noted");
+    ground.homes().note(&WorktreeRecord { stage: WorktreeStage::Creating, ..mark }).expect("noted");
     std::fs::remove_file(ground.tree("main.1").join("file")).expect("removed");
-    assert_eq!(ground.sight().await.condition, WorktreeStatus::Begun);
+    assert_eq!(ground.sight().await.condition, WorktreeStatus::Incomplete);
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
     assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
     ground.assert_sound(&[]);
@@ -255,7 +259,7 @@ async fn half_gone(files_gone: &[&str]) -> (Ground, String) {
     ground.git(MAIN_1, &["reset", "-q", "HEAD~1"]);
     let name = "refs/raymond/kept/world/main.1".to_owned();
     ground.git("root", &["update-ref", &name, &kept]);
-    let stage = WorktreeStage::Going { kept: kept.clone(), found_by: Some(name) };
+    let stage = WorktreeStage::Removing { kept: kept.clone(), found_by: Some(name) };
     ground.homes().note(&WorktreeRecord { stage, ..before }).expect("noted");
     for file in files_gone {
         let path = ground.tree("main.1").join(file);
@@ -287,7 +291,9 @@ async fn a_removal_that_was_killed_comes_to_its_end() {
 async fn what_came_into_a_tree_that_was_to_go_is_not_lost() {
     let (ground, _) = half_gone(&["web"]).await;
     ground.put_in_tree("later", "y");
-    let Err(KeepReason::Uncommitted(_)) = ground.removal(false).await else { panic!("it is gone") };
+    let Err(RemovalRefusal::Uncommitted(_)) = ground.removal(false).await else {
+        panic!("it is gone")
+    };
     let kept = "refs/raymond/kept/world/main.1-1";
     assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
     assert_eq!(ground.files(kept)["later"], "y");
@@ -300,7 +306,7 @@ async fn commits_that_are_on_no_branch_at_all_are_kept() {
     ground.git(MAIN_1, &["checkout", "-q", "--detach"]);
     ground.put_in_tree("mine", "x");
     let commit = ground.commit_in_tree();
-    assert_eq!(ground.removal(false).await, Err(KeepReason::Unmerged(1)));
+    assert_eq!(ground.removal(false).await, Err(RemovalRefusal::Unmerged(1)));
     let kept = "refs/raymond/kept/world/main.1";
     assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
     assert_eq!(ground.git("root", &["rev-parse", kept]), commit);

@@ -43,8 +43,8 @@ impl WorktreeInspector<'_> {
 
     pub(super) async fn inspect(&self) -> Result<WorktreeInspection, OperationError> {
         let condition = match self.mark.stage {
-            WorktreeStage::Begun => WorktreeStatus::Begun,
-            WorktreeStage::Going { .. } => WorktreeStatus::Going,
+            WorktreeStage::Creating => WorktreeStatus::Incomplete,
+            WorktreeStage::Removing { .. } => WorktreeStatus::RemovalBegun,
             WorktreeStage::Ready => return self.look_at_one_that_was_made().await,
         };
         let head = self.tip().await?;
@@ -58,7 +58,7 @@ impl WorktreeInspector<'_> {
             let commits: Vec<&String> = tip.iter().collect();
             let merged_into = self.merged_into(&commits).await?;
             let unmerged = self.unmerged(&commits, merged_into.is_some()).await?;
-            let condition = WorktreeStatus::Gone { unmerged };
+            let condition = WorktreeStatus::Missing { unmerged };
             return Ok(WorktreeInspection { condition, head: tip, merged_into, is_alone: false });
         }
         if link(&tree).is_some_and(|known| !known.is_dir()) {
@@ -73,7 +73,7 @@ impl WorktreeInspector<'_> {
         let mut commits = vec![&head];
         commits.extend(tip.iter().filter(|&tip| *tip != head));
         let merged_into = self.merged_into(&commits).await?;
-        let condition = WorktreeStatus::There {
+        let condition = WorktreeStatus::Present {
             ahead: self.count(&[&format!("{}..{head}", self.mark.base)]).await?,
             unmerged: self.unmerged(&commits, merged_into.is_some()).await?,
             uncommitted: self.uncommitted(&tree).await?,

@@ -44,7 +44,7 @@ impl WorktreeCreator<'_> {
         let _turn = self.git.shared.turn(&self.homes().mark_file(self.agent)).await?;
         match self.homes().mark(self.agent)? {
             Some(mark) if mark.stage == WorktreeStage::Ready => Ok(self.homes().is_there(&mark)?),
-            Some(mark) if mark.stage == WorktreeStage::Begun => self.take_up(mark).await,
+            Some(mark) if mark.stage == WorktreeStage::Creating => self.resume_creation(mark).await,
             Some(_) => {
                 Err("it is being removed: `raymond worktrees --prune` ends that".to_owned().into())
             }
@@ -75,7 +75,7 @@ impl WorktreeCreator<'_> {
             branch,
             base,
             prefix,
-            stage: WorktreeStage::Begun,
+            stage: WorktreeStage::Creating,
         };
         homes.note(&mark)?;
         point("worktree.noted");
@@ -83,7 +83,7 @@ impl WorktreeCreator<'_> {
     }
 
     /// Makes a worktree again that was begun before; nobody has worked in it.
-    async fn take_up(&self, mark: WorktreeRecord) -> Result<(), OperationError> {
+    async fn resume_creation(&self, mark: WorktreeRecord) -> Result<(), OperationError> {
         let git = self.git;
         orphans::sweep(&git.shared.place.marker, |process| process == git.stem).await;
         let repository = GitRepository::of(git, self.homes().root()).await?;

@@ -11,7 +11,7 @@ use super::keep::{KeptCommit, WorktreeKeeper};
 use super::make::clear;
 use super::reason;
 use super::repository::GitRepository;
-use crate::domain::worktree::{KeepReason, may_go};
+use crate::domain::worktree::{RemovalRefusal, check_removable};
 use crate::fault::point;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::context::blocking;
@@ -46,29 +46,29 @@ impl WorktreeRemover<'_> {
     pub(super) async fn remove(
         &self,
         mark: WorktreeRecord,
-    ) -> Result<Result<RemovedWorktree, KeepReason>, OperationError> {
+    ) -> Result<Result<RemovedWorktree, RemovalRefusal>, OperationError> {
         let inspector =
             WorktreeInspector { git: self.git, repository: self.repository, mark: &mark };
         let inspection = inspector.inspect().await?;
-        if let Err(stay) = may_go(&inspection.condition, self.live, self.all) {
+        if let Err(stay) = check_removable(&inspection.condition, self.live, self.all) {
             return Ok(Err(stay));
         }
         let removed = match &mark.stage {
-            WorktreeStage::Begun => self.unmake(&mark).await,
-            WorktreeStage::Going { kept, found_by } => {
+            WorktreeStage::Creating => self.remove_incomplete(&mark).await,
+            WorktreeStage::Removing { kept, found_by } => {
                 let kept = KeptCommit { commit: kept.clone(), found_by: found_by.clone() };
-                if !self.go_on(&mark, &kept).await? {
+                if !self.resume_removal(&mark, &kept).await? {
                     let mark = WorktreeRecord { stage: WorktreeStage::Ready, ..mark };
                     self.homes().note(&mark)?;
                     return Box::pin(self.remove(mark)).await;
                 }
                 Ok(kept.found_by)
             }
-            WorktreeStage::Ready => self.go(&mark, &inspection).await,
+            WorktreeStage::Ready => self.keep_and_remove(&mark, &inspection).await,
         };
         let kept = match removed {
             Ok(kept) => kept,
-            Err(OperationError::Failed(why)) => return Ok(Err(KeepReason::Refused(why))),
+            Err(OperationError::Failed(why)) => return Ok(Err(RemovalRefusal::Refused(why))),
             Err(trouble) => return Err(trouble),
         };
         let gone = self.remove_branch(&inspector).await?;
@@ -78,7 +78,10 @@ impl WorktreeRemover<'_> {
     }
 
     /// Removes a half-made worktree.
-    async fn unmake(&self, mark: &WorktreeRecord) -> Result<Option<String>, OperationError> {
+    async fn remove_incomplete(
+        &self,
+        mark: &WorktreeRecord,
+    ) -> Result<Option<String>, OperationError> {
         let (common, tree) = (self.repository.common.clone(), self.homes().tree(&mark.agent));
         let reason = reason(&tree);
         let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
@@ -87,7 +90,7 @@ impl WorktreeRemover<'_> {
     }
 
     /// Removes an existing worktree once all of it is kept; returns the ref that keeps it.
-    async fn go(
+    async fn keep_and_remove(
         &self,
         mark: &WorktreeRecord,
         inspection: &WorktreeInspection,
@@ -101,13 +104,13 @@ impl WorktreeRemover<'_> {
         point("worktree.kept");
         let (commit, found_by) = (kept.commit.clone(), kept.found_by.clone());
         self.homes().note(&WorktreeRecord {
-            stage: WorktreeStage::Going { kept: commit, found_by },
+            stage: WorktreeStage::Removing { kept: commit, found_by },
             ..mark.clone()
         })?;
         point("worktree.going");
-        let gone = self.put_away(mark, &kept).await;
+        let gone = self.remove_with_git(mark, &kept).await;
         if let Err(OperationError::Failed(why)) = gone {
-            self.put_back(mark, head).await?;
+            self.restore(mark, head).await?;
             let kept = kept
                 .found_by
                 .map(|name| format!("; what was not committed is also kept as {name}"));
@@ -118,14 +121,14 @@ impl WorktreeRemover<'_> {
     }
 
     /// Removes a worktree with git, whose files are all in a commit.
-    async fn put_away(
+    async fn remove_with_git(
         &self,
         mark: &WorktreeRecord,
         kept: &KeptCommit,
     ) -> Result<(), OperationError> {
         let tree = self.homes().tree(&mark.agent);
         if let Some(why) = lock(&tree) {
-            return Err(KeepReason::Locked(why).to_string().into());
+            return Err(RemovalRefusal::Locked(why).to_string().into());
         }
         if kept.found_by.is_some() {
             self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
@@ -140,7 +143,7 @@ impl WorktreeRemover<'_> {
     }
 
     /// Restores a worktree that git does not remove.
-    async fn put_back(&self, mark: &WorktreeRecord, head: &str) -> Result<(), OperationError> {
+    async fn restore(&self, mark: &WorktreeRecord, head: &str) -> Result<(), OperationError> {
         let tree = self.homes().tree(&mark.agent);
         let branch = format!("refs/heads/{}", mark.branch);
         if tree.join(".git").is_file() {
@@ -156,7 +159,7 @@ impl WorktreeRemover<'_> {
     }
 
     /// Resumes a removal that was interrupted; returns false if the worktree has content that is not kept.
-    async fn go_on(
+    async fn resume_removal(
         &self,
         mark: &WorktreeRecord,
         kept: &KeptCommit,
@@ -169,7 +172,7 @@ impl WorktreeRemover<'_> {
                 let tree = tree.display();
                 return Err(format!("git no longer knows {tree}, and it is not empty: check its contents, and remove it").into());
             }
-            self.unmake(mark).await?;
+            self.remove_incomplete(mark).await?;
             return Ok(true);
         };
         let link = tree.join(".git");
@@ -190,7 +193,7 @@ impl WorktreeRemover<'_> {
         if !keeping.is_within(&kept.commit).await? {
             return Ok(false);
         }
-        self.put_away(mark, &KeptCommit { found_by: None, ..kept.clone() }).await?;
+        self.remove_with_git(mark, &KeptCommit { found_by: None, ..kept.clone() }).await?;
         Ok(true)
     }
 

@@ -94,7 +94,7 @@ fn another_state_takes_over_with_what_there_is() {
     let results = payload(ended.ok(), "main");
     assert!(outcomes(&results)[0].contains("main.1 "), "{results}");
     let [joined] = &test.events("joined")[..] else { panic!("one join") };
-    assert_eq!((&joined["verdict"], &joined["enters"]), (&json!("missed"), &json!("FALLBACK.md")));
+    assert_eq!((&joined["outcome"], &joined["enters"]), (&json!("missed"), &json!("FALLBACK.md")));
     assert_eq!(
         test.events("step_finished").last().map(|step| step["state"].clone()),
         Some(json!("FALLBACK.md"))

@@ -18,7 +18,7 @@ fn slow(join: &str) -> Test {
 fn joined(test: &Test) -> Live<'_> {
     let mut live = spawn(test, &[]);
     live.wait_event("joined", 1);
-    assert_eq!(test.events("joined")[0]["verdict"], "late");
+    assert_eq!(test.events("joined")[0]["outcome"], "late");
     live
 }
 

@@ -60,7 +60,7 @@ const CASES: [Case; 15] = [
     Case {
         list: "a.json",
         made: |test| test.file("a.json", b"[]"),
-        message: "a.json has no entry, so nobody would be born; write at least one",
+        message: "a.json has no entry, so no agent would be forked; write at least one",
     },
     Case {
         list: "a.txt",

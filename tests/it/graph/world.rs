@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::site::site;
 use super::{git, graph, node, payload, remote, run, test, text, trace, way};
+use crate::support::{alive, patiently};
 
 fn gate(validations: Value, next: &str) -> Value {
     json!({"type": "validation_gate", "validations": validations, "on_valid": next, "on_invalid": "failed"})
@@ -159,4 +160,19 @@ fn an_entry_gate_turns_the_run_away() {
     outcome.code(1).stdout_has("WF401 Entry gate failed: No corpus here");
     let place = place.file("data/config.yaml", b"sources: []\n");
     place.run(&["workflow.yaml", "--id", "u"]).ok();
+}
+
+#[test]
+fn command_that_left_its_session_ends_with_the_run_whatever_answers_its_prompts() {
+    let hide = "setsid sh -c 'echo $$ > pid; exec env -i sleep 600' > /dev/null 2>&1 < /dev/null & until [ -s pid ]; do :; done";
+    let hiding = graph(json!({
+        "start": node(json!([{"type": "bash_exec", "command": hide}]), "done"),
+    }));
+    for options in [&["--agent", "scripted"][..], &[]] {
+        let place =
+            test(&hiding).file("replies.yaml", b"{}").env("RAYMOND_CLAUDE", "/nowhere/claude");
+        run(&place, options).ok();
+        let pid = text(&place, "pid").trim().parse().expect("a process id");
+        patiently("the command is gone", || !alive(pid));
+    }
 }

@@ -10,7 +10,7 @@ use raymond::domain::session::Session;
 use raymond::domain::settings::{MaxProcs, Settings};
 use raymond::domain::supervision::SupervisionPolicy;
 use raymond::domain::transition::Variables;
-use raymond::domain::turn::{STEP_VERSION, StepInput, StepOutcome, TurnId, TurnReply};
+use raymond::domain::turn::{TURN_VERSION, TurnId, TurnInput, TurnOutcome, TurnReply};
 use raymond::domain::turn_options::TurnOptions;
 use raymond::domain::working_dir::WorkingDir;
 use raymond::process::claude::ClaudeRunner;
@@ -47,20 +47,20 @@ fn room(test: &Test, steps: &Path) -> ClaudeRunner {
     ClaudeRunner::new(claude(test), settings, homes, steps.to_owned(), marker)
 }
 
-fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
-    StepInput {
-        version: STEP_VERSION,
+fn turn(step: u64, session: Session, prompt: &str) -> TurnInput {
+    TurnInput {
+        version: TURN_VERSION,
         turn: TurnId { agent: AgentId::main(), step, turn: 0 },
         state: StateName::parse("START.md").expect("a name"),
         folder: None,
-        home: WorkingDir::default(),
+        working_dir: WorkingDir::default(),
         reads_results: false,
         output: None,
         visit: 0,
         session,
         model: None,
         options: TurnOptions::default(),
-        most: None,
+        max_cost: None,
         limits: SupervisionPolicy::default().limits(),
         prompt: prompt.to_owned(),
         values: Variables::new(),
@@ -68,10 +68,10 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
 }
 
 #[track_caller]
-fn replied(outcome: StepOutcome) -> TurnReply {
+fn replied(outcome: TurnOutcome) -> TurnReply {
     match outcome {
-        StepOutcome::Replied(reply) => reply,
-        StepOutcome::Failed(failure) => panic!("{failure:?}"),
+        TurnOutcome::Replied(reply) => reply,
+        TurnOutcome::Failed(failure) => panic!("{failure:?}"),
     }
 }
 

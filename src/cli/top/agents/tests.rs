@@ -75,8 +75,8 @@ fn why_an_agent_waits_is_told() {
     assert_eq!(why(&scene.run, true).1, "is run again in 0:05");
 
     let (turn, state) = (scene.turn("main.1"), scene.agent("main.1").current_state.clone());
-    let because = "it crashed".to_owned();
-    scene.happens(Event::AgentParked(AgentParked { turn, state, because }));
+    let reason = "it crashed".to_owned();
+    scene.happens(Event::AgentParked(AgentParked { turn, state, reason }));
     assert_eq!(
         why(&scene.run, true),
         (

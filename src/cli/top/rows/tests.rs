@@ -121,7 +121,7 @@ fn what_is_said_of_a_family() {
 #[test]
 fn of_those_that_run_the_first_are_shown_and_a_list_has_all() {
     let all = family(20, |_| TopAgentStatus::Running);
-    assert_eq!(tree(&all).len(), 2 + MANY);
+    assert_eq!(tree(&all).len(), 2 + FAMILY_FOLD_SIZE);
     let filter = AgentFilter { kind: Some(StatusFilter::Running), ..AgentFilter::default() };
     assert_eq!(rows(&all, &filter, &ExpandedFamilies::default()).len(), 20);
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
 use crate::domain::event::AgentFailed;
-use crate::domain::fork::size;
+use crate::domain::fork::agent_count;
 use crate::domain::turn_cost::TurnCost;
 
 /// Returns the cost of all agents, live and finished.
@@ -36,8 +36,8 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
         && step.transition.tag() == TagName::Fork
     {
         let parent = &before.agents[&step.turn.agent];
-        let born = u32::try_from(size(&step.born).max(1)).expect("a few");
-        named.extend((1..=born).map(|number| parent.id.child(parent.children + number)));
+        let born = u32::try_from(agent_count(&step.children).max(1)).expect("a few");
+        named.extend((1..=born).map(|number| parent.id.child(parent.forked_count + number)));
     }
     named.extend(of_forks(before, event));
     named.extend(of_programs(before, event));
@@ -56,7 +56,7 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
 /// Returns the other agents that a record about a forked agent changes: the parent, which counts the end, and the
 /// agents that a join stopped.
 fn of_forks(before: &Run, event: &Event) -> BTreeSet<AgentId> {
-    if let Event::Joined(joined) = event {
+    if let Event::JoinFinished(joined) = event {
         return joined.stopped.iter().map(|stopped| stopped.agent.clone()).collect();
     }
     let parent = event.agent().and_then(|id| AgentId::parse(id.parent()?).ok());
@@ -77,7 +77,7 @@ fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
         named.extend(program.handles.values().cloned());
     }
     if matches!(event, Event::RoleRequested(_) | Event::RoleDelegated(_)) {
-        named.insert(own.id.child(own.children + 1));
+        named.insert(own.id.child(own.forked_count + 1));
     }
     let parent = own.id.parent().map(agent_id);
     let waits = |parent: &AgentId| {
@@ -134,8 +134,8 @@ fn any_event() -> impl Strategy<Value = Event> {
                 message,
                 new_session: session,
                 terms: Box::default(),
-                born: Vec::new(),
-                reborn: None,
+                children: Vec::new(),
+                restarted: None,
             }),
             2 => Event::TurnRejected(TurnRejected {
                 turn,

@@ -91,7 +91,7 @@ fn judgements() -> impl Strategy<Value = TurnJudgement> {
         TurnJudgement::Failed(TurnFailure { unsettled, ..TurnFailure::new(cause, message) })
     });
     let unstarted = Just(TurnJudgement::NotStarted);
-    let arrived = forks::joins().prop_map(|join| TurnJudgement::Arrived(Box::new(join)));
+    let arrived = forks::joins().prop_map(|join| TurnJudgement::JoinDue(Box::new(join)));
     prop_oneof![8 => accepted, 2 => violated, 2 => failed, 1 => proposed, 1 => unstarted, 1 => arrived]
 }
 
@@ -185,7 +185,7 @@ impl Journal {
             Push::Report { agent, judgement, cents, marked, chance } => {
                 if let Some(own) = self.agent(*agent).filter(|_| cents % 10 > 0) {
                     if own.runs_program() {
-                        return self.conduct(&own, *cents, *chance);
+                        return self.advance(&own, *cents, *chance);
                     }
                     if programs::takes_no_turn(&own) {
                         return self.serve(&own);
@@ -230,7 +230,7 @@ impl Journal {
         let cost = Usd::from_dollars(if started { f64::from(cents) / 100.0 } else { 0.0 });
         let judgement = judgement.clone();
         let budget_usd = cents.is_multiple_of(3).then_some(cost);
-        let child = AgentTerms {
+        let child_terms = AgentTerms {
             supervision: differing(cents),
             budget_usd,
             worktree: cents.is_multiple_of(5),
@@ -248,11 +248,11 @@ impl Journal {
             },
             message,
             judgement,
-            child,
-            births: self.births(cents),
+            child_terms,
+            children: self.births(cents),
             stagger_ms: cents.is_multiple_of(2).then_some(u64::from(cents)),
             allowed: TransitionPolicy::default(),
-            opinions: opinions(cents, self.run.seq),
+            verdicts: opinions(cents, self.run.seq),
         }
     }
 

@@ -127,8 +127,8 @@ impl Scene {
             message: Some(message(self.next())),
             new_session: new_session.then(|| session(self.next())),
             terms: Box::default(),
-            born: Vec::new(),
-            reborn: None,
+            children: Vec::new(),
+            restarted: None,
         }
     }
 

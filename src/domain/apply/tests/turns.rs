@@ -114,8 +114,8 @@ fn an_agent_that_fails_leaves_its_siblings_alone() {
     let failed = Event::AgentFailed(scene.end_badly("main.1"));
     assert_eq!(scene.happens(failed), [retire_effect("main.1")]);
     let parent = scene.agent("main");
-    assert_eq!(parent.forks.tally(0).failed, 1);
-    assert_eq!(*parent, Agent { forks: parent.forks.clone(), ..sibling });
+    assert_eq!(parent.unjoined.tally(0).failed, 1);
+    assert_eq!(*parent, Agent { unjoined: parent.unjoined.clone(), ..sibling });
     assert_eq!(scene.run.status, RunStatus::Running);
     assert_eq!(scene.run.finished[0].cause, Some(FailureCause::Output));
     assert_eq!(scene.run.finished[0].ending, AgentEnding::Error("unusable".into()));
@@ -126,13 +126,16 @@ fn an_agent_that_fails_leaves_its_siblings_alone() {
 #[test]
 fn the_purse_knows_the_sum_and_the_costliest_turn_of_each_state() {
     let mut scene = Scene::begin();
-    assert!(scene.run.budget().known.is_empty());
+    assert!(scene.run.budget().max_turn_costs.is_empty());
     let mut dear = scene.step("main", goto("B.md"));
     dear.cost.amount = Usd::from_dollars(0.5);
     scene.happens(Event::StepFinished(dear));
     scene.take("main", goto("C.md"));
-    let dearest = scene.run.budget().known.values().max().copied();
-    assert_eq!((scene.run.budget().known.len(), dearest), (2, Some(Usd::from_dollars(0.5))));
+    let dearest = scene.run.budget().max_turn_costs.values().max().copied();
+    assert_eq!(
+        (scene.run.budget().max_turn_costs.len(), dearest),
+        (2, Some(Usd::from_dollars(0.5)))
+    );
     assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(0.51));
     assert_eq!(scene.agent("main").cost_usd, Usd::from_dollars(0.51));
 }

@@ -27,12 +27,12 @@ fn instead(transition: Transition) -> ConsultVerdict {
 
 /// Returns the events of a report of `main` with a verdict of the plug-in `guard`.
 fn events(scene: &Scene, judgement: TurnJudgement, verdict: ConsultVerdict) -> Vec<Event> {
-    let report = TurnReport { opinions: opinion(verdict), ..report(scene, judgement) };
+    let report = TurnReport { verdicts: opinion(verdict), ..report(scene, judgement) };
     decide(&scene.run, &report, chosen())
 }
 
 fn paused(event: &Event) -> bool {
-    let pause = PauseReason::Plugin { plugin: "guard".to_owned(), because: "no more".to_owned() };
+    let pause = PauseReason::Plugin { plugin: "guard".to_owned(), reason: "no more".to_owned() };
     *event == Event::RunPaused { pause }
 }
 
@@ -69,7 +69,7 @@ fn a_step_may_be_taken_without_a_turn() {
     let mut scene = Scene::begin();
     let unstarted =
         TurnReport { cost: TurnCost::default(), ..report(&scene, TurnJudgement::NotStarted) };
-    let report = TurnReport { opinions: opinion(instead(goto("C.md"))), ..unstarted };
+    let report = TurnReport { verdicts: opinion(instead(goto("C.md"))), ..unstarted };
     let said = decide(&scene.run, &report, chosen());
     let [Event::StepFinished(step), Event::TurnHeld(held)] = said.as_slice() else {
         panic!("{said:?}")
@@ -81,7 +81,7 @@ fn a_step_may_be_taken_without_a_turn() {
     }
     let main = scene.agent("main");
     assert_eq!((main.current_state.as_str(), main.visits.len()), ("C.md", 0));
-    assert!(scene.run.turn_costs_usd.is_empty(), "what was not asked teaches nothing");
+    assert!(scene.run.max_turn_costs_usd.is_empty(), "what was not asked teaches nothing");
 }
 
 #[test]
@@ -197,10 +197,10 @@ fn a_killed_turn_counts_as_the_dearest_of_its_kind() {
     let said = decide(&scene.run, &report, chosen());
     let [Event::TurnFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
     assert_eq!((failed.cost.amount, failed.cost.estimated), (Usd::from_dollars(CENT), true));
-    let known = scene.run.turn_costs_usd.clone();
+    let known = scene.run.max_turn_costs_usd.clone();
     scene.happens(said[0].clone());
     assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(2.0 * CENT));
-    assert_eq!(scene.run.turn_costs_usd, known, "an estimate teaches nothing");
+    assert_eq!(scene.run.max_turn_costs_usd, known, "an estimate teaches nothing");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_proposal_is_looked_at_in_a_session_of_its_own_and_ends_the_step() {
     assert_eq!(main.session, Session::resumed(session(1), Some(message(9))));
     let asked: Vec<&str> = main.visits.keys().map(StateName::as_str).collect();
     assert_eq!(asked, ["A.md", "CHECK.md"]);
-    assert!(scene.run.turn_costs_usd.contains_key(&evaluator));
+    assert!(scene.run.max_turn_costs_usd.contains_key(&evaluator));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
     assert!(step.without_turn && step.overruled.is_none() && step.cost.amount == Usd::ZERO);
     scene.happens(said[0].clone());
     assert_eq!(scene.run.status, RunStatus::Completed);
-    let known: Vec<&str> = scene.run.turn_costs_usd.keys().map(StateName::as_str).collect();
+    let known: Vec<&str> = scene.run.max_turn_costs_usd.keys().map(StateName::as_str).collect();
     assert_eq!(known, ["A.md"], "a turn that was not asked teaches nothing");
 }
 

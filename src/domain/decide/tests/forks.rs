@@ -9,8 +9,8 @@ fn fork() -> Transition {
     tag(TagName::Fork, "N.md", "W.md")
 }
 
-fn brood(many: u32) -> ForkGroup {
-    let newborn = |number: u32| ChildSpec {
+fn group(many: u32) -> ForkGroup {
+    let child = |number: u32| ChildSpec {
         session: SessionId::new(&format!("b{number}")),
         cwd: None,
         variables: [("item".to_owned(), number.to_string())].into(),
@@ -20,19 +20,19 @@ fn brood(many: u32) -> ForkGroup {
         terms: AgentTerms::default(),
         base: None,
         not_before: None,
-        agents: (1..=many).map(newborn).collect(),
+        agents: (1..=many).map(child).collect(),
     }
 }
 
-fn fan_out(scene: &Scene, broods: Vec<ForkGroup>, stagger_ms: Option<u64>) -> Vec<Event> {
-    let report = TurnReport { births: broods, stagger_ms, ..report(scene, accepted(fork())) };
+fn fan_out(scene: &Scene, groups: Vec<ForkGroup>, stagger_ms: Option<u64>) -> Vec<Event> {
+    let report = TurnReport { children: groups, stagger_ms, ..report(scene, accepted(fork())) };
     decide(&scene.run, &report, chosen())
 }
 
 /// Creates a run whose `main` has forked `many` agents with one tag, and is in `N.md`.
 fn forked(many: u32) -> Scene {
     let mut scene = Scene::begin();
-    let [event] = fan_out(&scene, vec![brood(many)], None).try_into().expect("one record");
+    let [event] = fan_out(&scene, vec![group(many)], None).try_into().expect("one record");
     scene.happens(event);
     scene
 }
@@ -49,19 +49,19 @@ fn join(need: JoinCondition) -> Join {
 }
 
 fn arrive(scene: &mut Scene, join: Join) {
-    let report = report(scene, TurnJudgement::Arrived(Box::new(join)));
+    let report = report(scene, TurnJudgement::JoinDue(Box::new(join)));
     let [event] = decide(&scene.run, &report, chosen()).try_into().expect("one record");
     scene.happens(event);
 }
 
 fn concluded(scene: &Scene, now: Timestamp) -> Vec<Event> {
-    joined(&scene.run, scene.agent("main"), now, &|agent| agent.as_str() == "main.3")
+    finish_join(&scene.run, scene.agent("main"), now, &|agent| agent.as_str() == "main.3")
 }
 
 /// Returns the event of a join that has ended, and the error of the agent that fails by it.
 fn over(scene: &Scene) -> (JoinFinished, Option<String>) {
     let mut events = concluded(scene, NOW).into_iter();
-    let Some(Event::Joined(joined)) = events.next() else { panic!("it is still open") };
+    let Some(Event::JoinFinished(joined)) = events.next() else { panic!("it is still open") };
     let error = events.next().map(|event| match event {
         Event::AgentFailed(failed) => failed.error,
         other => panic!("{other:?}"),
@@ -77,15 +77,15 @@ fn results(scene: &Scene) -> serde_json::Value {
 #[test]
 fn all_are_born_of_one_record_and_the_first_starts_ahead() {
     let scene = Scene::begin();
-    let events = fan_out(&scene, vec![brood(3)], None);
-    let [Event::StepFinished(StepFinished { born, new_session: None, .. })] = events.as_slice()
+    let events = fan_out(&scene, vec![group(3)], None);
+    let [Event::StepFinished(StepFinished { children, new_session: None, .. })] = events.as_slice()
     else {
         panic!("{events:?}")
     };
-    assert_eq!(born[0].not_before, Some(NOW.plus(3000)));
-    let own = fan_out(&scene, vec![brood(1), brood(2)], Some(500));
+    assert_eq!(children[0].not_before, Some(NOW.plus(3000)));
+    let own = fan_out(&scene, vec![group(1), group(2)], Some(500));
     let [Event::StepFinished(own)] = own.as_slice() else { panic!("{own:?}") };
-    let starts: Vec<_> = own.born.iter().map(|brood| brood.not_before).collect();
+    let starts: Vec<_> = own.children.iter().map(|group| group.not_before).collect();
     assert_eq!(starts, [None, Some(NOW.plus(500))]);
 
     let scene = forked(3);
@@ -93,21 +93,22 @@ fn all_are_born_of_one_record_and_the_first_starts_ahead() {
     assert_eq!((waits("main.1"), waits("main.2")), (None, Some(NOW.plus(3000))));
     assert_eq!(scene.agent("main.3").session.id, SessionId::new("b3"));
     assert_eq!(scene.agent("main.2").variables["item"], "2");
-    assert_eq!(scene.agent("main").forks.tally(0), JoinTally { count: 3, done: 0, failed: 0 });
+    assert_eq!(scene.agent("main").unjoined.tally(0), JoinTally { count: 3, done: 0, failed: 0 });
 }
 
 #[test]
 fn a_fork_without_room_is_a_reply_to_repair() {
     let mut scene = Scene::begin();
     scene.run.settings.forking.max_agents = 3;
-    assert!(matches!(fan_out(&scene, vec![brood(2)], None)[0], Event::StepFinished(_)));
+    assert!(matches!(fan_out(&scene, vec![group(2)], None)[0], Event::StepFinished(_)));
     let allowed = TransitionPolicy { allowed: vec![fork()], ..TransitionPolicy::default() };
-    let report = TurnReport { births: vec![brood(3)], allowed, ..report(&scene, accepted(fork())) };
+    let report =
+        TurnReport { children: vec![group(3)], allowed, ..report(&scene, accepted(fork())) };
     let events = decide(&scene.run, &report, chosen());
     let [Event::TurnRejected(rejected)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(
         rejected.violation,
-        "<fork next=\"N.md\">W.md</fork>: there is no room: 1 agent lives, 3 would be born, and no more than 3 may live at the same time (--max-agents)"
+        "<fork next=\"N.md\">W.md</fork>: there is no room: 1 agent lives, 3 would be forked, and no more than 3 may live at the same time (--max-agents)"
     );
     assert!(rejected.reminder.contains("--max-agents"));
     scene.run.settings.forking.max_agents = 1;
@@ -124,15 +125,15 @@ fn it_is_waited_for_all_and_what_came_of_them_is_listed() {
     assert_eq!(concluded(&scene, NOW), []);
     scene.take("main.1", result("one"));
     let (joined, error) = over(&scene);
-    assert_eq!((joined.verdict, error), (JoinOutcome::Met, None));
-    scene.happens(Event::Joined(Box::new(joined)));
+    assert_eq!((joined.outcome, error), (JoinOutcome::Met, None));
+    scene.happens(Event::JoinFinished(Box::new(joined)));
     let expected = serde_json::json!([
         { "id": "main.1", "state": "W.md", "status": "result", "result": "one", "variables": { "item": "1" } },
         { "id": "main.2", "state": "W.md", "status": "result", "result": "two", "variables": { "item": "2" } },
     ]);
     assert_eq!(results(&scene), expected);
     let main = scene.agent("main");
-    assert!(!main.waits() && main.forks.is_empty());
+    assert!(!main.waits() && main.unjoined.is_empty());
     assert_eq!((main.current_state.as_str(), main.step), ("N.md", 2));
 }
 
@@ -144,7 +145,7 @@ fn a_join_is_missed_as_soon_as_it_cannot_be_met() {
     assert_eq!(concluded(&scene, NOW), []);
     scene.happens(Event::AgentFailed(scene.end_badly("main.3")));
     let (joined, error) = over(&scene);
-    assert_eq!(joined.verdict, JoinOutcome::Missed);
+    assert_eq!(joined.outcome, JoinOutcome::Missed);
     assert_eq!(
         error.as_deref(),
         Some(
@@ -162,8 +163,8 @@ fn failures_can_be_kept_or_lead_elsewhere() {
     assert_eq!(concluded(&scene, NOW), [], "the other still lives");
     scene.take("main.2", result("two"));
     let (joined, error) = over(&scene);
-    assert_eq!((joined.verdict, error), (JoinOutcome::Met, None));
-    scene.happens(Event::Joined(Box::new(joined)));
+    assert_eq!((joined.outcome, error), (JoinOutcome::Met, None));
+    scene.happens(Event::JoinFinished(Box::new(joined)));
     assert_eq!(results(&scene)[0]["error"], "unusable");
     scene.take("main", result("done"));
     assert_eq!(scene.run.status, RunStatus::Completed, "who waited was told of the failure");
@@ -175,10 +176,10 @@ fn failures_can_be_kept_or_lead_elsewhere() {
     scene.happens(Event::AgentFailed(scene.end_badly("main.1")));
     let (joined, error) = over(&scene);
     assert_eq!(
-        (joined.verdict, joined.enters.clone(), error),
+        (joined.outcome, joined.enters.clone(), error),
         (JoinOutcome::Missed, Some(state("F.md")), None)
     );
-    scene.happens(Event::Joined(Box::new(joined)));
+    scene.happens(Event::JoinFinished(Box::new(joined)));
     assert_eq!(scene.agent("main").current_state, state("F.md"));
     assert_eq!(results(&scene)[1]["status"], "running");
 }
@@ -193,7 +194,7 @@ fn the_rest_is_stopped_with_all_it_has_forked() {
     let stopped: Vec<_> =
         joined.stopped.iter().map(|one| (one.agent.as_str(), one.at_work)).collect();
     assert_eq!(stopped, [("main.2", false), ("main.2.1", false), ("main.3", true)]);
-    let effects = scene.happens(Event::Joined(Box::new(joined)));
+    let effects = scene.happens(Event::JoinFinished(Box::new(joined)));
     let discarded: Vec<_> =
         ["main.2", "main.2.1", "main.3"].map(|id| Effect::Discard(agent_id(id))).into();
     assert_eq!(effects[..3], discarded);
@@ -212,10 +213,10 @@ fn it_is_not_waited_longer_than_the_state_says() {
     scene.take("main.1", result("one"));
     assert_eq!(concluded(&scene, begun.plus(4999)), []);
     let events = concluded(&scene, begun.plus(5000));
-    let [Event::Joined(joined), Event::AgentFailed(failed)] = events.as_slice() else {
+    let [Event::JoinFinished(joined), Event::AgentFailed(failed)] = events.as_slice() else {
         panic!("{events:?}")
     };
-    assert_eq!(joined.verdict, JoinOutcome::Late);
+    assert_eq!(joined.outcome, JoinOutcome::Late);
     assert_eq!(
         failed.error,
         "in N.md: 1 of the 2 agents it waited for had finished after 5s (join: all); on_timeout: keep continues with those"
@@ -231,10 +232,10 @@ fn a_subroutine_waits_for_its_own_and_leaves_the_others_to_its_caller() {
     scene.take("main.3", result("the subroutine's"));
     let (joined, _) = over(&scene);
     assert_eq!(joined.tally.count, 1);
-    scene.happens(Event::Joined(Box::new(joined)));
+    scene.happens(Event::JoinFinished(Box::new(joined)));
     scene.take("main", fork());
     scene.take("main", result("left one behind"));
-    assert_eq!(scene.agent("main").forks.tally(0).count, 3, "two of its own, one that was left");
+    assert_eq!(scene.agent("main").unjoined.tally(0).count, 3, "two of its own, one that was left");
 }
 
 #[test]
@@ -242,11 +243,11 @@ fn nobody_is_waited_for_twice() {
     let mut scene = forked(1);
     scene.take("main.1", result("one"));
     arrive(&mut scene, join(JoinCondition::All));
-    let again = report(&scene, TurnJudgement::Arrived(Box::new(join(JoinCondition::All))));
+    let again = report(&scene, TurnJudgement::JoinDue(Box::new(join(JoinCondition::All))));
     assert_eq!(decide(&scene.run, &again, chosen()), []);
     let (joined, _) = over(&scene);
-    scene.happens(Event::Joined(Box::new(joined.clone())));
-    assert!(scene.offer(Event::Joined(Box::new(joined))).is_err());
+    scene.happens(Event::JoinFinished(Box::new(joined.clone())));
+    assert!(scene.offer(Event::JoinFinished(Box::new(joined))).is_err());
     assert_eq!(decide(&scene.run, &again, chosen()), []);
     scene.take("main", goto("N.md"));
     arrive(&mut scene, join(JoinCondition::All));

@@ -37,7 +37,7 @@ fn choice(node: &str) -> Question {
     }
 }
 
-fn walk(then: GraphNext) -> GraphAdvance {
+fn walk(next: GraphNext) -> GraphAdvance {
     let entered = GraphEntry {
         workflow_name: "g".into(),
         workflow_version: "1".into(),
@@ -52,13 +52,13 @@ fn walk(then: GraphNext) -> GraphAdvance {
         shown: Vec::new(),
         node: Arc::from("kind"),
         cursor: NodeCursor::default(),
-        then,
+        next,
     }
 }
 
 /// Returns the events of an advance of a graph by `main`.
 fn walked(scene: &Scene, then: GraphNext) -> Vec<Event> {
-    let judgement = TurnJudgement::Walked(Box::new(walk(then)));
+    let judgement = TurnJudgement::GraphAdvanced(Box::new(walk(then)));
     let report = TurnReport { judgement, ..TurnReport::empty(scene.turn("main")) };
     decide(&scene.run, &report, chosen())
 }
@@ -75,7 +75,9 @@ fn asking(node: &str) -> Scene {
 
 fn given(events: &[Event]) -> Vec<(String, Option<u32>)> {
     let answers = events.iter().filter_map(|event| match event {
-        Event::QuestionAnswered(answered) => Some((answered.answer.id.clone(), answered.ahead)),
+        Event::QuestionAnswered(answered) => {
+            Some((answered.answer.id.clone(), answered.used_answers))
+        }
         _ => None,
     });
     answers.collect()
@@ -136,10 +138,10 @@ fn answers_given_ahead_are_used_up_one_by_one() {
     assert_eq!(asked, [web, git, vec![]], "what is no answer is passed over, the last stays open");
     assert!(scene.agent("main").question().is_some());
     scene.run.settings.answers.entry("kind".into()).or_default().push("web".into());
-    let at_last = answered_at_last(&scene.run).expect("one was given meanwhile");
+    let at_last = first_prepared_answer(&scene.run).expect("one was given meanwhile");
     assert_eq!(given(std::slice::from_ref(&at_last)), [("web".to_owned(), Some(4))]);
     scene.happens(at_last);
-    assert_eq!(answered_at_last(&scene.run), None);
+    assert_eq!(first_prepared_answer(&scene.run), None);
 }
 
 #[test]
@@ -214,5 +216,7 @@ fn the_records_of_an_answer_keep_what_was_given() {
     let raw = " GIT Repository ".to_owned();
     assert_eq!(answered.answer, Answer { id: "git".into(), raw });
     let walked = walked(&scene, GraphNext::Walk);
-    assert!(matches!(&walked[0], Event::GraphAdvanced(walked) if walked.due == NextAction::Walk));
+    assert!(
+        matches!(&walked[0], Event::GraphAdvanced(walked) if walked.next_action == NextAction::Walk)
+    );
 }

@@ -44,7 +44,7 @@ fn begin() -> Scene {
     let mut scene = Scene::begin();
     scene.take("main", goto(FILE));
     let events = program_started(&scene.run, scene.agent("main"), beginning());
-    assert_eq!(events.len(), 2, "the text is kept, then the instance begins");
+    assert_eq!(events.len(), 2, "the text is kept, then the execution begins");
     all(&mut scene, events);
     scene
 }
@@ -53,15 +53,16 @@ fn all(scene: &mut Scene, events: Vec<Event>) -> Vec<Effect> {
     events.into_iter().flat_map(|event| scene.happens(event)).collect()
 }
 
-fn conduct(deeds: Vec<ProgramCommand>, then: ProgramNext) -> ProgramAdvance {
-    let wait = (then == ProgramNext::Wait).then(|| ProgramWait {
+fn advance(commands: Vec<ProgramCommand>, next: ProgramNext) -> ProgramAdvance {
+    let wait = (next == ProgramNext::Wait).then(|| ProgramWait {
         awaiting: "(signal plan/ready)".into(),
         since: Timestamp(0),
         until: None,
         outside: true,
     });
-    let stand = ProgramPosition { current: Arc::from("start"), wait, ..ProgramPosition::default() };
-    ProgramAdvance { deeds, bound: BTreeMap::new(), bases: None, stand, then }
+    let current = Arc::from("start");
+    let position = ProgramPosition { current, wait, ..ProgramPosition::default() };
+    ProgramAdvance { commands, bindings: BTreeMap::new(), bases: None, position, next }
 }
 
 fn request(handle: &str, name: &str) -> ProgramCommand {
@@ -73,22 +74,22 @@ fn request(handle: &str, name: &str) -> ProgramCommand {
         contract: OutputFormat::Reply,
         name: state(&format!("{FILE}#{handle}")),
     };
-    let work = RequestBody::Prompt(Box::new(task));
+    let body = RequestBody::Prompt(Box::new(task));
     ProgramCommand::Request {
         role: handle.into(),
         handle: handle.into(),
         cwd: None,
         name: name.into(),
-        work,
+        body,
     }
 }
 
 /// Advances the program of `main`.
-fn goes_on(scene: &mut Scene, deeds: Vec<ProgramCommand>, then: ProgramNext) -> Vec<Effect> {
-    let sessions = (0..deeds.len()).map(|n| SessionId::new(&format!("role{n}"))).collect();
-    let conduct = conduct(deeds, then);
+fn goes_on(scene: &mut Scene, commands: Vec<ProgramCommand>, then: ProgramNext) -> Vec<Effect> {
+    let sessions = (0..commands.len()).map(|n| SessionId::new(&format!("role{n}"))).collect();
+    let advance = advance(commands, then);
     let events =
-        program_advanced(&scene.run, scene.agent("main"), &conduct, sessions, chosen(scene));
+        program_advanced(&scene.run, scene.agent("main"), &advance, sessions, chosen(scene));
     all(scene, events)
 }
 
@@ -115,8 +116,8 @@ fn answers(scene: &mut Scene, role: &str, text: &str) -> Vec<Effect> {
 }
 
 fn status(scene: &Scene, name: &str) -> RequestStatus {
-    let instance = scene.agent("main").program().expect("an instance");
-    instance.requests[name].status.clone()
+    let execution = scene.agent("main").program().expect("an execution");
+    execution.requests[name].status.clone()
 }
 
 fn proceeds(effects: &[Effect]) -> Vec<&str> {
@@ -130,8 +131,8 @@ fn proceeds(effects: &[Effect]) -> Vec<&str> {
 #[test]
 fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
     let mut scene = begin();
-    let deeds = vec![request("a", "first"), request("b", "other"), request("a", "second")];
-    let effects = goes_on(&mut scene, deeds, ProgramNext::Wait);
+    let commands = vec![request("a", "first"), request("b", "other"), request("a", "second")];
+    let effects = goes_on(&mut scene, commands, ProgramNext::Wait);
     assert_eq!(proceeds(&effects), ["main.1", "main.2", "main"]);
     let asked = scene.agent("main.1").task().expect("a task").prompt.clone();
     assert_eq!(
@@ -173,7 +174,7 @@ fn the_latest_request_of_a_name_counts() {
     assert_eq!(status(&scene, "ask"), RequestStatus::Pending);
     answers(&mut scene, "main.1", "late");
     assert_eq!(status(&scene, "ask"), RequestStatus::Answer("late".into()));
-    let own = scene.agent("main").program().expect("an instance");
+    let own = scene.agent("main").program().expect("an execution");
     assert_eq!(&*own.answers["a"], "late");
 }
 
@@ -181,7 +182,7 @@ fn the_latest_request_of_a_name_counts() {
 fn an_instance_that_stands_where_it_stood_leaves_no_record() {
     let mut scene = begin();
     goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
-    let still = conduct(Vec::new(), ProgramNext::Wait);
+    let still = advance(Vec::new(), ProgramNext::Wait);
     assert_eq!(
         program_advanced(&scene.run, scene.agent("main"), &still, Vec::new(), chosen(&scene)),
         []
@@ -270,17 +271,11 @@ fn a_fact_wakes_those_who_look_at_its_label() {
     goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
     let fact = |label: &str| {
         let (key, value, source) = ("r".into(), String::new(), "someone".into());
-        FactChange::Asserted(Fact {
-            label: label.into(),
-            key,
-            value,
-            seq: 1,
-            source,
-            at: Timestamp(0),
-        })
+        let (label, at) = (label.into(), Timestamp(0));
+        FactChange::Asserted(Fact { label, key, value, seq: 1, source, at })
     };
     let seen = |label| Event::FactsSeen { changes: vec![fact(label)] };
-    assert_eq!(proceeds(&scene.happens(seen("other"))), Vec::<&str>::new());
+    assert!(proceeds(&scene.happens(seen("other"))).is_empty());
     assert_eq!(proceeds(&scene.happens(seen("plan/ready"))), ["main"]);
     assert!(scene.run.facts.get("plan/ready", Some("r")).is_some());
 }
@@ -298,21 +293,25 @@ fn a_run_whose_programs_wait_for_signals_says_so() {
 #[test]
 fn what_a_role_does_in_a_folder_another_agent_does() {
     let mut scene = begin();
-    let work = RequestBody::Folder { folder: None, start: state("START.md"), input: "go".into() };
-    let deed = ProgramCommand::Request {
+    let body = RequestBody::Folder { folder: None, start: state("START.md"), input: "go".into() };
+    let command = ProgramCommand::Request {
         role: "a".into(),
         handle: "a".into(),
         cwd: None,
         name: "run".into(),
-        work,
+        body,
     };
-    goes_on(&mut scene, vec![deed], ProgramNext::Wait);
+    goes_on(&mut scene, vec![command], ProgramNext::Wait);
     assert_eq!(delegated_answer(scene.agent("main.1")), None);
     let begun =
-        delegated(scene.agent("main.1"), AgentTerms::default(), session(77)).expect("begun");
+        role_delegated(scene.agent("main.1"), AgentTerms::default(), session(77)).expect("begun");
     let effects = scene.happens(begun);
     assert_eq!(proceeds(&effects), ["main.1.1"]);
-    assert_eq!(delegated(scene.agent("main.1"), AgentTerms::default(), session(78)), None, "once");
+    assert_eq!(
+        role_delegated(scene.agent("main.1"), AgentTerms::default(), session(78)),
+        None,
+        "once"
+    );
     let child = scene.agent("main.1.1");
     assert_eq!(
         (child.current_state.as_str(), child.variables["input"].as_str()),
@@ -334,17 +333,13 @@ fn what_a_role_does_in_a_folder_another_agent_does() {
 fn a_role_takes_no_transition() {
     let mut scene = begin();
     goes_on(&mut scene, vec![request("a", "one")], ProgramNext::Wait);
-    let accepted =
-        AcceptedTransition { transition: goto("A.md"), implicit: false, overruled: None };
+    let transition = goto("A.md");
+    let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
     let report = TurnReport {
         judgement: TurnJudgement::Accepted(accepted),
         ..TurnReport::empty(scene.turn("main.1"))
     };
     let events = decide(&scene.run, &report, chosen(&scene));
     let [Event::AgentFailed(failed)] = &events[..] else { panic!("{events:?}") };
-    assert!(
-        failed.error.contains("a role of a program answers, it takes no transition"),
-        "{}",
-        failed.error
-    );
+    assert!(failed.error.contains("answers, it takes no transition"), "{}", failed.error);
 }

@@ -67,7 +67,7 @@ fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
     let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(finished.new_session, Some(session(77)));
     let not_before = Timestamp(4000 + 1000);
-    assert_eq!(finished.reborn, Some(PermanentRestart { not_before }));
+    assert_eq!(finished.restarted, Some(PermanentRestart { not_before }));
 
     let effects = scene.happens(events[0].clone());
     assert_eq!(effects, [Effect::Proceed(agent_id("main.1"))]);
@@ -86,7 +86,7 @@ fn a_result_that_has_a_caller_is_no_end_and_no_rebirth() {
     scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     let events = decided(&scene, "main", accepted(result("answer")));
     let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
-    assert_eq!((&finished.new_session, &finished.reborn), (&None, &None));
+    assert_eq!((&finished.new_session, &finished.restarted), (&None, &None));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_permanent_agent_without_restarts_left_can_wait_for_someone() {
         panic!("{events:?}")
     };
     assert_eq!((parked.turn.step, parked.turn.turn), (2, 0));
-    assert!(parked.because.contains("restarts are switched off"), "{}", parked.because);
+    assert!(parked.reason.contains("restarts are switched off"), "{}", parked.reason);
     for event in events {
         scene.happens(event);
     }

@@ -42,8 +42,7 @@ mirror_of_event! {
         #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
         pub cursor: NodeCursor,
         /// The next action.
-        #[serde(rename = "next_action")]
-        pub due: NextAction,
+        pub next_action: NextAction,
         /// The Claude turn whose result the graph took in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub task: Option<Box<FinishedTask>>,
@@ -68,8 +67,8 @@ mirror_of_event! {
         /// The answer.
         pub answer: Answer,
         /// The number of answers given ahead of time that are used up for this name, if it was one of them.
-        #[serde(rename = "used_answers", default, skip_serializing_if = "Option::is_none")]
-        pub ahead: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub used_answers: Option<u32>,
     }
 }
 
@@ -84,7 +83,6 @@ mirror_of_event! {
         /// The state the agent would have resumed in.
         pub state: StateName,
         /// The state it resumes in.
-        #[serde(rename = "enters")]
-        pub late: StateName,
+        pub enters: StateName,
     }
 }

@@ -35,7 +35,7 @@ mirror_of_event! {
         /// The state it waited in.
         pub state: StateName,
         /// The outcome of the join.
-        pub verdict: JoinOutcome,
+        pub outcome: JoinOutcome,
         /// The counts, by outcome, of the agents it waited for.
         #[serde(flatten)]
         pub tally: JoinTally,

@@ -62,11 +62,10 @@ mirror_of_event! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub iteration: Option<u64>,
         /// The position it has reached.
-        #[serde(rename = "position")]
-        pub stand: ProgramPosition,
+        pub position: ProgramPosition,
         /// The values it bound to names.
-        #[serde(rename = "bindings", default, skip_serializing_if = "BTreeMap::is_empty")]
-        pub bound: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub bindings: BTreeMap<String, String>,
         /// The commits that work is compared with from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub bases: Option<BTreeMap<String, Option<String>>>,
@@ -158,8 +157,7 @@ mirror_of_event! {
         /// The request's id.
         pub request: String,
         /// The spec of that agent.
-        #[serde(rename = "spec")]
-        pub birth: Box<AgentSpec>,
+        pub spec: Box<AgentSpec>,
         /// Its session.
         pub new_session: SessionId,
     }

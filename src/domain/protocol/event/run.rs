@@ -79,10 +79,10 @@ mirror_of_event! {
         #[serde(flatten)]
         pub terms: Box<AgentTerms>,
         /// The children of any other fork.
-        #[serde(rename = "children", default, skip_serializing_if = "Vec::is_empty")]
-        pub born: Vec<ForkGroup>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub children: Vec<ForkGroup>,
         /// The restart of a permanent agent after its result, in the session that is opened.
-        #[serde(rename = "restarted", default, skip_serializing_if = "Option::is_none")]
-        pub reborn: Option<PermanentRestart>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub restarted: Option<PermanentRestart>,
     }
 }

@@ -146,7 +146,6 @@ mirror_of_event! {
         /// The state it is in.
         pub state: StateName,
         /// The reason.
-        #[serde(rename = "reason")]
-        pub because: String,
+        pub reason: String,
     }
 }

@@ -28,7 +28,8 @@ impl List {
 
     fn rows(&self, opened: &HashSet<FamilyKey>) -> Vec<TreeRow> {
         let branches = AgentHierarchy::of(self.0.iter().map(|one| &one.0));
-        let folding = FoldOptions { many: MANY, deepest: usize::MAX, opened: Some(opened) };
+        let folding =
+            FoldOptions { many: FAMILY_FOLD_SIZE, deepest: usize::MAX, opened: Some(opened) };
         rows(&branches, self, folding)
     }
 
@@ -84,7 +85,7 @@ fn who_stands_out_is_shown_below_by_kind_and_the_first_of_many() {
     }
     list = list.with("main.900", 1).with("main.901", 1);
     let rows = folded(&list);
-    assert_eq!(rows.len(), 2 + 2 + MANY);
+    assert_eq!(rows.len(), 2 + 2 + FAMILY_FOLD_SIZE);
     assert_eq!(rows[..5], ["0 main", "1 main.900×1000", "2 main.900", "2 main.901", "2 main.101"]);
     assert_eq!(rows[15], "2 main.112");
 }

@@ -8,7 +8,7 @@ use super::escaped;
 /// The height of a line in a node, and how wide one of its columns is.
 const LINE: (f64, f64) = (17.0, 7.4);
 /// The maximum number of lines shown in a node, and of columns in each line.
-const MOST_LINES: usize = 4;
+const MAX_LABEL_LINES: usize = 4;
 const MAX_LINE_CHARS: usize = 48;
 
 /// Returns the width of a text in columns; an East Asian wide character takes two.
@@ -26,7 +26,7 @@ pub(super) fn shortened(text: &str, longest: usize) -> String {
 }
 
 fn lines(node: &DrawingNode) -> Vec<String> {
-    node.label.lines().take(MOST_LINES).map(|line| shortened(line, MAX_LINE_CHARS)).collect()
+    node.label.lines().take(MAX_LABEL_LINES).map(|line| shortened(line, MAX_LINE_CHARS)).collect()
 }
 
 /// Returns the width and the height of a node.

@@ -22,24 +22,21 @@ fn functions() {
         ("Object . keys(map.deep)[0]", json!("x")),
     ]);
     assert_errors(&[
-        ("len(missing)", "in `len(missing)`: len takes a list, a map or a text, and here is null"),
-        ("len(7) > 1", "in `len(7)`: len takes a list, a map or a text, and here is a number"),
+        ("len(missing)", "in `len(missing)`: len takes a list, a map or a text, but got null"),
+        ("len(7) > 1", "in `len(7)`: len takes a list, a map or a text, but got a number"),
         (
             "contains(null, 1)",
-            "in `contains(null, 1)`: contains takes a text, a list or a map, and here is null",
+            "in `contains(null, 1)`: contains takes a text, a list or a map, but got null",
         ),
         (
             "contains('1', 1)",
-            "in `contains('1', 1)`: contains looks for a text in a text, and here is a number",
+            "in `contains('1', 1)`: contains looks for a text in a text, but got a number",
         ),
         (
             "startswith('a', n)",
-            "in `startswith('a', n)`: startswith takes two texts, and here is a number",
+            "in `startswith('a', n)`: startswith takes two texts, but got a number",
         ),
-        (
-            "Object.keys(list)",
-            "in `Object.keys(list)`: Object.keys takes a map, and here is a list",
-        ),
+        ("Object.keys(list)", "in `Object.keys(list)`: Object.keys takes a map, but got a list"),
     ]);
 }
 
@@ -131,41 +128,35 @@ fn a_method_says_what_it_is_of_and_takes() {
     assert_errors(&[
         (
             "missing.trim()",
-            "in `missing.trim()`: trim is a method of a text, and here is null; where it may be null, write `?.trim`",
+            "in `missing.trim()`: trim is a method of a text, but got null; where it may be null, write `?.trim`",
         ),
         (
             "missing.map(x => x)",
-            "in `missing.map(x => x)`: map is a method of a list, and here is null; where it may be null, write `?.map`",
+            "in `missing.map(x => x)`: map is a method of a list, but got null; where it may be null, write `?.map`",
         ),
-        ("1 + list.trim()", "in `list.trim()`: trim is a method of a text, and here is a list"),
+        ("1 + list.trim()", "in `list.trim()`: trim is a method of a text, but got a list"),
         (
             "map.filter(x => x)",
-            "in `map.filter(x => x)`: filter is a method of a list, and here is a map",
+            "in `map.filter(x => x)`: filter is a method of a list, but got a map",
         ),
-        (
-            "n.slice(1)",
-            "in `n.slice(1)`: slice is a method of a text or a list, and here is a number",
-        ),
+        ("n.slice(1)", "in `n.slice(1)`: slice is a method of a text or a list, but got a number"),
         (
             "list.toString()",
-            "in `list.toString()`: toString is a method of a text, a number or a boolean, and here is a list",
+            "in `list.toString()`: toString is a method of a text, a number or a boolean, but got a list",
         ),
-        ("name.split(1)", "in `name.split(1)`: split takes a text, and here is a number"),
+        ("name.split(1)", "in `name.split(1)`: split takes a text, but got a number"),
         (
             "name.replace('a', null)",
-            "in `name.replace('a', null)`: replace takes a text, and here is null",
+            "in `name.replace('a', null)`: replace takes a text, but got null",
         ),
-        ("name.slice('1')", "in `name.slice('1')`: slice takes a whole number, and here is a text"),
+        ("name.slice('1')", "in `name.slice('1')`: slice takes a whole number, but got a text"),
         (
             "name.slice(1, 1.5)",
-            "in `name.slice(1, 1.5)`: slice takes a whole number, and here is a number",
+            "in `name.slice(1, 1.5)`: slice takes a whole number, but got a number",
         ),
-        ("list.join(1)", "in `list.join(1)`: join takes a text, and here is a number"),
-        ("name.includes(7)", "in `name.includes(7)`: includes takes a text, and here is a number"),
-        (
-            "list.map(x => x.trim())",
-            "in `x.trim()`: trim is a method of a text, and here is a number",
-        ),
+        ("list.join(1)", "in `list.join(1)`: join takes a text, but got a number"),
+        ("name.includes(7)", "in `name.includes(7)`: includes takes a text, but got a number"),
+        ("list.map(x => x.trim())", "in `x.trim()`: trim is a method of a text, but got a number"),
         (
             "[].reduce((a, x) => a)",
             "in `[].reduce((a, x) => a)`: reduce of an empty list needs a second argument to begin with",

@@ -63,9 +63,9 @@ fn paths_lead_to_what_is_there_or_null() {
         ("config.sources[list[1]].id", json!("vue")),
     ]);
     assert_errors(&[
-        ("list['a']", "in `list['a']`: the index of a list is a number, and here is a text"),
-        ("name[null]", "in `name[null]`: the index of a text is a number, and here is null"),
-        ("1 + map[true]", "in `map[true]`: the index of a map is a text, and here is a boolean"),
+        ("list['a']", "in `list['a']`: the index of a list is a number, but got a text"),
+        ("name[null]", "in `name[null]`: the index of a text is a number, but got null"),
+        ("1 + map[true]", "in `map[true]`: the index of a map is a text, but got a boolean"),
     ]);
 }
 
@@ -147,7 +147,7 @@ fn what_has_no_meaning_is_an_error() {
             "map.b-c",
             "in `map.b-c`: `-` takes two numbers, and here are null and null; a key with a dash is written a[\"b-c\"]",
         ),
-        ("-name", "in `-name`: `-` takes a number, and here is a text"),
+        ("-name", "in `-name`: `-` takes a number, but got a text"),
         (
             "1 < '2'",
             "in `1 < '2'`: only two numbers or two texts have an order, and here are a number and a text",

@@ -27,7 +27,7 @@ impl<'graph> GraphInterpreter<'graph> {
             self.state.cursor.levels.push(LoopFrame::default());
         }
         loop {
-            if self.is_long() && self.heard.is_none() && self.state.cursor.partial.is_none() {
+            if self.is_long() && self.wait_result.is_none() && self.state.cursor.partial.is_none() {
                 return ActionProgress::Needs(GraphYield::Record(GraphNext::Walk));
             }
             self.computed += ACTION;
@@ -172,7 +172,7 @@ impl<'graph> GraphInterpreter<'graph> {
 
     /// Takes the awaited result, if it has come.
     fn take_heard(&mut self) -> Option<Result<Value, String>> {
-        self.heard.take().map(|heard| match heard {
+        self.wait_result.take().map(|wait_result| match wait_result {
             WaitResult::Done(value) => Ok(value),
             WaitResult::Failed(why) => Err(why),
             WaitResult::Answered(_) => Err("an answer came where none was asked for".to_owned()),

@@ -73,7 +73,7 @@ impl<'graph> GraphInterpreter<'graph> {
 
     fn user_prompt(&mut self, prompt: &'graph UserPrompt) -> Result<Option<GraphYield>, String> {
         if self.state.cursor.answer.is_none() {
-            let Some(WaitResult::Answered(answer)) = self.heard.take() else {
+            let Some(WaitResult::Answered(answer)) = self.wait_result.take() else {
                 return self.question(prompt).map(Some);
             };
             let node = self.state.current_node.to_string();
@@ -102,7 +102,7 @@ impl<'graph> GraphInterpreter<'graph> {
         next: &GraphNodeName,
         on_failure: Option<&GraphNodeName>,
     ) -> Result<Option<GraphYield>, String> {
-        let came = match self.heard.take() {
+        let came = match self.wait_result.take() {
             None => {
                 return match self.task_of(reference) {
                     Ok(task) => Ok(Some(GraphYield::Record(GraphNext::Task(Box::new(task))))),

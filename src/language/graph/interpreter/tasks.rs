@@ -61,11 +61,11 @@ impl GraphInterpreter<'_> {
         let node = &self.state.current_node;
         let name = StateName::parse(&format!("{file}#{node}")).unwrap_or_else(|_| file.clone());
         let NodeTurn { model, options, output, .. } =
-            self.program.turns.get(node).cloned().unwrap_or_default();
+            self.graph.turns.get(node).cloned().unwrap_or_default();
         let contract = if output.is_some() { OutputFormat::Object } else { contract };
         PromptTask {
             prompt: contract::with_ending(prompt, contract),
-            model: model.or_else(|| self.program.model.clone()),
+            model: model.or_else(|| self.graph.model.clone()),
             options,
             output: output.map(|schema| Arc::clone(schema.text())),
             contract,
@@ -100,7 +100,7 @@ impl GraphInterpreter<'_> {
                 AgentSpec { folder, variables, ..AgentSpec::plain(state) }
             }
         };
-        Ok(GraphNext::Agent { birth: Box::new(birth), background: spawn.background })
+        Ok(GraphNext::Agent { spec: Box::new(birth), background: spawn.background })
     }
 
     /// Returns the question of a node.

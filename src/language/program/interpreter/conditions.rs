@@ -218,7 +218,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             return;
         };
         if let ProgramCondition::Signal { bind: Some(name), .. } = &wait.condition {
-            self.bound.insert(name.to_string(), value);
+            self.bindings.insert(name.to_string(), value);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::conditions::ArmCheck;
-use super::{MOST_DEEDS, ProgramInterpreter, ProgramSuspension};
+use super::{MAX_COMMANDS, ProgramInterpreter, ProgramSuspension};
 use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::StateName;
 use crate::domain::program_advance::ProgramCommand;
@@ -18,8 +18,8 @@ use crate::language::program::checked_program::{
 impl<'scene> ProgramInterpreter<'scene> {
     /// Carries out one instruction, or the end of a block.
     pub(super) fn step(&mut self) -> Result<(), ProgramSuspension> {
-        if self.stand.cursor.is_empty() {
-            self.stand.cursor.push(BlockFrame::default());
+        if self.position.cursor.is_empty() {
+            self.position.cursor.push(BlockFrame::default());
         }
         match self.instruction() {
             Some(instruction) => self.carry_out(instruction),
@@ -93,25 +93,25 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     fn enter(&mut self, level: BlockFrame) {
-        self.stand.changes.clear();
-        self.stand.cursor.push(level);
+        self.position.changes.clear();
+        self.position.cursor.push(level);
     }
 
     /// Moves to the next instruction of the list.
     pub(super) fn next(&mut self) {
-        self.stand.changes.clear();
-        self.stand.partial.clear();
-        self.stand.wait = None;
-        if let Some(level) = self.stand.cursor.last_mut() {
+        self.position.changes.clear();
+        self.position.partial.clear();
+        self.position.wait = None;
+        if let Some(level) = self.position.cursor.last_mut() {
             level.at += 1;
         }
     }
 
     /// Continues in another state, out of all blocks.
     pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
-        self.stand.entered += 1;
+        self.position.entered += 1;
         let most = self.scene.definition.metadata.max_iterations;
-        if self.stand.entered > most {
+        if self.position.entered > most {
             let why = format!(
                 "it has gone from state to state {most} times without ever blocking; put a wait or an await on the way"
             );
@@ -122,30 +122,30 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     fn begin_state(&mut self, state: usize) {
-        self.stand.changes.clear();
-        self.stand.partial.clear();
-        self.stand.wait = None;
+        self.position.changes.clear();
+        self.position.partial.clear();
+        self.position.wait = None;
         if let Some(state) = self.scene.definition.states.get(state) {
-            self.stand.current = state.name.clone();
-            self.stand.cursor.clear();
+            self.position.current = state.name.clone();
+            self.position.cursor.clear();
         }
     }
 
     fn end_of_block(&mut self) -> Result<(), ProgramSuspension> {
-        let depth = self.stand.cursor.len();
-        let Some(level) = self.stand.cursor.last_mut() else { return Ok(()) };
+        let depth = self.position.cursor.len();
+        let Some(level) = self.position.cursor.last_mut() else { return Ok(()) };
         if let Some(round) = level.round {
             let blocked = std::mem::take(&mut level.blocked);
             (level.at, level.round) = (0, Some(round + 1));
             return self.may_go_round(round, blocked);
         }
         if depth > 1 {
-            self.stand.cursor.pop();
+            self.position.cursor.pop();
             self.next();
             return Ok(());
         }
         let states = &self.scene.definition.states;
-        let here = states.iter().position(|state| state.name == self.stand.current);
+        let here = states.iter().position(|state| state.name == self.position.current);
         match here.map(|here| here + 1).filter(|next| *next < states.len()) {
             Some(next) => {
                 self.begin_state(next);
@@ -185,7 +185,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         };
         if failed {
             let why = result.unwrap_or_else(|| {
-                format!("it ended as failed in the state {}", self.stand.current)
+                format!("it ended as failed in the state {}", self.position.current)
             });
             return Err(ProgramSuspension::Fail { at, why });
         }
@@ -224,7 +224,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         &mut self,
         role: usize,
         name: &'scene str,
-        work: RequestBody,
+        body: RequestBody,
         at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         let role = &self.scene.definition.roles[role];
@@ -239,17 +239,17 @@ impl<'scene> ProgramInterpreter<'scene> {
         self.requests.insert(name, request);
         let cwd = role.cwd.clone();
         let (role, name) = (role.name.to_string(), name.to_owned());
-        self.deeds.push(ProgramCommand::Request { role, handle, cwd, name, work });
+        self.commands.push(ProgramCommand::Request { role, handle, cwd, name, body });
         self.is_within_bounds(at)?;
         self.next();
         Ok(())
     }
 
     fn is_within_bounds(&self, at: SourcePlace) -> Result<(), ProgramSuspension> {
-        if self.deeds.len() <= MOST_DEEDS {
+        if self.commands.len() <= MAX_COMMANDS {
             return Ok(());
         }
-        let why = format!("it has done {MOST_DEEDS} things without ever blocking");
+        let why = format!("it has done {MAX_COMMANDS} things without ever blocking");
         Err(ProgramSuspension::Fail { at, why })
     }
 
@@ -262,7 +262,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         for (number, argument) in template.arguments.iter().enumerate() {
             self.argument(number, Some(argument), at)?;
         }
-        let arguments = self.stand.partial.iter().map(String::as_str);
+        let arguments = self.position.partial.iter().map(String::as_str);
         let mut pieces = template.pieces.iter().map(String::as_str);
         let mut text = pieces.next().unwrap_or_default().to_owned();
         for (argument, piece) in arguments.zip(pieces) {
@@ -279,30 +279,30 @@ impl<'scene> ProgramInterpreter<'scene> {
         expression: Option<&'scene TextExpression>,
         at: SourcePlace,
     ) -> Result<String, ProgramSuspension> {
-        if let Some(known) = self.stand.partial.get(number) {
+        if let Some(known) = self.position.partial.get(number) {
             return Ok(known.clone());
         }
         let value = match expression {
             Some(expression) => self.value(expression, at)?,
             None => String::new(),
         };
-        self.stand.wait = None;
-        self.stand.partial.push(value.clone());
+        self.position.wait = None;
+        self.position.partial.push(value.clone());
         Ok(value)
     }
 
     /// Returns the current instruction; `None` at the end of a list.
     pub(super) fn instruction(&self) -> Option<&'scene Instruction> {
-        let (list, level) = self.list(self.stand.cursor.len())?;
+        let (list, level) = self.list(self.position.cursor.len())?;
         list.get(level.at)
     }
 
     /// Returns the list that the cursor's frames up to this depth lead to, and the position in it.
     fn list(&self, depth: usize) -> Option<(&'scene [Instruction], &BlockFrame)> {
         let states = &self.scene.definition.states;
-        let state = states.iter().find(|state| state.name == self.stand.current)?;
+        let state = states.iter().find(|state| state.name == self.position.current)?;
         let mut list: &'scene [Instruction] = &state.body;
-        let mut levels = self.stand.cursor[..depth].iter();
+        let mut levels = self.position.cursor[..depth].iter();
         let mut level = levels.next()?;
         for inner in levels {
             list = match &list.get(level.at)?.kind {
@@ -322,7 +322,7 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     /// Returns the place of the loop around the current list.
     fn loop_place(&self) -> SourcePlace {
-        let around = self.stand.cursor.len().saturating_sub(1);
+        let around = self.position.cursor.len().saturating_sub(1);
         let outer = self.list(around);
         outer.and_then(|(list, level)| list.get(level.at)).map_or(SourcePlace::START, |own| own.at)
     }

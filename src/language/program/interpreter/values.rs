@@ -43,21 +43,21 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     /// Returns the current value of an expression.
     pub(super) fn evaluate(&self, expression: &TextExpression) -> Result<String, MissingValue> {
-        let instance = self.scene.instance;
+        let execution = self.scene.execution;
         match expression {
             TextExpression::Text(text) => Ok(text.clone()),
             TextExpression::WorkflowId => Ok(self.scene.run.to_string()),
-            TextExpression::Label => Ok(instance.label.clone()),
-            TextExpression::Branch => instance.branch.clone().ok_or_else(|| {
+            TextExpression::Label => Ok(execution.label.clone()),
+            TextExpression::Branch => execution.branch.clone().ok_or_else(|| {
                 MissingValue::Never("there is no branch; give it with --branch NAME".to_owned())
             }),
-            TextExpression::Context(name) => instance.context.get(name).cloned().ok_or_else(|| {
+            TextExpression::Context(name) => execution.context.get(name).cloned().ok_or_else(|| {
                 MissingValue::Never(format!(
                     "the context has no {name}; give it with --context {name}=TEXT, or as an attribute of the tag that leads here"
                 ))
             }),
             TextExpression::Bound(name) => {
-                let bound = self.bound.get(&**name).or_else(|| instance.bound.get(&**name));
+                let bound = self.bindings.get(&**name).or_else(|| execution.bindings.get(&**name));
                 bound.cloned().ok_or_else(|| {
                     MissingValue::Never(format!("nothing has been taken as {name} yet"))
                 })
@@ -118,10 +118,10 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     fn feedback(&self, role: usize) -> Result<String, MissingValue> {
         let role = &self.scene.definition.roles[role];
-        if let Some(last) = self.scene.instance.answers.get(&*role.name) {
+        if let Some(last) = self.scene.execution.answers.get(&*role.name) {
             return Ok(last.to_string());
         }
-        let requests = self.scene.instance.requests.iter().map(|(name, own)| (name.as_str(), own));
+        let requests = self.scene.execution.requests.iter().map(|(name, own)| (name.as_str(), own));
         let new = self.requests.iter().map(|(name, own)| (*name, own));
         let mut pending = requests.chain(new).filter(|(_, request)| {
             request.role == *role.name && request.status == RequestStatus::Pending
@@ -139,10 +139,10 @@ impl<'scene> ProgramInterpreter<'scene> {
             return Ok(String::new());
         }
         let directory = self.scene.definition.directory_of(role);
-        if let Some(changes) = self.stand.changes.get(&directory) {
+        if let Some(changes) = self.position.changes.get(&directory) {
             return Ok(changes.clone());
         }
-        let bases = self.bases.as_ref().unwrap_or(&self.scene.instance.bases);
+        let bases = self.bases.as_ref().unwrap_or(&self.scene.execution.bases);
         match bases.get(&directory).cloned().flatten() {
             Some(base) => Err(MissingValue::Errand(Activity::Changes { directory, base })),
             None => self.feedback(role),
@@ -152,7 +152,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     /// Returns whether a role was never asked anything.
     fn is_unasked(&self, role: usize) -> bool {
         let name = &*self.scene.definition.roles[role].name;
-        let before = self.scene.instance.requests.values().any(|own| own.role == name);
+        let before = self.scene.execution.requests.values().any(|own| own.role == name);
         !before && !self.requests.values().any(|own| own.role == name)
     }
 

@@ -56,7 +56,7 @@ fn loops_that_cannot_end_well() {
     let expected =
         "2:44: SX403 nothing leaves this loop; write `(goto STATE)` or `(terminal)` in it";
     assert_eq!(remarks(text), [expected]);
-    let slips = "2:10: SX404 a turn of this loop may pass without waiting, which fails the instance; put an `await` or a `wait` where each turn comes by";
+    let slips = "2:10: SX404 a turn of this loop may pass without waiting, which fails the execution; put an `await` or a `wait` where each turn comes by";
     assert_eq!(remarks("(state a (loop (branch (on (signal l) (goto z)))))"), [slips]);
     let one_arm = "(state a (loop (branch (on (signal l) (goto z)) (on (signal m)) (otherwise (wait (signal n))))))";
     assert_eq!(remarks(one_arm), [slips]);

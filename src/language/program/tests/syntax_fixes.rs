@@ -55,11 +55,11 @@ fn each_flaw_has_its_place_and_words() {
         ),
         (
             "(workflow w (state s (wait (signal l :a:b x))))",
-            &["1:38: SX108 `:a:b` is no keyword; one looks like `:request-id`"],
+            &["1:38: SX108 `:a:b` is not a keyword; write one such as `:request-id`"],
         ),
         (
             "(workflow w (state s (wait (signal l :key @a@b))))",
-            &["1:43: SX108 `@a@b` is no placeholder; one looks like `@workflow-id`"],
+            &["1:43: SX108 `@a@b` is not a placeholder; write one such as `@workflow-id`"],
         ),
         (
             "(workflow w, (state s))",

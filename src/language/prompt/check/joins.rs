@@ -17,7 +17,7 @@ impl FolderDiagnostics<'_> {
             let Some(join) = &prompt.frontmatter.join else { continue };
             let place = prompt.places.join.unwrap_or(SourcePlace::START);
             if awaited.get(name).is_none_or(JoinableAgents::is_nobody) {
-                let message = "this join waits for nobody: no way that leads here comes from a fork, by the same agent and since its last join; fork with next=\"…\" on the way here, or leave the join out";
+                let message = "this join waits for no agent: no way that leads here comes from a fork, by the same agent and since its last join; fork with next=\"…\" on the way here, or leave the join out";
                 self.warning(name, place, "RF306", message.to_owned());
             } else if let (JoinCondition::Count(needed), Some(forked)) = (join.need, forked)
                 && usize::try_from(needed).is_ok_and(|needed| needed > forked)

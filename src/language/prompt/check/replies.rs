@@ -146,7 +146,7 @@ fn missing(what: &str, key: &str, outline: &WorkflowMap) -> String {
 fn said(what: &str, key: &str, similar: Option<String>) -> String {
     let hint = match similar {
         Some(name) => format!("did you mean {name}?"),
-        None => "nobody is ever given these".to_owned(),
+        None => "no agent is ever given these".to_owned(),
     };
     format!("there is no {what} {key}; {hint}")
 }

@@ -68,12 +68,10 @@ fn tests(when: &PlacedValue<OrderedJson>) -> Result<Vec<FieldTest>, Error> {
 /// Checks that an entry leaves nothing to the words of a tag.
 fn says_all(transition: &Transition) -> Result<(), &'static str> {
     match transition {
-        Transition::Ask { .. } => {
-            Err("nobody says what is asked where the answer is an `output`; goto a state that asks")
+        Transition::Ask { .. } => Err("an `output` cannot say what to ask; goto a state that asks"),
+        Transition::Fork { each: Some(each), .. } if each.list == ANY_LIST => {
+            Err("an `output` cannot name the list; name it here, such as each: items.json")
         }
-        Transition::Fork { each: Some(each), .. } if each.list == ANY_LIST => Err(
-            "nobody says which list is meant where the answer is an `output`; name it, such as each: items.json",
-        ),
         Transition::Goto { .. }
         | Transition::Reset { .. }
         | Transition::Call { .. }

@@ -30,10 +30,10 @@ fn occasions() -> NotificationTracker {
         limited_until: None,
         total_cost_usd: Usd::default(),
         refused_tools: ToolRefusals::default(),
-        turn_costs_usd: std::collections::BTreeMap::new(),
+        max_turn_costs_usd: std::collections::BTreeMap::new(),
         shares: std::collections::BTreeMap::new(),
         settings: Settings::default(),
-        answered: std::collections::BTreeMap::new(),
+        used_answers: std::collections::BTreeMap::new(),
         definitions: std::collections::BTreeMap::new(),
         facts: crate::domain::fact::KnownFacts::default(),
         agents: LiveAgents::default(),
@@ -70,8 +70,8 @@ fn step(tag: TagName, attributes: &[(&str, &str)], target: &str) -> Event {
         overruled: None,
         without_turn: false,
         evaluator: None,
-        born: Vec::new(),
-        reborn: None,
+        children: Vec::new(),
+        restarted: None,
     })
 }
 

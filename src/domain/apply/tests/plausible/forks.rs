@@ -6,7 +6,7 @@ use proptest::sample::select;
 use super::{Journal, states};
 use crate::domain::agent::AgentTerms;
 use crate::domain::apply::tests::scene;
-use crate::domain::decide::joined;
+use crate::domain::decide::finish_join;
 use crate::domain::fork::{ChildSpec, ForkGroup};
 use crate::domain::id::{Folder, SessionId};
 use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
@@ -39,21 +39,21 @@ pub(super) fn joins() -> impl Strategy<Value = Join> {
 impl Journal {
     /// Returns the children of a fork that is more than plain.
     pub(super) fn births(&self, cents: u32) -> Vec<ForkGroup> {
-        let newborn = |state: &str, number: u32| ChildSpec {
+        let child = |state: &str, number: u32| ChildSpec {
             session: SessionId::new(&format!("b{}-{state}-{number}", self.run.seq + 1)),
             cwd: number.is_multiple_of(2).then(|| Folder::parse("x/y").expect("a folder")),
             variables: scene::variables(&[("item", &number.to_string())]),
         };
-        let brood = |state: &str, many: u32| ForkGroup {
+        let group = |state: &str, many: u32| ForkGroup {
             state: scene::state(state),
             terms: AgentTerms { worktree: many == 2, ..AgentTerms::default() },
             base: None,
             not_before: None,
-            agents: (0..many).map(|number| newborn(state, number)).collect(),
+            agents: (0..many).map(|number| child(state, number)).collect(),
         };
         match cents % 5 {
-            0 => vec![brood("A.md", 3)],
-            1 => vec![brood("A.md", 2), brood("B.md", 1)],
+            0 => vec![group("A.md", 3)],
+            1 => vec![group("A.md", 2), group("B.md", 1)],
             _ => Vec::new(),
         }
     }
@@ -64,7 +64,7 @@ impl Journal {
         let waiting: Vec<_> = waiting.map(|agent| agent.id.clone()).collect();
         for id in waiting {
             let Some(agent) = self.run.agents.get(&id) else { continue };
-            for event in joined(&self.run, agent, self.now(), &|_| chance < 0.5) {
+            for event in finish_join(&self.run, agent, self.now(), &|_| chance < 0.5) {
                 self.record(event);
             }
         }

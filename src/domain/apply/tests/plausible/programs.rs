@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Journal, scene};
 use crate::domain::agent::{Agent, AgentTerms};
 use crate::domain::decide::{
-    NondeterministicInputs, ProgramStart, delegated, delegated_answer, program_advanced,
-    program_started, role_stopped,
+    NondeterministicInputs, ProgramStart, delegated_answer, program_advanced, program_started,
+    role_delegated, role_stopped,
 };
 use crate::domain::event::Event;
 use crate::domain::fact::{Fact, FactChange};
@@ -26,21 +26,21 @@ pub(super) const FILE: &str = "p.lisp";
 
 impl Journal {
     /// Starts an agent's program, or advances it as chance has it.
-    pub(super) fn conduct(&mut self, agent: &Agent, dice: u32, chance: f64) {
+    pub(super) fn advance(&mut self, agent: &Agent, dice: u32, chance: f64) {
         let events = match agent.program() {
             None => program_started(&self.run, agent, beginning(dice)),
-            Some(instance) => {
-                let conduct = conduct(instance, dice, self.now());
+            Some(execution) => {
+                let advance = advance(execution, dice, self.now());
                 let seq = self.run.seq + 1;
                 let sessions =
-                    (0..conduct.deeds.len()).map(|n| SessionId::new(&format!("s{seq}.{n}")));
+                    (0..advance.commands.len()).map(|n| SessionId::new(&format!("s{seq}.{n}")));
                 let chosen = NondeterministicInputs {
                     now: self.now(),
                     session: SessionId::new(&format!("s{seq}")),
                     ready: None,
                     chance,
                 };
-                program_advanced(&self.run, agent, &conduct, sessions.collect(), chosen)
+                program_advanced(&self.run, agent, &advance, sessions.collect(), chosen)
             }
         };
         for event in events {
@@ -53,7 +53,7 @@ impl Journal {
         let session = SessionId::new(&format!("s{}", self.run.seq + 1));
         let event = role_stopped(role)
             .or_else(|| delegated_answer(role))
-            .or_else(|| delegated(role, AgentTerms::default(), session));
+            .or_else(|| role_delegated(role, AgentTerms::default(), session));
         if let Some(event) = event {
             self.record(event);
         }
@@ -81,8 +81,8 @@ impl Journal {
 
 /// Returns whether an agent is a role that has no turn to take.
 pub(super) fn takes_no_turn(agent: &Agent) -> bool {
-    agent.mailbox().is_some_and(|service| {
-        let work = service.current.as_deref().map(|asking| &asking.work);
+    agent.mailbox().is_some_and(|mailbox| {
+        let work = mailbox.current.as_deref().map(|asking| &asking.body);
         !matches!(work, Some(RequestBody::Prompt(_)))
     })
 }
@@ -104,42 +104,48 @@ fn beginning(dice: u32) -> ProgramStart {
     }
 }
 
-fn conduct(instance: &ProgramExecution, dice: u32, now: Timestamp) -> ProgramAdvance {
-    let deeds: Vec<ProgramCommand> = (0..dice % 4).map(|n| deed(dice / 4 + n)).collect();
+fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> ProgramAdvance {
+    let commands: Vec<ProgramCommand> = (0..dice % 4).map(|n| command(dice / 4 + n)).collect();
     let wait = ProgramWait {
         awaiting: dice.to_string(),
         since: now,
         until: None,
         outside: dice.is_multiple_of(2),
     };
-    let errand =
+    let activity =
         Activity::Assert { label: "go".to_owned(), key: "k".to_owned(), value: dice.to_string() };
     let error = || Some("p.lisp:1:1: by chance".to_owned());
-    let (then, wait, errand) = match dice % 13 {
+    let (next, wait, activity) = match dice % 13 {
         0 => (ProgramNext::End { payload: "over".to_owned(), error: None }, None, None),
         1 => (ProgramNext::End { payload: "over".to_owned(), error: error() }, None, None),
-        2..5 => (ProgramNext::Errand, None, Some(errand)),
+        2..5 => (ProgramNext::Activity, None, Some(activity)),
         _ => (ProgramNext::Wait, Some(wait), None),
     };
     let level = BlockFrame { at: dice as usize, ..BlockFrame::default() };
-    let stand = ProgramPosition {
+    let position = ProgramPosition {
         current: ["s", "t"][dice as usize % 2].into(),
         cursor: vec![level],
         wait,
-        errand,
+        activity,
         ..ProgramPosition::default()
     };
-    let bound = dice.is_multiple_of(5).then(|| ("it".to_owned(), instance.id.clone()));
-    ProgramAdvance { deeds, bound: bound.into_iter().collect(), bases: bases(dice), stand, then }
+    let bound = dice.is_multiple_of(5).then(|| ("it".to_owned(), execution.id.clone()));
+    ProgramAdvance {
+        commands,
+        bindings: bound.into_iter().collect(),
+        bases: bases(dice),
+        position,
+        next,
+    }
 }
 
 fn bases(dice: u32) -> Option<BTreeMap<String, Option<String>>> {
     dice.is_multiple_of(7).then(|| BTreeMap::from([(String::new(), Some(dice.to_string()))]))
 }
 
-fn deed(dice: u32) -> ProgramCommand {
+fn command(dice: u32) -> ProgramCommand {
     let role = ["a", "b", "c"][dice as usize % 3].to_owned();
-    let work = match dice % 5 {
+    let body = match dice % 5 {
         0 => {
             return ProgramCommand::Log {
                 text: "by chance".to_owned(),
@@ -161,5 +167,5 @@ fn deed(dice: u32) -> ProgramCommand {
         })),
     };
     let handle = if role == "c" { "a".to_owned() } else { role.clone() };
-    ProgramCommand::Request { role, handle, cwd: None, name: format!("r{}", dice % 2), work }
+    ProgramCommand::Request { role, handle, cwd: None, name: format!("r{}", dice % 2), body }
 }

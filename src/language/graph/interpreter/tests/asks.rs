@@ -146,10 +146,10 @@ fn a_further_agent_is_waited_for_and_its_result_stored() {
         let stage = spawning(&agent(&json!({}))).hearing([done(json!(said))]);
         assert_eq!(stage.play().at("seen"), got);
         let log = stage.log();
-        let GraphNext::Agent { birth, background: false } = &log.wanted[0] else {
+        let GraphNext::Agent { spec, background: false } = &log.wanted[0] else {
             panic!("{:?}", log.wanted)
         };
-        let task = birth.task.as_deref().expect("a task");
+        let task = spec.task.as_deref().expect("a task");
         assert!(task.prompt.starts_with("You act as the `scout` agent.\n\nLook, you"), "{task:?}");
     }
     let played = spawning(&agent(&json!({}))).hearing([failed("it was said why")]).play();
@@ -168,16 +168,16 @@ fn an_agent_in_the_background_gives_its_name() {
 fn a_folder_and_a_state_are_run_as_agents() {
     let folder = json!({"type": "run_folder", "path": "sub", "variables": {"a": "${who}", "n": 1}, "input": "in", "store_as": "got"});
     let log = spawning(&folder).hearing([done(json!("x"))]).log();
-    let GraphNext::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
-    assert_eq!(birth.folder.as_ref().map(crate::domain::id::Folder::as_str), Some("sub"));
-    assert_eq!(birth.state.as_str(), "START.md");
+    let GraphNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    assert_eq!(spec.folder.as_ref().map(crate::domain::id::Folder::as_str), Some("sub"));
+    assert_eq!(spec.state.as_str(), "START.md");
     let given: Vec<_> =
-        birth.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        spec.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(given, ["a=you", "input=in", "n=1"]);
     let state = json!({"type": "run_state", "state": "${who}.md", "store_as": "got"});
     let log = spawning(&state).hearing([done(json!("x"))]).log();
-    let GraphNext::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
-    assert_eq!((birth.folder.is_none(), birth.state.as_str()), (true, "you.md"));
+    let GraphNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    assert_eq!((spec.folder.is_none(), spec.state.as_str()), (true, "you.md"));
 }
 
 #[test]
@@ -187,8 +187,8 @@ fn a_record_of_its_own_comes_before_every_turn() {
         "start": node(json!([pattern, pattern]), "then"),
         "then": {"type": "reference", "doc": "git.md", "next_node": "done"},
     }));
-    let heard = [done(json!({})), done(json!({})), done(json!({}))];
-    let log = stage.file("git.md", DOC).hearing(heard).log();
+    let wait_result = [done(json!({})), done(json!({})), done(json!({}))];
+    let log = stage.file("git.md", DOC).hearing(wait_result).log();
     assert_eq!(log.wanted.iter().filter(|then| matches!(then, GraphNext::Task(_))).count(), 3);
     assert_eq!(log.records.iter().filter(|record| record.task.is_some()).count(), 3);
 }
@@ -212,8 +212,8 @@ fn needs_of_a_node_hold_for_each_of_its_turns() {
     let mut spawn = node(json!([spawn]), "done");
     spawn.as_object_mut().expect("a map").extend(needs.as_object().cloned().unwrap_or_default());
     let log = Stage::new(json!({"start": spawn})).hearing([done(json!("x"))]).log();
-    let GraphNext::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
-    assert_eq!(told(birth.task.as_deref().expect("a task")), expected);
+    let GraphNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    assert_eq!(told(spec.task.as_deref().expect("a task")), expected);
 }
 
 #[test]

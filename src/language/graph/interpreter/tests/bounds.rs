@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, node};
 use crate::domain::graph_advance::GraphNext;
-use crate::language::graph::interpreter::SLICE;
+use crate::language::graph::interpreter::MAX_NODES_PER_ADVANCE;
 
 fn looping(actions: Value) -> Stage {
     Stage::new(json!({"start": node(actions, "start")}))
@@ -41,10 +41,10 @@ fn the_last_step_that_is_allowed_may_lead_to_an_ending() {
 fn a_walk_is_cut_after_a_slice_and_nothing_is_lost() {
     let (played, log) = counting(1000).play_and_die(usize::MAX);
     assert_eq!((played.at("n"), played.state.executed), (json!(1000), 2000));
-    assert_eq!(log.records.len(), 2000_usize.div_ceil(SLICE));
+    assert_eq!(log.records.len(), 2000_usize.div_ceil(MAX_NODES_PER_ADVANCE));
     let (last, slices) = log.records.split_last().expect("records");
-    assert!(slices.iter().all(|record| record.visits.len() == SLICE));
-    assert_eq!(last.visits.len(), 2000 % SLICE);
+    assert!(slices.iter().all(|record| record.visits.len() == MAX_NODES_PER_ADVANCE));
+    assert_eq!(last.visits.len(), 2000 % MAX_NODES_PER_ADVANCE);
     assert!(log.wanted[..slices.len()].iter().all(|then| *then == GraphNext::Walk));
 }
 

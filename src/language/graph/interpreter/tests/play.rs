@@ -23,7 +23,7 @@ pub(super) struct Play<'stage> {
     program: &'stage Graph,
     around: &'stage GraphEnvironment,
     scene: Scene,
-    heard: VecDeque<WaitResult>,
+    wait_result: VecDeque<WaitResult>,
     log: Log,
     last: Option<GraphState>,
     dies_at: usize,
@@ -36,9 +36,9 @@ impl<'stage> Play<'stage> {
         around: &'stage GraphEnvironment,
         dies_at: usize,
     ) -> Self {
-        let heard = stage.heard.iter().cloned().collect();
+        let wait_result = stage.wait_result.iter().cloned().collect();
         let (scene, log) = (enter(), Log::default());
-        Self { stage, program, around, scene, heard, log, last: None, dies_at }
+        Self { stage, program, around, scene, wait_result, log, last: None, dies_at }
     }
 
     /// Plays to the end.
@@ -51,7 +51,7 @@ impl<'stage> Play<'stage> {
 
     fn step(&mut self, agent: &Agent) {
         if let Some(asked) = agent.question() {
-            let Some(WaitResult::Answered(given)) = self.heard.pop_front() else {
+            let Some(WaitResult::Answered(given)) = self.wait_result.pop_front() else {
                 panic!("nobody answers {asked:?}")
             };
             let node = &asked.question.node;
@@ -59,7 +59,7 @@ impl<'stage> Play<'stage> {
                 answer(&self.scene.run, &AnswerCommand::to(node, &given.raw)).expect("an answer");
             self.scene.happens(event);
         } else if let Some(child) = agent.awaited_agent() {
-            match self.heard.pop_front() {
+            match self.wait_result.pop_front() {
                 Some(WaitResult::Done(value)) => {
                     let payload = value.as_str().expect("an agent's result is a text");
                     self.scene.take(child.as_str(), result(payload));
@@ -77,13 +77,17 @@ impl<'stage> Play<'stage> {
 
     fn walk(&mut self, agent: &Agent) {
         let mut told = match agent.task() {
-            Some(task) => Some(self.heard.front().cloned().unwrap_or_else(|| panic!("{task:?}"))),
+            Some(task) => {
+                Some(self.wait_result.front().cloned().unwrap_or_else(|| panic!("{task:?}")))
+            }
             None => agent.wait_result().cloned(),
         };
         let mut machine = match agent.graph() {
-            Some(memory) => {
-                GraphInterpreter::go_on(self.program, self.around, GraphState::clone(&memory.state))
-            }
+            Some(memory) => GraphInterpreter::resume(
+                self.program,
+                self.around,
+                GraphState::clone(&memory.state),
+            ),
             None => GraphInterpreter::begin(self.program, self.around),
         };
         let then = loop {
@@ -106,10 +110,10 @@ impl<'stage> Play<'stage> {
             self.log.operations.push(operation);
         };
         if agent.task().is_some() {
-            self.heard.pop_front();
+            self.wait_result.pop_front();
         }
         self.log.wanted.push(then.clone());
-        let walk = TurnJudgement::Walked(Box::new(machine.finish(then)));
+        let walk = TurnJudgement::GraphAdvanced(Box::new(machine.finish(then)));
         let report = TurnReport { judgement: walk, ..TurnReport::empty(agent.turn_id()) };
         let session = session(self.scene.next());
         let chosen = NondeterministicInputs { now: NOW, session, ready: None, chance: 0.5 };

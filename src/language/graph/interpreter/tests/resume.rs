@@ -82,7 +82,7 @@ fn everything() -> Stage {
     .file("doc.md", "Do it.")
 }
 
-fn heard() -> Vec<crate::domain::graph_execution::WaitResult> {
+fn wait_result() -> Vec<crate::domain::graph_execution::WaitResult> {
     vec![
         done(json!("in short")),
         done(json!("{\"where\": \"there\"}")),
@@ -95,7 +95,7 @@ fn heard() -> Vec<crate::domain::graph_execution::WaitResult> {
 
 #[test]
 fn it_dies_at_each_thing_it_needs_and_comes_to_the_same() {
-    let stage = || everything().hearing(heard()).world(converging());
+    let stage = || everything().hearing(wait_result()).world(converging());
     let (whole, log) = stage().play_and_die(usize::MAX);
     assert_eq!(whole.payload()["message"], "done");
     assert_eq!(whole.at("seen"), json!(["rolled back"]));
@@ -112,12 +112,12 @@ fn it_dies_at_each_thing_it_needs_and_comes_to_the_same() {
 #[test]
 fn what_failed_fails_the_same_way_again() {
     let stage = || {
-        let mut heard = heard();
-        heard[1] = failed("lost");
+        let mut wait_result = wait_result();
+        wait_result[1] = failed("lost");
         let first = json!({"type": "write_file", "path": "x", "content": ""});
         let spawn = json!({"type": "spawn_agent", "subagent_type": "s", "prompt": "Look", "store_as": "found"});
         let nodes = json!({"start": node(json!([first, spawn]), "done")});
-        Stage::new(nodes).hearing([heard.swap_remove(1)]).world(converging())
+        Stage::new(nodes).hearing([wait_result.swap_remove(1)]).world(converging())
     };
     let (whole, log) = stage().play_and_die(usize::MAX);
     assert_eq!(whole.failure(), "spawn_agent: unusable");
@@ -128,7 +128,7 @@ fn what_failed_fails_the_same_way_again() {
 
 #[test]
 fn nothing_changes_the_world_before_its_record() {
-    let log = everything().hearing(heard()).world(converging()).log();
+    let log = everything().hearing(wait_result()).world(converging()).log();
     let writes = log
         .operations
         .iter()
@@ -136,7 +136,9 @@ fn nothing_changes_the_world_before_its_record() {
     let due: Vec<Value> = log
         .records
         .iter()
-        .filter_map(|record| serde_json::to_value(&record.due).ok()?.get("operation").cloned())
+        .filter_map(|record| {
+            serde_json::to_value(&record.next_action).ok()?.get("operation").cloned()
+        })
         .collect();
     let written: Vec<Value> = writes.map(|operation| operation.name().into()).collect();
     assert_eq!(due, written);

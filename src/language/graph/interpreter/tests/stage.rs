@@ -41,7 +41,7 @@ pub(super) fn answered(raw: &str) -> WaitResult {
 pub(super) struct Stage {
     graph: Map<String, Value>,
     files: BTreeMap<String, String>,
-    pub(super) heard: Vec<WaitResult>,
+    pub(super) wait_result: Vec<WaitResult>,
     variables: Variables,
     pub(super) world: Box<dyn Fn(&Operation) -> OperationResult>,
 }
@@ -89,7 +89,7 @@ impl Stage {
         Self {
             graph: graph.as_object().cloned().unwrap_or_default(),
             files: BTreeMap::new(),
-            heard: Vec::new(),
+            wait_result: Vec::new(),
             variables: Variables::new(),
             world: Box::new(|operation| panic!("nobody performs {operation:?}")),
         }
@@ -115,8 +115,8 @@ impl Stage {
         self
     }
 
-    pub(super) fn hearing(mut self, heard: impl IntoIterator<Item = WaitResult>) -> Self {
-        self.heard.extend(heard);
+    pub(super) fn hearing(mut self, wait_result: impl IntoIterator<Item = WaitResult>) -> Self {
+        self.wait_result.extend(wait_result);
         self
     }
 

@@ -101,26 +101,28 @@ impl Play {
         self
     }
 
-    pub(super) fn instance(&self) -> &ProgramExecution {
+    pub(super) fn execution(&self) -> &ProgramExecution {
         self.scene.agent("main").program().expect("it has not ended")
     }
 
     /// Returns the description of its wait.
     #[track_caller]
     pub(super) fn awaiting(&self) -> &str {
-        let Some(wait) = &self.instance().stand.wait else { panic!("{:?}", self.instance().stand) };
+        let Some(wait) = &self.execution().position.wait else {
+            panic!("{:?}", self.execution().position)
+        };
         &wait.awaiting
     }
 
     /// Returns the time until it continues in any case, in milliseconds from now.
     pub(super) fn due_in(&self) -> Option<u64> {
-        let until = self.instance().stand.wait.as_ref()?.until?;
+        let until = self.execution().position.wait.as_ref()?.until?;
         Some(until.since(Timestamp(self.now)))
     }
 
     /// Returns whether its wait may end by something from outside the run.
     pub(super) fn waits_for_outside(&self) -> bool {
-        self.instance().stand.wait.as_ref().is_some_and(|wait| wait.outside)
+        self.execution().position.wait.as_ref().is_some_and(|wait| wait.outside)
     }
 
     /// Returns its result; an error begins with the place.
@@ -235,16 +237,16 @@ impl Play {
 
     fn instance_errand(&self) -> Option<Activity> {
         let agent = self.scene.run.agents.get(&AgentId::main())?;
-        agent.program()?.stand.errand.clone()
+        agent.program()?.position.activity.clone()
     }
 
     /// Advances once, and returns whether anything changed.
     fn stretch(&mut self, fetched: Option<Result<ActivityResult, String>>) -> bool {
         let (run, agent) = (&self.scene.run, self.scene.agent("main"));
-        let conduct = advance(
+        let advance = advance(
             &ProgramEnvironment {
                 definition: &self.definition,
-                instance: self.instance(),
+                execution: self.execution(),
                 facts: &run.facts,
                 run: &run.workflow_id,
                 file: &agent.current_state,
@@ -253,14 +255,14 @@ impl Play {
             },
             fetched,
         );
-        for deed in &conduct.deeds {
-            self.note(deed);
+        for command in &advance.commands {
+            self.note(command);
         }
         let seq = self.scene.next();
-        let sessions = (0..conduct.deeds.len()).map(|n| SessionId::new(&format!("r{seq}.{n}")));
+        let sessions = (0..advance.commands.len()).map(|n| SessionId::new(&format!("r{seq}.{n}")));
         let agent = self.scene.agent("main");
         let events =
-            program_advanced(&self.scene.run, agent, &conduct, sessions.collect(), self.chosen());
+            program_advanced(&self.scene.run, agent, &advance, sessions.collect(), self.chosen());
         let went_on = !events.is_empty();
         for event in events {
             self.scene.happens(event);
@@ -268,14 +270,14 @@ impl Play {
         went_on
     }
 
-    fn note(&mut self, deed: &ProgramCommand) {
-        match deed {
-            ProgramCommand::Request { role, work: RequestBody::Prompt(task), .. } => {
+    fn note(&mut self, command: &ProgramCommand) {
+        match command {
+            ProgramCommand::Request { role, body: RequestBody::Prompt(task), .. } => {
                 self.asked.push(format!("{role}: {}", task.prompt));
             }
             ProgramCommand::Request {
                 role,
-                work: RequestBody::Folder { start, input, .. },
+                body: RequestBody::Folder { start, input, .. },
                 ..
             } => {
                 self.asked.push(format!("{role}: {start} {input}"));
@@ -327,6 +329,6 @@ impl Play {
 
     /// Returns the status of a request.
     pub(super) fn response(&self, name: &str) -> &RequestStatus {
-        &self.instance().requests[name].status
+        &self.execution().requests[name].status
     }
 }

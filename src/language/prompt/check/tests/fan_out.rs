@@ -80,7 +80,7 @@ fn a_join_waits_for_somebody() {
     let end = |keys, entries| {
         told(&[("START.md", "", entries, "x"), WORKER, ("END.md", keys, "tag: result", "x")], "")
     };
-    let nobody = "END.md:2:7: warning: RF306 this join waits for nobody: no way that leads here comes from a fork, by the same agent and since its last join; fork with next=\"…\" on the way here, or leave the join out";
+    let nobody = "END.md:2:7: warning: RF306 this join waits for no agent: no way that leads here comes from a fork, by the same agent and since its last join; fork with next=\"…\" on the way here, or leave the join out";
     assert_eq!(end("join: all", "tag: goto, target: W.md; tag: goto, target: END.md"), [nobody]);
     assert!(end("join: all", FORK).is_empty());
     let three = "tag: fork, target: W.md, next: END.md, each: '[1, 2, 3]'";

@@ -90,17 +90,12 @@ fn what_is_wrong_with_an_output_is_said_with_its_place() {
             ],
             "an answer with score: 3 leads nowhere",
         ),
-        (
-            SCHEMA,
-            "v.json",
-            &["tag: ask, next: FIX.md"],
-            "RF002 nobody says what is asked where the answer is an `output`",
-        ),
+        (SCHEMA, "v.json", &["tag: ask, next: FIX.md"], "RF002 an `output` cannot say what to ask"),
         (
             SCHEMA,
             "v.json",
             &["tag: fork, target: FIX.md, next: FIX.md, each: any"],
-            "RF002 nobody says which list is meant",
+            "RF002 an `output` cannot name the list",
         ),
         (
             SCHEMA,

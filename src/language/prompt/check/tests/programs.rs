@@ -75,12 +75,12 @@ fn a_script_may_answer_for_all_that_is_there() {
     ];
     let expected = [
         "6:1: warning: RF005 there is no role p.lisp#wroker; did you mean p.lisp#worker?",
-        "7:1: warning: RF005 there is no role p.lisp#zzz; nobody is ever given these",
+        "7:1: warning: RF005 there is no role p.lisp#zzz; no agent is ever given these",
         "8:1: warning: RF005 there is no state p.lsp#worker; did you mean p.lisp#worker?",
         "9:1: warning: RF005 there is no role q.lisp#worker; did you mean p.lisp#worker?",
         "10:1: warning: RF005 there is no role below/q.lisp#wroker; did you mean below/q.lisp#worker?",
-        "11:1: warning: RF005 there is no prompt below/GONE.md; nobody is ever given these",
-        "12:1: warning: RF005 there is no prompt beneath/WORK.md; nobody is ever given these",
+        "11:1: warning: RF005 there is no prompt below/GONE.md; no agent is ever given these",
+        "12:1: warning: RF005 there is no prompt beneath/WORK.md; no agent is ever given these",
         "13:1: warning: RF005 there is no state p.lisp; did you mean p.lisp#worker?",
     ];
     let found = checked(&files, Some("p.lisp"), &[]);

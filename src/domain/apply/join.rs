@@ -1,0 +1,107 @@
+//! Joins: an agent waits for those it has forked, and their outcomes become its state's results.
+
+use super::forks::result_value;
+use super::money::leave_shares;
+use super::{ApplyError, due};
+use crate::domain::effect::Effect;
+use crate::domain::event::{JoinBegun, JoinFinished, StoppedChild};
+use crate::domain::id::AgentId;
+use crate::domain::join::{ChildOutcomes, ChildStatus, PendingJoin, UnjoinedChildren};
+use crate::domain::run::{AgentEnding, FinishedAgent, Run, UnbilledTurn};
+use crate::domain::time::Timestamp;
+use crate::domain::turn::FailureCause;
+
+pub(super) fn join_begun(
+    run: &mut Run,
+    event: &JoinBegun,
+    at: Timestamp,
+) -> Result<Vec<Effect>, ApplyError> {
+    let agent = due(run, &event.turn)?;
+    if !agent.stage.is_first() {
+        return Err(ApplyError::Join(format!("{} has come to it already", agent.id)));
+    }
+    agent.wait_for_join(PendingJoin { join: event.join.clone(), since: at });
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+pub(super) fn join_finished(
+    run: &mut Run,
+    event: &JoinFinished,
+) -> Result<Vec<Effect>, ApplyError> {
+    let agent = due(run, &event.turn)?;
+    if agent.pending_join().is_none() {
+        return Err(ApplyError::Join(format!("{} waits for nobody", agent.id)));
+    }
+    let forks = agent.unjoined.take(agent.stack.len());
+    let parent = agent.id.clone();
+    let results = results(run, &parent, &forks, &event.stopped);
+    let agent = due(run, &event.turn)?;
+    agent.end_join(results.into());
+    if let Some(state) = &event.enters {
+        agent.current_state = state.clone();
+    }
+    for ended in run.finished.iter_mut().filter(|ended| is_joined(&ended.id, &parent, &forks)) {
+        ended.parent_notified = true;
+        ended.variables = None;
+    }
+    let mut effects = stop_children(run, &parent, &event.stopped);
+    effects.push(Effect::Proceed(parent));
+    Ok(effects)
+}
+
+fn is_joined(id: &AgentId, parent: &AgentId, forks: &UnjoinedChildren) -> bool {
+    id.parent() == Some(parent.as_str()) && forks.contains(id.number())
+}
+
+/// Returns the list of outcomes of the agents that were waited for.
+fn results(
+    run: &Run,
+    parent: &AgentId,
+    forks: &UnjoinedChildren,
+    stopped: &[StoppedChild],
+) -> String {
+    let mut outcomes = ChildOutcomes::default();
+    let ended = run.finished.iter().filter(|ended| is_joined(&ended.id, parent, forks));
+    for FinishedAgent { id, state, ending, structured, variables, .. } in ended {
+        let (Some(state), Some(variables)) = (state, variables) else { continue };
+        let status = match ending {
+            AgentEnding::Result(result) => {
+                ChildStatus::Result { result: result_value(result, *structured) }
+            }
+            AgentEnding::Error(error) => ChildStatus::Error { error },
+        };
+        outcomes.add(id, state, status, variables);
+    }
+    for number in forks.numbers(0) {
+        let Some(agent) = run.agents.get(&parent.child(number)) else { continue };
+        let status = if stopped.is_empty() { ChildStatus::Running } else { ChildStatus::Stopped };
+        outcomes.add(&agent.id, &agent.spec.state, status, &agent.spec.variables);
+    }
+    outcomes.listed()
+}
+
+/// Ends agents that are no longer needed.
+fn stop_children(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> Vec<Effect> {
+    let mut effects = Vec::with_capacity(stopped.len());
+    for StoppedChild { agent: id, at_work } in stopped {
+        let Some(agent) = run.agents.remove(id) else { continue };
+        leave_shares(run, id);
+        let state = &agent.current_state;
+        run.finished.push(FinishedAgent {
+            ending: AgentEnding::Error(format!(
+                "stopped in {state}: {parent} continues without it (rest: stop)"
+            )),
+            cause: Some(FailureCause::Unneeded),
+            cost_usd: agent.cost_usd,
+            unbilled_turn: at_work
+                .then(|| UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
+            structured: false,
+            variables: None,
+            parent_notified: true,
+            id: agent.id,
+            state: Some(agent.spec.state),
+        });
+        effects.push(Effect::Discard(id.clone()));
+    }
+    effects
+}

@@ -1,0 +1,140 @@
+//! Decisions on joins: the beginning and the end of an agent's wait for those it has forked.
+
+use std::collections::HashSet;
+
+use super::TurnReport;
+use super::failure::FailedTurn;
+use crate::domain::agent::Agent;
+use crate::domain::event::{Event, JoinBegun, JoinFinished, StoppedChild};
+use crate::domain::id::AgentId;
+use crate::domain::join::{
+    Join, JoinFallback, JoinOutcome, JoinTally, UnjoinedChildren, UnjoinedPolicy,
+};
+use crate::domain::run::{AgentEnding, Run};
+use crate::domain::time::{Timestamp, span};
+use crate::domain::turn::FailureCause;
+use crate::domain::turn_cost::TurnCost;
+
+/// The maximum number of failed agents that are named.
+const MAX_NAMED_FAILURES: usize = 3;
+
+/// Begins the join of an agent in a state that waits for those it has forked.
+pub(super) fn begin_join(agent: &Agent, join: &Join, report: &TurnReport) -> Vec<Event> {
+    if !agent.stage.is_first() {
+        return Vec::new();
+    }
+    let (turn, state) = (report.turn.clone(), agent.current_state.clone());
+    vec![Event::JoinBegun(Box::new(JoinBegun { turn, state, join: join.clone() }))]
+}
+
+/// Returns the events that end an agent's join, or none while it is open. `at_work` returns whether an agent is at
+/// a turn.
+#[must_use]
+pub fn finish_join(
+    run: &Run,
+    agent: &Agent,
+    now: Timestamp,
+    at_work: &dyn Fn(&AgentId) -> bool,
+) -> Vec<Event> {
+    let Some(joining) = agent.pending_join() else { return Vec::new() };
+    let tally = agent.unjoined.tally(agent.stack.len());
+    let is_late = joining.until().is_some_and(|until| until <= now);
+    let verdict = joining.join.outcome(tally).or(is_late.then_some(JoinOutcome::Late));
+    let Some(verdict) = verdict else { return Vec::new() };
+    let stopped = unneeded(run, agent, &joining.join)
+        .map(|agent| StoppedChild { at_work: at_work(agent), agent: agent.clone() });
+    end_join(run, agent, &joining.join, (verdict, tally), stopped.collect())
+}
+
+fn end_join(
+    run: &Run,
+    agent: &Agent,
+    join: &Join,
+    (outcome, tally): (JoinOutcome, JoinTally),
+    stopped: Vec<StoppedChild>,
+) -> Vec<Event> {
+    let otherwise = match outcome {
+        JoinOutcome::Met => &JoinFallback::Keep,
+        JoinOutcome::Missed => &join.on_failure,
+        JoinOutcome::Late => &join.on_timeout,
+    };
+    let enters = match otherwise {
+        JoinFallback::State(state) => Some(state.clone()),
+        JoinFallback::Fail | JoinFallback::Keep => None,
+    };
+    let joined = Event::JoinFinished(Box::new(JoinFinished {
+        turn: agent.turn_id(),
+        state: agent.current_state.clone(),
+        outcome,
+        tally,
+        enters,
+        stopped,
+    }));
+    let failed = (*otherwise == JoinFallback::Fail).then(|| {
+        FailedTurn {
+            turn: agent.turn_id(),
+            state: agent.current_state.clone(),
+            cause: FailureCause::Join,
+            cost: TurnCost::default(),
+            why: unmet_reason(run, agent, join, outcome, tally),
+        }
+        .fail(false)
+    });
+    std::iter::once(joined).chain(failed).collect()
+}
+
+/// Returns the live agents that a join stops: children it does without, and all their descendants.
+fn unneeded<'run>(
+    run: &'run Run,
+    agent: &Agent,
+    join: &Join,
+) -> impl Iterator<Item = &'run AgentId> {
+    let depth = agent.stack.len();
+    let numbers = agent.unjoined.numbers(depth);
+    let roots: HashSet<AgentId> = numbers
+        .map(|number| agent.id.child(number))
+        .filter(|child| join.rest == UnjoinedPolicy::Stop && run.agents.contains_key(child))
+        .collect();
+    let live = (!roots.is_empty()).then(|| run.agents.keys());
+    let is_below = move |id: &&AgentId| id.lineage().any(|own| roots.contains(own));
+    live.into_iter().flatten().filter(is_below)
+}
+
+/// Returns the reason a join was not met.
+fn unmet_reason(
+    run: &Run,
+    agent: &Agent,
+    join: &Join,
+    verdict: JoinOutcome,
+    tally: JoinTally,
+) -> String {
+    let JoinTally { count, done, failed } = tally;
+    let wanted = join.need;
+    if verdict == JoinOutcome::Late {
+        let time = span(join.timeout_ms.unwrap_or_default());
+        return format!(
+            "{done} of the {count} agents it waited for had finished after {time} (join: {wanted}); on_timeout: keep continues with those"
+        );
+    }
+    if count < join.needs(count) {
+        return format!(
+            "it waits for {wanted} of its forked agents, but has forked {}; fork them first, or use join: all",
+            if count == 0 { "none".to_owned() } else { format!("only {count}") }
+        );
+    }
+    format!(
+        "{failed} of the {count} agents it waited for failed (join: {wanted}); on_failure: keep continues without them. {}",
+        first_failures(run, agent, &agent.unjoined)
+    )
+}
+
+fn first_failures(run: &Run, agent: &Agent, forks: &UnjoinedChildren) -> String {
+    let own = run.finished.iter().filter(|ended| {
+        ended.id.parent() == Some(agent.id.as_str()) && forks.contains(ended.id.number())
+    });
+    let failed = own.filter_map(|ended| match &ended.ending {
+        AgentEnding::Error(error) => Some(format!("{}: {error}", ended.id)),
+        AgentEnding::Result(_) => None,
+    });
+    failed.take(MAX_NAMED_FAILURES).collect::<Vec<_>>().join("; ")
+}

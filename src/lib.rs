@@ -47,7 +47,7 @@
 //! would be forked, and [`domain::fork`] is what the record says of them. An agent that comes to a state with a
 //! join waits as data ([`domain::join`]); the ends of those it has forked are counted as they happen, and when
 //! that is decided one more record has it go on with what came of them. Where an agent works is its
-//! [home](domain::working_dir), for its whole life; [`process::working_dirs`] knows where that is, and [`world`] makes the worktree.
+//! [working directory](domain::working_dir), for its whole life; [`process::working_dirs`] knows where that is, and [`world`] makes the worktree.
 //!
 //! A plug-in is an actor that [`runtime::PlugIns`] gives a mailbox and a thread of its own. It is told of
 //! each [`Published`] record, and may be asked a [`Consult`] before a turn starts and before a transition

@@ -41,7 +41,7 @@ pub trait ActivityExecutor {
     fn perform(
         self: Rc<Self>,
         name: String,
-        home: WorkingDir,
+        working_dir: WorkingDir,
         operation: Operation,
         again: bool,
     ) -> LocalFuture<OperationOutcome>;
@@ -51,7 +51,7 @@ pub trait ActivityExecutor {
     fn run_activity(
         self: Rc<Self>,
         step: TurnId,
-        home: WorkingDir,
+        working_dir: WorkingDir,
         errand: Activity,
         again: bool,
     ) -> LocalFuture<ActivityOutcome>;
@@ -59,17 +59,20 @@ pub trait ActivityExecutor {
     /// Returns the text of a file in an agent's working directory, up to a number of bytes.
     fn text(
         self: Rc<Self>,
-        home: WorkingDir,
+        working_dir: WorkingDir,
         file: String,
         most: u64,
     ) -> LocalFuture<LookupOutcome<String>>;
 
     /// Checks that there is such a directory.
-    fn directory(self: Rc<Self>, home: WorkingDir) -> LocalFuture<LookupOutcome<()>>;
+    fn directory(self: Rc<Self>, working_dir: WorkingDir) -> LocalFuture<LookupOutcome<()>>;
 
     /// Returns the commit of an agent's working directory, where the worktrees of its children begin.
-    fn commit(self: Rc<Self>, name: String, home: WorkingDir)
-    -> LocalFuture<LookupOutcome<String>>;
+    fn commit(
+        self: Rc<Self>,
+        name: String,
+        working_dir: WorkingDir,
+    ) -> LocalFuture<LookupOutcome<String>>;
 
     /// Makes sure that an agent's worktree is there. It is made at `base`, or else at the commit of the agent's
     /// parent.

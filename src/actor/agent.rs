@@ -81,7 +81,7 @@ struct TurnContext {
     state: StateName,
     spent: SpendingTotals,
     folder: Option<Folder>,
-    home: WorkingDir,
+    working_dir: WorkingDir,
     forks: ForkRules,
     on_denied: OnDenied,
     /// The task of the turn, and the agent's position.
@@ -167,7 +167,7 @@ impl AgentActor {
             state: assignment.state.clone(),
             spent: admitted.spent,
             folder: assignment.folder.clone(),
-            home: assignment.home.clone(),
+            working_dir: assignment.working_dir.clone(),
             forks: ask.forks,
             on_denied: own_on_denied.unwrap_or(self.context.on_denied),
             task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
@@ -178,7 +178,7 @@ impl AgentActor {
             turn: assignment.turn,
             state: asked.unwrap_or(assignment.state),
             folder: assignment.folder,
-            working_dir: assignment.home,
+            working_dir: assignment.working_dir,
             reads_results,
             visit: assignment.visit,
             session: assignment.session,
@@ -277,8 +277,8 @@ impl Handler<DispatchTurn> for AgentActor {
             return self.ask(assignment, &admitted, ctx);
         }
         if let Some(activity) = assignment.activity.clone() {
-            let TurnAssignment { turn, home, may_have_begun, .. } = assignment;
-            return self.run_activity(turn, home, activity, may_have_begun, ctx);
+            let TurnAssignment { turn, working_dir, may_have_begun, .. } = assignment;
+            return self.run_activity(turn, working_dir, activity, may_have_begun, ctx);
         }
         if assignment.runs_graph {
             let wait_result = assignment.wait_result.clone().map(|wait_result| *wait_result);

@@ -86,7 +86,7 @@ pub struct TurnAssignment {
     /// The folder of that state below the scope, if it is not the scope itself.
     pub folder: Option<Folder>,
     /// The working directory of the turn.
-    pub home: WorkingDir,
+    pub working_dir: WorkingDir,
     /// The commit its worktree begins at, where that is known.
     pub base: Option<String>,
     /// The results of the agents that it has waited for.

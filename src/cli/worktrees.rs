@@ -15,7 +15,7 @@ use crate::domain::run::Run;
 use crate::domain::worktree::{RemovalRefusal, WorktreeStatus, unused_worktrees};
 use crate::process::working_dirs::WorktreeRecord;
 use crate::runtime::directories;
-use crate::runtime::graphs::{homes, world_of};
+use crate::runtime::graphs::{working_dirs, world_of};
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
 use crate::world::outcome::InspectionOutcome;
@@ -48,7 +48,7 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
 #[must_use]
 pub fn left(root: &RunsRoot, run: &Run) -> Option<String> {
     let id = &run.workflow_id;
-    let left = homes(root, id, &run.settings).count();
+    let left = working_dirs(root, id, &run.settings).count();
     let (trees, them) = match left {
         0 => return None,
         1 => ("a worktree is".to_owned(), "it"),
@@ -68,7 +68,7 @@ struct RunWorktrees<'run> {
 
 /// A worktree, and the outcome of its removal.
 struct PrunedWorktree {
-    mark: WorktreeRecord,
+    record: WorktreeRecord,
     outcome: Result<RemovedWorktree, RemovalRefusal>,
 }
 
@@ -78,7 +78,7 @@ impl RunWorktrees<'_> {
     }
 
     fn directory(&self, agent: &AgentId) -> PathBuf {
-        self.world.homes().tree(agent)
+        self.world.working_dirs().tree(agent)
     }
 
     async fn list(&self) -> Result<CliExitCode, Error> {
@@ -90,7 +90,7 @@ impl RunWorktrees<'_> {
         };
         if self.args.one.json {
             let worktrees: Vec<Value> =
-                trees.iter().map(|(mark, seen)| self.as_json(mark, seen)).collect();
+                trees.iter().map(|(record, seen)| self.as_json(record, seen)).collect();
             self.print_json(&worktrees)?;
             return Ok(exit);
         }
@@ -100,14 +100,14 @@ impl RunWorktrees<'_> {
         }
         let head = ["agent", "", "branch", "ahead", "uncommitted", "merged", "directory"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        rows.extend(trees.iter().map(|(mark, seen)| self.row(mark, seen)));
+        rows.extend(trees.iter().map(|(record, seen)| self.row(record, seen)));
         output::print(&output::table(&rows))?;
-        for (mark, seen) in &trees {
+        for (record, seen) in &trees {
             if let Err(why) = seen {
-                output::warn(&format!("{}: {why}", mark.agent));
+                output::warn(&format!("{}: {why}", record.agent));
             }
         }
-        if trees.iter().any(|(mark, _)| !self.is_live(&mark.agent)) {
+        if trees.iter().any(|(record, _)| !self.is_live(&record.agent)) {
             let id = &self.view.run.workflow_id;
             output::tell(&format!(
                 "`raymond worktrees {id} --prune` removes those of ended agents that are clean and merged"
@@ -117,16 +117,16 @@ impl RunWorktrees<'_> {
     }
 
     async fn prune(&self) -> Result<CliExitCode, Error> {
-        let marks = self.world.homes().marks().map_err(Error::Worktrees)?;
+        let records = self.world.working_dirs().records().map_err(Error::Worktrees)?;
         let mut pruned = Vec::new();
-        for mark in marks {
-            let live = self.is_live(&mark.agent);
-            let removal = self.world.remove_tree(&mark.agent, live, self.args.all).await;
+        for record in records {
+            let live = self.is_live(&record.agent);
+            let removal = self.world.remove_tree(&record.agent, live, self.args.all).await;
             let outcome = match done(removal) {
                 Ok(outcome) => outcome,
                 Err(error) => Err(RemovalRefusal::Refused(error.to_string())),
             };
-            let one = PrunedWorktree { mark, outcome };
+            let one = PrunedWorktree { record, outcome };
             if !self.args.one.json {
                 output::print(&format!("{}\n", printable_block(&self.sentence(&one))))?;
             }
@@ -149,11 +149,15 @@ impl RunWorktrees<'_> {
         ));
     }
 
-    fn row(&self, mark: &WorktreeRecord, seen: &Result<WorktreeInspection, String>) -> Vec<String> {
+    fn row(
+        &self,
+        record: &WorktreeRecord,
+        seen: &Result<WorktreeInspection, String>,
+    ) -> Vec<String> {
         let mut row = vec![
-            mark.agent.to_string(),
-            if self.is_live(&mark.agent) { "live" } else { "ended" }.to_owned(),
-            mark.branch.clone(),
+            record.agent.to_string(),
+            if self.is_live(&record.agent) { "live" } else { "ended" }.to_owned(),
+            record.branch.clone(),
         ];
         let merged = |sight: &WorktreeInspection| match &sight.merged_into {
             Some(into) => format!("in {}", short(into)),
@@ -173,7 +177,7 @@ impl RunWorktrees<'_> {
             },
         };
         row.extend(cells);
-        let mut place = below_here(&self.directory(&mark.agent));
+        let mut place = below_here(&self.directory(&record.agent));
         if let Ok(WorktreeInspection {
             condition: WorktreeStatus::Present { locked: Some(why), .. },
             ..
@@ -185,13 +189,13 @@ impl RunWorktrees<'_> {
         row
     }
 
-    fn as_json(&self, mark: &WorktreeRecord, seen: &Result<WorktreeInspection, String>) -> Value {
+    fn as_json(&self, record: &WorktreeRecord, seen: &Result<WorktreeInspection, String>) -> Value {
         let mut value = json!({
-            "agent": mark.agent,
-            "live": self.is_live(&mark.agent),
-            "branch": mark.branch,
-            "directory": self.directory(&mark.agent),
-            "base": mark.base,
+            "agent": record.agent,
+            "live": self.is_live(&record.agent),
+            "branch": record.branch,
+            "directory": self.directory(&record.agent),
+            "base": record.base,
         });
         let sight = match seen {
             Ok(sight) => sight,
@@ -229,9 +233,9 @@ impl RunWorktrees<'_> {
     fn pruned_as_json(&self, one: &PrunedWorktree) -> Value {
         let removed = one.outcome.as_ref().ok();
         json!({
-            "agent": one.mark.agent,
-            "branch": one.mark.branch,
-            "directory": self.directory(&one.mark.agent),
+            "agent": one.record.agent,
+            "branch": one.record.branch,
+            "directory": self.directory(&one.record.agent),
             "removed": removed.is_some(),
             "kept": removed.and_then(|removed| removed.kept.as_ref()),
             "branch_kept": removed.is_none_or(|removed| removed.branch.is_some()),
@@ -241,7 +245,7 @@ impl RunWorktrees<'_> {
 
     /// Formats the outcome of a worktree's removal as a line.
     fn sentence(&self, one: &PrunedWorktree) -> String {
-        let agent = &one.mark.agent;
+        let agent = &one.record.agent;
         let place = below_here(&self.directory(agent));
         match &one.outcome {
             Err(stay) => format!("{agent} stays: {stay} ({place})\n"),
@@ -251,7 +255,7 @@ impl RunWorktrees<'_> {
                     .map(|name| format!("; what was not committed is kept: git show {name}"));
                 let branch = match branch {
                     Some(branch) => format!("; its branch {branch} is kept"),
-                    None => format!(" with its branch {}", one.mark.branch),
+                    None => format!(" with its branch {}", one.record.branch),
                 };
                 format!("{agent} removed{branch}{}\n", kept.unwrap_or_default())
             }

@@ -45,12 +45,12 @@ mod tests {
     #[test]
     fn a_home_lies_below_another() {
         let folder = |text: &str| Folder::parse(text).expect("a folder");
-        let home = WorkingDir { tree: Some(AgentId::main()), cwd: Some(folder("a")) };
-        assert_eq!(home.below(None), home);
-        let below = home.below(Some(&folder("b/c")));
+        let working_dir = WorkingDir { tree: Some(AgentId::main()), cwd: Some(folder("a")) };
+        assert_eq!(working_dir.below(None), working_dir);
+        let below = working_dir.below(Some(&folder("b/c")));
         assert_eq!(below.cwd, Some(folder("a/b/c")));
-        assert_eq!(below.tree, home.tree);
+        assert_eq!(below.tree, working_dir.tree);
         assert_eq!(WorkingDir::default().below(Some(&folder("b"))).cwd, Some(folder("b")));
-        assert!(WorkingDir::default().is_usual() && !home.is_usual());
+        assert!(WorkingDir::default().is_usual() && !working_dir.is_usual());
     }
 }

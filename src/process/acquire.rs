@@ -142,7 +142,7 @@ impl ClaudeRunner {
             agent: Some(&input.turn.agent),
             session: &input.session,
             options: ProcessOptions { model: input.model.clone(), turn: input.options.clone() },
-            home: input.working_dir.clone(),
+            working_dir: input.working_dir.clone(),
             reads_results: input.reads_results,
             output: input.output.as_ref(),
             most: input.max_cost,

@@ -54,7 +54,7 @@ const FIRST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ClaudeRunner {
     pub(super) program: PathBuf,
     pub(super) settings: Settings,
-    pub(super) homes: WorkingDirs,
+    pub(super) working_dirs: WorkingDirs,
     /// The workflow's folder, below which the files of options are.
     pub(super) folders: WorkflowFolders,
     /// The names of the variables that processes inherit.
@@ -94,7 +94,7 @@ impl ClaudeRunner {
     pub fn new(
         program: PathBuf,
         settings: Settings,
-        homes: WorkingDirs,
+        working_dirs: WorkingDirs,
         steps: PathBuf,
         marker: EnvironmentMarker,
     ) -> Self {
@@ -111,7 +111,7 @@ impl ClaudeRunner {
             inherited: BTreeSet::new(),
             folders: WorkflowFolders::at(Path::new(&settings.cwd)),
             settings,
-            homes,
+            working_dirs,
             steps,
             proofs: StepProofs::default(),
             copy_check: CopyCheck::default(),

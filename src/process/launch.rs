@@ -34,7 +34,7 @@ pub(super) struct WorkerLaunch<'launch> {
     pub(super) session: &'launch Session,
     pub(super) options: ProcessOptions,
     /// Its working directory.
-    pub(super) home: WorkingDir,
+    pub(super) working_dir: WorkingDir,
     /// True if it may read the results of joins, whatever its working directory is.
     pub(super) reads_results: bool,
     /// The schema that its answers are checked against.
@@ -61,7 +61,7 @@ impl ClaudeRunner {
         let number = launch.slot.as_ref().map_or(usize::MAX, WorkerSlot::number);
         let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
         let reads_messages = launch.prompt.is_none();
-        let cwd = self.homes.directory(&launch.home);
+        let cwd = self.working_dirs.directory(&launch.working_dir);
         let cwd = cwd.map_err(|why| TurnFailure::new(FailureCause::Workflow, why))?;
         if launch.options.turn.names_files() {
             self.copy_check
@@ -103,7 +103,7 @@ impl ClaudeRunner {
         let start = WorkerSpec {
             program: self.program.clone(),
             arguments,
-            in_tree: launch.home.tree.is_some(),
+            in_tree: launch.working_dir.tree.is_some(),
             cwd: cwd.clone(),
             environment,
         };
@@ -166,7 +166,7 @@ impl ClaudeRunner {
                 model: self.settings.model.clone(),
                 turn: self.settings.options.clone(),
             },
-            home: WorkingDir::default(),
+            working_dir: WorkingDir::default(),
             reads_results: false,
             output: None,
             most: self.settings.budget_usd,

@@ -66,15 +66,15 @@ impl WorkingDirs {
     ///
     /// # Errors
     /// The reason why it cannot be used, and the fix.
-    pub fn directory(&self, home: &WorkingDir) -> Result<PathBuf, String> {
-        if home.is_usual() {
+    pub fn directory(&self, working_dir: &WorkingDir) -> Result<PathBuf, String> {
+        if working_dir.is_usual() {
             return Ok(self.root.clone());
         }
-        let top = match &home.tree {
+        let top = match &working_dir.tree {
             Some(agent) => self.within(agent)?,
             None => self.root.clone(),
         };
-        let Some(below) = &home.cwd else { return Ok(top) };
+        let Some(below) = &working_dir.cwd else { return Ok(top) };
         let path = top.join(below.as_str());
         let unusable = |why: String| format!("the working directory {} {why}", path.display());
         let directory = path.canonicalize().map_err(|error| {
@@ -91,11 +91,11 @@ impl WorkingDirs {
     /// Returns the directory in an agent's worktree that corresponds to the run's in its repository.
     fn within(&self, agent: &AgentId) -> Result<PathBuf, String> {
         let tree = self.tree(agent);
-        let mark = self.mark(agent)?.filter(|mark| mark.stage == WorktreeStage::Ready);
-        let mark = mark.ok_or_else(|| {
+        let record = self.record(agent)?.filter(|record| record.stage == WorktreeStage::Ready);
+        let record = record.ok_or_else(|| {
             format!("the worktree of the agent {agent}, {}, was never made", tree.display())
         })?;
-        self.is_there(&mark)?;
+        self.is_there(&record)?;
         let real = |path: &Path| {
             path.canonicalize().map_err(|error| {
                 format!(
@@ -104,7 +104,7 @@ impl WorkingDirs {
                 )
             })
         };
-        let (tree, directory) = (real(&tree)?, real(&tree.join(&mark.prefix))?);
+        let (tree, directory) = (real(&tree)?, real(&tree.join(&record.prefix))?);
         if directory.starts_with(&tree) && directory.is_dir() {
             return Ok(directory);
         }
@@ -119,12 +119,12 @@ impl WorkingDirs {
     ///
     /// # Errors
     /// It does not, and how to get it back.
-    pub fn is_there(&self, mark: &WorktreeRecord) -> Result<(), String> {
-        let tree = self.tree(&mark.agent);
+    pub fn is_there(&self, record: &WorktreeRecord) -> Result<(), String> {
+        let tree = self.tree(&record.agent);
         if tree.join(".git").is_file() {
             return Ok(());
         }
-        let (agent, branch, tree) = (&mark.agent, &mark.branch, tree.display());
+        let (agent, branch, tree) = (&record.agent, &record.branch, tree.display());
         Err(format!(
             "the worktree of the agent {agent}, {tree}, has been removed since it was made: get it back with `git worktree add -f {tree} {branch}`"
         ))
@@ -147,11 +147,11 @@ mod tests {
         symlink(&base, root.join("out")).expect("linked");
         std::fs::create_dir_all(trees.join("main.1/web/deep")).expect("made");
         symlink(&base, trees.join("main.1/away")).expect("linked");
-        let homes = WorkingDirs::new(&root, &trees);
+        let working_dirs = WorkingDirs::new(&root, &trees);
         let agent = AgentId::main().child(1);
         let at = |tree: bool, cwd: &str| {
             let cwd = (!cwd.is_empty()).then(|| Folder::parse(cwd).expect("a folder"));
-            homes.directory(&WorkingDir { tree: tree.then(|| agent.clone()), cwd })
+            working_dirs.directory(&WorkingDir { tree: tree.then(|| agent.clone()), cwd })
         };
         assert_eq!(at(false, ""), Ok(root.clone()));
         assert_eq!(at(false, "a/b"), Ok(root.join("a/b")));
@@ -160,23 +160,23 @@ mod tests {
         let why = at(false, "out/trees").expect_err("it is outside");
         assert!(why.ends_with(&format!("below {}; name one with cwd", root.display())), "{why}");
 
-        assert!(at(true, "").expect_err("no mark").ends_with("trees/main.1, was never made"));
-        let mark = |prefix: &str, stage| WorktreeRecord {
+        assert!(at(true, "").expect_err("no record").ends_with("trees/main.1, was never made"));
+        let record = |prefix: &str, stage| WorktreeRecord {
             agent: agent.clone(),
             branch: "b".into(),
             base: "0".into(),
             prefix: prefix.into(),
             stage,
         };
-        homes.note(&mark("web", WorktreeStage::Creating)).expect("noted");
+        working_dirs.write_record(&record("web", WorktreeStage::Creating)).expect("noted");
         assert!(at(true, "").is_err());
-        homes.note(&mark("web", WorktreeStage::Ready)).expect("noted");
+        working_dirs.write_record(&record("web", WorktreeStage::Ready)).expect("noted");
         let why = at(true, "").expect_err("no .git");
         assert!(why.contains("has been removed since"), "{why}");
         std::fs::write(trees.join("main.1/.git"), "gitdir: x").expect("written");
         assert_eq!(at(true, ""), Ok(trees.join("main.1/web")));
         assert_eq!(at(true, "deep"), Ok(trees.join("main.1/web/deep")));
-        homes.note(&mark("away", WorktreeStage::Ready)).expect("noted");
+        working_dirs.write_record(&record("away", WorktreeStage::Ready)).expect("noted");
         let why = at(true, "").expect_err("a link to elsewhere");
         assert!(why.contains("which is no directory of its worktree"), "{why}");
     }

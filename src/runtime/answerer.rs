@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::error::Error;
-use super::graphs::homes;
+use super::graphs::working_dirs;
 use crate::actor::runner::StepRunner;
 use crate::actor::scripted::ScriptedRunner;
 use crate::domain::id::{RunId, StateName};
@@ -54,8 +54,8 @@ pub fn runner_for(
                 .ok_or_else(|| no_claude(&settings.claude))?;
             let program = std::path::absolute(&program).unwrap_or(program);
             let marker = EnvironmentMarker { run: run.clone(), dir: root.path().to_owned() };
-            let homes = homes(root, run, settings);
-            let claude = ClaudeRunner::new(program, settings.clone(), homes, steps, marker);
+            let working_dirs = working_dirs(root, run, settings);
+            let claude = ClaudeRunner::new(program, settings.clone(), working_dirs, steps, marker);
             let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
             let protected = ProtectedFolders {
                 all_runs: root.path().to_owned(),

@@ -78,21 +78,21 @@ impl GraphSetup {
     /// Returns the world of a run, whose notes go into `steps`.
     pub(super) fn world(
         &self,
-        homes: WorkingDirs,
+        working_dirs: WorkingDirs,
         steps: (PathBuf, StepProofs),
         marker: EnvironmentMarker,
         space: Dataspace,
         (settings, scope): (&Settings, &WorkflowDir),
     ) -> Rc<dyn ActivityExecutor> {
         let run = marker.run.clone();
-        let world = world(homes, steps, marker, self.own.clone(), settings);
+        let world = world(working_dirs, steps, marker, self.own.clone(), settings);
         let trusted = settings.consent.trusts_workflow.then(|| scope.clone());
         Rc::new(LocalActivityExecutor::new(run, world, space, trusted))
     }
 }
 
 fn world(
-    homes: WorkingDirs,
+    working_dirs: WorkingDirs,
     (steps, proofs): (PathBuf, StepProofs),
     marker: EnvironmentMarker,
     own: OwnTypeRegistry,
@@ -102,7 +102,7 @@ fn world(
     let allowed_addresses = settings.allowed_addresses.clone();
     let lookup = NameLookup::default();
     WorkspaceExecutor::new(Workspace {
-        homes,
+        working_dirs,
         environment,
         steps,
         proofs,
@@ -115,7 +115,7 @@ fn world(
 
 /// Returns the working directories of a run's agents.
 #[must_use]
-pub fn homes(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkingDirs {
+pub fn working_dirs(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkingDirs {
     WorkingDirs::new(&settings.cwd, root.worktrees(id))
 }
 
@@ -124,7 +124,7 @@ pub fn homes(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkingDirs {
 pub fn world_of(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkspaceExecutor {
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let steps = (root.run(id).steps(), StepProofs::default());
-    world(homes(root, id, settings), steps, marker, OwnTypeRegistry::default(), settings)
+    world(working_dirs(root, id, settings), steps, marker, OwnTypeRegistry::default(), settings)
 }
 
 /// Returns the built-in variables of graphs.

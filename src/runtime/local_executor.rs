@@ -133,7 +133,7 @@ impl ActivityExecutor for LocalActivityExecutor {
     fn perform(
         self: Rc<Self>,
         name: String,
-        home: WorkingDir,
+        working_dir: WorkingDir,
         operation: Operation,
         again: bool,
     ) -> LocalFuture<OperationOutcome> {
@@ -141,7 +141,7 @@ impl ActivityExecutor for LocalActivityExecutor {
             if let Err(why) = self.admit(&operation) {
                 return OperationOutcome::Done(Err(why));
             }
-            match self.world.at(&home) {
+            match self.world.at(&working_dir) {
                 Ok(world) => world.perform(&name, &operation, again).await,
                 Err(why) => OperationOutcome::Done(Err(why)),
             }
@@ -150,29 +150,29 @@ impl ActivityExecutor for LocalActivityExecutor {
 
     fn text(
         self: Rc<Self>,
-        home: WorkingDir,
+        working_dir: WorkingDir,
         file: String,
         most: u64,
     ) -> LocalFuture<LookupOutcome<String>> {
         Box::pin(async move {
-            match self.world.at(&home) {
+            match self.world.at(&working_dir) {
                 Ok(world) => found(world.text(&file, most).await),
                 Err(why) => LookupOutcome::Done(Err(why)),
             }
         })
     }
 
-    fn directory(self: Rc<Self>, home: WorkingDir) -> LocalFuture<LookupOutcome<()>> {
-        Box::pin(async move { LookupOutcome::Done(self.world.at(&home).map(drop)) })
+    fn directory(self: Rc<Self>, working_dir: WorkingDir) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async move { LookupOutcome::Done(self.world.at(&working_dir).map(drop)) })
     }
 
     fn commit(
         self: Rc<Self>,
         name: String,
-        home: WorkingDir,
+        working_dir: WorkingDir,
     ) -> LocalFuture<LookupOutcome<String>> {
         Box::pin(async move {
-            match self.world.at(&home) {
+            match self.world.at(&working_dir) {
                 Ok(world) => found(world.head(&name).await),
                 Err(why) => LookupOutcome::Done(Err(why)),
             }
@@ -187,21 +187,21 @@ impl ActivityExecutor for LocalActivityExecutor {
         Box::pin(async move { found(self.world.worktree(&agent, base.as_deref()).await) })
     }
 
-    fn working_dir(&self, home: &WorkingDir) -> Option<String> {
-        let world = self.world.at(home).ok()?;
+    fn working_dir(&self, working_dir: &WorkingDir) -> Option<String> {
+        let world = self.world.at(working_dir).ok()?;
         Some(world.root().display().to_string())
     }
 
     fn run_activity(
         self: Rc<Self>,
         turn: TurnId,
-        home: WorkingDir,
+        working_dir: WorkingDir,
         errand: Activity,
         again: bool,
     ) -> LocalFuture<ActivityOutcome> {
         Box::pin(async move {
             let stem = turn.stem();
-            let world = || self.world.at(&home);
+            let world = || self.world.at(&working_dir);
             let looked = match &errand {
                 Activity::Assert { .. } | Activity::Retract { .. } | Activity::Claim { .. } => {
                     return self.change(&turn, errand).await;

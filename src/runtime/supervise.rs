@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::answerer::runner_for;
 use super::error::Error;
-use super::graphs::{GraphSetup, builtins, homes};
+use super::graphs::{GraphSetup, builtins, working_dirs};
 use super::plugin_programs;
 use super::plugins::PlugIns;
 use super::seals;
@@ -128,7 +128,7 @@ pub async fn supervised(
     let scope = pinned_scope(&run, &settings, store.dir(), pins)?;
     let steps = store.dir().steps();
     let proofs = store.step_proofs(believes_unproven_steps);
-    let homes = homes(root, &run.workflow_id, &settings);
+    let working_dirs = working_dirs(root, &run.workflow_id, &settings);
     let runner = match runner_for(
         &settings,
         &scope,
@@ -154,7 +154,7 @@ pub async fn supervised(
     let steps = store.dir().steps();
     let performer = {
         let space = Dataspace::of(root).with_key(&user_state.key()?);
-        graphs.world(homes, (steps, proofs), marker.clone(), space, (&settings, &scope))
+        graphs.world(working_dirs, (steps, proofs), marker.clone(), space, (&settings, &scope))
     };
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {

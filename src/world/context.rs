@@ -62,7 +62,7 @@ pub(super) struct OperationProgram<'run> {
 
 impl OperationContext {
     pub(super) fn new(place: Workspace) -> Self {
-        let root = place.homes.root();
+        let root = place.working_dirs.root();
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let common = SharedResources {
             locks: PathLocks::default(),
@@ -74,11 +74,11 @@ impl OperationContext {
     }
 
     /// Returns the same context for an agent's working directory.
-    pub(super) fn at(&self, home: &WorkingDir) -> Result<Self, String> {
-        let root = self.place.homes.directory(home)?;
+    pub(super) fn at(&self, working_dir: &WorkingDir) -> Result<Self, String> {
+        let root = self.place.working_dirs.directory(working_dir)?;
         let root = root.canonicalize().unwrap_or(root);
         let (place, common) = (Arc::clone(&self.place), Arc::clone(&self.common));
-        Ok(Self { place, root, in_tree: home.tree.is_some(), common })
+        Ok(Self { place, root, in_tree: working_dir.tree.is_some(), common })
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -93,7 +93,7 @@ impl OperationContext {
     /// Returns the directories above which git is not to look for a repository.
     pub(super) fn ceiling(&self) -> Option<&OsStr> {
         if self.in_tree {
-            return Some(self.place.homes.trees().as_os_str());
+            return Some(self.place.working_dirs.trees().as_os_str());
         }
         self.place.variable("GIT_CEILING_DIRECTORIES")
     }

@@ -44,8 +44,12 @@ impl WorkspaceExecutor {
     ///
     /// # Errors
     /// The reason why that cannot be used, and the fix.
-    pub fn at(&self, home: &WorkingDir) -> Result<Self, String> {
-        if home.is_usual() { Ok(self.clone()) } else { Ok(Self(Arc::new(self.0.at(home)?))) }
+    pub fn at(&self, working_dir: &WorkingDir) -> Result<Self, String> {
+        if working_dir.is_usual() {
+            Ok(self.clone())
+        } else {
+            Ok(Self(Arc::new(self.0.at(working_dir)?)))
+        }
     }
 
     /// Returns its directory.
@@ -56,8 +60,8 @@ impl WorkspaceExecutor {
 
     /// Returns the working directories of all agents.
     #[must_use]
-    pub fn homes(&self) -> &WorkingDirs {
-        &self.0.place.homes
+    pub fn working_dirs(&self) -> &WorkingDirs {
+        &self.0.place.working_dirs
     }
 
     /// Returns the text of a file of at most `most` bytes.

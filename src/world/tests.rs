@@ -48,8 +48,9 @@ impl Ground {
     fn allowing(allowed: &[&str], variables: &[(&str, &str)]) -> Self {
         let kept = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(kept.path().join("root")).expect("made");
-        let homes = WorkingDirs::new(kept.path().join("root"), kept.path().join("worktrees/world"));
-        let place = place_with(kept.path(), homes, OwnTypeRegistry::default(), variables);
+        let working_dirs =
+            WorkingDirs::new(kept.path().join("root"), kept.path().join("worktrees/world"));
+        let place = place_with(kept.path(), working_dirs, OwnTypeRegistry::default(), variables);
         let allowed_addresses =
             allowed.iter().map(|one| one.parse().expect("an address")).collect();
         let world = WorkspaceExecutor::new(Workspace { allowed_addresses, ..place });
@@ -101,22 +102,22 @@ impl Ground {
 }
 
 fn world_at(base: &Path, own: OwnTypeRegistry, variables: &[(&str, &str)]) -> WorkspaceExecutor {
-    let homes = WorkingDirs::new(base.join("root"), base.join("worktrees/world"));
-    world_with(base, homes, own, variables)
+    let working_dirs = WorkingDirs::new(base.join("root"), base.join("worktrees/world"));
+    world_with(base, working_dirs, own, variables)
 }
 
 fn world_with(
     base: &Path,
-    homes: WorkingDirs,
+    working_dirs: WorkingDirs,
     own: OwnTypeRegistry,
     variables: &[(&str, &str)],
 ) -> WorkspaceExecutor {
-    WorkspaceExecutor::new(place_with(base, homes, own, variables))
+    WorkspaceExecutor::new(place_with(base, working_dirs, own, variables))
 }
 
 fn place_with(
     base: &Path,
-    homes: WorkingDirs,
+    working_dirs: WorkingDirs,
     own: OwnTypeRegistry,
     variables: &[(&str, &str)],
 ) -> Workspace {
@@ -130,7 +131,7 @@ fn place_with(
     let is_fixed = |(name, _): &&(&str, &str)| !variables.iter().any(|(other, _)| other == name);
     let variables = fixed.iter().filter(is_fixed).chain(variables);
     Workspace {
-        homes,
+        working_dirs,
         environment: variables
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect(),

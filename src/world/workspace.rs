@@ -15,7 +15,7 @@ use crate::proof::StepProofs;
 pub struct Workspace {
     /// The working directories of the agents: the workspace, and their worktrees. An operation never reads or
     /// writes outside its agent's own.
-    pub homes: WorkingDirs,
+    pub working_dirs: WorkingDirs,
     /// The environment of the programs it runs, and of its requests' proxies: see
     /// [`passed_on`](crate::process::helper_environment::passed_on).
     pub environment: Vec<(OsString, OsString)>,

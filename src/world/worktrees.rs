@@ -1,6 +1,6 @@
 //! The worktrees of agents: made before an agent's first turn, inspected, and removed without losing work.
 //!
-//! A [mark](crate::process::working_dirs::WorktreeRecord) is durable before git begins with a worktree. So another's
+//! A [record](crate::process::working_dirs::WorktreeRecord) is durable before git begins with a worktree. So another's
 //! branch is never taken, and the half-made worktree of a killed git is known to be raymond's own and made again.
 //! The commands that change one repository run one after another, and none of its hooks runs.
 
@@ -56,7 +56,7 @@ impl WorkspaceExecutor {
         let told = |trouble| match trouble {
             OperationError::Failed(why) => OperationError::Failed(format!(
                 "cannot make the worktree of the agent {agent} at {}: {why}",
-                self.0.place.homes.tree(agent).display()
+                self.0.place.working_dirs.tree(agent).display()
             )),
             other => other,
         };
@@ -73,30 +73,30 @@ impl WorkspaceExecutor {
     async fn all(
         &self,
     ) -> Result<Vec<(WorktreeRecord, Result<WorktreeInspection, String>)>, OperationError> {
-        let marks = self.0.place.homes.marks()?;
-        if marks.is_empty() {
+        let records = self.0.place.working_dirs.records()?;
+        if records.is_empty() {
             return Ok(Vec::new());
         }
         let git = GitRunner { shared: &self.0, stem: LOOKS };
-        let repository = GitRepository::of(git, self.0.place.homes.root()).await?;
+        let repository = GitRepository::of(git, self.0.place.working_dirs.root()).await?;
         let mut inspections = JoinSet::new();
-        for (number, mark) in marks.into_iter().enumerate() {
+        for (number, record) in records.into_iter().enumerate() {
             let (world, repository) = (self.clone(), repository.clone());
             inspections.spawn(async move {
                 let git = GitRunner { shared: &world.0, stem: LOOKS };
-                let inspector = WorktreeInspector { git, repository: &repository, mark: &mark };
-                (number, inspector.inspect().await, mark)
+                let inspector = WorktreeInspector { git, repository: &repository, record: &record };
+                (number, inspector.inspect().await, record)
             });
         }
         let mut seen = Vec::new();
         while let Some(inspected) = inspections.join_next().await {
-            let (number, inspection, mark) = inspected.map_err(|error| error.to_string())?;
+            let (number, inspection, record) = inspected.map_err(|error| error.to_string())?;
             let inspection = match inspection {
                 Ok(sight) => Ok(sight),
                 Err(OperationError::Interrupted) => return Err(OperationError::Interrupted),
                 Err(OperationError::Failed(why) | OperationError::Lost(why)) => Err(why),
             };
-            seen.push((number, (mark, inspection)));
+            seen.push((number, (record, inspection)));
         }
         seen.sort_by_key(|(number, _)| *number);
         Ok(seen.into_iter().map(|(_, tree)| tree).collect())
@@ -111,17 +111,19 @@ impl WorkspaceExecutor {
         all: bool,
     ) -> InspectionOutcome<Result<RemovedWorktree, RemovalRefusal>> {
         let removed = async {
-            let homes = &self.0.place.homes;
-            let _turn = self.0.turn(&homes.mark_file(agent)).await?;
-            let Some(mark) = homes.mark(agent)? else { return Ok(Ok(RemovedWorktree::default())) };
+            let working_dirs = &self.0.place.working_dirs;
+            let _turn = self.0.turn(&working_dirs.record_file(agent)).await?;
+            let Some(record) = working_dirs.record(agent)? else {
+                return Ok(Ok(RemovedWorktree::default()));
+            };
             let stem = format!("{}.worktree", agent.file_name());
-            if mark.stage != WorktreeStage::Ready {
+            if record.stage != WorktreeStage::Ready {
                 orphans::sweep(&self.0.place.marker, |process| process == stem).await;
             }
             let git = GitRunner { shared: &self.0, stem: &stem };
-            let repository = GitRepository::of(git, homes.root()).await?;
+            let repository = GitRepository::of(git, working_dirs.root()).await?;
             let _turn = self.0.turn(&repository.common).await?;
-            WorktreeRemover { git, repository: &repository, live, all }.remove(mark).await
+            WorktreeRemover { git, repository: &repository, live, all }.remove(record).await
         };
         removed.await.into()
     }

@@ -17,7 +17,7 @@ impl AgentActor {
     pub(super) fn run_activity(
         &mut self,
         turn: TurnId,
-        home: WorkingDir,
+        working_dir: WorkingDir,
         activity: Activity,
         may_have_begun: bool,
         ctx: &mut Ctx<Self>,
@@ -26,7 +26,7 @@ impl AgentActor {
         let step = turn.clone();
         let fetching = async move {
             point("errand.before");
-            let outcome = performer.run_activity(step, home, activity, may_have_begun).await;
+            let outcome = performer.run_activity(step, working_dir, activity, may_have_begun).await;
             point("errand.after");
             outcome
         };

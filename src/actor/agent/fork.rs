@@ -131,9 +131,9 @@ impl ForkPlanner {
         let text = if each.is_inline() {
             each.list.clone()
         } else {
-            let (home, file) = (self.terms.home.clone(), each.list.clone());
+            let (working_dir, file) = (self.terms.working_dir.clone(), each.list.clone());
             let performer = Rc::clone(&self.context.performer);
-            found(performer.text(home, file, fork_list::MAX_LIST_BYTES).await)?
+            found(performer.text(working_dir, file, fork_list::MAX_LIST_BYTES).await)?
         };
         fork_list::entries(each, &text, &forked.variables).map_err(ForkError::Wrong)
     }
@@ -149,7 +149,7 @@ impl ForkPlanner {
             let cwd = forked.cwd.as_ref().map(|cwd| directory(cwd, &variables)).transpose()?;
             if let Some(new) = cwd.as_ref().filter(|cwd| known.insert((*cwd).clone())) {
                 let performer = Rc::clone(&self.context.performer);
-                found(performer.directory(self.terms.home.below(Some(new))).await)?;
+                found(performer.directory(self.terms.working_dir.below(Some(new))).await)?;
             }
             let session = SessionId::new(&Uuid::new_v4().to_string());
             agents.push(ChildSpec { session, cwd, variables });
@@ -167,7 +167,7 @@ impl ForkPlanner {
         let terms = step::terms(&forked.target, &*source);
         let base = if terms.worktree {
             let performer = Rc::clone(&self.context.performer);
-            match performer.commit(self.turn.stem(), self.terms.home.clone()).await {
+            match performer.commit(self.turn.stem(), self.terms.working_dir.clone()).await {
                 LookupOutcome::Done(commit) => Some(commit.map_err(ForkError::Hopeless)?),
                 LookupOutcome::Ended => return Err(ForkError::Ended),
             }

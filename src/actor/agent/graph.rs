@@ -105,7 +105,7 @@ async fn advance_graph(
         wait_result = match perform(
             context,
             &name,
-            &assignment.home,
+            &assignment.working_dir,
             operation,
             std::mem::take(&mut may_have_begun),
         )
@@ -125,7 +125,7 @@ async fn advance_graph(
 async fn perform(
     context: &RunContext,
     name: &str,
-    home: &WorkingDir,
+    working_dir: &WorkingDir,
     operation: Operation,
     may_have_begun: bool,
 ) -> Result<WaitResult, TurnFailure> {
@@ -134,7 +134,7 @@ async fn perform(
         point("operation.before");
     }
     let performed = Rc::clone(&context.performer)
-        .perform(name.to_owned(), home.clone(), operation, may_have_begun)
+        .perform(name.to_owned(), working_dir.clone(), operation, may_have_begun)
         .await;
     if class != RecoveryClass::Read {
         point("operation.after");
@@ -163,8 +163,8 @@ fn environment(context: &RunContext, assignment: &TurnAssignment) -> GraphEnviro
     variables.extend(assignment.variables.clone());
     let arguments = variables.remove("input").unwrap_or_default();
     builtins.insert("arguments".to_owned(), arguments.into());
-    if !assignment.home.is_usual()
-        && let Some(directory) = context.performer.working_dir(&assignment.home)
+    if !assignment.working_dir.is_usual()
+        && let Some(directory) = context.performer.working_dir(&assignment.working_dir)
     {
         builtins.insert("PWD".to_owned(), directory.into());
     }

@@ -115,7 +115,7 @@ impl Supervisor {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
             folder: agent.spec.folder.clone(),
-            home: agent.spec.working_dir.clone(),
+            working_dir: agent.spec.working_dir.clone(),
             base: agent.spec.base.clone(),
             results: agent.results().cloned(),
             activity: agent.program().and_then(|execution| execution.position.activity.clone()),

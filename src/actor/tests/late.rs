@@ -224,7 +224,7 @@ fn assignment(step: u64, name: &str) -> TurnAssignment {
         variables: Variables::new(),
         limits: SupervisionPolicy::default().limits(),
         folder: None,
-        home: WorkingDir::default(),
+        working_dir: WorkingDir::default(),
         base: None,
         results: None,
         activity: None,

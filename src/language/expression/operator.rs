@@ -59,7 +59,7 @@ impl ArithmeticOperator {
         } else {
             ""
         };
-        error(format!("`{sign}` {takes}, and here are {left} and {right}{dash}"))
+        error(format!("`{sign}` {takes}, but got {left} and {right}{dash}"))
     }
 
     /// Calculates with two numbers. Whole numbers stay whole as long as that is exact.
@@ -119,7 +119,7 @@ fn order(left: &Value, right: &Value, fuel: &mut Fuel) -> Result<Ordering, Error
             Ok(left.cmp(right))
         }
         _ => Err(error(format!(
-            "only two numbers or two texts have an order, and here are {} and {}",
+            "only two numbers or two texts have an order, but got {} and {}",
             kind(left),
             kind(right)
         ))),

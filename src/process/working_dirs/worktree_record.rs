@@ -62,7 +62,7 @@ pub enum WorktreeStage {
 impl WorkingDirs {
     /// Returns the file of a record.
     #[must_use]
-    pub fn mark_file(&self, agent: &AgentId) -> PathBuf {
+    pub fn record_file(&self, agent: &AgentId) -> PathBuf {
         self.trees().join(format!("{}{ENDING}", agent.file_name()))
     }
 
@@ -70,8 +70,8 @@ impl WorkingDirs {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn mark(&self, agent: &AgentId) -> Result<Option<WorktreeRecord>, String> {
-        let path = self.mark_file(agent);
+    pub fn record(&self, agent: &AgentId) -> Result<Option<WorktreeRecord>, String> {
+        let path = self.record_file(agent);
         let unreadable = |why: String| {
             format!("cannot read {}, which tells of a worktree: {why}", path.display())
         };
@@ -88,7 +88,7 @@ impl WorkingDirs {
     ///
     /// # Errors
     /// The records cannot be read.
-    pub fn marks(&self) -> Result<Vec<WorktreeRecord>, String> {
+    pub fn records(&self) -> Result<Vec<WorktreeRecord>, String> {
         let unreadable = |why: &dyn std::fmt::Display| {
             format!("cannot read {}, where the worktrees are: {why}", self.trees().display())
         };
@@ -97,19 +97,19 @@ impl WorkingDirs {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(unreadable(&error)),
         };
-        let mut marks = Vec::new();
+        let mut records = Vec::new();
         for entry in entries {
             let path = entry.map_err(|error| unreadable(&error))?.path();
             if path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes()) {
                 let bytes =
                     plain_file::read(&path, MAX_LENGTH).map_err(|error| unreadable(&error))?;
-                let mark: WorktreeRecord = serde_json::from_slice(&bytes)
+                let record: WorktreeRecord = serde_json::from_slice(&bytes)
                     .map_err(|error| unreadable(&format!("{}: {error}", path.display())))?;
-                marks.push(mark);
+                records.push(record);
             }
         }
-        marks.sort_by(|a: &WorktreeRecord, b| order(&a.agent).cmp(order(&b.agent)));
-        Ok(marks)
+        records.sort_by(|a: &WorktreeRecord, b| order(&a.agent).cmp(order(&b.agent)));
+        Ok(records)
     }
 
     /// Returns the number of recorded worktrees.
@@ -124,9 +124,9 @@ impl WorkingDirs {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn note(&self, mark: &WorktreeRecord) -> Result<(), String> {
-        let path = self.mark_file(&mark.agent);
-        let bytes = serde_json::to_vec_pretty(mark).map_err(|error| error.to_string())?;
+    pub fn write_record(&self, record: &WorktreeRecord) -> Result<(), String> {
+        let path = self.record_file(&record.agent);
+        let bytes = serde_json::to_vec_pretty(record).map_err(|error| error.to_string())?;
         let written = self.prepare().and_then(|()| Ok(FileReplacement::of(&path).write(&bytes)?));
         written.map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
@@ -135,8 +135,8 @@ impl WorkingDirs {
     ///
     /// # Errors
     /// The record cannot be removed.
-    pub fn forget(&self, agent: &AgentId) -> Result<(), String> {
-        let path = self.mark_file(agent);
+    pub fn remove_record(&self, agent: &AgentId) -> Result<(), String> {
+        let path = self.record_file(agent);
         let removed = match std::fs::remove_file(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -175,35 +175,35 @@ mod tests {
     #[test]
     fn what_is_noted_is_read_back_in_the_order_of_the_agents() {
         let place = tempfile::tempdir().expect("a directory");
-        let homes = WorkingDirs::new("/x", place.path().join("ray/worktrees/r"));
-        assert_eq!(homes.marks(), Ok(Vec::new()));
-        let mark = |agent: &str, stage| WorktreeRecord {
+        let working_dirs = WorkingDirs::new("/x", place.path().join("ray/worktrees/r"));
+        assert_eq!(working_dirs.records(), Ok(Vec::new()));
+        let record = |agent: &str, stage| WorktreeRecord {
             agent: AgentId::parse(agent).expect("an id"),
             branch: format!("raymond/r/{agent}"),
             base: "1".repeat(40),
             prefix: String::new(),
             stage,
         };
-        let marks = [
-            mark("main", WorktreeStage::Ready),
-            mark("main.2", WorktreeStage::Creating),
-            mark("main.10", WorktreeStage::Removing { kept: "2".repeat(40), found_by: None }),
+        let records = [
+            record("main", WorktreeStage::Ready),
+            record("main.2", WorktreeStage::Creating),
+            record("main.10", WorktreeStage::Removing { kept: "2".repeat(40), found_by: None }),
         ];
-        for mark in marks.iter().rev() {
-            homes.note(mark).expect("noted");
+        for record in records.iter().rev() {
+            working_dirs.write_record(record).expect("noted");
         }
-        assert_eq!((homes.marks(), homes.count()), (Ok(marks.to_vec()), 3));
-        assert_eq!(homes.mark(&marks[2].agent), Ok(Some(marks[2].clone())));
-        homes.forget(&marks[2].agent).expect("forgotten");
-        homes.forget(&marks[2].agent).expect("there is none");
-        assert_eq!(homes.mark(&marks[2].agent), Ok(None));
+        assert_eq!((working_dirs.records(), working_dirs.count()), (Ok(records.to_vec()), 3));
+        assert_eq!(working_dirs.record(&records[2].agent), Ok(Some(records[2].clone())));
+        working_dirs.remove_record(&records[2].agent).expect("forgotten");
+        working_dirs.remove_record(&records[2].agent).expect("there is none");
+        assert_eq!(working_dirs.record(&records[2].agent), Ok(None));
         let all = place.path().join("ray/worktrees");
         assert_eq!(std::fs::read(all.join(".gitignore")).expect("there"), IGNORED);
         let mode = |path: &Path| path.metadata().expect("there").permissions().mode() & 0o777;
-        assert_eq!((mode(&all), mode(homes.trees())), (0o700, 0o700));
-        assert_eq!(mode(&homes.mark_file(&marks[0].agent)), 0o600);
-        std::fs::write(homes.mark_file(&marks[0].agent), "{").expect("written");
-        let why = homes.mark(&marks[0].agent).expect_err("it is broken");
+        assert_eq!((mode(&all), mode(working_dirs.trees())), (0o700, 0o700));
+        assert_eq!(mode(&working_dirs.record_file(&records[0].agent)), 0o600);
+        std::fs::write(working_dirs.record_file(&records[0].agent), "{").expect("written");
+        let why = working_dirs.record(&records[0].agent).expect_err("it is broken");
         assert!(why.contains("main.json, which tells of a worktree"), "{why}");
     }
 }

@@ -4,7 +4,7 @@ use super::trees::agent;
 use super::*;
 use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 
-/// A mark as it is before git begins.
+/// A record as it is before git begins.
 fn begun(ground: &Ground, id: &str) -> WorktreeRecord {
     let branch = format!("raymond/world/{id}");
     let (base, prefix) = (ground.head("root"), String::new());
@@ -17,15 +17,15 @@ type Left<'left> = (&'left str, Box<dyn Fn() + 'left>);
 #[tokio::test]
 async fn what_a_git_that_was_killed_left_is_made_again() {
     let ground = Ground::repository();
-    let mark = begun(&ground, "main.1");
+    let record = begun(&ground, "main.1");
     let tree = ground.tree("main.1");
     let shown = tree.display().to_string();
     let reason = format!("raymond is making {shown}");
     let known = ground.root().join(".git/worktrees/main.1");
-    let add = ["worktree", "add", "--lock", "--reason", &reason, "-b", &mark.branch, &shown];
+    let add = ["worktree", "add", "--lock", "--reason", &reason, "-b", &record.branch, &shown];
     let lefts: [Left<'_>; 6] = [
         ("nothing", Box::new(|| {})),
-        ("a branch", Box::new(|| drop(ground.git("root", &["branch", &mark.branch])))),
+        ("a branch", Box::new(|| drop(ground.git("root", &["branch", &record.branch])))),
         (
             "half of a directory",
             Box::new(|| {
@@ -37,14 +37,14 @@ async fn what_a_git_that_was_killed_left_is_made_again() {
         (
             "a directory that git does not know",
             Box::new(|| {
-                ground.git("root", &["branch", &mark.branch]);
+                ground.git("root", &["branch", &record.branch]);
                 std::fs::create_dir_all(tree.join("web")).expect("made");
             }),
         ),
         (
             "only what git knows, and not where",
             Box::new(|| {
-                ground.git("root", &["branch", &mark.branch]);
+                ground.git("root", &["branch", &record.branch]);
                 std::fs::create_dir_all(&known).expect("made");
                 std::fs::write(known.join("locked"), &reason).expect("written");
             }),
@@ -58,25 +58,25 @@ async fn what_a_git_that_was_killed_left_is_made_again() {
         ),
     ];
     for (what, leave) in lefts {
-        ground.homes().note(&mark).expect("noted");
+        ground.working_dirs().write_record(&record).expect("noted");
         leave();
         ground.make("main.1", None).await.unwrap_or_else(|why| panic!("{what}: {why}"));
         ground.assert_sound(&["main.1"]);
         assert_eq!(ground.git("worktrees/world/main.1", &["status", "--porcelain"]), "", "{what}");
         ground.git("root", &["worktree", "remove", &shown]);
-        ground.git("root", &["branch", "-D", &mark.branch]);
-        ground.homes().forget(&mark.agent).expect("forgotten");
+        ground.git("root", &["branch", "-D", &record.branch]);
+        ground.working_dirs().remove_record(&record.agent).expect("forgotten");
     }
 }
 
 #[tokio::test]
 async fn a_branch_that_moved_while_nobody_looked_is_not_taken_back() {
     let ground = Ground::repository();
-    let mark = begun(&ground, "main.1");
-    ground.homes().note(&mark).expect("noted");
+    let record = begun(&ground, "main.1");
+    ground.working_dirs().write_record(&record).expect("noted");
     ground.put("file", "two\n");
     ground.commit_all();
-    ground.git("root", &["branch", &mark.branch]);
+    ground.git("root", &["branch", &record.branch]);
     let why = ground.refused("main.1").await;
     assert!(why.contains("is not at") && why.contains("git branch -m"), "{why}");
 }

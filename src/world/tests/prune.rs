@@ -58,9 +58,9 @@ impl Ground {
         self.git("root", &["branch", "--list", "--format=%(refname:short)", "raymond/*"])
     }
 
-    /// The mark of main.1.
-    fn mark(&self) -> Option<WorktreeRecord> {
-        self.homes().mark(&agent("main.1")).expect("it can be read")
+    /// The record of main.1.
+    fn record(&self) -> Option<WorktreeRecord> {
+        self.working_dirs().record(&agent("main.1")).expect("it can be read")
     }
 }
 
@@ -89,7 +89,7 @@ async fn a_clean_tree_goes_with_its_branch_when_another_has_its_commits() {
     assert_eq!(sight.merged_into.as_deref(), Some("refs/heads/other"));
     ground.put_in_tree("quiet.log", "ignored");
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
-    assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
+    assert_eq!((ground.branches(), ground.record()), (String::new(), None));
     assert!(!ground.tree("main.1").exists());
     ground.assert_sound(&[]);
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)), "it is gone already");
@@ -199,7 +199,7 @@ async fn a_repository_in_a_tree_is_not_lost_with_it() {
     assert_eq!(ground.head(MAIN_1), head);
     assert_eq!(ground.git(MAIN_1, &["branch", "--show-current"]), BRANCH);
     assert_eq!(ground.git(MAIN_1, &["status", "--porcelain"]), "M nested\n?? more");
-    assert_eq!(ground.mark().map(|mark| mark.stage), Some(WorktreeStage::Ready));
+    assert_eq!(ground.record().map(|record| record.stage), Some(WorktreeStage::Ready));
 }
 
 #[tokio::test]
@@ -233,18 +233,21 @@ async fn one_that_somebody_removed_leaves_only_its_branch() {
     assert_eq!(ground.removal(false).await, Err(RemovalRefusal::Unmerged(1)));
     ground.git("root", &["merge", "-q", &commit]);
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
-    assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
+    assert_eq!((ground.branches(), ground.record()), (String::new(), None));
 }
 
 #[tokio::test]
 async fn one_that_was_never_finished_goes() {
     let ground = Ground::grove().await;
-    let mark = ground.mark().expect("it is noted");
-    ground.homes().note(&WorktreeRecord { stage: WorktreeStage::Creating, ..mark }).expect("noted");
+    let record = ground.record().expect("it is noted");
+    ground
+        .working_dirs()
+        .write_record(&WorktreeRecord { stage: WorktreeStage::Creating, ..record })
+        .expect("noted");
     std::fs::remove_file(ground.tree("main.1").join("file")).expect("removed");
     assert_eq!(ground.sight().await.condition, WorktreeStatus::Incomplete);
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
-    assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
+    assert_eq!((ground.branches(), ground.record()), (String::new(), None));
     ground.assert_sound(&[]);
 }
 
@@ -252,7 +255,7 @@ async fn one_that_was_never_finished_goes() {
 async fn half_gone(files_gone: &[&str]) -> (Ground, String) {
     let ground = Ground::grove().await;
     ground.put_in_tree("mine", "x");
-    let before = ground.mark().expect("it is noted");
+    let before = ground.record().expect("it is noted");
     ground.git(MAIN_1, &["add", "-A"]);
     ground.git(MAIN_1, &["commit", "-q", "-m", "kept"]);
     let kept = ground.head(MAIN_1);
@@ -260,7 +263,7 @@ async fn half_gone(files_gone: &[&str]) -> (Ground, String) {
     let name = "refs/raymond/kept/world/main.1".to_owned();
     ground.git("root", &["update-ref", &name, &kept]);
     let stage = WorktreeStage::Removing { kept: kept.clone(), found_by: Some(name) };
-    ground.homes().note(&WorktreeRecord { stage, ..before }).expect("noted");
+    ground.working_dirs().write_record(&WorktreeRecord { stage, ..before }).expect("noted");
     for file in files_gone {
         let path = ground.tree("main.1").join(file);
         std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path)).expect("removed");
@@ -277,7 +280,7 @@ async fn a_removal_that_was_killed_comes_to_its_end() {
         assert_eq!(ground.removal(false).await, Ok(gone(Some(name), None)), "{files_gone:?}");
         assert_eq!(ground.git("root", &["rev-parse", name]), kept);
         assert!(!ground.tree("main.1").exists());
-        assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
+        assert_eq!((ground.branches(), ground.record()), (String::new(), None));
         ground.assert_sound(&[]);
     }
     let (ground, _) = half_gone(&[]).await;

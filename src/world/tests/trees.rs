@@ -14,17 +14,17 @@ pub(super) fn agent(id: &str) -> AgentId {
     AgentId::parse(id).expect("an id")
 }
 
-pub(super) fn home(id: &str) -> WorkingDir {
+pub(super) fn working_dir(id: &str) -> WorkingDir {
     WorkingDir { tree: Some(agent(id)), cwd: None }
 }
 
 impl Ground {
-    pub(super) fn homes(&self) -> WorkingDirs {
+    pub(super) fn working_dirs(&self) -> WorkingDirs {
         WorkingDirs::new(self.root(), self.base().join("worktrees/world"))
     }
 
     pub(super) fn tree(&self, id: &str) -> PathBuf {
-        self.homes().tree(&agent(id))
+        self.working_dirs().tree(&agent(id))
     }
 
     pub(super) async fn make(&self, id: &str, base: Option<&str>) -> Result<(), String> {
@@ -91,7 +91,7 @@ async fn it_begins_where_it_is_said_or_where_the_nearest_ancestor_is() {
     assert_eq!(ground.head("worktrees/world/main"), first);
     ground.make("main.1.1", None).await.expect("made");
     assert_eq!(ground.head("worktrees/world/main.1.1"), first, "main.1 has none of its own");
-    std::fs::remove_file(ground.homes().mark_file(&agent("main"))).expect("removed");
+    std::fs::remove_file(ground.working_dirs().record_file(&agent("main"))).expect("removed");
     ground.make("main.2", None).await.expect("made");
     assert_eq!(ground.head("worktrees/world/main.2"), second);
     let why = ground.make("main.3", Some(&"1".repeat(40))).await.expect_err("no such commit");
@@ -127,10 +127,10 @@ async fn where_the_run_works_below_the_top_so_does_the_agent() {
         let id = &at[..6];
         ground.world = world_in(&ground, below, &[]);
         ground.make(id, None).await.expect("made");
-        let world = ground.world.at(&home(id)).expect("a home");
-        assert_eq!(world.root(), ground.homes().trees().join(at));
+        let world = ground.world.at(&working_dir(id)).expect("a working directory");
+        assert_eq!(world.root(), ground.working_dirs().trees().join(at));
     }
-    let world = ground.world.at(&home("main.1")).expect("a home");
+    let world = ground.world.at(&working_dir("main.1")).expect("a working directory");
     assert_eq!(world.text("page", 10).await, InspectionOutcome::Done(Ok("old\n".to_owned())));
     let InspectionOutcome::Done(Err(why)) = world.text("page", 3).await else {
         panic!("it is too long")
@@ -143,8 +143,8 @@ async fn where_the_run_works_below_the_top_so_does_the_agent() {
 }
 
 fn world_in(ground: &Ground, below: &str, variables: &[(&str, &str)]) -> WorkspaceExecutor {
-    let homes = WorkingDirs::new(ground.root().join(below), ground.homes().trees());
-    world_with(ground.kept.path(), homes, OwnTypeRegistry::default(), variables)
+    let working_dirs = WorkingDirs::new(ground.root().join(below), ground.working_dirs().trees());
+    world_with(ground.kept.path(), working_dirs, OwnTypeRegistry::default(), variables)
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn what_an_agent_does_in_its_worktree_stays_there() {
     ground.world = world_in(&ground, "", &[("GIT_INDEX_FILE", "/nowhere/index")]);
     ground.make("main.1", None).await.expect("made");
     let first = ground.head("root");
-    let world = ground.world.at(&home("main.1")).expect("a home");
+    let world = ground.world.at(&working_dir("main.1")).expect("a working directory");
     let done = async |operation: Value| {
         let operation = serde_json::from_value(operation).expect("an operation");
         match world.perform("main.1.1", &operation, false).await {
@@ -175,8 +175,8 @@ async fn what_an_agent_does_in_its_worktree_stays_there() {
         let why = done(write(path)).await.expect_err("it is outside");
         assert!(why.contains("leads out of the workspace"), "{why}");
     }
-    let below = WorkingDir { cwd: Folder::parse("web").ok(), ..home("main.1") };
-    let world = ground.world.at(&below).expect("a home");
+    let below = WorkingDir { cwd: Folder::parse("web").ok(), ..working_dir("main.1") };
+    let world = ground.world.at(&below).expect("a working directory");
     assert_eq!(world.text("page", 10).await, InspectionOutcome::Done(Ok("mine".to_owned())));
 }
 
@@ -205,7 +205,11 @@ async fn what_cannot_be_made_is_named_with_what_to_do() {
     let why = ground.refused("main").await;
     assert!(why.contains("something else with that name: move it away"), "{why}");
     std::fs::remove_file(ground.tree("main").join("x")).expect("removed");
-    assert_eq!(ground.homes().mark(&agent("main")), Ok(None), "nothing is left of a refusal");
+    assert_eq!(
+        ground.working_dirs().record(&agent("main")),
+        Ok(None),
+        "nothing is left of a refusal"
+    );
     ground.assert_sound(&[]);
     ground.make("main", None).await.expect("now it can");
 
@@ -232,7 +236,7 @@ async fn one_that_was_removed_by_somebody_is_not_made_behind_their_back() {
         why.contains("has been removed since it was made: get it back with `git worktree add"),
         "{why}"
     );
-    assert_eq!(ground.world.at(&home("main.1")).expect_err("it is gone"), why);
+    assert_eq!(ground.world.at(&working_dir("main.1")).expect_err("it is gone"), why);
     ground.git("root", &["worktree", "add", "-f", &tree, "raymond/world/main.1"]);
     ground.make("main.1", None).await.expect("it is there again");
     ground.assert_sound(&["main.1"]);

@@ -16,7 +16,7 @@ const STATUS: usize = 64 * 1024 * 1024;
 pub(super) struct WorktreeInspector<'tree> {
     pub(super) git: GitRunner<'tree>,
     pub(super) repository: &'tree GitRepository,
-    pub(super) mark: &'tree WorktreeRecord,
+    pub(super) record: &'tree WorktreeRecord,
 }
 
 /// The result of an inspection.
@@ -33,16 +33,16 @@ pub struct WorktreeInspection {
 }
 
 impl WorktreeInspector<'_> {
-    fn homes(&self) -> &WorkingDirs {
-        &self.git.shared.place.homes
+    fn working_dirs(&self) -> &WorkingDirs {
+        &self.git.shared.place.working_dirs
     }
 
     fn tree(&self) -> PathBuf {
-        self.homes().tree(&self.mark.agent)
+        self.working_dirs().tree(&self.record.agent)
     }
 
     pub(super) async fn inspect(&self) -> Result<WorktreeInspection, OperationError> {
-        let condition = match self.mark.stage {
+        let condition = match self.record.stage {
             WorktreeStage::Creating => WorktreeStatus::Incomplete,
             WorktreeStage::Removing { .. } => WorktreeStatus::RemovalBegun,
             WorktreeStage::Ready => return self.look_at_one_that_was_made().await,
@@ -74,7 +74,7 @@ impl WorktreeInspector<'_> {
         commits.extend(tip.iter().filter(|&tip| *tip != head));
         let merged_into = self.merged_into(&commits).await?;
         let condition = WorktreeStatus::Present {
-            ahead: self.count(&[&format!("{}..{head}", self.mark.base)]).await?,
+            ahead: self.count(&[&format!("{}..{head}", self.record.base)]).await?,
             unmerged: self.unmerged(&commits, merged_into.is_some()).await?,
             uncommitted: self.uncommitted(&tree).await?,
             locked: lock(&tree),
@@ -99,7 +99,7 @@ impl WorktreeInspector<'_> {
     }
 
     fn own(&self) -> String {
-        format!("refs/heads/{}", self.mark.branch)
+        format!("refs/heads/{}", self.record.branch)
     }
 
     /// Returns a branch that has all these commits, or `HEAD` if the run's own has them.
@@ -144,7 +144,7 @@ impl WorktreeInspector<'_> {
         if merged || commits.is_empty() {
             return Ok(0);
         }
-        let exclude = format!("--exclude={}", self.mark.branch);
+        let exclude = format!("--exclude={}", self.record.branch);
         let mut words: Vec<&str> = commits.iter().map(|commit| commit.as_str()).collect();
         words.extend(["--not", &exclude, "--branches", "--remotes", "HEAD"]);
         Ok(self.count(&words).await?.max(1))

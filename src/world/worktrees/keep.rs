@@ -45,7 +45,7 @@ const WHO: [(&str, &str); 4] = [
 /// Keeps the content of a worktree.
 pub(super) struct WorktreeKeeper<'keep> {
     pub(super) git: GitRunner<'keep>,
-    pub(super) mark: &'keep WorktreeRecord,
+    pub(super) record: &'keep WorktreeRecord,
     /// The commit it is at.
     pub(super) head: &'keep str,
     /// True if no branch has that commit.
@@ -63,7 +63,7 @@ pub(super) struct KeptCommit {
 
 impl WorktreeKeeper<'_> {
     fn tree(&self) -> PathBuf {
-        self.git.shared.place.homes.tree(&self.mark.agent)
+        self.git.shared.place.working_dirs.tree(&self.record.agent)
     }
 
     /// Returns the path of the index of its own.
@@ -85,7 +85,7 @@ impl WorktreeKeeper<'_> {
             return Ok(KeptCommit { commit, found_by });
         }
         self.refuse_repositories(&head_tree, &all).await?;
-        let branch = &self.mark.branch;
+        let branch = &self.record.branch;
         let mut parents = vec![self.head.to_owned()];
         if let Some(staged) = staged {
             let message = format!("What was staged in the worktree of {branch}");
@@ -160,7 +160,7 @@ impl WorktreeKeeper<'_> {
         let run = &self.git.shared.place.marker.run;
         let mut number = 0;
         let name = loop {
-            let name = keeping(run, &self.mark.agent, number);
+            let name = keeping(run, &self.record.agent, number);
             let Some(other) = self.git.commit(&self.tree(), &name).await? else { break name };
             let of = |what: &str| format!("{other}{what}");
             let [other_tree, other_parents] = [
@@ -192,7 +192,7 @@ impl WorktreeKeeper<'_> {
         let own = [("GIT_INDEX_FILE".into(), self.index().into_os_string())];
         let who = WHO.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         // Never in a repository above, should the worktree have lost its link.
-        let ceiling = self.git.shared.place.homes.trees().as_os_str().to_owned();
+        let ceiling = self.git.shared.place.working_dirs.trees().as_os_str().to_owned();
         let own = own
             .into_iter()
             .chain(who)

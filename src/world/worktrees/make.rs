@@ -35,16 +35,20 @@ pub(super) struct WorktreeCreator<'making> {
 }
 
 impl WorktreeCreator<'_> {
-    fn homes(&self) -> &WorkingDirs {
-        &self.git.shared.place.homes
+    fn working_dirs(&self) -> &WorkingDirs {
+        &self.git.shared.place.working_dirs
     }
 
     /// Makes it, unless it exists.
     pub(super) async fn make(&self) -> Result<(), OperationError> {
-        let _turn = self.git.shared.turn(&self.homes().mark_file(self.agent)).await?;
-        match self.homes().mark(self.agent)? {
-            Some(mark) if mark.stage == WorktreeStage::Ready => Ok(self.homes().is_there(&mark)?),
-            Some(mark) if mark.stage == WorktreeStage::Creating => self.resume_creation(mark).await,
+        let _turn = self.git.shared.turn(&self.working_dirs().record_file(self.agent)).await?;
+        match self.working_dirs().record(self.agent)? {
+            Some(record) if record.stage == WorktreeStage::Ready => {
+                Ok(self.working_dirs().is_there(&record)?)
+            }
+            Some(record) if record.stage == WorktreeStage::Creating => {
+                self.resume_creation(record).await
+            }
             Some(_) => {
                 Err("it is being removed: `raymond worktrees --prune` ends that".to_owned().into())
             }
@@ -53,9 +57,9 @@ impl WorktreeCreator<'_> {
     }
 
     async fn begin(&self) -> Result<(), OperationError> {
-        let (git, homes) = (self.git, self.homes());
+        let (git, working_dirs) = (self.git, self.working_dirs());
         let branch = branch(&git.shared.place.marker.run, self.agent)?;
-        let repository = GitRepository::of(git, homes.root()).await?;
+        let repository = GitRepository::of(git, working_dirs.root()).await?;
         let base = self.found_base(&repository).await?;
         let _turn = git.shared.turn(&repository.common).await?;
         if let Some(commit) = git.commit(&repository.at, &format!("refs/heads/{branch}")).await? {
@@ -65,40 +69,41 @@ impl WorktreeCreator<'_> {
             )
             .into());
         }
-        let tree = homes.tree(self.agent);
+        let tree = working_dirs.tree(self.agent);
         if !is_free(&tree).map_err(|error| error.to_string())? {
             return Err("there is something else with that name: move it away".to_owned().into());
         }
         let prefix = repository.prefix.clone();
-        let mark = WorktreeRecord {
+        let record = WorktreeRecord {
             agent: self.agent.clone(),
             branch,
             base,
             prefix,
             stage: WorktreeStage::Creating,
         };
-        homes.note(&mark)?;
+        working_dirs.write_record(&record)?;
         point("worktree.noted");
-        self.add(&repository, mark, "-b").await
+        self.add(&repository, record, "-b").await
     }
 
     /// Makes a worktree again that was begun before; nobody has worked in it.
-    async fn resume_creation(&self, mark: WorktreeRecord) -> Result<(), OperationError> {
+    async fn resume_creation(&self, record: WorktreeRecord) -> Result<(), OperationError> {
         let git = self.git;
         orphans::sweep(&git.shared.place.marker, |process| process == git.stem).await;
-        let repository = GitRepository::of(git, self.homes().root()).await?;
+        let repository = GitRepository::of(git, self.working_dirs().root()).await?;
         let _turn = git.shared.turn(&repository.common).await?;
-        let branch = format!("refs/heads/{}", mark.branch);
-        let is_moved = git.commit(&repository.at, &branch).await?.is_some_and(|at| at != mark.base);
+        let branch = format!("refs/heads/{}", record.branch);
+        let is_moved =
+            git.commit(&repository.at, &branch).await?.is_some_and(|at| at != record.base);
         if is_moved {
             return Err(format!(
                 "its branch {} is not at {} any more, where it was to begin: rename it with `git branch -m {0} NAME`",
-                mark.branch, &mark.base[..12.min(mark.base.len())]
+                record.branch, &record.base[..12.min(record.base.len())]
             )
             .into());
         }
         self.clear(&repository).await?;
-        self.add(&repository, mark, "-B").await
+        self.add(&repository, record, "-B").await
     }
 
     /// Returns the commit that its branch begins at.
@@ -112,9 +117,9 @@ impl WorktreeCreator<'_> {
         }
         for ancestor in self.agent.lineage().skip(1) {
             let ancestor = AgentId::parse(ancestor).map_err(|error| error.to_string())?;
-            let mark = self.homes().mark(&ancestor)?;
-            if mark.is_some_and(|mark| mark.stage == WorktreeStage::Ready) {
-                let tree = self.homes().tree(&ancestor);
+            let record = self.working_dirs().record(&ancestor)?;
+            if record.is_some_and(|record| record.stage == WorktreeStage::Ready) {
+                let tree = self.working_dirs().tree(&ancestor);
                 return GitRepository::of(self.git, &tree).await?.head(self.git).await;
             }
         }
@@ -125,11 +130,11 @@ impl WorktreeCreator<'_> {
     async fn add(
         &self,
         repository: &GitRepository,
-        mark: WorktreeRecord,
+        record: WorktreeRecord,
         new: &str,
     ) -> Result<(), OperationError> {
-        let (git, tree) = (self.git, self.homes().tree(self.agent));
-        let home = tree.join(&mark.prefix);
+        let (git, tree) = (self.git, self.working_dirs().tree(self.agent));
+        let home = tree.join(&record.prefix);
         let fresh = tree.clone();
         let made = blocking(git.shared, move |_| private(&fresh)).await?;
         made.map_err(|error| error.to_string())?;
@@ -143,13 +148,13 @@ impl WorktreeCreator<'_> {
             "--reason",
             &reason,
             new,
-            &mark.branch,
+            &record.branch,
         ]);
         let mut words: Vec<OsString> = words.map(OsString::from).collect();
-        words.extend([tree.clone().into(), mark.base.clone().into()]);
+        words.extend([tree.clone().into(), record.base.clone().into()]);
         let added = git.ask(&repository.at, &words).await;
         if let Err(OperationError::Failed(why)) = added {
-            self.undo(repository, &mark).await?;
+            self.undo(repository, &record).await?;
             return Err(why.into());
         }
         added?;
@@ -159,27 +164,29 @@ impl WorktreeCreator<'_> {
         let words = ["worktree".as_ref(), "unlock".as_ref(), tree.as_os_str()];
         git.ask(&repository.at, &words).await?;
         point("worktree.unlocked");
-        Ok(self.homes().note(&WorktreeRecord { stage: WorktreeStage::Ready, ..mark })?)
+        Ok(self
+            .working_dirs()
+            .write_record(&WorktreeRecord { stage: WorktreeStage::Ready, ..record })?)
     }
 
     /// Removes all parts of a worktree that cannot be made.
     async fn undo(
         &self,
         repository: &GitRepository,
-        mark: &WorktreeRecord,
+        record: &WorktreeRecord,
     ) -> Result<(), OperationError> {
         self.clear(repository).await?;
-        let branch = format!("refs/heads/{}", mark.branch);
-        if self.git.commit(&repository.at, &branch).await?.as_ref() == Some(&mark.base) {
-            let words = ["update-ref", "-d", &branch, &mark.base];
+        let branch = format!("refs/heads/{}", record.branch);
+        if self.git.commit(&repository.at, &branch).await?.as_ref() == Some(&record.base) {
+            let words = ["update-ref", "-d", &branch, &record.base];
             self.git.ask(&repository.at, &words).await?;
         }
-        Ok(self.homes().forget(self.agent)?)
+        Ok(self.working_dirs().remove_record(self.agent)?)
     }
 
     /// Removes a half-made worktree.
     async fn clear(&self, repository: &GitRepository) -> Result<(), OperationError> {
-        let (common, tree) = (repository.common.clone(), self.homes().tree(self.agent));
+        let (common, tree) = (repository.common.clone(), self.working_dirs().tree(self.agent));
         let reason = reason(&tree);
         let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
         let failed = |error| format!("cannot remove its incomplete directory: {error}");

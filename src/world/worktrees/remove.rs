@@ -38,33 +38,33 @@ pub struct RemovedWorktree {
 }
 
 impl WorktreeRemover<'_> {
-    fn homes(&self) -> &WorkingDirs {
-        &self.git.shared.place.homes
+    fn working_dirs(&self) -> &WorkingDirs {
+        &self.git.shared.place.working_dirs
     }
 
     /// Removes it, if that is allowed.
     pub(super) async fn remove(
         &self,
-        mark: WorktreeRecord,
+        record: WorktreeRecord,
     ) -> Result<Result<RemovedWorktree, RemovalRefusal>, OperationError> {
         let inspector =
-            WorktreeInspector { git: self.git, repository: self.repository, mark: &mark };
+            WorktreeInspector { git: self.git, repository: self.repository, record: &record };
         let inspection = inspector.inspect().await?;
         if let Err(stay) = check_removable(&inspection.condition, self.live, self.all) {
             return Ok(Err(stay));
         }
-        let removed = match &mark.stage {
-            WorktreeStage::Creating => self.remove_incomplete(&mark).await,
+        let removed = match &record.stage {
+            WorktreeStage::Creating => self.remove_incomplete(&record).await,
             WorktreeStage::Removing { kept, found_by } => {
                 let kept = KeptCommit { commit: kept.clone(), found_by: found_by.clone() };
-                if !self.resume_removal(&mark, &kept).await? {
-                    let mark = WorktreeRecord { stage: WorktreeStage::Ready, ..mark };
-                    self.homes().note(&mark)?;
-                    return Box::pin(self.remove(mark)).await;
+                if !self.resume_removal(&record, &kept).await? {
+                    let record = WorktreeRecord { stage: WorktreeStage::Ready, ..record };
+                    self.working_dirs().write_record(&record)?;
+                    return Box::pin(self.remove(record)).await;
                 }
                 Ok(kept.found_by)
             }
-            WorktreeStage::Ready => self.keep_and_remove(&mark, &inspection).await,
+            WorktreeStage::Ready => self.keep_and_remove(&record, &inspection).await,
         };
         let kept = match removed {
             Ok(kept) => kept,
@@ -73,16 +73,17 @@ impl WorktreeRemover<'_> {
         };
         let gone = self.remove_branch(&inspector).await?;
         point("worktree.branch");
-        self.homes().forget(&mark.agent)?;
-        Ok(Ok(RemovedWorktree { kept, branch: (!gone).then_some(mark.branch) }))
+        self.working_dirs().remove_record(&record.agent)?;
+        Ok(Ok(RemovedWorktree { kept, branch: (!gone).then_some(record.branch) }))
     }
 
     /// Removes a half-made worktree.
     async fn remove_incomplete(
         &self,
-        mark: &WorktreeRecord,
+        record: &WorktreeRecord,
     ) -> Result<Option<String>, OperationError> {
-        let (common, tree) = (self.repository.common.clone(), self.homes().tree(&mark.agent));
+        let (common, tree) =
+            (self.repository.common.clone(), self.working_dirs().tree(&record.agent));
         let reason = reason(&tree);
         let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
         cleared.map_err(|error| format!("cannot remove its incomplete directory: {error}"))?;
@@ -92,25 +93,25 @@ impl WorktreeRemover<'_> {
     /// Removes an existing worktree once all of it is kept; returns the ref that keeps it.
     async fn keep_and_remove(
         &self,
-        mark: &WorktreeRecord,
+        record: &WorktreeRecord,
         inspection: &WorktreeInspection,
     ) -> Result<Option<String>, OperationError> {
-        let tree = self.homes().tree(&mark.agent);
+        let tree = self.working_dirs().tree(&record.agent);
         let Some(head) = inspection.head.as_deref().filter(|_| tree.join(".git").is_file()) else {
             return Ok(None);
         };
         let is_alone = inspection.is_alone;
-        let kept = WorktreeKeeper { git: self.git, mark, head, is_alone }.keep().await?;
+        let kept = WorktreeKeeper { git: self.git, record, head, is_alone }.keep().await?;
         point("worktree.kept");
         let (commit, found_by) = (kept.commit.clone(), kept.found_by.clone());
-        self.homes().note(&WorktreeRecord {
+        self.working_dirs().write_record(&WorktreeRecord {
             stage: WorktreeStage::Removing { kept: commit, found_by },
-            ..mark.clone()
+            ..record.clone()
         })?;
         point("worktree.going");
-        let gone = self.remove_with_git(mark, &kept).await;
+        let gone = self.remove_with_git(record, &kept).await;
         if let Err(OperationError::Failed(why)) = gone {
-            self.restore(mark, head).await?;
+            self.restore(record, head).await?;
             let kept = kept
                 .found_by
                 .map(|name| format!("; what was not committed is also kept as {name}"));
@@ -123,10 +124,10 @@ impl WorktreeRemover<'_> {
     /// Removes a worktree with git, whose files are all in a commit.
     async fn remove_with_git(
         &self,
-        mark: &WorktreeRecord,
+        record: &WorktreeRecord,
         kept: &KeptCommit,
     ) -> Result<(), OperationError> {
-        let tree = self.homes().tree(&mark.agent);
+        let tree = self.working_dirs().tree(&record.agent);
         if let Some(why) = lock(&tree) {
             return Err(RemovalRefusal::Locked(why).to_string().into());
         }
@@ -143,9 +144,9 @@ impl WorktreeRemover<'_> {
     }
 
     /// Restores a worktree that git does not remove.
-    async fn restore(&self, mark: &WorktreeRecord, head: &str) -> Result<(), OperationError> {
-        let tree = self.homes().tree(&mark.agent);
-        let branch = format!("refs/heads/{}", mark.branch);
+    async fn restore(&self, record: &WorktreeRecord, head: &str) -> Result<(), OperationError> {
+        let tree = self.working_dirs().tree(&record.agent);
+        let branch = format!("refs/heads/{}", record.branch);
         if tree.join(".git").is_file() {
             let is_own = self.git.commit(&tree, &branch).await?.as_deref() == Some(head);
             if is_own {
@@ -155,24 +156,26 @@ impl WorktreeRemover<'_> {
             }
             self.at(&tree, &["reset", "--quiet"]).await?;
         }
-        Ok(self.homes().note(&WorktreeRecord { stage: WorktreeStage::Ready, ..mark.clone() })?)
+        Ok(self
+            .working_dirs()
+            .write_record(&WorktreeRecord { stage: WorktreeStage::Ready, ..record.clone() })?)
     }
 
     /// Resumes a removal that was interrupted; returns false if the worktree has content that is not kept.
     async fn resume_removal(
         &self,
-        mark: &WorktreeRecord,
+        record: &WorktreeRecord,
         kept: &KeptCommit,
     ) -> Result<bool, OperationError> {
-        let tree = self.homes().tree(&mark.agent);
+        let tree = self.working_dirs().tree(&record.agent);
         let left = std::fs::read_dir(&tree).map_or(0, Iterator::count);
-        let known = self.known(mark)?;
+        let known = self.known(record)?;
         let Some(known) = known.filter(|_| left > 0) else {
             if left > 0 {
                 let tree = tree.display();
                 return Err(format!("git no longer knows {tree}, and it is not empty: check its contents, and remove it").into());
             }
-            self.remove_incomplete(mark).await?;
+            self.remove_incomplete(record).await?;
             return Ok(true);
         };
         let link = tree.join(".git");
@@ -189,17 +192,17 @@ impl WorktreeRemover<'_> {
             return Err(trouble);
         }
         let head = &kept.commit;
-        let keeping = WorktreeKeeper { git: self.git, mark, head, is_alone: false };
+        let keeping = WorktreeKeeper { git: self.git, record, head, is_alone: false };
         if !keeping.is_within(&kept.commit).await? {
             return Ok(false);
         }
-        self.remove_with_git(mark, &KeptCommit { found_by: None, ..kept.clone() }).await?;
+        self.remove_with_git(record, &KeptCommit { found_by: None, ..kept.clone() }).await?;
         Ok(true)
     }
 
     /// Returns git's record of the worktree, if it has one.
-    fn known(&self, mark: &WorktreeRecord) -> Result<Option<PathBuf>, String> {
-        let link = self.homes().tree(&mark.agent).join(".git");
+    fn known(&self, record: &WorktreeRecord) -> Result<Option<PathBuf>, String> {
+        let link = self.working_dirs().tree(&record.agent).join(".git");
         let all = self.repository.common.join("worktrees");
         let Ok(entries) = std::fs::read_dir(&all) else { return Ok(None) };
         for entry in entries {
@@ -218,7 +221,7 @@ impl WorktreeRemover<'_> {
         &self,
         inspector: &WorktreeInspector<'_>,
     ) -> Result<bool, OperationError> {
-        let (branch, at) = (&inspector.mark.branch, &self.repository.at);
+        let (branch, at) = (&inspector.record.branch, &self.repository.at);
         if inspector.tip().await?.is_none() {
             return Ok(true);
         }

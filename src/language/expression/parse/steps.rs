@@ -111,7 +111,7 @@ fn wrong_number(name: &str, least: usize, most: usize, given: usize) -> String {
         (0, most) => format!("at most {}", plural(most)),
         (least, most) => format!("{least} to {}", plural(most)),
     };
-    format!("{name} takes {takes}, and here {} {given}", if given == 1 { "is" } else { "are" })
+    format!("{name} takes {takes}, but got {given}")
 }
 
 fn plural(arguments: usize) -> String {

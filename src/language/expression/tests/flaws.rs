@@ -106,12 +106,12 @@ fn calls_are_checked_when_they_are_read() {
     assert_flaws(
         "WF310",
         &[
-            ("len()", 0, "len takes one argument, and here are 0"),
+            ("len()", 0, "len takes one argument, but got 0"),
             ("contains(a)", 0, "contains takes 2 arguments, but got 1"),
             ("len(x => x)", 0, "len takes no function or pattern"),
             ("a.trim(1)", 2, "trim takes nothing, but got 1"),
-            ("a.split()", 2, "split takes 1 to 2 arguments, and here are 0"),
-            ("a.join(1, 2)", 2, "join takes at most one argument, and here are 2"),
+            ("a.split()", 2, "split takes 1 to 2 arguments, but got 0"),
+            ("a.join(1, 2)", 2, "join takes at most one argument, but got 2"),
             ("a.map(b)", 2, "map takes a function, as in `map(x => x.id)`"),
             (
                 "a.map((x, y, z) => x)",

@@ -140,25 +140,25 @@ fn what_has_no_meaning_is_an_error() {
         ("1e308 * 10", "in `1e308 * 10`: the number is too large"),
         (
             "n + null",
-            "in `n + null`: `+` adds numbers, or joins texts or two lists, and here are a number and null",
+            "in `n + null`: `+` adds numbers, or joins texts or two lists, but got a number and null",
         ),
-        ("'a' * 2", "in `'a' * 2`: `*` takes two numbers, and here are a text and a number"),
+        ("'a' * 2", "in `'a' * 2`: `*` takes two numbers, but got a text and a number"),
         (
             "map.b-c",
-            "in `map.b-c`: `-` takes two numbers, and here are null and null; a key with a dash is written a[\"b-c\"]",
+            "in `map.b-c`: `-` takes two numbers, but got null and null; a key with a dash is written a[\"b-c\"]",
         ),
         ("-name", "in `-name`: `-` takes a number, but got a text"),
         (
             "1 < '2'",
-            "in `1 < '2'`: only two numbers or two texts have an order, and here are a number and a text",
+            "in `1 < '2'`: only two numbers or two texts have an order, but got a number and a text",
         ),
         (
             "missing > 1 ",
-            "in `missing > 1`: only two numbers or two texts have an order, and here are null and a number",
+            "in `missing > 1`: only two numbers or two texts have an order, but got null and a number",
         ),
         (
             "'a long text that is cut somewhere, with an umlaut: öööööööööö' - 1",
-            "in `'a long text that is cut somewhere, with an umlaut: öööö…`: `-` takes two numbers, and here are a text and a number",
+            "in `'a long text that is cut somewhere, with an umlaut: öööö…`: `-` takes two numbers, but got a text and a number",
         ),
     ]);
 }

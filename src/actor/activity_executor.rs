@@ -52,7 +52,7 @@ pub trait ActivityExecutor {
         self: Rc<Self>,
         step: TurnId,
         working_dir: WorkingDir,
-        errand: Activity,
+        activity: Activity,
         again: bool,
     ) -> LocalFuture<ActivityOutcome>;
 

@@ -92,7 +92,7 @@ pub struct SupervisorHandle {
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
     /// Learns the outcome of activities.
-    pub errands: Recipient<ActivityDone>,
+    pub activities: Recipient<ActivityDone>,
     /// Learns of throttling by the API.
     pub throttles: Recipient<ApiThrottled>,
     /// Learns of actors that died.

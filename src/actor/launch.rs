@@ -102,7 +102,7 @@ pub async fn supervise(
             forking: settings.forking,
             supervisor: SupervisorHandle {
                 reports: ctx.address().recipient(),
-                errands: ctx.address().recipient(),
+                activities: ctx.address().recipient(),
                 throttles: ctx.address().recipient(),
                 deaths: ctx.address().recipient(),
             },

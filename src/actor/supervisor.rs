@@ -88,7 +88,7 @@ impl SupervisorStart {
     /// Returns the start of a resumed run under these settings: from its first record, if no turn of it has begun
     /// and the settings are the same.
     #[must_use]
-    pub fn again(untouched: Option<Record>, settings: Settings, run: &Run) -> Self {
+    pub fn on_resume(untouched: Option<Record>, settings: Settings, run: &Run) -> Self {
         match untouched {
             Some(first) if settings == run.settings => Self::New(Box::new(first)),
             _ => Self::Again(Box::new(settings)),

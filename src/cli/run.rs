@@ -85,7 +85,7 @@ fn resume_target(
 ) -> Result<CliExitCode, Error> {
     person::must_act("resume a run")?;
     let (store, mut recovered) = LockedRun::open(root, id)?;
-    let settings = settings::again(birth, options, recovered.run.settings.clone())?;
+    let settings = settings::for_resume(birth, options, recovered.run.settings.clone())?;
     if !recovered.run.can_resume() {
         if !options.consent.trust {
             seals::check_ended(&directories::user_state()?, root, &recovered.run)?;

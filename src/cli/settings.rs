@@ -40,7 +40,7 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
 ///
 /// # Errors
 /// [`Error::Usage`] for options that only a new run can take.
-pub fn again(
+pub fn for_resume(
     birth: &NewRunArgs,
     options: &RunOptions,
     mut settings: Settings,

@@ -209,7 +209,7 @@ fn step_finished(
         agent.forget_restarts(agent.spec.terms.supervision.period_ms.unwrap_or(own), at);
     }
     let program = agent.execution.take_program();
-    let outcome = take(agent, event, opened, at);
+    let outcome = take_transition(agent, event, opened, at);
     let id = event.turn.agent.clone();
     if !event.without_turn {
         spend(run, &id, event.prompt(), event.cost.amount, EstimateUpdate::Yes);
@@ -256,7 +256,7 @@ enum TransitionEffect {
 }
 
 /// Applies a transition to an agent; `opened` is the id of the new session, if the transition opens one.
-fn take(
+fn take_transition(
     agent: &mut Agent,
     event: &StepFinished,
     opened: Option<SessionId>,
@@ -277,7 +277,7 @@ fn take(
         }
         Transition::Call { target, return_to, variables } => {
             agent.stack.push(ReturnFrame::of(&here, return_to.clone()));
-            agent.enter(target.clone(), here.again(opened), variables.clone(), at);
+            agent.enter(target.clone(), here.branched(opened), variables.clone(), at);
             TransitionEffect::GoesOn
         }
         Transition::Function { target, return_to, variables } => {

@@ -68,7 +68,7 @@ impl Session {
     /// Forks this session under a new id, at the end of its last finished turn. If it has no history of its
     /// own, the fork has the same origin.
     #[must_use]
-    pub fn again(&self, id: SessionId) -> Self {
+    pub fn branched(&self, id: SessionId) -> Self {
         match &self.origin {
             SessionOrigin::Resumed => self.branch(id),
             origin => Self { id, origin: origin.clone(), checkpoint: None },
@@ -83,13 +83,13 @@ mod tests {
     #[test]
     fn a_retry_never_reuses_an_id_or_a_half_turn() {
         let id = SessionId::new;
-        let fresh = Session::fresh(id("a")).again(id("b"));
+        let fresh = Session::fresh(id("a")).branched(id("b"));
         assert_eq!(fresh, Session::fresh(id("b")));
 
-        let resumed = Session::resumed(id("a"), Some(MessageId::new("m"))).again(id("b"));
+        let resumed = Session::resumed(id("a"), Some(MessageId::new("m"))).branched(id("b"));
         let cut = SessionOrigin::Branch { from: id("a"), at: Some(MessageId::new("m")) };
         assert_eq!(resumed.origin, cut);
 
-        assert_eq!(resumed.again(id("c")).origin, cut);
+        assert_eq!(resumed.branched(id("c")).origin, cut);
     }
 }

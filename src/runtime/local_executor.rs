@@ -73,12 +73,12 @@ impl LocalActivityExecutor {
     }
 
     /// Changes the dataspace for a step of a program.
-    async fn change(&self, turn: &TurnId, errand: Activity) -> ActivityOutcome {
+    async fn change(&self, turn: &TurnId, activity: Activity) -> ActivityOutcome {
         let step =
             DataspaceStep { run: self.run.clone(), agent: turn.agent.clone(), step: turn.step };
         let space = self.space.clone();
         let source = format!("{}/{}", self.run, turn.agent);
-        let changing = spawn_blocking(move || changed(&space, &step, &source, &errand));
+        let changing = spawn_blocking(move || changed(&space, &step, &source, &activity));
         match changing.await {
             Ok(Ok(fetched)) => ActivityOutcome::Done(Ok(fetched)),
             Ok(Err(error @ store::Error::Unfit(_))) => {
@@ -95,10 +95,10 @@ fn changed(
     space: &Dataspace,
     step: &DataspaceStep,
     source: &str,
-    errand: &Activity,
+    activity: &Activity,
 ) -> Result<ActivityResult, store::Error> {
     space.settled(step)?;
-    match errand {
+    match activity {
         Activity::Assert { label, key, value } => {
             space.assert(FactStatement { label, key, value, source, at: now() }, Some(step))?;
         }
@@ -196,15 +196,15 @@ impl ActivityExecutor for LocalActivityExecutor {
         self: Rc<Self>,
         turn: TurnId,
         working_dir: WorkingDir,
-        errand: Activity,
+        activity: Activity,
         again: bool,
     ) -> LocalFuture<ActivityOutcome> {
         Box::pin(async move {
             let stem = turn.stem();
             let world = || self.world.at(&working_dir);
-            let looked = match &errand {
+            let looked = match &activity {
                 Activity::Assert { .. } | Activity::Retract { .. } | Activity::Claim { .. } => {
-                    return self.change(&turn, errand).await;
+                    return self.change(&turn, activity).await;
                 }
                 Activity::Bases { directories, branch } => match world() {
                     Ok(world) => world.bases(&stem, directories, branch.as_deref(), again).await,

@@ -84,7 +84,7 @@ pub fn resume(
     terms.push(SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) });
     seals::save(starter, root, &run, (terms, &confirmed))?;
     store.set_key(starter.state.key()?);
-    let start = SupervisorStart::again(untouched, settings, &run);
+    let start = SupervisorStart::on_resume(untouched, settings, &run);
     Ok(PreparedRun {
         store,
         run,

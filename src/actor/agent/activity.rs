@@ -25,16 +25,16 @@ impl AgentActor {
         let performer = Rc::clone(&self.context.performer);
         let step = turn.clone();
         let fetching = async move {
-            point("errand.before");
+            point("activity.before");
             let outcome = performer.run_activity(step, working_dir, activity, may_have_begun).await;
-            point("errand.after");
+            point("activity.after");
             outcome
         };
         let done = turn.clone();
         let walking = ctx.spawn(fetching.into_actor(self).map(move |outcome, this, _| {
             this.work = AgentWork::Idle;
             this.reported = matches!(outcome, ActivityOutcome::Done(_)).then(|| done.clone());
-            this.context.supervisor.errands.do_send(ActivityDone { turn: done, outcome });
+            this.context.supervisor.activities.do_send(ActivityDone { turn: done, outcome });
         }));
         self.work = AgentWork::Walking { turn, _walking: walking };
     }

@@ -104,7 +104,7 @@ impl Still {
                 forking: ForkSettings::default(),
                 supervisor: SupervisorHandle {
                     reports: ctx.address().recipient(),
-                    errands: ctx.address().recipient(),
+                    activities: ctx.address().recipient(),
                     throttles: ctx.address().recipient(),
                     deaths: ctx.address().recipient(),
                 },
@@ -319,7 +319,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             forking: ForkSettings::default(),
             supervisor: SupervisorHandle {
                 reports: ear.clone().recipient(),
-                errands: ear.clone().recipient(),
+                activities: ear.clone().recipient(),
                 throttles: ear.clone().recipient(),
                 deaths: ear.clone().recipient(),
             },

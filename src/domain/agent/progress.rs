@@ -132,12 +132,12 @@ impl Agent {
     pub(in crate::domain) fn retry_turn(&mut self, session: SessionId) {
         match &mut self.stage {
             StepStage::Evaluation { proposal, .. } => {
-                proposal.session = proposal.session.again(session);
+                proposal.session = proposal.session.branched(session);
             }
             StepStage::State { .. }
             | StepStage::Task(_)
             | StepStage::Waiting(_)
-            | StepStage::WaitOver(_) => self.session = self.session.again(session),
+            | StepStage::WaitOver(_) => self.session = self.session.branched(session),
         }
         self.turn = self.turn.saturating_add(1);
     }

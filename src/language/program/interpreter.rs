@@ -97,7 +97,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     fn run(&mut self, fetched: Option<Result<ActivityResult, String>>) -> ProgramNext {
-        let mut outcome = self.take(fetched);
+        let mut outcome = self.take_result(fetched);
         loop {
             match outcome {
                 Ok(()) => outcome = self.step(),
@@ -113,12 +113,12 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     /// Takes the result of the activity that was due.
-    fn take(
+    fn take_result(
         &mut self,
         fetched: Option<Result<ActivityResult, String>>,
     ) -> Result<(), ProgramSuspension> {
-        let (Some(errand), Some(fetched)) = (self.position.activity.take(), fetched) else {
-            return self.first_errand();
+        let (Some(activity), Some(fetched)) = (self.position.activity.take(), fetched) else {
+            return self.next_activity();
         };
         let fetched = match fetched {
             Ok(fetched) => fetched,
@@ -127,7 +127,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         match fetched {
             ActivityResult::Bases(bases) => self.bases = Some(bases),
             ActivityResult::Changes(text) => {
-                if let Activity::Changes { directory, .. } = &errand {
+                if let Activity::Changes { directory, .. } = &activity {
                     self.position.changes.insert(directory.clone(), text);
                 }
             }
@@ -139,14 +139,14 @@ impl<'scene> ProgramInterpreter<'scene> {
             }
             ActivityResult::Claimed(None) => {}
         }
-        if matches!(errand, Activity::Claim { .. }) {
+        if matches!(activity, Activity::Claim { .. }) {
             self.has_blocked();
         }
         Ok(())
     }
 
     /// Requests the activity that has to be done before the first instruction, if there is one.
-    fn first_errand(&mut self) -> Result<(), ProgramSuspension> {
+    fn next_activity(&mut self) -> Result<(), ProgramSuspension> {
         if !self.position.cursor.is_empty() || !self.scene.execution.bases.is_empty() {
             return Ok(());
         }
@@ -158,8 +158,8 @@ impl<'scene> ProgramInterpreter<'scene> {
         self.due(Activity::Bases { directories, branch })
     }
 
-    fn due<T>(&mut self, errand: Activity) -> Result<T, ProgramSuspension> {
-        self.position.activity = Some(errand);
+    fn due<T>(&mut self, activity: Activity) -> Result<T, ProgramSuspension> {
+        self.position.activity = Some(activity);
         Err(ProgramSuspension::Then(ProgramNext::Activity))
     }
 

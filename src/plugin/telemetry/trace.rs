@@ -114,7 +114,7 @@ impl TracedRun {
                 }
             }
             Event::JoinFinished(joined) => self.stopped(&joined.stopped, record.at),
-            Event::CostCounted { turn, .. } => self.bury(&turn.agent, &mut spans),
+            Event::CostCounted { turn, .. } => self.end_agent_span(&turn.agent, &mut spans),
             Event::TurnHeld(held) => {
                 if let Some(life) = self.agents.get_mut(&held.turn.agent) {
                     life.step.free = life.step.free.max(held.until);
@@ -214,7 +214,7 @@ impl TracedRun {
     }
 
     /// Ends the span of an agent that has ended with others, and is paid for.
-    fn bury(&mut self, id: &AgentId, spans: &mut Vec<SpanData>) {
+    fn end_agent_span(&mut self, id: &AgentId, spans: &mut Vec<SpanData>) {
         if let Some((at, cause)) = self.agents.get(id).and_then(|life| life.ended) {
             self.agent_ended(id, at, Some(cause), spans);
         }
@@ -286,7 +286,7 @@ impl TracedRun {
         let mut ended: Vec<AgentId> = self.agents.keys().cloned().collect();
         ended.sort_unstable();
         for id in ended {
-            self.bury(&id, &mut spans);
+            self.end_agent_span(&id, &mut spans);
         }
         if self.run.agents.is_empty() {
             spans.extend(self.run_ended());

@@ -126,7 +126,7 @@ fn killed_anywhere_a_graph_comes_to_the_same() {
         .filter(|(_, count)| *count == 0)
         .map(|(point, _)| *point)
         .filter(|point| {
-            !["dataspace.", "errand.", "fork.", "worktree."]
+            !["dataspace.", "activity.", "fork.", "worktree."]
                 .iter()
                 .any(|other| point.starts_with(other))
         })

@@ -135,7 +135,7 @@ fn killed_anywhere_a_program_comes_to_the_same() {
         deaths.count()
     };
     let deaths: Vec<(&str, usize)> = POINTS.into_iter().map(|point| (point, dies(point))).collect();
-    for often in ["append.before", "sync.after", "errand.before", "errand.after"] {
+    for often in ["append.before", "sync.after", "activity.before", "activity.after"] {
         assert!(deaths.contains(&(often, times.len())), "{often}: {deaths:?}");
     }
     let lived: Vec<&str> = deaths
@@ -151,9 +151,9 @@ fn killed_anywhere_a_program_comes_to_the_same() {
 fn killed_twice_a_program_comes_to_the_same() {
     let whole = whole();
     let pairs = [
-        ("errand.after:1", "errand.after:1"),
-        ("errand.before:3", "dataspace.moved:1"),
-        ("dataspace.written:2", "errand.before:1"),
+        ("activity.after:1", "activity.after:1"),
+        ("activity.before:3", "dataspace.moved:1"),
+        ("dataspace.written:2", "activity.before:1"),
         ("dataspace.marked:1", "dataspace.noted:1"),
         ("append.after:9", "adopt.before:1"),
         ("spawn.asked:3", "effect.before:2"),

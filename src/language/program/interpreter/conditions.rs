@@ -52,7 +52,7 @@ enum UndecidedCondition {
     /// The program fails.
     Fail(String),
     /// This activity has to be done first.
-    Errand(Activity),
+    Activity(Activity),
 }
 
 impl<'scene> ProgramInterpreter<'scene> {
@@ -70,7 +70,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             Ok(judged) => judged,
             Err(UndecidedCondition::GoTo(state)) => return self.go_to(state, at),
             Err(UndecidedCondition::Fail(why)) => return Err(ProgramSuspension::Fail { at, why }),
-            Err(UndecidedCondition::Errand(errand)) => return self.due(errand),
+            Err(UndecidedCondition::Activity(activity)) => return self.due(activity),
         };
         if judged.holds {
             if let Some(fact) = taken {
@@ -108,7 +108,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             Ok(_) => Ok(ArmCheck::Not),
             Err(UndecidedCondition::GoTo(state)) => Ok(ArmCheck::GoTo(state)),
             Err(UndecidedCondition::Fail(why)) => Err(ProgramSuspension::Fail { at, why }),
-            Err(UndecidedCondition::Errand(errand)) => self.due(errand),
+            Err(UndecidedCondition::Activity(activity)) => self.due(activity),
         }
     }
 
@@ -227,7 +227,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         match self.evaluate(expression) {
             Ok(value) => Ok(Some(value)),
             Err(MissingValue::Yet { .. }) => Ok(None),
-            Err(MissingValue::Errand(errand)) => Err(UndecidedCondition::Errand(errand)),
+            Err(MissingValue::Activity(activity)) => Err(UndecidedCondition::Activity(activity)),
             Err(MissingValue::Never(why)) => Err(UndecidedCondition::Fail(why)),
         }
     }

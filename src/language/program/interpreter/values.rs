@@ -18,7 +18,7 @@ pub(super) enum MissingValue {
     /// The value may still come. `outside` is true if it comes from outside the run.
     Yet { awaiting: String, outside: bool },
     /// This activity has to fetch it.
-    Errand(Activity),
+    Activity(Activity),
     /// The value can never come.
     Never(String),
 }
@@ -36,7 +36,7 @@ impl<'scene> ProgramInterpreter<'scene> {
                 Ok(value)
             }
             Err(MissingValue::Yet { awaiting, outside }) => self.block(awaiting, None, outside),
-            Err(MissingValue::Errand(errand)) => self.due(errand),
+            Err(MissingValue::Activity(activity)) => self.due(activity),
             Err(MissingValue::Never(why)) => Err(ProgramSuspension::Fail { at, why }),
         }
     }
@@ -144,7 +144,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
         let bases = self.bases.as_ref().unwrap_or(&self.scene.execution.bases);
         match bases.get(&directory).cloned().flatten() {
-            Some(base) => Err(MissingValue::Errand(Activity::Changes { directory, base })),
+            Some(base) => Err(MissingValue::Activity(Activity::Changes { directory, base })),
             None => self.feedback(role),
         }
     }

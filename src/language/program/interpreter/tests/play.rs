@@ -230,12 +230,12 @@ impl Play {
             if !self.stretch(fetched.take()) {
                 return self;
             }
-            fetched = self.instance_errand().map(|errand| self.fetch(errand));
+            fetched = self.program_activity().map(|activity| self.fetch(activity));
         }
         panic!("it goes on for ever");
     }
 
-    fn instance_errand(&self) -> Option<Activity> {
+    fn program_activity(&self) -> Option<Activity> {
         let agent = self.scene.run.agents.get(&AgentId::main())?;
         agent.program()?.position.activity.clone()
     }
@@ -289,11 +289,11 @@ impl Play {
     }
 
     /// Carries out an activity.
-    fn fetch(&mut self, errand: Activity) -> Result<ActivityResult, String> {
+    fn fetch(&mut self, activity: Activity) -> Result<ActivityResult, String> {
         if let Some(why) = &self.fails_outside {
             return Err(why.clone());
         }
-        Ok(match errand {
+        Ok(match activity {
             Activity::Bases { directories, .. } => {
                 let base = |at: String| {
                     let base = self.repositories.contains(&at).then(|| format!("c0 of {at:?}"));

@@ -317,7 +317,7 @@ impl Handler<TurnEnded> for AgentActor {
                 };
                 match self.task_result(&terms, &reply) {
                     Ok(wait_result) => {
-                        self.walk(assignment.clone(), Some(wait_result), report, ctx)
+                        self.walk(assignment.clone(), Some(wait_result), report, ctx);
                     }
                     Err(judgement) => {
                         self.report(TurnReport { judgement: *judgement, ..report });

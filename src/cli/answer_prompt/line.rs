@@ -80,7 +80,7 @@ impl LineEditor {
         self.begun.push(byte);
         match str::from_utf8(&self.begun) {
             Ok(whole) if self.text.len() + whole.len() <= MAX_LINE_BYTES => {
-                self.text.push_str(whole)
+                self.text.push_str(whole);
             }
             Err(error) if error.error_len().is_none() => return,
             _ => {}

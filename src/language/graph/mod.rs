@@ -1,4 +1,4 @@
-//! Graphs of deterministic nodes, in YAML: [`read`] makes a [`program`] of a file's text, or says
+//! Graphs of deterministic nodes, in YAML: [`read`] makes a [`checked_graph`] of a file's text, or says
 //! everything that is wrong with it.
 
 mod actions;

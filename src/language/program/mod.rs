@@ -1,4 +1,4 @@
-//! Programs of several agents in conversation, as S-expressions: [`read`] makes a [`definition`] of a
+//! Programs of several agents in conversation, as S-expressions: [`read`] makes a [`checked_program`] of a
 //! file's text, or says everything that is wrong with it.
 
 mod answers;

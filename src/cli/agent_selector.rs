@@ -45,7 +45,7 @@ impl AgentSelector {
 ///
 /// # Errors
 /// [`Error::NoSuchAgent`], with an agent of a similar id.
-pub fn must_exist(run: &Run, agent: &AgentId) -> Result<(), Error> {
+pub fn check_agent_exists(run: &Run, agent: &AgentId) -> Result<(), Error> {
     let ended = run.finished.iter().map(|ended| &ended.id);
     let all: Vec<&AgentId> = run.agents.keys().chain(ended).collect();
     if all.contains(&agent) {

@@ -92,20 +92,20 @@ impl CostReport<'_> {
     /// Returns the notes on costs that the sums leave out.
     fn not_known(&self) -> String {
         let mut text = String::new();
-        let (untold, owing) = (self.ledger.total.untold, self.owing());
+        let (unreported_turns, owing) = (self.ledger.total.unreported_turns, self.owing());
         if self.view.held && !self.view.run.agents.is_empty() {
             text.push_str("\nrunning turns are counted when they have ended\n");
         }
         if self.is_scripted() {
             text.push_str("\nanswered by a script: no model was called, the costs are simulated\n");
-        } else if untold > 0 {
+        } else if unreported_turns > 0 {
             let estimated = match self.ledger.total.estimated {
                 Usd::ZERO => "their cost is not included".to_owned(),
                 some => format!("{some} is included for them, an estimate from similar turns"),
             };
             let _ = writeln!(
                 text,
-                "\n{untold} failed turns ended before they reported a cost; {estimated}"
+                "\n{unreported_turns} failed turns ended before they reported a cost; {estimated}"
             );
         }
         if owing > 0 {
@@ -155,7 +155,7 @@ fn as_json(line: &LedgerLine, whole: Usd) -> Value {
         "turns": line.turns,
         "failed": line.failed,
         "reminders": line.reminders,
-        "untold": line.untold,
+        "unreported_turns": line.unreported_turns,
         "estimated_usd": line.estimated,
         "input_tokens": line.used.input_tokens,
         "output_tokens": line.used.output_tokens,

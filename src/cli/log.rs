@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::agent_selector::must_exist;
+use super::agent_selector::check_agent_exists;
 use super::args::readers::LogArgs;
 use super::exit::{CliExitCode, Error};
 use super::output;
@@ -30,7 +30,7 @@ pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
         return Ok(CliExitCode::Success);
     }
     if let Some(whose) = &args.agent {
-        must_exist(&load_view(&root, &args.one.run)?.run, whose.agent())?;
+        check_agent_exists(&load_view(&root, &args.one.run)?.run, whose.agent())?;
     }
     Ok(CliExitCode::Success)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::agent_selector::must_exist;
+use super::agent_selector::check_agent_exists;
 use super::agent_statuses::{self, AgentStatuses};
 use super::args::readers::ShowArgs;
 use super::exit::{CliExitCode, Error};
@@ -46,7 +46,7 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
     let root = RunsRoot::new(&args.one.dir.dir);
     let mut history = AgentHistory::of(args.agent.clone());
     let view = story(&root, &args.one.run, |before, record| history.see(before, record))?;
-    must_exist(&view.run, &args.agent)?;
+    check_agent_exists(&view.run, &args.agent)?;
     let mut steps = history.steps(&view.run);
     if let Some(number) = args.step {
         let last = steps.last().map_or(0, |step| step.number);

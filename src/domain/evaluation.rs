@@ -42,12 +42,12 @@ pub struct OverruledTransition {
 }
 
 /// The maximum part of a reply that an evaluator is shown, in bytes.
-pub const LONGEST_OUTPUT: usize = 64 * 1024;
+pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// Returns the end of a reply, which an evaluator is shown: the tag is usually near it.
 #[must_use]
 pub fn shown_output(reply: &str) -> &str {
-    let start = reply.ceil_char_boundary(reply.len().saturating_sub(LONGEST_OUTPUT));
+    let start = reply.ceil_char_boundary(reply.len().saturating_sub(MAX_OUTPUT_BYTES));
     &reply[start..]
 }
 
@@ -57,9 +57,9 @@ mod tests {
 
     #[test]
     fn a_long_reply_is_shown_from_its_end() {
-        let long = "é".repeat(LONGEST_OUTPUT);
+        let long = "é".repeat(MAX_OUTPUT_BYTES);
         let shown = shown_output(&long);
-        assert!(shown.len() <= LONGEST_OUTPUT && long.ends_with(shown));
+        assert!(shown.len() <= MAX_OUTPUT_BYTES && long.ends_with(shown));
         assert_eq!(shown_output("short"), "short");
     }
 }

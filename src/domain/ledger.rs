@@ -14,7 +14,7 @@ use super::turn_cost::TurnCost;
 use super::usage::ModelUse;
 
 /// Rounding tolerance, in dollars, between the total cost and the sum over models.
-const DUST: f64 = 1e-6;
+const ROUNDING_TOLERANCE: f64 = 1e-6;
 
 /// The cost that a record reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub struct LedgerLine {
     /// The turns whose reply was refused, so that the agent was reminded.
     pub reminders: u64,
     /// The turns that ended before they reported their cost.
-    pub untold: u64,
+    pub unreported_turns: u64,
     /// The part of the cost that is only an estimate for those turns.
     pub estimated: Usd,
     /// The usage and its cost. The cost is that of the turns, not the sum over models.
@@ -142,12 +142,12 @@ impl Ledger {
             let line = LedgerLine { used, estimated: Usd::ZERO, ..line };
             self.models.entry(Some(model.to_owned())).or_default().add(line);
         }
-        let untold = charge.cost.amount.saturating_sub(charge.cost.usage.total().cost_usd);
+        let unlisted = charge.cost.amount.saturating_sub(charge.cost.usage.total().cost_usd);
         if (charge.cost.usage.is_empty() && line != LedgerLine::default())
-            || untold.dollars() > DUST
+            || unlisted.dollars() > ROUNDING_TOLERANCE
         {
             let line =
-                LedgerLine { used: ModelUse { cost_usd: untold, ..ModelUse::default() }, ..line };
+                LedgerLine { used: ModelUse { cost_usd: unlisted, ..ModelUse::default() }, ..line };
             self.models.entry(None).or_default().add(line);
         }
     }
@@ -169,13 +169,13 @@ impl LedgerLine {
                 false
             }
         };
-        let untold = charge.cost.estimated || silent;
+        let unreported_turns = charge.cost.estimated || silent;
         let estimated = if charge.cost.estimated { charge.cost.amount } else { Usd::ZERO };
         Self {
             turns: ran.into(),
             failed: failed.into(),
             reminders: reminded.into(),
-            untold: untold.into(),
+            unreported_turns: unreported_turns.into(),
             estimated,
             used,
         }
@@ -195,7 +195,7 @@ impl LedgerLine {
         self.turns += other.turns;
         self.failed += other.failed;
         self.reminders += other.reminders;
-        self.untold += other.untold;
+        self.unreported_turns += other.unreported_turns;
         self.estimated += other.estimated;
         self.used = self.used.saturating_add(other.used);
     }

@@ -9,7 +9,7 @@ use super::supervision::{SupervisionOverrides, SupervisionPolicy};
 pub const DEADLINE_MS: u64 = 2000;
 
 /// The longest name of a plug-in, in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 /// A program that watches a run and may decide on its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +56,7 @@ impl PlugIn {
 /// program's environment.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
-    (1..=LONGEST_NAME).contains(&text.len()) && !text.chars().any(char::is_control)
+    (1..=MAX_NAME_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 
 /// Numbers each plug-in that has the same name as one before it.
@@ -87,7 +87,7 @@ fn name_of(command: &[String]) -> String {
     let file = word.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
     let plain = stem.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
-    let name: String = plain.take(LONGEST_NAME / 4).collect();
+    let name: String = plain.take(MAX_NAME_BYTES / 4).collect();
     if name.is_empty() { "plug-in".to_owned() } else { name }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use actix::{Actor, Context, Handler};
 
-use super::extract::copy_turn;
+use super::extract::write_turn_json;
 use super::sentence::{destination, local, sentence};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::event::{
@@ -63,7 +63,8 @@ impl DebugPlugin {
         let name = format!("{}_{}_{number:03}.json", turn.agent.file_name(), state.stem());
         let path = self.dir.join(&name);
         let written = plain_file::create(&path);
-        let copied = written.and_then(|file| copy_turn(&self.steps, &turn.stem(), cost, file));
+        let copied =
+            written.and_then(|file| write_turn_json(&self.steps, &turn.stem(), cost, file));
         if let Err(error) = copied {
             tracing::warn!("debug: {}: {error}", path.display());
         }

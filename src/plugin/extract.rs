@@ -14,7 +14,7 @@ use crate::process::turn_transcript::TurnTranscript;
 ///
 /// # Errors
 /// The error of the system.
-pub fn copy_turn(steps: &Path, name: &str, cost: Usd, out: File) -> io::Result<()> {
+pub fn write_turn_json(steps: &Path, name: &str, cost: Usd, out: File) -> io::Result<()> {
     let mut array = JsonArrayWriter { out: BufWriter::new(out), separator: "[\n" };
     match TurnTranscript::find(steps, name) {
         None => array.push(&json!({ "type": "result", "total_cost_usd": cost }))?,
@@ -57,7 +57,8 @@ mod tests {
 
     fn extracted(steps: &Path, name: &str) -> Value {
         let out = steps.join("out.json");
-        copy_turn(steps, name, Usd::ZERO, File::create(&out).expect("a file")).expect("copied");
+        write_turn_json(steps, name, Usd::ZERO, File::create(&out).expect("a file"))
+            .expect("copied");
         serde_json::from_slice(&std::fs::read(out).expect("there")).expect("JSON")
     }
 

@@ -27,7 +27,7 @@ use crate::store::workflow::WorkflowDir;
 ///
 /// # Errors
 /// [`Error`] if there is no such program, or no script.
-pub fn runner_for(
+pub fn build_runner(
     settings: &Settings,
     scope: &WorkflowDir,
     steps: PathBuf,

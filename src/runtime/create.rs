@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::answerer::runner_for;
+use super::answerer::build_runner;
 use super::directories::directory;
 use super::error::Error;
 use super::graphs::GraphSetup;
@@ -56,7 +56,7 @@ pub fn create(
         preflight::check_entry(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     if asks {
-        runner_for(
+        build_runner(
             &settings,
             scope,
             PathBuf::new(),

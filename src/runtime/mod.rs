@@ -23,7 +23,7 @@ mod supervise;
 pub mod trust;
 mod workflow;
 
-pub use answerer::runner_for;
+pub use answerer::build_runner;
 pub use builder::{Builder, Runtime};
 pub use create::create;
 pub use directories::directory;

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::answerer::runner_for;
+use super::answerer::build_runner;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::seals;
@@ -62,7 +62,7 @@ pub fn resume(
             check_prompts(&run, &live)?;
             if settings.answerer == AnswererKind::Scripted {
                 let place = (root, &run.workflow_id);
-                runner_for(
+                build_runner(
                     &settings,
                     &live,
                     PathBuf::new(),

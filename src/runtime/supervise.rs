@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::answerer::runner_for;
+use super::answerer::build_runner;
 use super::error::Error;
 use super::graphs::{GraphSetup, builtins, working_dirs};
 use super::plugin_programs;
@@ -129,7 +129,7 @@ pub async fn supervised(
     let steps = store.dir().steps();
     let proofs = store.step_proofs(believes_unproven_steps);
     let working_dirs = working_dirs(root, &run.workflow_id, &settings);
-    let runner = match runner_for(
+    let runner = match build_runner(
         &settings,
         &scope,
         steps.clone(),

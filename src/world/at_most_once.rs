@@ -10,7 +10,7 @@ use super::note::{OperationNotes, RecordedOutcome};
 use super::outcome::OperationError;
 
 /// Does `work`, unless an earlier runtime has done it, or may have.
-pub(super) async fn once(
+pub(super) async fn run_at_most_once(
     shared: &Arc<OperationContext>,
     stem: &str,
     again: bool,

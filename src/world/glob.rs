@@ -16,7 +16,7 @@ use super::paths::{FileAccess, resolve};
 const MAX_FILES: usize = 100_000;
 
 /// The maximum number of names that are checked.
-const LOOKS: usize = 2_000_000;
+const MAX_ENTRIES_READ: usize = 2_000_000;
 
 /// A part of a pattern between slashes.
 enum GlobSegment {
@@ -145,8 +145,10 @@ impl GlobWalk<'_> {
         let mut names = Vec::new();
         for entry in entries.filter_map(Result::ok) {
             self.looks += 1;
-            if self.looks > LOOKS {
-                return Err(self.too_many(&format!("has more than {LOOKS} names looked at")));
+            if self.looks > MAX_ENTRIES_READ {
+                return Err(
+                    self.too_many(&format!("has more than {MAX_ENTRIES_READ} names looked at"))
+                );
             }
             if let Ok(name) = entry.file_name().into_string() {
                 names.push((name, entry.file_type().is_ok_and(|kind| kind.is_dir())));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::task::JoinError;
 
-use super::at_most_once::once;
+use super::at_most_once::run_at_most_once;
 use super::clone::GitClone;
 use super::config::CONFIG;
 use super::context::{OperationContext, blocking};
@@ -17,7 +17,7 @@ use super::note::OperationNotes;
 use super::on_disk::{on_disk, perform_inline};
 use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
-use super::protected_paths::spare;
+use super::protected_paths::check_protected_paths;
 use super::workspace::Workspace;
 use super::{append, changes_since_start, files, tools};
 use crate::domain::operation::{Operation, RecoveryClass};
@@ -85,7 +85,8 @@ impl WorkspaceExecutor {
         if self.0.is_stopped() {
             return OperationOutcome::Interrupted;
         }
-        if let Err(why) = spare(self.0.root(), &self.0.place.marker.dir, operation) {
+        if let Err(why) = check_protected_paths(self.0.root(), &self.0.place.marker.dir, operation)
+        {
             return OperationError::Failed(why).into();
         }
         if let Some(quick) = perform_inline(&self.0, operation) {
@@ -183,7 +184,9 @@ impl WorkspaceExecutor {
                 let work = own(shared, name, parameters);
                 let _permit = shared.permit().await?;
                 match class {
-                    RecoveryClass::Uncertain => once(shared, stem, again, name, work).await,
+                    RecoveryClass::Uncertain => {
+                        run_at_most_once(shared, stem, again, name, work).await
+                    }
                     RecoveryClass::Read | RecoveryClass::Converges | RecoveryClass::Guarded => {
                         work.await
                     }

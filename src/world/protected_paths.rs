@@ -13,7 +13,11 @@ const KEPT: [(&str, &str); 2] =
     [("runs", "its runs in"), ("worktrees", "the worktrees of agents in")];
 
 /// Refuses an operation that would change something in those directories of `dir`.
-pub(super) fn spare(root: &Path, dir: &Path, operation: &Operation) -> Result<(), String> {
+pub(super) fn check_protected_paths(
+    root: &Path,
+    dir: &Path,
+    operation: &Operation,
+) -> Result<(), String> {
     let Some((given, wanted)) = changes(operation) else { return Ok(()) };
     let path = resolve(root, given, wanted)?;
     for (name, what) in KEPT {
@@ -82,13 +86,13 @@ mod tests {
         let root = kept.path().canonicalize().expect("it is there");
         let mine = root.join("mine");
         std::fs::create_dir_all(mine.join("runs/z")).expect("made");
-        let write = |path: &str| spare(&root, &mine, &write(path));
+        let write = |path: &str| check_protected_paths(&root, &mine, &write(path));
         let refused = write("mine/runs/z/journal.jsonl").expect_err("refused");
         assert!(refused.ends_with("which raymond keeps its runs in: write elsewhere"), "{refused}");
         assert_eq!(write("minerals/x"), Ok(()));
         let delete = Operation::DeleteFile { path: "mine/runs/z/state.json".into() };
-        assert!(spare(&root, &mine, &delete).is_err());
-        assert_eq!(spare(&root, &mine, &Operation::ConfigExists), Ok(()));
+        assert!(check_protected_paths(&root, &mine, &delete).is_err());
+        assert_eq!(check_protected_paths(&root, &mine, &Operation::ConfigExists), Ok(()));
     }
 
     #[test]
@@ -99,12 +103,12 @@ mod tests {
         let tree = mine.join("worktrees/z/main.1");
         std::fs::create_dir_all(&tree).expect("made");
         for path in ["mine/worktrees/z/main.1/x", "mine/worktrees/z/main.1.json"] {
-            let refused = spare(&root, &mine, &write(path)).expect_err("refused");
+            let refused = check_protected_paths(&root, &mine, &write(path)).expect_err("refused");
             assert!(refused.contains("keeps the worktrees of agents in"), "{refused}");
         }
-        assert_eq!(spare(&tree, &mine, &write("x")), Ok(()));
+        assert_eq!(check_protected_paths(&tree, &mine, &write("x")), Ok(()));
         for path in ["../main.1.json", "../main.2/x"] {
-            assert!(spare(&tree, &mine, &write(path)).is_err(), "{path} was taken");
+            assert!(check_protected_paths(&tree, &mine, &write(path)).is_err(), "{path} was taken");
         }
     }
 }

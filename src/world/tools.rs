@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::at_most_once::once;
+use super::at_most_once::run_at_most_once;
 use super::context::{OperationContext, OperationProgram, complaint};
 use super::outcome::OperationError;
 use crate::process::child::exit::ProcessExit;
@@ -123,7 +123,7 @@ pub(super) async fn shell(
     };
     // Before the note: what has to wait for others is not begun.
     let _permit = shared.permit().await?;
-    once(shared, stem, again, &what, work).await
+    run_at_most_once(shared, stem, again, &what, work).await
 }
 
 /// Returns the beginning of a command, on one line.

@@ -77,13 +77,13 @@ impl WorkspaceExecutor {
         if records.is_empty() {
             return Ok(Vec::new());
         }
-        let git = GitRunner { shared: &self.0, stem: LOOKS };
+        let git = GitRunner { shared: &self.0, stem: INSPECTION_NAME };
         let repository = GitRepository::of(git, self.0.place.working_dirs.root()).await?;
         let mut inspections = JoinSet::new();
         for (number, record) in records.into_iter().enumerate() {
             let (world, repository) = (self.clone(), repository.clone());
             inspections.spawn(async move {
-                let git = GitRunner { shared: &world.0, stem: LOOKS };
+                let git = GitRunner { shared: &world.0, stem: INSPECTION_NAME };
                 let inspector = WorktreeInspector { git, repository: &repository, record: &record };
                 (number, inspector.inspect().await, record)
             });
@@ -130,7 +130,7 @@ impl WorkspaceExecutor {
 }
 
 /// The name under which git inspects worktrees.
-const LOOKS: &str = "worktrees";
+const INSPECTION_NAME: &str = "worktrees";
 
 /// Returns the result of git, or an error if it failed.
 fn well(words: &[&str], ended: ProcessOutput) -> Result<ProcessOutput, OperationError> {

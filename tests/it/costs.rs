@@ -45,7 +45,7 @@ fn a_turn_that_never_told_its_cost_is_counted_and_said() {
     test.run(&["START.md"]).ok();
     let total = &costs(&test)["total"];
     assert_eq!(
-        (&total["turns"], &total["failed"], &total["untold"]),
+        (&total["turns"], &total["failed"], &total["unreported_turns"]),
         (&json!(2), &json!(1), &json!(1))
     );
     test.raymond(&["costs", "t"])

@@ -16,9 +16,10 @@ state are folded into one line of counts. Below it, up to twelve that wait for a
 failed have lines of their own.
 
 --json prints { workflow_id, status, total_cost_usd, agents }: all agents, each after its parent, with
-id, parent, live, cost_usd, cost_with_descendants_usd, descendants; those that live with state, step
-and keeps (by: at_work, permit, due, backoff, stagger, plug_in, usage_limit, person, answer, agent, join,
-program, nothing or run; a join with more, of, done and failed), the others with result, or error and cause.";
+id, parent, live, status, cost_usd, cost_with_descendants_usd, descendants; those that live with state, step
+and, if they wait, waits_for (reason: permit, backoff, stagger, plugin, usage_limit, person, answer, agent,
+join, program, request, run_paused or run_interrupted; a join with more, of, done and failed), the others
+with result, or error and cause.";
 
 pub(super) const SHOW_HELP: &str = "Examples:
   raymond show RUN main                  each step of an agent: prompt, answer, cost
@@ -36,8 +37,8 @@ pub(super) const COSTS_HELP: &str = "Examples:
   raymond costs RUN --json | jq '.states[] | {state, cost_usd, share}'
 
 --json prints { workflow_id, status, total_cost_usd, budget_usd, scripted, owing, total, states, models,
-agents }. A line has turns, failed, reminders, untold, the tokens, cost_usd, estimated_usd and share (of
-the total, 0 to 1). `untold` counts turns that ended before they reported a cost, `estimated_usd` is their
+agents }. A line has turns, failed, reminders, unreported_turns, the tokens, cost_usd, estimated_usd and share (of
+the total, 0 to 1). `unreported_turns` counts turns that ended before they reported a cost, `estimated_usd` is their
 estimate; `owing` counts agents that ended with the run, perhaps during a turn. The states include the prompts
 of evaluators. A turn that used two models counts for both; costs of an unknown model have the model null.";
 

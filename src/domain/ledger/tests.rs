@@ -47,7 +47,7 @@ fn each_turn_is_counted_where_it_ran() {
         book.count(&scene.run, &event);
         scene.happens(event);
     }
-    assert_eq!((book.total.turns, book.total.failed, book.total.untold), (3, 1, 0));
+    assert_eq!((book.total.turns, book.total.failed, book.total.unreported_turns), (3, 1, 0));
     assert_eq!((dollars(&book.total).as_str(), book.total.used.output_tokens), ("$0.03", 15));
     let by_state: Vec<(&str, u64, String)> = book
         .states
@@ -122,7 +122,7 @@ fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
 #[test]
 fn what_may_have_cost_something_unseen_is_counted_apart() {
     let mut scene = Scene::begin();
-    for (cause, turns, untold) in [
+    for (cause, turns, unreported_turns) in [
         (FailureCause::Crash, 1, 1),
         (FailureCause::Lost, 1, 1),
         (FailureCause::Throttle, 1, 0),
@@ -131,7 +131,11 @@ fn what_may_have_cost_something_unseen_is_counted_apart() {
     ] {
         let failure = TurnFailed { cause, cost: TurnCost::default(), ..scene.failure("main") };
         let book = ledger(&mut scene, [Event::TurnFailed(failure)]);
-        assert_eq!((book.total.turns, book.total.untold), (turns, untold), "{cause}");
+        assert_eq!(
+            (book.total.turns, book.total.unreported_turns),
+            (turns, unreported_turns),
+            "{cause}"
+        );
     }
 }
 
@@ -147,8 +151,8 @@ fn what_comes_after_the_end_is_counted_in_the_state_it_was_spent_in() {
     };
     let book = ledger(&mut scene, [Event::AgentFailed(failure), counted]);
     assert_eq!(dollars(&book.states[&state("N.md")]), "$0.01");
-    let LedgerLine { turns, failed, untold, estimated, .. } = book.total;
-    assert_eq!((turns, failed, untold), (2, 2, 1));
+    let LedgerLine { turns, failed, unreported_turns, estimated, .. } = book.total;
+    assert_eq!((turns, failed, unreported_turns), (2, 2, 1));
     assert_eq!((dollars(&book.total).as_str(), estimated), ("$0.02", Usd::from_dollars(CENT)));
 }
 

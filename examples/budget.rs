@@ -50,7 +50,7 @@ pub(crate) fn run(workflow: &str, dir: &str, each: Usd) -> Result<RunOutcome, Er
         .dir(dir)
         .configure(|settings| settings.answerer = AnswererKind::Scripted)
         .required(true)
-        .adviser("budget", Budget { each })
+        .interceptor("budget", Budget { each })
         .run_here()
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn run(
         .workflow(workflow)
         .dir(dir)
         .configure(|settings| settings.answerer = AnswererKind::Scripted)
-        .adviser("evaluator", Evaluator { least, back_to, sent_back: HashMap::new() })
+        .interceptor("evaluator", Evaluator { least, back_to, sent_back: HashMap::new() })
         .run_here()
 }
 

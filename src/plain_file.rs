@@ -1,5 +1,6 @@
-//! Opens and replaces files where others can put something in their place: only plain files are opened, and only
-//! up to a stated size.
+//! Opens and replaces files where others can put something in their place.
+//!
+//! Only plain files are opened, and only up to a stated size.
 //!
 //! Agents and other programs can write into the directories of a run. A FIFO there would block, a link would be
 //! followed, a device would be read without end. None of them is opened here: the error says what it is instead.

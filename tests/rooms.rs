@@ -46,10 +46,14 @@ fn every_room_imports_only_what_its_row_allows() {
 #[test]
 fn every_file_says_what_it_is_for() {
     let silent = offences(|source| {
-        let opens = source.text.starts_with("//! ") && source.text.lines().next() != Some("//! ");
-        if opens { Vec::new() } else { vec![(1, "does not open with `//!`".to_owned())] }
+        let head = source.text.lines().next().unwrap_or_default();
+        if head.starts_with("//! ") && head.ends_with(['.', ':']) {
+            Vec::new()
+        } else {
+            vec![(1, "does not open with `//!` and a sentence on one line".to_owned())]
+        }
     });
-    assert_none(&silent, "a file has to open with what it is for");
+    assert_none(&silent, "each file says what it is for");
 }
 
 #[test]

@@ -52,26 +52,26 @@ pub struct AgentActor {
 /// The current work of an agent's actor.
 enum AgentWork {
     Idle,
-    /// It begins with the work it was told to do.
-    Beginning(TurnId),
+    /// It begins the work it was given.
+    Starting(TurnId),
     /// Plug-ins are asked, the children of a fork are planned, or a worktree is made.
-    Consulting {
+    Preparing {
         turn: TurnId,
-        asking: SpawnHandle,
+        handle: SpawnHandle,
     },
-    /// A graph is walked, or an activity of a program is run.
-    Walking {
+    /// Nodes of a graph are executed, or an activity of a program is run.
+    AdvancingProgram {
         turn: TurnId,
-        _walking: SpawnHandle,
+        _handle: SpawnHandle,
     },
-    Asking {
+    RunningTurn {
         turn: TurnId,
-        terms: Box<TurnContext>,
+        turn_context: Box<TurnContext>,
         _process: Addr<TurnActor>,
     },
 }
 
-/// The terms by which a reply is judged, and the cost before it.
+/// The rules by which a reply is judged, and the cost before it.
 #[derive(Clone)]
 struct TurnContext {
     policy: TransitionPolicy,
@@ -159,7 +159,7 @@ impl AgentActor {
                 return self.report(TurnReport::failed(assignment.turn, failure));
             }
         };
-        let terms = TurnContext {
+        let turn_context = TurnContext {
             policy: ask.policy,
             output: ask.output,
             evaluator: ask.evaluator,
@@ -190,10 +190,10 @@ impl AgentActor {
             prompt: assignment.reminder.unwrap_or(ask.prompt),
             values: ask.values,
         };
-        if admitted.begun || self.context.advisers.is_empty() {
-            self.start(input, terms, ctx);
+        if admitted.begun || self.context.interceptors.is_empty() {
+            self.start(input, turn_context, ctx);
         } else {
-            self.consult_before(input, terms, ctx);
+            self.consult_before(input, turn_context, ctx);
         }
     }
 
@@ -211,27 +211,31 @@ impl AgentActor {
     }
 
     /// Starts a turn once its working directory is there.
-    fn start(&mut self, input: TurnInput, terms: TurnContext, ctx: &mut Ctx<Self>) {
+    fn start(&mut self, input: TurnInput, turn_context: TurnContext, ctx: &mut Ctx<Self>) {
         match input.working_dir.tree.clone() {
-            Some(tree) => self.start_in_worktree(tree, input, terms, ctx),
-            None => self.launch_turn(input, terms, ctx),
+            Some(tree) => self.start_in_worktree(tree, input, turn_context, ctx),
+            None => self.launch_turn(input, turn_context, ctx),
         }
     }
 
-    fn launch_turn(&mut self, input: TurnInput, terms: TurnContext, ctx: &mut Ctx<Self>) {
+    fn launch_turn(&mut self, input: TurnInput, turn_context: TurnContext, ctx: &mut Ctx<Self>) {
         let turn = input.turn.clone();
         let own = ctx.address().recipient();
         let process = TurnActor::launch(input, Rc::clone(&self.context), own);
-        self.work = AgentWork::Asking { turn, terms: Box::new(terms), _process: process };
+        self.work = AgentWork::RunningTurn {
+            turn,
+            turn_context: Box::new(turn_context),
+            _process: process,
+        };
     }
 
     fn turn(&self) -> Option<TurnId> {
         match &self.work {
             AgentWork::Idle => None,
-            AgentWork::Beginning(turn)
-            | AgentWork::Consulting { turn, .. }
-            | AgentWork::Walking { turn, .. }
-            | AgentWork::Asking { turn, .. } => Some(turn.clone()),
+            AgentWork::Starting(turn)
+            | AgentWork::Preparing { turn, .. }
+            | AgentWork::AdvancingProgram { turn, .. }
+            | AgentWork::RunningTurn { turn, .. } => Some(turn.clone()),
         }
     }
 }
@@ -258,9 +262,9 @@ impl Handler<DispatchTurn> for AgentActor {
         DispatchTurn(assignment, admitted): DispatchTurn,
         ctx: &mut Self::Context,
     ) {
-        if let AgentWork::Consulting { turn, .. }
-        | AgentWork::Walking { turn, .. }
-        | AgentWork::Asking { turn, .. } = &self.work
+        if let AgentWork::Preparing { turn, .. }
+        | AgentWork::AdvancingProgram { turn, .. }
+        | AgentWork::RunningTurn { turn, .. } = &self.work
             && *turn == assignment.turn
         {
             return;
@@ -272,7 +276,7 @@ impl Handler<DispatchTurn> for AgentActor {
             }
             return;
         }
-        self.work = AgentWork::Beginning(assignment.turn.clone());
+        self.work = AgentWork::Starting(assignment.turn.clone());
         if let Some(admitted) = admitted {
             return self.ask(assignment, &admitted, ctx);
         }
@@ -295,15 +299,16 @@ impl Handler<TurnEnded> for AgentActor {
     type Result = ();
 
     fn handle(&mut self, ended: TurnEnded, ctx: &mut Self::Context) {
-        let AgentWork::Asking { turn, terms, .. } = &self.work else { return };
+        let AgentWork::RunningTurn { turn, turn_context, .. } = &self.work else { return };
         if *turn != ended.turn {
             return;
         }
-        let terms = terms.clone();
+        let turn_context = turn_context.clone();
         match ended.outcome {
             TurnOutcome::Failed(failure) => self.report(TurnReport::failed(ended.turn, failure)),
             TurnOutcome::Replied(reply) => {
-                if let Some(failure) = TurnFailure::of_refused_tools(&reply, terms.on_denied) {
+                if let Some(failure) = TurnFailure::of_refused_tools(&reply, turn_context.on_denied)
+                {
                     return self.report(TurnReport::failed(ended.turn, failure));
                 }
                 let report = TurnReport {
@@ -311,11 +316,15 @@ impl Handler<TurnEnded> for AgentActor {
                     message: reply.message.clone(),
                     ..TurnReport::empty(ended.turn)
                 };
-                let Some(assignment) = terms.walks() else {
-                    let judgement = self.judge(&terms, &reply);
-                    return self.consult_after(TurnReport { judgement, ..report }, &terms, ctx);
+                let Some(assignment) = turn_context.walks() else {
+                    let judgement = self.judge(&turn_context, &reply);
+                    return self.consult_after(
+                        TurnReport { judgement, ..report },
+                        &turn_context,
+                        ctx,
+                    );
                 };
-                match self.task_result(&terms, &reply) {
+                match self.task_result(&turn_context, &reply) {
                     Ok(wait_result) => {
                         self.walk(assignment.clone(), Some(wait_result), report, ctx);
                     }

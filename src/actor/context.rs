@@ -54,7 +54,7 @@ pub struct RunContext {
     /// The live picture.
     pub registry: Arc<AgentRegistry>,
     /// The plug-ins that have a say.
-    pub advisers: Vec<PluginInterceptor>,
+    pub interceptors: Vec<PluginInterceptor>,
     /// The directory of the files with the results of joins.
     pub results: PathBuf,
     /// The settings of forks.

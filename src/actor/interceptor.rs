@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use super::message::Consult;
 use crate::domain::consult::{ConsultVerdict, Consultation, PluginVerdict, StopScope};
 use crate::domain::plugin::DEADLINE_MS;
-use crate::domain::time::span;
+use crate::domain::time::format_duration;
 
 /// The default deadline of a plug-in's answer.
 pub const DEADLINE: Duration = Duration::from_millis(DEADLINE_MS);
@@ -69,7 +69,8 @@ impl PluginInterceptor {
                 self.without_an_answer("has failed")
             }
             Err(_) => {
-                let deadline = span(u64::try_from(self.deadline.as_millis()).unwrap_or(u64::MAX));
+                let deadline =
+                    format_duration(u64::try_from(self.deadline.as_millis()).unwrap_or(u64::MAX));
                 self.silent.set(true);
                 if !self.required {
                     tracing::warn!(
@@ -108,20 +109,20 @@ struct ConsultRequest {
 
 /// Asks all plug-ins, and returns their verdicts.
 pub async fn consult(
-    advisers: &[PluginInterceptor],
+    interceptors: &[PluginInterceptor],
     question: &Consultation,
 ) -> Vec<PluginVerdict> {
-    let ask = |adviser: &PluginInterceptor| {
-        (!adviser.silent.get()).then(|| ConsultRequest {
-            request: Box::pin(adviser.recipient.send(Consult(question.clone()))),
-            until: adviser.until(Instant::now()),
+    let ask = |interceptor: &PluginInterceptor| {
+        (!interceptor.silent.get()).then(|| ConsultRequest {
+            request: Box::pin(interceptor.recipient.send(Consult(question.clone()))),
+            until: interceptor.until(Instant::now()),
         })
     };
-    let asked: Vec<_> = advisers.iter().map(ask).collect();
-    let mut opinions = Vec::with_capacity(advisers.len());
-    for (adviser, asked) in advisers.iter().zip(asked) {
-        let verdict = adviser.verdict(asked).await;
-        opinions.push(PluginVerdict { by: adviser.name.clone(), verdict });
+    let asked: Vec<_> = interceptors.iter().map(ask).collect();
+    let mut verdicts = Vec::with_capacity(interceptors.len());
+    for (interceptor, asked) in interceptors.iter().zip(asked) {
+        let verdict = interceptor.verdict(asked).await;
+        verdicts.push(PluginVerdict { by: interceptor.name.clone(), verdict });
     }
-    opinions
+    verdicts
 }

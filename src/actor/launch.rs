@@ -53,7 +53,7 @@ pub struct RunLaunch {
     /// The observers of every record.
     pub observers: Vec<Observer>,
     /// The plug-ins that have a say.
-    pub advisers: Vec<PluginInterceptor>,
+    pub interceptors: Vec<PluginInterceptor>,
 }
 
 /// Supervises a run until it is over or holds still. Each message on `interrupts` is a signal that the run should
@@ -65,8 +65,9 @@ pub async fn supervise(
     launch: RunLaunch,
     interrupts: &mut mpsc::UnboundedReceiver<()>,
 ) -> Result<Run, store::Error> {
-    let RunLaunch { mut store, run, start, source, runner, registry, observers, advisers, .. } =
-        launch;
+    let RunLaunch {
+        mut store, run, start, source, runner, registry, observers, interceptors, ..
+    } = launch;
     let RunLaunch { performer, graphs, builtins, stay_up, .. } = launch;
     let begun = runner.begun(run.agents.values().map(Agent::turn_id).collect());
     Rc::clone(&runner).sweep(begun.clone()).await;
@@ -97,7 +98,7 @@ pub async fn supervise(
             builtins,
             registry,
             warned: RefCell::default(),
-            advisers,
+            interceptors,
             results,
             forking: settings.forking,
             supervisor: SupervisorHandle {

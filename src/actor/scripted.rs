@@ -69,7 +69,7 @@ impl ScriptedRunner {
 
 /// Waits until the turn is to end: at once, or when its grace is over.
 async fn told_to_stop(stop: &mut watch::Receiver<StopLevel>, grace_ms: u64) {
-    let _ = stop.wait_for(|&told| told != StopLevel::No).await;
+    let _ = stop.wait_for(|&told| told != StopLevel::None).await;
     let grace = Duration::from_millis(grace_ms);
     let _ = tokio::time::timeout(grace, stop.wait_for(|&told| told > StopLevel::Patiently)).await;
 }

@@ -1,5 +1,7 @@
-//! Decides whether a run in which everything waits stays up instead of pausing, as `--on-wait` says. A program that
-//! has it stay up for questions, because somebody is there to answer, may take that back while it runs.
+//! Decides whether a run in which everything waits stays up or pauses (`--on-wait`).
+//!
+//! A program that has it stay up for questions, because somebody is there to answer, may take that back while it
+//! runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

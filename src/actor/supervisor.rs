@@ -53,11 +53,11 @@ pub struct Supervisor {
     context: Rc<RunContext>,
     agents: HashMap<AgentId, Addr<AgentActor>>,
     admission: AdmissionQueue,
-    /// The agents that walk graphs, or whose programs run an activity; they need no permit.
-    walking: HashSet<AgentId>,
+    /// The agents that execute graphs, or whose programs run an activity; they need no permit.
+    advancing: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     may_have_begun: HashSet<AgentId>,
-    /// The agents with a turn due by records on their way to the disk, and the number of those records.
+    /// For each agent, the number of records that start its next work and are not durable yet.
     queued_effects: HashMap<AgentId, usize>,
     timers: AgentTimers,
     /// The reasons to stay up while everything waits.
@@ -66,7 +66,7 @@ pub struct Supervisor {
     is_scheduled: bool,
     pending: VecDeque<PendingRecord>,
     commands: HashSet<String>,
-    ending: ShutdownPhase,
+    shutdown: ShutdownPhase,
     observers: Vec<Observer>,
     done: Option<oneshot::Sender<Result<Run, store::Error>>>,
     /// Dropped after `store`, so its other end tells that the run is no longer locked.
@@ -77,11 +77,11 @@ pub struct Supervisor {
 #[derive(Debug)]
 pub enum SupervisorStart {
     /// A run whose first record is in its journal already.
-    New(Box<Record>),
+    FirstRecord(Box<Record>),
     /// An existing run, and the settings under which it is resumed.
-    Again(Box<Settings>),
+    Resume(Box<Settings>),
     /// No first step: the run has begun.
-    Begun,
+    Done,
 }
 
 impl SupervisorStart {
@@ -90,8 +90,8 @@ impl SupervisorStart {
     #[must_use]
     pub fn on_resume(untouched: Option<Record>, settings: Settings, run: &Run) -> Self {
         match untouched {
-            Some(first) if settings == run.settings => Self::New(Box::new(first)),
-            _ => Self::Again(Box::new(settings)),
+            Some(first) if settings == run.settings => Self::FirstRecord(Box::new(first)),
+            _ => Self::Resume(Box::new(settings)),
         }
     }
 
@@ -99,8 +99,8 @@ impl SupervisorStart {
     #[must_use]
     pub fn settings<'start>(&'start self, run: &'start Run) -> &'start Settings {
         match self {
-            Self::Again(settings) => settings,
-            Self::New(_) | Self::Begun => &run.settings,
+            Self::Resume(settings) => settings,
+            Self::FirstRecord(_) | Self::Done => &run.settings,
         }
     }
 }
@@ -140,7 +140,7 @@ struct PendingRecord {
 /// The phase of a run on its way to hold still.
 enum ShutdownPhase {
     /// It continues.
-    No,
+    NotBegun,
     /// No turn may start; running ones come to their end.
     Holding {
         /// The pause to record then; absent if it is recorded already.
@@ -177,17 +177,17 @@ impl Supervisor {
             }
         }
         let may_have_begun = match start {
-            SupervisorStart::Again(_) => {
-                let walking =
+            SupervisorStart::Resume(_) => {
+                let advancing =
                     run.agents.values().filter(|agent| agent.runs_graph() || agent.runs_activity());
-                walking.map(|agent| agent.id.clone()).collect()
+                advancing.map(|agent| agent.id.clone()).collect()
             }
-            SupervisorStart::New(_) | SupervisorStart::Begun => HashSet::new(),
+            SupervisorStart::FirstRecord(_) | SupervisorStart::Done => HashSet::new(),
         };
         Self {
             admission,
             may_have_begun,
-            walking: HashSet::new(),
+            advancing: HashSet::new(),
             queued_effects: HashMap::new(),
             timers: AgentTimers::default(),
             stay_up,
@@ -200,7 +200,7 @@ impl Supervisor {
             agents: HashMap::new(),
             pending: VecDeque::new(),
             commands: HashSet::new(),
-            ending: ShutdownPhase::No,
+            shutdown: ShutdownPhase::NotBegun,
             observers,
             done: Some(done),
             _released: released,
@@ -212,7 +212,8 @@ impl Supervisor {
         self.commit_all(vec![event], ctx);
     }
 
-    /// Commits the events of one moment, all or none: applies them and hands their records to the journal.
+    /// Commits a batch of events: applies them, and hands their records to the journal as one write. After an event
+    /// that is refused, the rest of the batch is dropped: it was decided on a run that did not come about.
     fn commit_all(&mut self, events: Vec<Event>, ctx: &mut Ctx<Self>) {
         point("commit.before");
         let at = now();
@@ -305,7 +306,7 @@ impl Handler<JournalReported> for Supervisor {
     type Result = ();
 
     fn handle(&mut self, JournalReported(outcome): JournalReported, ctx: &mut Self::Context) {
-        if matches!(self.ending, ShutdownPhase::Over) {
+        if matches!(self.shutdown, ShutdownPhase::Over) {
             return;
         }
         match outcome {

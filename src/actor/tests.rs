@@ -1,7 +1,8 @@
-//! Whole runs through the actors, with nothing outside but a run directory: runs come to their end, records come
-//! before effects, permits are kept.
+//! Whole runs through the actors, with nothing outside but a run directory.
+//!
+//! Runs come to their end, records come before effects, permits are kept.
 
-mod advisers;
+mod interceptors;
 mod late;
 mod limits;
 mod memory;

@@ -81,7 +81,7 @@ fn as_json(reason: &WaitReason) -> Value {
             value["by"] = json!(by);
             value["until"] = json!(until);
         }
-        WaitReason::Person(because) => value["because"] = json!(because),
+        WaitReason::Person(message) => value["message"] = json!(message),
         WaitReason::Answer { node, question } => {
             value["node"] = json!(node);
             value["question"] = json!(question);

@@ -134,7 +134,7 @@ fn examine(
     let late = run.agents.get(&event.turn.agent).and_then(|agent| agent.question()?.late.clone());
     if let Some(late) = late.filter(|late| late.at <= now()) {
         return Err(Error::Usage(format!(
-            "the time for {} has passed: {} continues at {} once the run is resumed: raymond run {id}",
+            "the time for {} has passed: {} continues at {} once the run is resumed: raymond resume {id}",
             given.node, event.turn.agent, late.state
         )));
     }
@@ -153,7 +153,7 @@ fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &AnswerCommand) -
     let before = waiting.iter().find(|one| one.node == *node && whose(&one.turn.agent));
     if let Some(QuestionAnswered { turn, answer, .. }) = before {
         return format!(
-            "{}/{node} has been answered already: {}; the first answer counts, and is used once the run is resumed: raymond run {id}",
+            "{}/{node} has been answered already: {}; the first answer counts, and is used once the run is resumed: raymond resume {id}",
             turn.agent,
             chosen(answer)
         );
@@ -218,6 +218,6 @@ fn as_text(
         1 => "one more question waits\n".to_owned(),
         more => format!("{more} more questions wait\n"),
     };
-    let next = if held { String::new() } else { format!("resume: raymond run {id}\n") };
+    let next = if held { String::new() } else { format!("resume: raymond resume {id}\n") };
     text + &others + &next
 }

@@ -41,7 +41,7 @@ use crate::language::prompt::step::RESERVED;
         an answer, a signal or a person, 64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a required\n\
         plug-in) cannot be started or is not logged in, 73 locked by another raymond, 74 input/output error,\n\
         75 paused (budget, usage limit, --max-agents, a plug-in), 77 not trusted, 130 interrupted. After 2, 69, 74,\n\
-        75 and 130, `raymond run RUN` resumes the run."
+        75 and 130, `raymond resume RUN` resumes the run."
 )]
 pub struct Cli {
     /// The command.
@@ -163,7 +163,7 @@ pub struct RunArgs {
 
     /// The options of a new run.
     #[command(flatten)]
-    pub birth: NewRunArgs,
+    pub new_run: NewRunArgs,
 
     /// The options that each resume may change.
     #[command(flatten)]

@@ -47,7 +47,7 @@ impl CostReport<'_> {
     }
 
     /// Returns the number of agents that ended with the run, perhaps in the midst of a turn.
-    fn owing(&self) -> usize {
+    fn unbilled_agents(&self) -> usize {
         self.view.run.finished.iter().filter(|ended| ended.unbilled_turn.is_some()).count()
     }
 
@@ -86,13 +86,14 @@ impl CostReport<'_> {
             }
             rows.extend(lines.iter().map(|(name, line)| row(name, line, self.whole(), has_tokens)));
         }
-        output::table(&to_the_right(rows))
+        output::table(&right_align(rows))
     }
 
     /// Returns the notes on costs that the sums leave out.
     fn not_known(&self) -> String {
         let mut text = String::new();
-        let (unreported_turns, owing) = (self.ledger.total.unreported_turns, self.owing());
+        let (unreported_turns, owing) =
+            (self.ledger.total.unreported_turns, self.unbilled_agents());
         if self.view.held && !self.view.run.agents.is_empty() {
             text.push_str("\nrunning turns are counted when they have ended\n");
         }
@@ -134,7 +135,7 @@ impl CostReport<'_> {
             "total_cost_usd": run.total_cost_usd,
             "budget_usd": run.settings.budget_usd,
             "scripted": self.is_scripted(),
-            "owing": self.owing(),
+            "owing": self.unbilled_agents(),
             "total": as_json(&ledger.total, self.whole()),
             "states": states.map(|(name, line)| named("state", json!(name), line)).collect::<Vec<_>>(),
             "models": models.map(|(name, line)| named("model", json!(name), line)).collect::<Vec<_>>(),
@@ -191,7 +192,7 @@ fn row(name: &str, line: &LedgerLine, whole: Usd, has_tokens: bool) -> Vec<Strin
 }
 
 /// Pads the cells of each column but the first, so that they align at the right.
-fn to_the_right(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+fn right_align(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     for column in 1..columns {
         let cells = || rows.iter().filter_map(|row| row.get(column));

@@ -1,5 +1,6 @@
-//! The difference between a person and an agent at the command line: an agent may signal as itself, and may not
-//! act for the person who started it.
+//! Tells a person from an agent at the command line.
+//!
+//! An agent may signal as itself, and may not act for the person who started it.
 
 use super::exit::Error;
 use super::options::ConsentArgs;

@@ -41,7 +41,7 @@ fn resume_all(
     let mut going = Vec::new();
     for (id, view) in runs {
         if view.as_ref().is_ok_and(|view| view.run.budget().is_empty()) {
-            output::tell(&format!("{id} needs a larger budget: raymond run {id} --budget USD"));
+            output::tell(&format!("{id} needs a larger budget: raymond resume {id} --budget USD"));
             continue;
         }
         going.push((id, background::resume_detached(root, id, &further)?));
@@ -56,7 +56,7 @@ fn resume_all(
         let exit = CliExitCode::ALL.iter().copied().find(|exit| code == Some(exit.code().into()));
         if exit == Some(CliExitCode::NotTrusted) {
             output::tell(&format!(
-                "{id} is not resumed before you confirm what it would execute: raymond run {id}"
+                "{id} is not resumed before you confirm what it would execute: raymond resume {id}"
             ));
         }
         worst = worst.max(exit.unwrap_or(CliExitCode::Io));

@@ -30,7 +30,7 @@ pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
             let prepared = create(args, &root, &workflow)?;
             supervise_here(&args.options, &root, prepared)
         }
-        RunTarget::Run(id) => resume_target(&args.birth, &args.options, &root, &id),
+        RunTarget::Run(id) => resume_target(&args.new_run, &args.options, &root, &id),
     }
 }
 
@@ -69,8 +69,8 @@ pub(super) fn create_of(
     program: Option<String>,
 ) -> Result<PreparedRun, Error> {
     let settings = settings::new(args, workflow)?;
-    let id = args.birth.id.clone().or_else(|| args.birth.label.clone());
-    let request = RunRequest { id, input: args.birth.input.clone(), program };
+    let id = args.new_run.id.clone().or_else(|| args.new_run.label.clone());
+    let request = RunRequest { id, input: args.new_run.input.clone(), program };
     confirm::confirmed(&args.options, |starter| {
         runtime::create(root, workflow, &request, settings.clone(), GraphSetup::default(), starter)
     })
@@ -78,14 +78,14 @@ pub(super) fn create_of(
 }
 
 fn resume_target(
-    birth: &NewRunArgs,
+    new_run: &NewRunArgs,
     options: &RunOptions,
     root: &RunsRoot,
     id: &RunId,
 ) -> Result<CliExitCode, Error> {
     person::must_act("resume a run")?;
     let (store, mut recovered) = LockedRun::open(root, id)?;
-    let settings = settings::for_resume(birth, options, recovered.run.settings.clone())?;
+    let settings = settings::for_resume(new_run, options, recovered.run.settings.clone())?;
     if !recovered.run.can_resume() {
         if !options.consent.trust {
             seals::check_ended(&directories::user_state()?, root, &recovered.run)?;

@@ -16,15 +16,15 @@ use crate::runtime::{Workflow, directory, replace_own, settings_of};
 /// # Errors
 /// [`Error::Io`] if the working directory cannot be entered.
 pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
-    let birth = &args.birth;
-    let cwd = birth.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+    let new_run = &args.new_run;
+    let cwd = new_run.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
     let mut settings = Settings {
         cwd: directory(&cwd)?,
-        variables: birth.variables.iter().cloned().collect(),
-        label: birth.label.as_ref().map(ToString::to_string),
-        branch: birth.branch.clone(),
-        context: birth.context.iter().cloned().collect(),
-        answerer: match birth.agent {
+        variables: new_run.variables.iter().cloned().collect(),
+        label: new_run.label.as_ref().map(ToString::to_string),
+        branch: new_run.branch.clone(),
+        context: new_run.context.iter().cloned().collect(),
+        answerer: match new_run.agent {
             Some(AnswererArg::Scripted) => settings::AnswererKind::Scripted,
             Some(AnswererArg::Claude) | None => settings::AnswererKind::Claude,
         },
@@ -41,19 +41,19 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
 /// # Errors
 /// [`Error::Usage`] for options that only a new run can take.
 pub fn for_resume(
-    birth: &NewRunArgs,
+    new_run: &NewRunArgs,
     options: &RunOptions,
     mut settings: Settings,
 ) -> Result<Settings, Error> {
     let fixed = [
-        ("--id", birth.id.is_some()),
-        ("--input", birth.input.is_some()),
-        ("--var", !birth.variables.is_empty()),
-        ("--label", birth.label.is_some()),
-        ("--branch", birth.branch.is_some()),
-        ("--context", !birth.context.is_empty()),
-        ("--cwd", birth.cwd.is_some()),
-        ("--agent", birth.agent.is_some()),
+        ("--id", new_run.id.is_some()),
+        ("--input", new_run.input.is_some()),
+        ("--var", !new_run.variables.is_empty()),
+        ("--label", new_run.label.is_some()),
+        ("--branch", new_run.branch.is_some()),
+        ("--context", !new_run.context.is_empty()),
+        ("--cwd", new_run.cwd.is_some()),
+        ("--agent", new_run.agent.is_some()),
     ];
     if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {
         return Err(Error::Usage(format!(

@@ -29,7 +29,7 @@ pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
     if view.held {
         return Err(store::Error::Held { id, pid: view.holder }.into());
     }
-    settings::for_resume(&args.birth, &args.options, view.run.settings)?;
+    settings::for_resume(&args.new_run, &args.options, view.run.settings)?;
     in_background(&root, &id, &given_options(&id))
 }
 

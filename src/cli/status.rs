@@ -137,7 +137,7 @@ pub fn left_running(root: &RunsRoot, view: &RunView) -> String {
     match orphans::find(&marker).iter().filter(|process| process.leads).count() {
         0 => String::new(),
         count => format!(
-            "{count} of its processes still run; `raymond run {id}` takes them over, and ends them if it is interrupted\n"
+            "{count} of its processes still run; `raymond resume {id}` takes them over, and ends them if it is interrupted\n"
         ),
     }
 }

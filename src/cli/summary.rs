@@ -84,27 +84,29 @@ fn closing_sentence(run: &Run) -> String {
             )
         }
         (_, Some(pause @ PauseReason::Budget { .. })) => {
-            format!("paused: {pause}; resume with more: raymond run {id} --budget USD")
+            format!("paused: {pause}; resume with more: raymond resume {id} --budget USD")
         }
         (_, Some(pause @ PauseReason::Agents { .. })) => format!(
-            "paused: {pause}; {spent} spent; if so many are intended, resume with more: raymond run {id} --max-agents N"
+            "paused: {pause}; {spent} spent; if so many are intended, resume with more: raymond resume {id} --max-agents N"
         ),
         (_, Some(pause @ PauseReason::UsageLimit { resets: Some(resets), .. })) => {
             let resets = date(*resets);
-            format!("paused: {pause}; it resets {resets}; {spent} spent; resume: raymond run {id}")
+            format!(
+                "paused: {pause}; it resets {resets}; {spent} spent; resume: raymond resume {id}"
+            )
         }
         (_, Some(pause @ PauseReason::Plugin { .. })) => format!(
-            "paused: {pause}; {spent} spent; fix that and resume: raymond run {id}, or without plug-ins: raymond run {id} --no-plugins"
+            "paused: {pause}; {spent} spent; fix that and resume: raymond resume {id}, or without plug-ins: raymond resume {id} --no-plugins"
         ),
         (_, Some(pause @ PauseReason::Asking { .. })) => format!(
-            "paused: {pause}; {spent} spent; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond run {id}"
+            "paused: {pause}; {spent} spent; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond resume {id}"
         ),
         (_, Some(pause @ PauseReason::Waiting { first, .. })) if first.contains("(signal ") => {
             format!(
-                "paused: {pause}; {spent} spent; assert it with `raymond signal`, then resume: raymond run {id}"
+                "paused: {pause}; {spent} spent; assert it with `raymond signal`, then resume: raymond resume {id}"
             )
         }
-        (_, Some(pause)) => format!("paused: {pause}; {spent} spent; resume: raymond run {id}"),
-        (_, None) => format!("run {id} has stopped, {spent} spent; resume: raymond run {id}"),
+        (_, Some(pause)) => format!("paused: {pause}; {spent} spent; resume: raymond resume {id}"),
+        (_, None) => format!("run {id} has stopped, {spent} spent; resume: raymond resume {id}"),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn exporter(option: Option<&str>, prepared: &PreparedRun) -> Option<T
 fn recalled(store: &LockedRun) -> Result<RunTrace, store::Error> {
     let mut trace = RunTrace::default();
     JournalReader::open(&store.dir().journal())?.read_all(|_, line| {
-        trace.recall(&record::decode(line)?);
+        trace.replay(&record::decode(line)?);
         Ok(())
     })?;
     Ok(trace)

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::agent_spec::{AgentSpec, AgentTerms};
+pub use self::agent_spec::{AgentOptions, AgentSpec};
 pub use self::asked_question::{AskedQuestion, QuestionTimeout};
 pub use self::execution::AgentExecution;
 pub use self::hold::TurnHold;
@@ -101,34 +101,34 @@ impl Agent {
     #[must_use]
     pub fn from_spec(
         id: AgentId,
-        mut birth: AgentSpec,
+        mut spec: AgentSpec,
         session: SessionId,
         since: Timestamp,
     ) -> Self {
-        if birth.terms.worktree {
-            birth.working_dir.tree = Some(id.clone());
+        if spec.options.worktree {
+            spec.working_dir.tree = Some(id.clone());
         }
         Self {
             id,
-            current_state: birth.state.clone(),
+            current_state: spec.state.clone(),
             session: Session::fresh(session),
             stack: Vec::new(),
             step: 1,
             turn: 0,
             reminders: 0,
             reminder: None,
-            stage: StepStage::first(birth.task.as_deref()),
+            stage: StepStage::first(spec.task.as_deref()),
             hold: None,
             execution: AgentExecution::Prompts,
             unjoined: UnjoinedChildren::default(),
-            variables: birth.variables.clone(),
+            variables: spec.variables.clone(),
             forked_count: 0,
             visits: BTreeMap::new(),
             restarts: Vec::new(),
             throttles: 0,
             since,
             cost_usd: Usd::ZERO,
-            spec: Box::new(birth),
+            spec: Box::new(spec),
         }
     }
 

@@ -96,7 +96,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         session,
         variables,
         definition,
-        terms,
+        options,
         settings,
     } = &**started;
     if record.seq != 1 {
@@ -104,7 +104,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
     }
     let birth = AgentSpec {
         variables: variables.clone(),
-        terms: terms.clone(),
+        options: options.clone(),
         ..AgentSpec::plain(entry.clone())
     };
     let main = Agent::from_spec(AgentId::main(), birth, session.clone(), record.at);
@@ -128,7 +128,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         facts: KnownFacts::default(),
         finished: Vec::new(),
     };
-    begin_share(&mut run, &AgentId::main(), terms.budget_usd);
+    begin_share(&mut run, &AgentId::main(), options.budget_usd);
     Ok((run, effects))
 }
 
@@ -206,7 +206,7 @@ fn step_finished(
         agent.note_reply(event.message.clone());
     }
     if event.restarted.is_some() {
-        agent.forget_restarts(agent.spec.terms.supervision.period_ms.unwrap_or(own), at);
+        agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
     }
     let program = agent.execution.take_program();
     let outcome = take_transition(agent, event, opened, at);
@@ -229,7 +229,7 @@ fn step_finished(
         TransitionEffect::Forked(children) => {
             let mut effects = vec![Effect::Proceed(id)];
             for child in children {
-                begin_share(run, &child.id, child.spec.terms.budget_usd);
+                begin_share(run, &child.id, child.spec.options.budget_usd);
                 effects.push(Effect::Proceed(child.id.clone()));
                 run.agents.insert(child);
             }
@@ -271,7 +271,7 @@ fn take_transition(
         }
         Transition::Reset { target, variables } => {
             let dropped = std::mem::take(&mut agent.stack).len();
-            agent.unjoined.leave(0);
+            agent.unjoined.hand_to_caller(0);
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
             if dropped == 0 { TransitionEffect::GoesOn } else { TransitionEffect::Dropped(dropped) }
         }
@@ -309,7 +309,7 @@ fn take_transition(
                 }
             },
             Some(frame) => {
-                agent.unjoined.leave(agent.stack.len());
+                agent.unjoined.hand_to_caller(agent.stack.len());
                 let mut variables = variables.clone();
                 variables.insert("result".to_owned(), payload.clone());
                 agent.enter(frame.state.clone(), frame.back(), variables, at);

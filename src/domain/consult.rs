@@ -140,15 +140,15 @@ pub struct PluginVerdict {
 
 /// Returns the verdict that counts; `None` if all say to proceed.
 #[must_use]
-pub fn strictest(opinions: Vec<PluginVerdict>) -> Option<PluginVerdict> {
-    let weight = |opinion: &PluginVerdict| match opinion.verdict {
+pub fn strictest(verdicts: Vec<PluginVerdict>) -> Option<PluginVerdict> {
+    let weight = |verdict: &PluginVerdict| match verdict.verdict {
         ConsultVerdict::Proceed => (0, 0),
         ConsultVerdict::Hold { until, .. } => (1, until.0),
         ConsultVerdict::Override { .. } => (2, 0),
         ConsultVerdict::Stop { scope: StopScope::Agent, .. } => (3, 0),
         ConsultVerdict::Stop { scope: StopScope::Run, .. } => (4, 0),
     };
-    let counts = opinions.into_iter().rev().max_by_key(weight)?;
+    let counts = verdicts.into_iter().rev().max_by_key(weight)?;
     (counts.verdict != ConsultVerdict::Proceed).then_some(counts)
 }
 
@@ -156,7 +156,7 @@ pub fn strictest(opinions: Vec<PluginVerdict>) -> Option<PluginVerdict> {
 mod tests {
     use super::*;
 
-    fn opinion(by: &str, verdict: ConsultVerdict) -> PluginVerdict {
+    fn verdict(by: &str, verdict: ConsultVerdict) -> PluginVerdict {
         PluginVerdict { by: by.to_owned(), verdict }
     }
 
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn the_strictest_counts_and_of_equals_the_first() {
         let by = |verdicts: &[(&str, ConsultVerdict)]| {
-            let opinions = verdicts.iter().map(|(by, verdict)| opinion(by, verdict.clone()));
-            strictest(opinions.collect()).map(|opinion| opinion.by)
+            let verdicts = verdicts.iter().map(|(by, one)| verdict(by, one.clone()));
+            strictest(verdicts.collect()).map(|verdict| verdict.by)
         };
         assert_eq!(by(&[]), None);
         assert_eq!(by(&[("a", ConsultVerdict::Proceed)]), None);

@@ -24,7 +24,7 @@ pub use self::program::{
 };
 use self::questions::prepared_answer;
 pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
-use super::agent::{Agent, AgentTerms};
+use super::agent::{Agent, AgentOptions};
 use super::consult::PluginVerdict;
 use super::event::{Event, PermanentRestart, StepFinished, TransitionProposed, TurnRejected};
 use super::fork::ForkGroup;
@@ -53,7 +53,7 @@ pub struct TurnReport {
     /// The result of the turn.
     pub judgement: TurnJudgement,
     /// The settings of the child of a plain fork.
-    pub child_terms: AgentTerms,
+    pub child_options: AgentOptions,
     /// The children of any other fork.
     pub children: Vec<ForkGroup>,
     /// The head start of the first of them, in milliseconds, if the state sets one.
@@ -114,7 +114,7 @@ impl TurnReport {
             cost: TurnCost::default(),
             message: None,
             judgement: TurnJudgement::NotStarted,
-            child_terms: AgentTerms::default(),
+            child_options: AgentOptions::default(),
             children: Vec::new(),
             stagger_ms: None,
             allowed: TransitionPolicy::default(),
@@ -252,7 +252,7 @@ fn step_finished(
         session_id: agent.turn_session().id.clone(),
         message: report.message.clone(),
         new_session,
-        terms: Box::new(report.child_terms.clone()),
+        options: Box::new(report.child_options.clone()),
         children: fork_groups(run, accepted, report, chosen.now),
         restarted: reborn.map(|not_before| PermanentRestart { not_before }),
     });

@@ -1,5 +1,7 @@
-//! Events of a run: what happened. How they are stored is the store's affair, and what others see of them is the
-//! protocol's ([`protocol::event`](super::protocol::event)): both name each field themselves.
+//! Events of a run: what happened.
+//!
+//! The journal and the protocol have types of their own ([`protocol::event`](super::protocol::event)), which name each
+//! field themselves.
 //!
 //! An event carries every choice that was made when it happened (session ids, costs, delays), so that applying it
 //! needs neither a clock nor randomness. One step of an agent is one record.
@@ -26,7 +28,7 @@ pub use self::turns::{
     AgentFailed, AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected,
 };
 
-use super::agent::AgentTerms;
+use super::agent::AgentOptions;
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
@@ -147,7 +149,7 @@ pub struct RunStarted {
     /// The program that agent runs, if its state is one.
     pub definition: Option<Box<ProgramDefined>>,
     /// The settings of that agent's whole life.
-    pub terms: AgentTerms,
+    pub options: AgentOptions,
     /// The settings of the run.
     pub settings: Settings,
 }
@@ -178,7 +180,7 @@ pub struct StepFinished {
     /// The id of the session this transition opens: the agent's own, or its child's.
     pub new_session: Option<SessionId>,
     /// The settings of the child of a plain fork.
-    pub terms: Box<AgentTerms>,
+    pub options: Box<AgentOptions>,
     /// The children of any other fork.
     pub children: Vec<ForkGroup>,
     /// The restart of a permanent agent after its result, in the session that is opened.

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::agent::AgentTerms;
+use super::agent::AgentOptions;
 use super::id::{Folder, SessionId, StateName};
 use super::time::Timestamp;
 use super::transition::Variables;
@@ -45,9 +45,9 @@ pub struct ForkRules {
 pub struct ForkGroup {
     /// The first state of these agents.
     pub state: StateName,
-    /// The terms of these agents.
+    /// The options of these agents.
     #[serde(flatten)]
-    pub terms: AgentTerms,
+    pub options: AgentOptions,
     /// The commit their worktrees begin at, if they get worktrees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,

@@ -208,7 +208,7 @@ impl UnjoinedChildren {
     }
 
     /// Moves the children that a subroutine did not join to its caller, which has `depth` pending returns.
-    pub(super) fn leave(&mut self, depth: usize) {
+    pub(super) fn hand_to_caller(&mut self, depth: usize) {
         for batch in &mut self.0 {
             batch.depth = batch.depth.min(depth);
         }
@@ -321,7 +321,7 @@ mod tests {
         let mut forks = UnjoinedChildren::default();
         forks.add(1, 0);
         forks.add(2, 1);
-        forks.leave(0);
+        forks.hand_to_caller(0);
         forks.add(3, 1);
         assert_eq!(forks.numbers(1).collect::<Vec<_>>(), [3]);
         assert_eq!(forks.numbers(0).collect::<Vec<_>>(), [1, 2, 3]);

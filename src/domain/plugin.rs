@@ -1,4 +1,4 @@
-//! A plug-in that is a program: its command, its name and its terms.
+//! A plug-in that is a program: its command, its name and how the run depends on it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct PlugIn {
 }
 
 impl PlugIn {
-    /// Creates a plug-in that the run can do without, on the usual terms.
+    /// Creates a plug-in that the run can do without, with the usual options.
     #[must_use]
     pub fn new(command: Vec<String>) -> Self {
         Self {

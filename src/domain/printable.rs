@@ -1,5 +1,6 @@
-//! Texts of models, files and programs as people are shown them: nothing in them steers a terminal, hides, or
-//! turns the order of what stands around it.
+//! Makes texts of models, files and programs safe to print.
+//!
+//! Nothing in them steers a terminal, hides, or turns the order of what stands around it.
 //!
 //! A character that would is shown as its number, like `\u{1b}`. All that prints goes through here; what
 //! programs read is the text itself, in JSON with those characters escaped.

@@ -185,8 +185,8 @@ pub struct RoleMailbox {
 impl RoleMailbox {
     /// Returns whether it is answering the request with this id.
     #[must_use]
-    pub fn is_at(&self, request: &str) -> bool {
-        self.current.as_ref().is_some_and(|asking| asking.id == request)
+    pub fn is_at(&self, id: &str) -> bool {
+        self.current.as_ref().is_some_and(|request| request.id == id)
     }
 
     /// Returns whether it has nothing left to do.

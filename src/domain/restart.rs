@@ -12,7 +12,7 @@ use super::agent::Agent;
 use super::run::PauseReason;
 use super::settings::OnLimit;
 use super::supervision::{OnExhausted, RestartPolicy, SupervisionPolicy};
-use super::time::{Timestamp, span};
+use super::time::{Timestamp, format_duration};
 use super::turn::{FailureCause, TurnFailure};
 
 /// The wait of a run at a usage limit that does not say when it resets, in milliseconds.
@@ -146,8 +146,11 @@ pub fn next_restart<'times>(
     if recent >= supervision.max_restarts as usize {
         return Err(match recent {
             0 => "restarts are switched off".to_owned(),
-            1 => format!("restarted once within {}", span(supervision.period_ms)),
-            _ => format!("restarted {recent} times within {}", span(supervision.period_ms)),
+            1 => format!("restarted once within {}", format_duration(supervision.period_ms)),
+            _ => format!(
+                "restarted {recent} times within {}",
+                format_duration(supervision.period_ms)
+            ),
         });
     }
     Ok(now.plus(backoff(supervision, recent, chance)))

@@ -1,6 +1,6 @@
 //! The whole of a run: its live agents, its finished agents and its spending.
 //!
-//! Its JSON is the state file: the shape of the seed's, and what recovery needs besides.
+//! Serialized, it is the snapshot `state.json`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -254,7 +254,7 @@ impl Run {
     /// Returns the policy that supervises an agent: the run's, overridden by the state the agent was born in.
     #[must_use]
     pub fn supervision_of(&self, agent: &Agent) -> SupervisionPolicy {
-        self.settings.supervision.with(&agent.spec.terms.supervision)
+        self.settings.supervision.with(&agent.spec.options.supervision)
     }
 
     /// Returns the time before which no turn may start, if it lies ahead.

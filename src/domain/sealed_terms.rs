@@ -60,8 +60,8 @@ pub struct RunSeal {
     /// The workflow's folder.
     pub scope_dir: String,
     /// The run's first session, which no other run of this name has; empty in the seal of an older raymond.
-    #[serde(default)]
-    pub birth: String,
+    #[serde(default, alias = "birth")]
+    pub first_session: String,
     /// The terms that may be found: those before a run resumes with others, and the others.
     pub terms: Vec<SealedTerms>,
     /// Its journal as it was when a raymond last released the run in order. Records appended later bear proofs.
@@ -149,7 +149,7 @@ mod tests {
             run: RunId::parse("r").expect("a run"),
             directory: "/d".to_owned(),
             scope_dir: "/w".to_owned(),
-            birth: String::new(),
+            first_session: String::new(),
             terms: vec![terms(|_| ()), terms(|settings| settings.strict = true)],
             journal: None,
         };

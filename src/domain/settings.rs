@@ -1,4 +1,4 @@
-//! The settings of a run, kept with it so that it resumes on the same terms.
+//! The settings of a run, kept with it so that it resumes with the same.
 
 use std::collections::BTreeMap;
 

@@ -100,7 +100,7 @@ impl JsonSchema for Timestamp {
 
 /// Returns a span of milliseconds as people write it: `1500ms`, `90s`, `30m`, `2h`.
 #[must_use]
-pub fn span(millis: u64) -> String {
+pub fn format_duration(millis: u64) -> String {
     match millis {
         0 => "0s".to_owned(),
         _ if millis.is_multiple_of(3_600_000) => format!("{}h", millis / 3_600_000),
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_span_has_its_largest_whole_unit() {
-        let spans = [0, 1500, 90_000, 1_800_000, 7_200_000].map(span);
+        let spans = [0, 1500, 90_000, 1_800_000, 7_200_000].map(format_duration);
         assert_eq!(spans, ["0s", "1500ms", "90s", "30m", "2h"]);
     }
 

@@ -17,7 +17,7 @@ pub use self::fork::{ANY_LIST, ForkList, ForkTag};
 pub use self::patience::AskTimeout;
 pub use self::tag::TagName;
 use super::id::{InvalidName, StateName};
-use super::time::span;
+use super::time::format_duration;
 
 /// Values for the placeholders of the state that is entered.
 pub type Variables = BTreeMap<String, String>;
@@ -319,7 +319,11 @@ impl fmt::Display for Transition {
             write!(f, " {attribute}=\"{state}\"")?;
         }
         if let Self::Ask { patience: Some(AskTimeout { timeout_ms, timeout_next }), .. } = self {
-            write!(f, " timeout=\"{}\" timeout_next=\"{timeout_next}\"", span(*timeout_ms))?;
+            write!(
+                f,
+                " timeout=\"{}\" timeout_next=\"{timeout_next}\"",
+                format_duration(*timeout_ms)
+            )?;
         }
         for (name, value) in self.variables() {
             write!(f, " {name}=\"{}\"", escape_attribute(value))?;

@@ -1,5 +1,6 @@
-//! The tree of a run's agents, live and ended, by the agents that forked them, with the cost of all
-//! descendants.
+//! The tree of a run's agents, live and ended.
+//!
+//! An agent stands below the one that forked it, and has the cost of all its descendants.
 //!
 //! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next. For that
 //! reason no function here is recursive, and large families are [folded](fold).

@@ -78,12 +78,15 @@ impl WorkflowPins {
     }
 
     /// Returns the files whose change ends the folder's trust: all but prompts and texts that ask for
-    /// nothing. `asking` has the files that do.
+    /// nothing. `requesting` has the files that do.
     #[must_use]
-    pub fn trusted_files(&self, asking: &BTreeSet<String>) -> Self {
+    pub fn trusted_files(&self, requesting: &BTreeSet<String>) -> Self {
         let is_claude = |path: &str| path.split('/').any(|part| part == ".claude");
         let counts = |path: &str, file: &PinnedFile| {
-            asking.contains(path) || file.is_executable || is_claude(path) || !is_plain_text(path)
+            requesting.contains(path)
+                || file.is_executable
+                || is_claude(path)
+                || !is_plain_text(path)
         };
         let files = self.files.iter().filter(|(path, file)| counts(path, file));
         let files = files.map(|(path, file)| (path.clone(), file.clone())).collect();

@@ -9,7 +9,7 @@ use super::id::{AgentId, RunId};
 use super::run::Run;
 
 /// The namespace of the branches, and of the refs that keep what a removed worktree held.
-const SPACE: &str = "raymond";
+const NAMESPACE: &str = "raymond";
 
 /// Returns the branch of an agent's worktree.
 ///
@@ -22,18 +22,18 @@ pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
     } else if id.rsplit_once('.').is_some_and(|(_, end)| end == "lock") {
         "ends in `.lock`"
     } else {
-        return Ok(format!("{SPACE}/{id}/{}", last(agent)));
+        return Ok(format!("{NAMESPACE}/{id}/{}", last(agent)));
     };
     Err(format!(
-        "git takes no branch {SPACE}/{id}/{agent}, because the run's id {wrong}: choose another --id"
+        "git takes no branch {NAMESPACE}/{id}/{agent}, because the run's id {wrong}: choose another --id"
     ))
 }
 
 /// Returns the ref that keeps the content of an agent's removed worktree; `number` counts earlier ones. Git
 /// must not take the ref for the branch if only the end of a name is given.
 #[must_use]
-pub fn keeping(run: &RunId, agent: &AgentId, number: u32) -> String {
-    let name = format!("refs/{SPACE}/kept/{run}/{}", last(agent));
+pub fn backup_ref(run: &RunId, agent: &AgentId, number: u32) -> String {
+    let name = format!("refs/{NAMESPACE}/kept/{run}/{}", last(agent));
     if number == 0 { name } else { format!("{name}-{number}") }
 }
 
@@ -133,7 +133,7 @@ pub fn unused_worktrees(run: &Run) -> BTreeSet<&AgentId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::agent::AgentTerms;
+    use crate::domain::agent::AgentOptions;
     use crate::domain::agents::LiveAgents;
     use crate::domain::apply::begin;
     use crate::domain::event::{Event, Record, RunStarted};
@@ -210,7 +210,7 @@ mod tests {
             session: SessionId::new("s"),
             definition: None,
             variables: Variables::new(),
-            terms: AgentTerms { worktree: true, ..AgentTerms::default() },
+            options: AgentOptions { worktree: true, ..AgentOptions::default() },
             settings: Settings::default(),
         };
         let event = Event::RunStarted(Box::new(started));
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_again_has_a_ref_of_its_own() {
-        let keeping = |number| keeping(&run("r"), &AgentId::main(), number);
+        let keeping = |number| backup_ref(&run("r"), &AgentId::main(), number);
         assert_eq!(keeping(0), "refs/raymond/kept/r/main");
         assert_eq!(keeping(2), "refs/raymond/kept/r/main-2");
     }

@@ -1,5 +1,6 @@
-//! The keys of a YAML mapping that can also have the options of turns: listed, so that unknown ones are found
-//! without hiding other mistakes.
+//! The keys of a YAML mapping that can also have the options of turns.
+//!
+//! They are listed, so that unknown ones are found without hiding other mistakes.
 
 use serde_json::Value;
 

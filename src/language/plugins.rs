@@ -33,12 +33,12 @@ use crate::domain::supervision::RestartPolicy;
 pub enum RawPlugIn {
     /// Only a command.
     Command(String),
-    /// A command and its terms.
+    /// A command and its options.
     Terms(Box<RawPlugInTerms>),
 }
 
 listed_keys! {
-    /// A plug-in with its terms.
+    /// A plug-in with its options.
     #[derive(Debug)]
     #[serde(deny_unknown_fields)]
     pub struct RawPlugInTerms {
@@ -64,8 +64,8 @@ listed_keys! {
 
 /// Returns the list of plug-ins as JSON Schema.
 pub(super) fn list_shape() -> Value {
-    let terms = shape::mapping(RawPlugInTerms::KEYS, &["command"]);
-    shape::list(json!({ "anyOf": [{ "type": "string", "minLength": 1 }, terms] }))
+    let options = shape::mapping(RawPlugInTerms::KEYS, &["command"]);
+    shape::list(json!({ "anyOf": [{ "type": "string", "minLength": 1 }, options] }))
 }
 
 fn command_shape() -> Value {
@@ -91,9 +91,9 @@ pub(super) fn read(entries: Vec<PlacedValue<RawPlugIn>>) -> Result<Vec<PlugIn>, 
             RawPlugIn::Command(text) => {
                 (command(&text).map_err(|why| Error::at(place, why))?, false)
             }
-            RawPlugIn::Terms(terms) => {
-                let named = terms.name.is_some();
-                (terms.read()?, named)
+            RawPlugIn::Terms(options) => {
+                let named = options.name.is_some();
+                (options.read()?, named)
             }
         };
         if named && plugins.iter().any(|other| other.name == plugin.name) {
@@ -105,7 +105,7 @@ pub(super) fn read(entries: Vec<PlacedValue<RawPlugIn>>) -> Result<Vec<PlugIn>, 
     Ok(plugins)
 }
 
-/// Reads a plug-in from a command, on the usual terms.
+/// Reads a plug-in from a command, with the usual options.
 ///
 /// # Errors
 /// A text that says what is expected.

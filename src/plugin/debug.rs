@@ -273,7 +273,7 @@ impl Handler<Published> for DebugPlugin {
                 self.log(published.record.at, "run", &format!("paused: {pause}"), &[total]);
             }
             Event::AgentParked(event) => {
-                let because = ("because", event.reason.clone());
+                let because = ("reason", event.reason.clone());
                 let agent = event.turn.agent.as_str();
                 self.log(published.record.at, agent, "(waits for a person)", &[because]);
             }

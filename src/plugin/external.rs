@@ -1,5 +1,6 @@
-//! A plug-in that is a program, in any language: its actor tells it the events, asks for its verdicts, and starts
-//! it again when it has died.
+//! The actor of a plug-in that is a program, in any language.
+//!
+//! It sends the events, asks for verdicts, and restarts a program that has died.
 //!
 //! The program never delays the run for longer than one deadline. It is told without waiting for it: records that
 //! it does not read in time are left out and counted. It is asked only after it has said hello, and only the

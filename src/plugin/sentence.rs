@@ -263,7 +263,7 @@ mod tests {
             session_id: SessionId::new("s"),
             message: None,
             new_session: None,
-            terms: Box::default(),
+            options: Box::default(),
             children: Vec::new(),
             restarted: None,
         };

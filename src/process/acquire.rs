@@ -185,7 +185,7 @@ impl ClaudeRunner {
     }
 
     pub(super) fn refuse_if_stopped(&self) -> Result<(), TurnFailure> {
-        if self.stops.run_level() == StopLevel::No {
+        if self.stops.run_level() == StopLevel::None {
             return Ok(());
         }
         let message = "the turn was not started because the run was stopped";

@@ -1,5 +1,6 @@
-//! Finds the agent in whose turn this process runs: by its ancestors, not only by its own environment,
-//! which a command can set as it likes.
+//! Finds the agent in whose turn this process runs.
+//!
+//! It looks at the ancestors, not only at the own environment, which a command can set as it likes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use crate::domain::id::AgentId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
     /// The turn is not told to stop.
-    No,
+    None,
     /// The turn may come to an end by itself, for as long as its supervision grants.
     Patiently,
     /// The turn ends, with a grace period.
@@ -29,7 +29,7 @@ pub struct CancellationTokens {
 
 impl Default for CancellationTokens {
     fn default() -> Self {
-        Self { all: watch::Sender::new(StopLevel::No), turns: RefCell::default() }
+        Self { all: watch::Sender::new(StopLevel::None), turns: RefCell::default() }
     }
 }
 
@@ -101,8 +101,8 @@ mod tests {
         let (one, two) = (AgentId::main().child(1), AgentId::main().child(2));
         let (level_one, level_two) = (stops.of_turn(&one), stops.of_turn(&two));
         stops.stop(&one);
-        assert_eq!((*level_one.borrow(), *level_two.borrow()), (StopLevel::Soon, StopLevel::No));
-        assert_eq!(stops.run_level(), StopLevel::No);
+        assert_eq!((*level_one.borrow(), *level_two.borrow()), (StopLevel::Soon, StopLevel::None));
+        assert_eq!(stops.run_level(), StopLevel::None);
         stops.stop_all(StopLevel::Patiently);
         assert_eq!(
             (*level_one.borrow(), *level_two.borrow()),

@@ -1,8 +1,8 @@
 //! Child processes: the one place where they are started, grouped, ended and reaped.
 //!
 //! Each child leads a process group of its own, so that a signal reaches all that it has started and that has not
-//! left the group; what has left it is ended by [`cgroup`], [`orphans`] and [`subreaper`]. A start is noted against
-//! the reaper of orphans, which would else take the exit code of a child that is waited for here. What differs
+//! left the group; what has left it is ended by [`cgroup`], [`orphans`] and [`subreaper`]. Each start is
+//! registered with the reaper of orphans, so that it does not reap a child that is waited for here. What differs
 //! from kind to kind (Claude Code, plug-ins, hooks, programs of graphs) is in the [`ChildProcessSpec`] and in the time
 //! that a child is given to end.
 //!
@@ -29,8 +29,8 @@ use self::group::ProcessGroup;
 use self::subreaper::{ProcessPurpose, start_noted};
 use super::command::EnvironmentMarker;
 
-/// Ends all processes that a run has left, except plug-ins: those that bear its mark, and those that have put it
-/// off and are given to this process as orphans.
+/// Ends all processes that a run has left, except plug-ins: those that bear its marker, and those that
+/// have removed it and became children of this process when their parents ended.
 pub async fn end_processes_of_run(marker: &EnvironmentMarker) {
     orphans::sweep(marker, |_| true).await;
     subreaper::end_all(marker).await;

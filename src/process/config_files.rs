@@ -1,5 +1,6 @@
-//! Configurations of a process that are passed as files: a command line can be read by every user of the
-//! machine, and MCP servers and settings may have tokens in them.
+//! Configurations of a process that are passed as files.
+//!
+//! A command line can be read by every user of the machine, and MCP servers and settings may have tokens in them.
 
 use std::ffi::OsStr;
 use std::fs::File;

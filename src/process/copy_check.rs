@@ -1,5 +1,6 @@
-//! Checks that the copy of the workflow's files is unchanged, before its files are given to a process by their
-//! paths.
+//! Checks that the copy of the workflow's files is unchanged.
+//!
+//! This is done before its files are given to a process by their paths.
 
 use std::fmt;
 use std::sync::Arc;

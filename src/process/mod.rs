@@ -1,5 +1,6 @@
-//! The processes: this module alone starts Claude Code, follows it and ends it, and runs the
-//! programs beside a run: its plug-ins, the command of a hook, and the programs of a graph.
+//! All processes: Claude Code, plug-ins, commands of hooks, programs of graphs.
+//!
+//! This room alone starts, follows and ends them.
 //!
 //! A process writes its stream into a file, so it does not depend on the runtime that started it: if
 //! that dies, the turn continues to its end, and the next runtime finds either the running process or

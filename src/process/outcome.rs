@@ -11,7 +11,7 @@ use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
 use super::transcript::ProcessFiles;
 use crate::domain::supervision::TurnTimeouts;
-use crate::domain::time::{Timestamp, span};
+use crate::domain::time::{Timestamp, format_duration};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnOutcome};
 use crate::domain::usage::ProcessSpending;
 
@@ -56,13 +56,13 @@ fn judged(
             "the turn was ended because the run was stopped".to_owned(),
         ),
         FollowEnd::TimedOut if !answered => {
-            let longest = span(limits.timeout_ms);
+            let longest = format_duration(limits.timeout_ms);
             let message =
                 format!("Claude Code gave no result within {longest}; allow more with --timeout");
             failed(FailureCause::Timeout, message)
         }
         FollowEnd::Stalled if !answered => {
-            let longest = span(limits.idle_timeout_ms);
+            let longest = format_duration(limits.idle_timeout_ms);
             let message = format!(
                 "Claude Code made no progress for {longest}; allow more with --idle-timeout"
             );

@@ -91,7 +91,7 @@ impl ClaudeRunner {
     ) -> bool {
         let has_tasks = stream.background.has_running();
         let is_needed = match stream.background_work {
-            // What runs after a turn that has waited for its own was kept by an earlier one.
+            // With `Wait`, the turn has waited for its own tasks: a task that still runs was kept by an earlier turn.
             BackgroundWork::Keep | BackgroundWork::Wait => self.settings.warm || has_tasks,
             BackgroundWork::End => self.settings.warm && !has_tasks,
         };
@@ -99,7 +99,7 @@ impl ClaudeRunner {
             && matches!(end, FollowEnd::Result)
             && stream.result.as_ref().is_some_and(|result| !result.is_error)
             && worker.stdin.is_some()
-            && *stop.borrow() == StopLevel::No
+            && *stop.borrow() == StopLevel::None
     }
 
     fn keep_for_next(&self, worker: Worker, input: &TurnInput, stream: &StreamParser) {

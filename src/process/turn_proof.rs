@@ -1,5 +1,7 @@
-//! Proofs that raymond began a turn. Without them, any program that can write into the directory of all turns
-//! could put a finished stream there before the turn begins.
+//! Proofs that raymond began a turn.
+//!
+//! Without them, any program that can write into the directory of all turns could put a finished stream there before
+//! the turn begins.
 //!
 //! A process has its proof in a file beside its stream, which is written first; a further turn has it in the
 //! file of its offset.

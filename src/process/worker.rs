@@ -76,10 +76,10 @@ pub struct WriteTimeouts {
 }
 
 impl WriteTimeouts {
-    async fn is_enough(self, stop: &mut watch::Receiver<StopLevel>) {
+    async fn wait_until_expired(self, stop: &mut watch::Receiver<StopLevel>) {
         let mut patient = stop.clone();
         let grace = async {
-            match patient.wait_for(|&level| level > StopLevel::No).await.map(drop) {
+            match patient.wait_for(|&level| level > StopLevel::None).await.map(drop) {
                 Ok(()) => sleep(self.grace).await,
                 Err(_) => std::future::pending().await,
             }
@@ -137,11 +137,11 @@ impl Worker {
             stdin.flush().await
         };
         let written = tokio::select! {
-            // What has been written is written, also to a process that ends right after.
+            // A write that is done counts, even if the process ends right after it.
             biased;
             written = written => written.is_ok(),
             _ = self.process.exited() => false,
-            () = timeouts.is_enough(stop) => false,
+            () = timeouts.wait_until_expired(stop) => false,
         };
         if written {
             self.stdin = Some(stdin);

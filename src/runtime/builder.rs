@@ -12,7 +12,7 @@ use super::directories;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::outcome::RunOutcome;
-use super::plugins::{PlugIns, PluginTerms};
+use super::plugins::{PlugIns, PluginOptions};
 use super::request::RunRequest;
 use super::resume::resume;
 use super::seals;
@@ -57,7 +57,7 @@ impl Runtime {
             target: None,
             dir: PathBuf::from(".raymond"),
             request: RunRequest::default(),
-            terms: PluginTerms::default(),
+            options: PluginOptions::default(),
             configure: Vec::new(),
             plugins: Vec::new(),
             interrupts: None,
@@ -83,7 +83,7 @@ pub struct Builder {
     target: Option<BuilderTarget>,
     dir: PathBuf,
     request: RunRequest,
-    terms: PluginTerms,
+    options: PluginOptions,
     configure: Vec<SettingsFn>,
     plugins: Vec<PluginSetupFn>,
     interrupts: Option<InterruptReceiver>,
@@ -133,14 +133,14 @@ impl Builder {
     /// Sets the time that the plug-ins named from here on may take to answer; the default is two seconds. One that
     /// does not answer in time is taken to say [`Proceed`](crate::domain::consult::ConsultVerdict::Proceed).
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.terms.deadline = deadline;
+        self.options.deadline = deadline;
         self
     }
 
     /// Sets whether the run needs the plug-ins named from here on: it pauses if one of them has failed, or does
     /// not answer in time.
     pub fn required(mut self, required: bool) -> Self {
-        self.terms.required = required;
+        self.options.required = required;
         self
     }
 
@@ -149,18 +149,18 @@ impl Builder {
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Send,
     {
-        let (name, terms) = (name.to_owned(), self.terms);
-        self.plugins.push(Box::new(move |plugins| plugins.add_observer(&name, terms, actor)));
+        let (name, options) = (name.to_owned(), self.options);
+        self.plugins.push(Box::new(move |plugins| plugins.add_observer(&name, options, actor)));
         self
     }
 
-    /// Adds an adviser: an observer that is also asked before a turn starts, and before a transition is taken.
-    pub fn adviser<A>(mut self, name: &str, actor: A) -> Self
+    /// Adds an interceptor: an observer that is also asked before a turn starts, and before a transition is taken.
+    pub fn interceptor<A>(mut self, name: &str, actor: A) -> Self
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Handler<Consult> + Send,
     {
-        let (name, terms) = (name.to_owned(), self.terms);
-        self.plugins.push(Box::new(move |plugins| plugins.add_adviser(&name, terms, actor)));
+        let (name, options) = (name.to_owned(), self.options);
+        self.plugins.push(Box::new(move |plugins| plugins.add_interceptor(&name, options, actor)));
         self
     }
 

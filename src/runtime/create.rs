@@ -52,7 +52,7 @@ pub fn create(
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;
     examined.admit(&mut settings, starter)?;
-    let PreflightResult { terms, mut warnings, asks, budget, definition } =
+    let PreflightResult { options, mut warnings, asks, budget, definition } =
         preflight::check_entry(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     if asks {
@@ -72,7 +72,7 @@ pub fn create(
     let pins = examined.capture.pins();
     let session = SessionId::new(&Uuid::new_v4().to_string());
     let seal = RunSeal {
-        birth: session.as_str().to_owned(),
+        first_session: session.as_str().to_owned(),
         run: workflow_id.clone(),
         directory: root.path().display().to_string(),
         scope_dir: directory(scope.root())?,
@@ -83,7 +83,7 @@ pub fn create(
         workflow_id,
         scope_dir: seal.scope_dir.clone(),
         entry: entry.clone(),
-        terms,
+        options,
         definition,
         session,
         variables,
@@ -98,7 +98,7 @@ pub fn create(
     let (store, run) = LockedRun::create(root, &first, parts)?;
     // What a removed run of this name has left there is not this one's; now no other can have it.
     Dataspace::of(root).ended(&run.workflow_id)?;
-    let start = SupervisorStart::New(Box::new(first));
+    let start = SupervisorStart::FirstRecord(Box::new(first));
     Ok(PreparedRun {
         store,
         run,

@@ -55,7 +55,7 @@ pub enum Error {
     },
     /// A graph has been edited since an agent entered it.
     #[error(
-        "{path}: WF503 the graph has been edited since the agent {agent} entered it (it stands at {node}); restore the old text, or resume with the new one: raymond run {run} --migrate"
+        "{path}: WF503 the graph has been edited since the agent {agent} entered it (it stands at {node}); restore the old text, or resume with the new one: raymond resume {run} --migrate"
     )]
     Edited {
         /// The graph's file.
@@ -69,7 +69,7 @@ pub enum Error {
     },
     /// The node that an agent is at is no longer in the graph.
     #[error(
-        "{path}: WF503 the agent {agent} is at the node {node}, which the edited graph lacks; restore a node of that name, then: raymond run {run} --migrate"
+        "{path}: WF503 the agent {agent} is at the node {node}, which the edited graph lacks; restore a node of that name, then: raymond resume {run} --migrate"
     )]
     NodeGone {
         /// The graph's file.
@@ -100,7 +100,7 @@ pub enum Error {
     Declined,
     /// The run's directory tells other terms than those that a person started it on.
     #[error(
-        "the run {run} is not as you started it:\n{}\nit would execute:\n{}\nif that is what you want: raymond run {run} --trust", .differences.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"), .would.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
+        "the run {run} is not as you started it:\n{}\nit would execute:\n{}\nif that is what you want: raymond resume {run} --trust", .differences.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"), .would.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
     )]
     NotConfirmed {
         /// The run.
@@ -200,7 +200,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The run's directory could not be written any more while the run was on.
-    #[error("{error}; fix that and resume: raymond run {id}")]
+    #[error("{error}; fix that and resume: raymond resume {id}")]
     Broken {
         /// The run.
         id: RunId,

@@ -30,7 +30,7 @@ pub use directories::directory;
 pub use error::Error;
 pub use outcome::RunOutcome;
 pub use plugin_programs::replace_own;
-pub use plugins::{PlugIns, PluginTerms};
+pub use plugins::{PlugIns, PluginOptions};
 pub use request::RunRequest;
 pub use resume::resume;
 pub use settings::settings_of;

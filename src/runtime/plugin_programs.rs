@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::error::Error;
-use super::plugins::{PlugIns, PluginTerms};
+use super::plugins::{PlugIns, PluginOptions};
 use crate::domain::plugin::{PlugIn, tell_apart};
 use crate::domain::settings::Settings;
 use crate::plugin::external::{
@@ -82,7 +82,7 @@ pub(super) async fn start(
     place: &RunPosition,
 ) -> Result<(), Error> {
     for plugin in &settings.plugins {
-        let terms = PluginTerms {
+        let options = PluginOptions {
             required: plugin.required,
             deadline: Duration::from_millis(plugin.deadline_ms),
         };
@@ -91,7 +91,7 @@ pub(super) async fn start(
         let spawner = Box::new(PluginProcessSpawner { start, scope });
         let (ready, started) = oneshot::channel();
         let actor = ExternalPlugin::new(plugin.clone(), spawner, place.clone(), ready);
-        plugins.add_companion(&plugin.name, terms, actor);
+        plugins.add_companion(&plugin.name, options, actor);
         match started.await {
             Ok(Ok(())) => {}
             Ok(Err(why)) if plugin.required => return Err(no_plug_in(plugin, why)),

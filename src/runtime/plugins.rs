@@ -32,21 +32,21 @@ pub struct PlugIns {
     others: Vec<Arbiter>,
     ends: Vec<oneshot::Receiver<()>>,
     observers: Vec<Observer>,
-    advisers: Vec<PluginInterceptor>,
+    interceptors: Vec<PluginInterceptor>,
     finish: Vec<(Recipient<FinishPublishing>, Option<Duration>)>,
 }
 
-/// The terms on which a plug-in takes part.
+/// The options of a plug-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PluginTerms {
+pub struct PluginOptions {
     /// True if the run pauses when the plug-in fails, or does not answer in time.
     pub required: bool,
     /// The time that it may take to answer.
     pub deadline: Duration,
 }
 
-impl Default for PluginTerms {
-    /// Returns the terms of a plug-in that is not required and has two seconds to answer.
+impl Default for PluginOptions {
+    /// Returns the options of a plug-in that is not required and has two seconds to answer.
     fn default() -> Self {
         Self { required: false, deadline: DEADLINE }
     }
@@ -59,7 +59,7 @@ impl Default for PlugIns {
             others: Vec::new(),
             ends: Vec::new(),
             observers: Vec::new(),
-            advisers: Vec::new(),
+            interceptors: Vec::new(),
             finish: Vec::new(),
         }
     }
@@ -77,28 +77,28 @@ impl PlugIns {
     }
 
     /// Adds an observer.
-    pub fn add_observer<A>(&mut self, name: &str, terms: PluginTerms, actor: A)
+    pub fn add_observer<A>(&mut self, name: &str, options: PluginOptions, actor: A)
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Send,
     {
         let (address, end) = self.start(actor);
         self.ends.push(end);
-        self.observe(name, terms, address.recipient());
+        self.observe(name, options, address.recipient());
     }
 
     /// Adds an observer that is also asked for advice.
-    pub fn add_adviser<A>(&mut self, name: &str, terms: PluginTerms, actor: A)
+    pub fn add_interceptor<A>(&mut self, name: &str, options: PluginOptions, actor: A)
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Handler<Consult> + Send,
     {
         let (address, end) = self.start(actor);
         self.ends.push(end);
-        self.advise(name, terms, address.clone().recipient());
-        self.observe(name, terms, address.recipient());
+        self.advise(name, options, address.clone().recipient());
+        self.observe(name, options, address.recipient());
     }
 
-    /// Adds an adviser that is waited for a moment at the end.
-    pub fn add_companion<A>(&mut self, name: &str, terms: PluginTerms, actor: A)
+    /// Adds an interceptor that is waited for a moment at the end.
+    pub fn add_companion<A>(&mut self, name: &str, options: PluginOptions, actor: A)
     where
         A: Actor<Context = Context<A>>
             + Handler<Published>
@@ -107,9 +107,9 @@ impl PlugIns {
             + Send,
     {
         let (address, _) = self.start(actor);
-        self.advise(name, terms, address.clone().recipient());
+        self.advise(name, options, address.clone().recipient());
         self.finish.push((address.clone().recipient(), Some(FLUSH_TIMEOUT)));
-        self.observe(name, terms, address.recipient());
+        self.observe(name, options, address.recipient());
     }
 
     /// Starts an actor on a thread of its own, and tells when it has ended.
@@ -131,23 +131,23 @@ impl PlugIns {
         (Addr::new(mailbox), end)
     }
 
-    fn observe(&mut self, name: &str, terms: PluginTerms, told: Recipient<Published>) {
-        let kind = ObserverKind::PlugIn { required: terms.required };
+    fn observe(&mut self, name: &str, options: PluginOptions, told: Recipient<Published>) {
+        let kind = ObserverKind::PlugIn { required: options.required };
         self.observers.push(Observer::new(name, told, kind));
     }
 
-    fn advise(&mut self, name: &str, terms: PluginTerms, asked: Recipient<Consult>) {
-        self.advisers.push(PluginInterceptor::new(
+    fn advise(&mut self, name: &str, options: PluginOptions, asked: Recipient<Consult>) {
+        self.interceptors.push(PluginInterceptor::new(
             name.to_owned(),
             asked,
-            terms.deadline,
-            terms.required,
+            options.deadline,
+            options.required,
         ));
     }
 
-    /// Hands out the observers and the advisers.
+    /// Hands out the observers and the interceptors.
     pub(super) fn take(&mut self) -> (Vec<Observer>, Vec<PluginInterceptor>) {
-        (std::mem::take(&mut self.observers), std::mem::take(&mut self.advisers))
+        (std::mem::take(&mut self.observers), std::mem::take(&mut self.interceptors))
     }
 
     /// Waits until raymond's own plug-ins have dealt with everything, and a moment for the others; failed ones are

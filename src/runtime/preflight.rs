@@ -1,5 +1,6 @@
-//! A check of a run's first state before there is a run: its problems are reported at once, and nothing is left
-//! behind.
+//! Checks a run's first state before there is a run.
+//!
+//! Problems are reported at once, and nothing is left behind.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use super::error::Error;
 use super::graphs::GraphSetup;
 use super::request::RunRequest;
 use super::workflow::Workflow;
-use crate::domain::agent::AgentTerms;
+use crate::domain::agent::AgentOptions;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::program_execution::ProgramSource;
@@ -47,7 +48,7 @@ pub(super) fn check_entry(
 
 /// The result of checking the first state.
 pub(super) struct PreflightResult {
-    pub(super) terms: AgentTerms,
+    pub(super) options: AgentOptions,
     pub(super) warnings: Vec<String>,
     /// True if the first state asks Claude Code.
     pub(super) asks: bool,
@@ -89,7 +90,13 @@ fn first_prompt(
             format!("{}: there is no --input, so {{{{input}}}} is empty", missed.place)
         }),
     );
-    Ok(PreflightResult { terms: ask.terms, warnings, asks: true, budget: None, definition: None })
+    Ok(PreflightResult {
+        options: ask.agent_options,
+        warnings,
+        asks: true,
+        budget: None,
+        definition: None,
+    })
 }
 
 fn first_graph(
@@ -119,7 +126,7 @@ fn first_graph(
     }
     let warnings = warnings.iter().map(Diagnostic::told).collect();
     Ok(PreflightResult {
-        terms: AgentTerms::default(),
+        options: AgentOptions::default(),
         warnings,
         asks: program.asks_claude(),
         budget: None,
@@ -210,7 +217,7 @@ fn first_program(
         return Err(Error::Branch { path });
     }
     Ok(PreflightResult {
-        terms: AgentTerms::default(),
+        options: AgentOptions::default(),
         warnings: warnings.iter().map(Diagnostic::told).collect(),
         asks: program.asks(),
         budget: program.metadata.max_budget_usd,

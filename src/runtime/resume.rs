@@ -44,7 +44,7 @@ pub fn resume(
     let mut notes = Vec::new();
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
-    let confirmed = seals::check(starter, root, (&run, store.birth()), &found)?;
+    let confirmed = seals::check(starter, root, (&run, store.first_session()), &found)?;
     check_answers(&run, &settings)?;
     let mut terms = vec![found];
     let pins = match pins {

@@ -22,7 +22,7 @@ use crate::store::{self, lock, proven_journal, seal};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SealConfirmation {
     /// The run's first session.
-    pub(super) birth: String,
+    pub(super) first_session: String,
     /// The journal that needs no proof of its own.
     pub(super) journal: Option<SealedJournal>,
     /// True if they confirmed just now everything in the directory.
@@ -40,7 +40,7 @@ pub(super) fn save(
         run: run.workflow_id.clone(),
         directory: root.path().display().to_string(),
         scope_dir: run.scope_dir.clone(),
-        birth: confirmed.birth.clone(),
+        first_session: confirmed.first_session.clone(),
         terms,
         journal: confirmed.journal.clone(),
     };
@@ -54,10 +54,10 @@ pub(super) fn save(
 pub(super) fn check(
     starter: &RunStarter,
     root: &RunsRoot,
-    (run, birth): (&Run, &str),
+    (run, first_session): (&Run, &str),
     found: &SealedTerms,
 ) -> Result<SealConfirmation, Error> {
-    let birth = birth.to_owned();
+    let first_session = first_session.to_owned();
     let journal = seal::seal_of_journal(&root.run(&run.workflow_id).journal())?;
     let shown = serde_json::to_vec(&(&run.scope_dir, found, &journal));
     let checksum = checksum(shown.unwrap_or_default());
@@ -73,13 +73,13 @@ pub(super) fn check(
     };
     if differences.is_empty() {
         return Ok(SealConfirmation {
-            birth,
+            first_session,
             journal: seal.and_then(|seal| seal.journal),
             is_new: false,
         });
     }
     if starter.confirms_run(&checksum) {
-        return Ok(SealConfirmation { birth, journal: Some(journal), is_new: true });
+        return Ok(SealConfirmation { first_session, journal: Some(journal), is_new: true });
     }
     let (run, would) = (run.workflow_id.clone(), execution(&run.scope_dir, &run.settings));
     Err(Error::NotConfirmed { run, differences, would, checksum })

@@ -163,7 +163,7 @@ pub async fn supervised(
     let place = RunPosition {
         run: id.clone(),
         journal: store.dir().journal().display().to_string(),
-        seq: if matches!(start, SupervisorStart::New(_)) { 0 } else { run.seq },
+        seq: if matches!(start, SupervisorStart::FirstRecord(_)) { 0 } else { run.seq },
         total_cost: run.total_cost_usd,
     };
     if let Err(error) =
@@ -173,7 +173,7 @@ pub async fn supervised(
         return Err(error);
     }
     let source = Arc::new(scope);
-    let (observers, advisers) = plugins.take();
+    let (observers, interceptors) = plugins.take();
     let launch = RunLaunch {
         stay_up: graphs.stay_up,
         store,
@@ -186,7 +186,7 @@ pub async fn supervised(
         builtins,
         registry,
         observers,
-        advisers,
+        interceptors,
     };
     let outcome = Box::pin(supervise(launch, interrupts)).await;
     // Only the runner of Claude Code ends them itself; a scripted run has commands of graphs, too.

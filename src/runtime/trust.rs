@@ -103,15 +103,15 @@ pub fn examine(
     // What trust is about does not depend on how this run is started.
     let usual = PermissionCeiling::of(&Settings::default());
     let mut requests = survey(&usual, &settings_of(workflow).plugins);
-    let asking: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
+    let requesting: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
     let mut pins = capture.pins();
     if let Some(program) = program {
         pins.replace(workflow.entry.as_str(), checksum(program));
     }
     let is_named = |path: &&String| requests.iter().any(|one| names(&one.purpose, path));
     let named: Vec<String> = pins.files.keys().filter(is_named).cloned().collect();
-    let asking: BTreeSet<String> = asking.into_iter().chain(named).collect();
-    let trusted_files = pins.trusted_files(&asking);
+    let requesting: BTreeSet<String> = requesting.into_iter().chain(named).collect();
+    let trusted_files = pins.trusted_files(&requesting);
     let is_kept = !requests.is_empty();
     // The list also names what is more than the options of this run leave open, though trust is not about it.
     let mut untrusted = settings.clone();

@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// The id is taken.
     #[error(
-        "there is a run {id} already; resume it with `raymond run {id}`, or choose another --id"
+        "there is a run {id} already; resume it with `raymond resume {id}`, or choose another --id"
     )]
     Exists {
         /// The id.

@@ -1,5 +1,6 @@
-//! A run that is kept up to date: read once from its snapshot and journal, and then only the records that were
-//! appended since.
+//! Follows a run.
+//!
+//! It is read once from its snapshot and journal; then only appended records are read.
 //!
 //! It takes nothing from the supervisor that writes, so it works beside a live run, on a dead one, and on one that
 //! another raymond resumes meanwhile.

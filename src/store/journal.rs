@@ -27,7 +27,7 @@ pub struct JournalExtent {
     pub last: u64,
     /// The end of that record, in bytes.
     pub end: u64,
-    /// The number of bytes after it that are not a whole record, or not the whole of a moment.
+    /// The number of bytes after it that form no whole batch of records.
     pub torn: u64,
 }
 
@@ -41,8 +41,8 @@ pub struct JournalReader {
     length: u64,
     position: u64,
     line: Vec<u8>,
-    /// The lines of a whole moment that were read and not returned yet.
-    moment: VecDeque<String>,
+    /// The lines of a whole batch that were read and not returned yet.
+    batch: VecDeque<String>,
 }
 
 impl JournalReader {
@@ -62,7 +62,7 @@ impl JournalReader {
             length: 0,
             position: 0,
             line: Vec::new(),
-            moment: VecDeque::new(),
+            batch: VecDeque::new(),
         })
     }
 
@@ -71,11 +71,11 @@ impl JournalReader {
     /// # Errors
     /// [`Error::Damaged`] for a bad record that is not the last, [`Error::Io`].
     pub fn read(&mut self) -> Result<Option<(u64, String)>, Error> {
-        if self.moment.is_empty() && !self.read_moment()? {
+        if self.batch.is_empty() && !self.read_batch()? {
             return Ok(None);
         }
-        let seq = self.extent.last + 1 - self.moment.len() as u64;
-        Ok(self.moment.pop_front().map(|line| (seq, line)))
+        let seq = self.extent.last + 1 - self.batch.len() as u64;
+        Ok(self.batch.pop_front().map(|line| (seq, line)))
     }
 
     /// Reads all records that are there when it begins, however fast a writer adds more; `visit` gets each line,
@@ -89,7 +89,7 @@ impl JournalReader {
     ) -> Result<JournalExtent, Error> {
         while let Some((seq, line)) = self.read()? {
             visit(seq, &line).map_err(|flaw| self.damaged(seq, &flaw))?;
-            if self.moment.is_empty() && self.position == self.length {
+            if self.batch.is_empty() && self.position == self.length {
                 break;
             }
         }
@@ -113,13 +113,13 @@ impl JournalReader {
         }
     }
 
-    /// Reads the records that were decided at one moment; returns whether they are all there.
-    fn read_moment(&mut self) -> Result<bool, Error> {
+    /// Reads the records of one batch; returns whether they are all there.
+    fn read_batch(&mut self) -> Result<bool, Error> {
         if self.position == self.length && !self.look_again()? {
             return Ok(false);
         }
         while self.read_line().map_err(Error::io("read", &self.path))? {
-            let seq = self.extent.last + self.moment.len() as u64 + 1;
+            let seq = self.extent.last + self.batch.len() as u64 + 1;
             let torn = || match newer_format(&self.line) {
                 Some(format) => RecordError::Newer { format },
                 None => RecordError::NoChecksum,
@@ -127,7 +127,7 @@ impl JournalReader {
             match self.line.strip_suffix(b"\n").ok_or_else(torn).and_then(|line| check(line, seq)) {
                 Ok(text) => {
                     let more = has_more(text);
-                    self.moment.push_back(text.to_owned());
+                    self.batch.push_back(text.to_owned());
                     if !more {
                         self.extent = JournalExtent { last: seq, end: self.position, torn: 0 };
                         return Ok(true);
@@ -141,7 +141,7 @@ impl JournalReader {
                 Err(flaw) => return Err(self.damaged(seq, &flaw)),
             }
         }
-        self.moment.clear();
+        self.batch.clear();
         self.position = self.length;
         self.extent.torn = self.length - self.extent.end;
         Ok(false)

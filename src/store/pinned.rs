@@ -1,5 +1,6 @@
-//! The workflow's files as they were when a run began: a copy in the run's directory, in which every file is
-//! checked against its checksum each time it is read.
+//! The workflow's files as they were when a run began.
+//!
+//! The run's directory has a copy. Each file is checked against its checksum each time it is read.
 //!
 //! A program that can write into the run's directory can change the copy, but not the list of checksums: that is
 //! read once, when the run is resumed, and the run's seal holds it.

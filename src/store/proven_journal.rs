@@ -6,7 +6,7 @@ use super::Error;
 use super::journal::JournalReader;
 use super::layout::RunDir;
 use super::record::{decode, is_proven};
-use super::replay::birth;
+use super::replay::first_session;
 use super::run_store::records_key;
 use crate::domain::sealed_terms::{JournalFlaw, RunSeal};
 use crate::language::checksum::hexadecimal;
@@ -22,15 +22,17 @@ pub fn flaw(
     key: &ProofKey,
 ) -> Result<Option<JournalFlaw>, Error> {
     let sealed = seal.and_then(|seal| seal.journal.as_ref());
-    let expected = seal.map(|seal| seal.birth.as_str()).filter(|birth| !birth.is_empty());
+    let expected = seal
+        .map(|seal| seal.first_session.as_str())
+        .filter(|first_session| !first_session.is_empty());
     let (mut records_key, mut is_this_run) = (records_key(key, dir, ""), true);
     let sealed_length = sealed.map_or(0, |sealed| sealed.length);
     let (mut hash, mut position, mut sealed_end, mut unproven) = (Sha256::new(), 0, 0, None);
     JournalReader::open(&dir.journal())?.read_all(|seq, line| {
         if seq == 1 {
             let first = decode(line)?;
-            is_this_run = expected.is_none_or(|expected| expected == birth(&first));
-            records_key = super::run_store::records_key(key, dir, birth(&first));
+            is_this_run = expected.is_none_or(|expected| expected == first_session(&first));
+            records_key = super::run_store::records_key(key, dir, first_session(&first));
         }
         let end = position + line.len() as u64 + 1;
         if position < sealed_length {
@@ -77,11 +79,11 @@ mod tests {
         let user = ProofKey::new("u");
         let (key, other) = (records_key(&user, &dir, ""), records_key(&user, &dir, "another run"));
         let write = |lines: &[String]| std::fs::write(&path, lines.concat()).expect("written");
-        let seal = |birth: &str, journal: Option<&SealedJournal>| RunSeal {
+        let seal = |first_session: &str, journal: Option<&SealedJournal>| RunSeal {
             run: RunId::parse("r").expect("a run"),
             directory: String::new(),
             scope_dir: String::new(),
-            birth: birth.to_owned(),
+            first_session: first_session.to_owned(),
             terms: Vec::new(),
             journal: journal.cloned(),
         };
@@ -99,7 +101,7 @@ mod tests {
         write(&[line(1, Some(&key)), line(2, Some(&key)), line(3, Some(&key))]);
         assert_eq!(found(None), None);
         assert_eq!(found(Some(&sealed)), Some(JournalFlaw::ChangedSealedPart));
-        let other = flaw(&dir, Some(&seal("birth", None)), &user).expect("read");
+        let other = flaw(&dir, Some(&seal("first", None)), &user).expect("read");
         assert_eq!(other, Some(JournalFlaw::OtherRun));
         write(&old[..1]);
         assert_eq!(found(Some(&sealed)), Some(JournalFlaw::ChangedSealedPart));

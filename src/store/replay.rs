@@ -17,11 +17,11 @@ pub(super) struct ReplayedRun {
     pub(super) untouched: Option<Record>,
     pub(super) warnings: Vec<String>,
     /// The first session of the run, which no other run has.
-    pub(super) birth: String,
+    pub(super) first_session: String,
 }
 
 /// Returns the first session of a run, by its first record.
-pub(super) fn birth(first: &Record) -> &str {
+pub(super) fn first_session(first: &Record) -> &str {
     match &first.event {
         Event::RunStarted(started) => started.session.as_str(),
         _ => "",
@@ -66,12 +66,12 @@ fn replay_after(
     let known = run.as_ref().map_or(0, |run| run.seq);
     let expected = compared.map_or(known, |run| run.seq);
     let promised = acknowledged::read(&dir.journal());
-    let (mut untouched, mut is_same, mut first_session) = (None, true, String::new());
+    let (mut untouched, mut is_same, mut session) = (None, true, String::new());
     let mut journal = JournalReader::open(&dir.journal())?;
     let extent = journal.read_all(|seq, line| {
         untouched = if seq == 1 { Some(record::decode(line)?) } else { None };
         if let Some(first) = &untouched {
-            birth(first).clone_into(&mut first_session);
+            first_session(first).clone_into(&mut session);
         }
         if seq <= known {
             return Ok(());
@@ -99,7 +99,7 @@ fn replay_after(
     match run {
         Some(run) if extent.last > 0 && expected <= extent.last => {
             let JournalExtent { end, torn, .. } = extent;
-            Ok(ReplayedRun { run, journal, end, torn, untouched, warnings, birth: first_session })
+            Ok(ReplayedRun { run, journal, end, torn, untouched, warnings, first_session: session })
         }
         _ if extent.last > 0 => Err(Error::Damaged {
             path: dir.journal(),

@@ -29,7 +29,7 @@ pub struct LockedRun {
     growth: SnapshotSchedule,
     writer: Option<JournalWriter>,
     /// The first session of the run.
-    birth: String,
+    first_session: String,
     /// The keys that prove commands in the inbox and records.
     keys: Option<RunKeys>,
 }
@@ -54,17 +54,17 @@ struct RunKeys {
 }
 
 impl RunKeys {
-    fn of(dir: &RunDir, birth: &str, key: ProofKey) -> Self {
-        let run = key.derive(&format!("run {birth} in {}", dir.path().display()));
+    fn of(dir: &RunDir, first_session: &str, key: ProofKey) -> Self {
+        let run = key.derive(&format!("run {first_session} in {}", dir.path().display()));
         Self { records: run.derive("records"), steps: run.derive("steps"), commands: key }
     }
 }
 
-/// Returns the key that proves the records of a run. Its first session, `birth`, makes the key differ from that of
+/// Returns the key that proves the records of a run. The first session makes the key differ from that of
 /// another run with the same name.
 #[must_use]
-pub(super) fn records_key(key: &ProofKey, dir: &RunDir, birth: &str) -> ProofKey {
-    RunKeys::of(dir, birth, key.clone()).records
+pub(super) fn records_key(key: &ProofKey, dir: &RunDir, first_session: &str) -> ProofKey {
+    RunKeys::of(dir, first_session, key.clone()).records
 }
 
 /// The run that was recovered from a directory.
@@ -72,7 +72,8 @@ pub(super) fn records_key(key: &ProofKey, dir: &RunDir, birth: &str) -> ProofKey
 pub struct RecoveredRun {
     /// The run, as of its last record.
     pub run: Run,
-    /// Its only record, if no turn has begun since: then it was made for another process to run.
+    /// The first record, if it is the only one and no turn has begun: the run was then created for another process
+    /// to execute.
     pub untouched: Option<Record>,
     /// The warnings: a torn record that was cut off, a snapshot that was rebuilt.
     pub warnings: Vec<String>,
@@ -90,7 +91,7 @@ impl LockedRun {
         parts: NewRun<'_>,
     ) -> Result<(Self, Run), Error> {
         let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
-        let birth = replay::birth(first).to_owned();
+        let first_session = replay::first_session(first).to_owned();
         let dir = root.run(&run.workflow_id);
         if dir.path().exists() {
             return Err(Error::Exists { id: run.workflow_id });
@@ -99,7 +100,7 @@ impl LockedRun {
         files::hide(root.path())?;
         let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
         let draft = RunDir(root.runs().join(name));
-        let keys = parts.key.map(|key| RunKeys::of(&dir, &birth, key));
+        let keys = parts.key.map(|key| RunKeys::of(&dir, &first_session, key));
         let line = encode(first, &draft.journal(), keys.as_ref())?;
         let made = Self::fill(&draft, &line, &run, parts.workflow).and_then(|(lock, size)| {
             if let Some((state, seal)) = &parts.seal {
@@ -118,7 +119,7 @@ impl LockedRun {
         })?;
         files::sync_dir(&root.runs())?;
         let growth = SnapshotSchedule::after_snapshot(size);
-        Ok((Self { dir, _lock: lock, growth, writer: None, birth, keys }, run))
+        Ok((Self { dir, _lock: lock, growth, writer: None, first_session, keys }, run))
     }
 
     /// Writes the files of a new run's directory; returns its lock and the size of its snapshot.
@@ -199,7 +200,14 @@ impl LockedRun {
         let untouched = replayed.untouched.filter(|_| no_turn_began);
         let growth = SnapshotSchedule::after_snapshot(state_json(&replayed.run, 0).len());
         Ok((
-            Self { dir, _lock: lock, growth, writer: None, birth: replayed.birth, keys: None },
+            Self {
+                dir,
+                _lock: lock,
+                growth,
+                writer: None,
+                first_session: replayed.first_session,
+                keys: None,
+            },
             RecoveredRun { run: replayed.run, untouched, warnings },
         ))
     }
@@ -269,13 +277,13 @@ impl LockedRun {
 
     /// Sets the key that proves records and the commands that are taken.
     pub fn set_key(&mut self, key: ProofKey) {
-        self.keys = Some(RunKeys::of(&self.dir, &self.birth, key));
+        self.keys = Some(RunKeys::of(&self.dir, &self.first_session, key));
     }
 
     /// Returns the run's first session, which no other run has.
     #[must_use]
-    pub fn birth(&self) -> &str {
-        &self.birth
+    pub fn first_session(&self) -> &str {
+        &self.first_session
     }
 
     /// Returns the proofs of the run's steps.

@@ -100,7 +100,7 @@ mod tests {
             run: run.clone(),
             directory: "/w/.raymond".to_owned(),
             scope_dir: "/w/flow".to_owned(),
-            birth: "b".to_owned(),
+            first_session: "b".to_owned(),
             terms: vec![terms],
             journal: None,
         };

@@ -1,5 +1,7 @@
-//! Runs operations at most once that cannot tell whether they were done: a shell's command, and types of
-//! one's own of that class. A note is written before they begin and after they have ended.
+//! Runs operations at most once that cannot tell whether they were done.
+//!
+//! These are a shell's command, and types of one's own of that class. A note is written before they begin and after
+//! they have ended.
 
 use std::sync::Arc;
 

@@ -40,7 +40,7 @@ impl GitClone<'_> {
         check_remote(self.url)?;
         self.branch.map_or(Ok(()), check_branch)?;
         let path = resolve(shared.root(), self.dest, FileAccess::Write)?;
-        let _turn = shared.turn(&path).await?;
+        let _lock = shared.lock_path(&path).await?;
         let git = GitRunner { shared, stem };
         let inspected = path.clone();
         match blocking(shared, move |_| inspect(&inspected)).await? {

@@ -133,7 +133,10 @@ impl OperationContext {
     }
 
     /// Waits for the lock of a path.
-    pub(super) async fn turn(&self, path: &Path) -> Result<OwnedMutexGuard<()>, OperationError> {
+    pub(super) async fn lock_path(
+        &self,
+        path: &Path,
+    ) -> Result<OwnedMutexGuard<()>, OperationError> {
         self.unless_stopped(self.common.locks.of(path)).await
     }
 

@@ -27,7 +27,7 @@ pub(super) async fn fetch(
         Err(error) => Err(format!("cannot fetch {shown}: {error}").into()),
         Ok((response, body)) => {
             let status = response.status;
-            // One of 300 and more leads on to where no page is.
+            // From 300 on there is no page: an error, or a redirect that was not followed.
             if (status >= 300 || body.is_err()) && !allow_failure {
                 let why = body.err().unwrap_or_else(|| format!("the server answered {status}"));
                 return Err(format!("cannot fetch {shown}: {why}").into());

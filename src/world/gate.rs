@@ -1,5 +1,6 @@
-//! The gate of requests: pages are fetched from the public internet, and from addresses that the person has
-//! allowed.
+//! Decides which addresses graphs may fetch pages from.
+//!
+//! These are the public internet, and addresses that the person has allowed.
 //!
 //! An address in a URL is judged before anything is sent. A name is judged by its addresses when it is looked up
 //! for the connection, so the judged address is the one that is connected to. A proxy looks names up by itself,

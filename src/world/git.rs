@@ -210,7 +210,7 @@ impl GitRunner<'_> {
     /// Fetches from the remote.
     pub(super) async fn fetch(&self, given: &str) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
-        let _turn = self.shared.turn(&common(&directory(&path))).await?;
+        let _lock = self.shared.lock_path(&common(&directory(&path))).await?;
         self.run(&path, &["fetch", "--quiet"]).await?;
         Ok(Value::Null)
     }
@@ -221,7 +221,7 @@ impl GitRunner<'_> {
         let path = self.repository(given)?;
         let own = directory(&path);
         let common = common(&own);
-        let _turn = self.shared.turn(&common).await?;
+        let _lock = self.shared.lock_path(&common).await?;
         if again {
             // What several worktrees have in common may be locked by another one.
             let shared = COMMON_LOCKS.iter().filter(|_| common == own);

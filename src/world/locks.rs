@@ -1,5 +1,6 @@
-//! Locks of paths: two agents of a run must not edit one file, or move one repository,
-//! at the same time.
+//! Locks of paths.
+//!
+//! Two agents of a run must not edit one file, or move one repository, at the same time.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

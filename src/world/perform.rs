@@ -194,10 +194,10 @@ impl WorkspaceExecutor {
             }
             Operation::AppendToFile { path, content } => {
                 let path = resolve(shared.root(), path, FileAccess::Write)?;
-                let turn = shared.turn(&path).await?;
+                let lock = shared.lock_path(&path).await?;
                 let (content, stem) = (content.clone(), stem.to_owned());
                 let work = move |shared: &OperationContext| {
-                    let _turn = turn;
+                    let _lock = lock;
                     let Workspace { steps, proofs, .. } = &*shared.place;
                     let note = OperationNotes::of(steps, proofs, &stem);
                     append::append(&path, &content, (steps, proofs), &note, again)
@@ -207,8 +207,8 @@ impl WorkspaceExecutor {
             Operation::AddSource { .. }
             | Operation::UpdateSource { .. }
             | Operation::WriteConfigEntry { .. } => {
-                let turn = shared.turn(&shared.root().join(CONFIG)).await?;
-                on_disk(shared, stem, operation, Some(turn)).await
+                let lock = shared.lock_path(&shared.root().join(CONFIG)).await?;
+                on_disk(shared, stem, operation, Some(lock)).await
             }
             Operation::ConfigExists
             | Operation::IndexExists

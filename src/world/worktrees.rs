@@ -112,7 +112,7 @@ impl WorkspaceExecutor {
     ) -> InspectionOutcome<Result<RemovedWorktree, RemovalRefusal>> {
         let removed = async {
             let working_dirs = &self.0.place.working_dirs;
-            let _turn = self.0.turn(&working_dirs.record_file(agent)).await?;
+            let _lock = self.0.lock_path(&working_dirs.record_file(agent)).await?;
             let Some(record) = working_dirs.record(agent)? else {
                 return Ok(Ok(RemovedWorktree::default()));
             };
@@ -122,7 +122,7 @@ impl WorkspaceExecutor {
             }
             let git = GitRunner { shared: &self.0, stem: &stem };
             let repository = GitRepository::of(git, working_dirs.root()).await?;
-            let _turn = self.0.turn(&repository.common).await?;
+            let _lock = self.0.lock_path(&repository.common).await?;
             WorktreeRemover { git, repository: &repository, live, all }.remove(record).await
         };
         removed.await.into()

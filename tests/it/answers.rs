@@ -81,7 +81,7 @@ fn a_question_waits_with_all_that_can_be_said_about_it() {
         .stderr_has("main/ask_type asks (Type): Which kind of source?")
         .stderr_has("  1  git  Git repository: one that is cloned")
         .stderr_has("raymond answer t ask_type=git")
-        .stderr_has("then resume: raymond run t");
+        .stderr_has("then resume: raymond resume t");
     assert_eq!(test.status()["questions"], asked);
     test.raymond(&["status", "t"]).ok().stdout_has("raymond answer t ask_type=git");
     assert_eq!(test.raymond(&["answer", "t", "--json"]).ok().json()["questions"], asked);
@@ -109,7 +109,7 @@ fn the_first_valid_answer_to_a_run_that_nobody_holds_is_taken_when_it_goes_on() 
     answer("main/ask_type=WEB site")
         .ok()
         .stdout_has("main/ask_type is answered: web")
-        .stdout_has("resume: raymond run t");
+        .stdout_has("resume: raymond resume t");
     answer("ask_type=git").code(64).stderr_has("main/ask_type has been answered already: web");
     test.raymond(&["answer", "t"]).ok().stdout_has("main/ask_type is answered: web");
     let asked = questions(&test.again(&[]));

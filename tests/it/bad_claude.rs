@@ -40,7 +40,7 @@ fn missing_in_the_middle_pauses_the_run() {
     live.wait_calls(1);
     fs::remove_file(&claude).expect("it was there");
     test.release("go");
-    live.wait().code(69).stderr_has("raymond run t");
+    live.wait().code(69).stderr_has("raymond resume t");
 
     test.own_claude();
     test.again(&[]).ok().ended("main", "well");
@@ -71,7 +71,7 @@ fn not_logged_in_pauses_the_run() {
         well(),
     ]);
     let outcome = test.run(&["START.md"]);
-    outcome.code(69).says("/login").stderr_has("raymond run t");
+    outcome.code(69).says("/login").stderr_has("raymond resume t");
     assert_eq!(test.prompts(), ["start", "next"], "it is not tried again by itself");
 
     test.again(&[]).ok().ended("main", "well");

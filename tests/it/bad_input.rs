@@ -240,7 +240,10 @@ fn a_full_disk_loses_nothing() {
         rm "$RAYMOND_DIR/filler"
         exec "$0" run t"#;
     if let Some(outcome) = on_a_small_disk(&test, "size=10752k", script) {
-        outcome.stdout_has("first: 74").says("No space left on device").stderr_has("raymond run t");
+        outcome
+            .stdout_has("first: 74")
+            .says("No space left on device")
+            .stderr_has("raymond resume t");
         outcome.ok().stdout_has("Agent main terminated with result: zzz");
         assert_eq!(test.calls().len(), 1, "what was paid for is not paid for again");
     }

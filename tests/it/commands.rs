@@ -35,7 +35,7 @@ fn a_run_without_an_id_gets_one_of_its_own() {
 fn an_id_that_is_taken_is_refused() {
     let test = pair();
     test.run(&["START.md"]).ok();
-    test.run(&["START.md"]).code(64).stderr_has("raymond run t");
+    test.run(&["START.md"]).code(64).stderr_has("raymond resume t");
     assert_eq!(test.calls().len(), 3);
 }
 
@@ -63,7 +63,7 @@ fn what_still_runs_of_a_killed_run_is_told() {
         test.raymond(&[command, "t"])
             .ok()
             .says("1 of its processes still run")
-            .says("raymond run t");
+            .says("raymond resume t");
     }
     test.release("go");
     test.again(&[]).ok();

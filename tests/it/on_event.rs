@@ -82,7 +82,7 @@ fn a_pause_is_told_with_its_record_and_each_time_anew() {
     assert_eq!(all[0]["record"]["proof"], Value::Null, "that is the journal's alone");
     assert_eq!(
         all[0]["message"],
-        "run t paused: the budget of $0.05 is used up: $0.06 spent; resume with more: raymond run t --budget USD"
+        "run t paused: the budget of $0.05 is used up: $0.06 spent; resume with more: raymond resume t --budget USD"
     );
 
     test.again(&["--budget", "1"]).ok();
@@ -111,7 +111,7 @@ fn an_agent_that_waits_and_one_that_failed_are_told() {
     assert!(parked.starts_with("main.1 of run t waits for a person at W.md: "), "{parked}");
     let failed = message("agent_failed");
     assert!(failed.starts_with("main of run t failed at START.md (protocol): "), "{failed}");
-    assert!(message("paused").ends_with("resume: raymond run t"));
+    assert!(message("paused").ends_with("resume: raymond resume t"));
 }
 
 #[test]

@@ -48,10 +48,10 @@ fn says(occasion: &str, verdict: &str) -> String {
 /// A plug-in that only looks on.
 const LOOKS_ON: &str = "hello()\nfor message in told(): pass\n";
 
-/// A workflow of two steps with a plug-in `p`, which is this script, on these terms.
-fn with(script: &str, terms: &str) -> Test {
+/// A workflow of two steps with a plug-in `p`, which is this script, with these options.
+fn with(script: &str, options: &str) -> Test {
     let manifest = format!(
-        "plugins:\n  - {{ command: python3 ./p.py, deadline: 1m, backoff: {{ min: 1ms, max: 1ms }}, {terms} }}\n"
+        "plugins:\n  - {{ command: python3 ./p.py, deadline: 1m, backoff: {{ min: 1ms, max: 1ms }}, {options} }}\n"
     );
     Test::new()
         .file("p.py", format!("{PRELUDE}{script}").as_bytes())
@@ -63,8 +63,8 @@ fn with(script: &str, terms: &str) -> Test {
 }
 
 /// The same, but the first turn is held at `go`.
-fn held(script: &str, terms: &str) -> Test {
-    let test = with(script, terms);
+fn held(script: &str, options: &str) -> Test {
+    let test = with(script, options);
     test.script(&[
         when("start").hold_before("go").reply("<goto>NEXT.md</goto>"),
         always().reply("<result>well</result>"),

@@ -10,8 +10,8 @@ use raymond::cli::args::Cli;
 use raymond::cli::exit::CliExitCode;
 use raymond::domain::transition::TagName;
 use raymond::language::graph::vocabulary::{GraphVocabulary, TypeRole};
-use raymond::language::program::codes::CODES;
 use raymond::language::schema::FileSchema;
+use raymond::language::{graph, program, prompt};
 use regex::Regex;
 use serde_json::Value;
 
@@ -108,26 +108,35 @@ fn exit_codes_lists_each_code() {
     assert_lists("exit-codes.md", codes.iter().map(String::as_str));
 }
 
+/// Returns the texts of all source files but the tests and the tables of codes.
+fn sources() -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut folders = vec![root().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if !(path.ends_with("tests.rs")
+                || path.ends_with("codes.rs")
+                || path.iter().any(|part| part == "tests"))
+            {
+                let text = fs::read_to_string(path).expect("a source file");
+                texts.push(text.split("#[cfg(test)]").next().unwrap_or_default().to_owned());
+            }
+        }
+    }
+    texts
+}
+
 #[test]
 fn environment_lists_each_variable_of_the_code() {
     let variable = Regex::new("RAYMOND_[A-Z]+").expect("a pattern");
     // Tests alone set these.
     let of_tests = ["RAYMOND_MEMINFO", "RAYMOND_FAULT", "RAYMOND_NO", "RAYMOND_CLOCK"];
     let mut known = BTreeSet::new();
-    let mut folders = vec![root().join("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder").flatten() {
-            if entry.path().is_dir() {
-                folders.push(entry.path());
-            } else {
-                let text = fs::read_to_string(entry.path()).expect("a source file");
-                let is_test = entry.path().ends_with("tests.rs")
-                    || entry.path().iter().any(|part| part == "tests");
-                let text =
-                    text.split("#[cfg(test)]").next().filter(|_| !is_test).unwrap_or_default();
-                known.extend(variable.find_iter(text).map(|found| found.as_str().to_owned()));
-            }
-        }
+    for text in sources() {
+        known.extend(variable.find_iter(&text).map(|found| found.as_str().to_owned()));
     }
     known.retain(|name| !of_tests.iter().any(|other| name.starts_with(other)));
     assert_lists("environment.md", known.iter().map(String::as_str));
@@ -156,8 +165,28 @@ fn graphs_lists_each_key_node_condition_and_action() {
 }
 
 #[test]
-fn programs_lists_each_code() {
-    assert_lists("programs.md", CODES.iter().map(|(code, _)| *code));
+fn each_code_of_check_is_listed() {
+    let pages: [(&str, &[(&str, &str)]); 3] = [
+        ("frontmatter.md", &prompt::codes::CODES),
+        ("graphs.md", &graph::codes::CODES),
+        ("programs.md", &program::codes::CODES),
+    ];
+    for (page, codes) in pages {
+        assert_lists(page, codes.iter().map(|(code, _)| *code));
+    }
+}
+
+/// WF401 and those above it occur in runs only.
+#[test]
+fn the_codes_of_graphs_are_those_of_the_source() {
+    let code = Regex::new("WF[0-3][0-9]{2}").expect("a pattern");
+    let mut used = BTreeSet::new();
+    for text in sources() {
+        used.extend(code.find_iter(&text).map(|found| found.as_str().to_owned()));
+    }
+    let table: BTreeSet<String> =
+        graph::codes::CODES.iter().map(|(code, _)| (*code).to_owned()).collect();
+    assert_eq!(used, table);
 }
 
 #[test]

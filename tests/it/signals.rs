@@ -21,7 +21,7 @@ fn a_running_turn_may_finish_and_no_other_starts() {
     live.interrupt();
     live.wait_stderr("interrupt");
     test.release("go");
-    live.wait().code(130).stderr_has("raymond run t");
+    live.wait().code(130).stderr_has("raymond resume t");
     assert_eq!(test.prompts(), ["start"]);
     assert_eq!(test.events("step_finished").len(), 1, "the finished turn is kept");
     test.assert_no_survivors();

@@ -46,7 +46,7 @@ fn an_agent_that_waits_for_someone_lets_the_others_end_and_goes_on_later() {
     live.wait_stderr("main.1  waits for a person");
     test.release("go");
     let outcome = live.wait();
-    outcome.code(2).ended("main", "led").stderr_has("no disk").stderr_has("raymond run t");
+    outcome.code(2).ended("main", "led").stderr_has("no disk").stderr_has("raymond resume t");
     assert_eq!((test.calls().len(), test.status()["status"].as_str()), (4, Some("paused")));
     test.raymond(&["status", "t"]).ok().stdout_has("wait").stdout_has("no disk");
     test.raymond(&["recover"]).ok().stdout_has("t ");
@@ -140,7 +140,7 @@ fn a_permanent_agent_that_waits_for_someone_has_its_restarts_again() {
         .rule(always().reply("<result>round</result>"));
     for rounds in [2, 4] {
         let outcome = if rounds == 2 { test.run(&["START.md"]) } else { test.again(&[]) };
-        outcome.code(2).stderr_has("raymond run t");
+        outcome.code(2).stderr_has("raymond resume t");
         assert_eq!(test.calls().len(), rounds);
     }
 }

@@ -112,7 +112,7 @@ fn a_run_whose_raymond_was_killed_is_shown_and_what_takes_it_up_too() {
     live.wait_calls(1);
     live.kill9();
     let mut screen = test.on_screen(&["top"], SIZE);
-    screen.wait_for(&["t  interrupted", "was running when", "`raymond run t` resumes it"]);
+    screen.wait_for(&["t  interrupted", "was running when", "`raymond resume t` resumes it"]);
     screen.keys(ENTER).wait_for(&["nothing has been seen of it yet"]).keys(ESCAPE);
     test.release("go");
     test.again(&[]).ok();

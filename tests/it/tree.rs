@@ -116,7 +116,7 @@ fn of_a_run_that_nobody_carries_on_it_says_so() {
     let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
     assert_eq!(tree["status"], "interrupted");
     assert_eq!(agent(&tree, "main.2")["waits_for"], json!({ "reason": "run_interrupted" }));
-    test.raymond(&["tree", "t"]).ok().stdout_has("raymond run t").stdout_lacks("running");
+    test.raymond(&["tree", "t"]).ok().stdout_has("raymond resume t").stdout_lacks("running");
     test.release("go");
     test.again(&[]).code(1);
 }

@@ -125,7 +125,7 @@ fn the_time_is_shown_to_who_looks_on_and_to_who_asks() {
     status.ok().stdout_has("running").stdout_has("usage limit").stdout_has(&time);
     assert_eq!(moment(&test.status()["limited_until"]), until(&test));
     live.interrupt();
-    live.wait().code(130).stderr_has("raymond run t");
+    live.wait().code(130).stderr_has("raymond resume t");
     assert_eq!(test.calls().len(), 1);
 }
 
@@ -201,7 +201,7 @@ fn it_can_pause_the_run_instead() {
     let outcome = test.run(&options);
     let time = date(i64::try_from(reset).expect("a time") * 1000);
     outcome.code(75).stderr_has(SAID).stderr_has(&format!("it resets {time}"));
-    outcome.stderr_has("raymond run t");
+    outcome.stderr_has("raymond resume t");
     assert!(test.events("limit_reached").is_empty());
     test.raymond(&["status", "t"]).ok().stdout_has("paused").stdout_has(&time);
     test.raymond(&["list"]).ok().stdout_has("usage limit");

@@ -31,11 +31,11 @@ impl AgentActor {
             outcome
         };
         let done = turn.clone();
-        let walking = ctx.spawn(fetching.into_actor(self).map(move |outcome, this, _| {
+        let handle = ctx.spawn(fetching.into_actor(self).map(move |outcome, this, _| {
             this.work = AgentWork::Idle;
             this.reported = matches!(outcome, ActivityOutcome::Done(_)).then(|| done.clone());
             this.context.supervisor.activities.do_send(ActivityDone { turn: done, outcome });
         }));
-        self.work = AgentWork::Walking { turn, _walking: walking };
+        self.work = AgentWork::AdvancingProgram { turn, _handle: handle };
     }
 }

@@ -65,14 +65,14 @@ impl AgentActor {
         &mut self,
         tree: AgentId,
         input: TurnInput,
-        terms: TurnContext,
+        turn_context: TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
-        let (turn, base) = (input.turn.clone(), terms.base.clone());
+        let (turn, base) = (input.turn.clone(), turn_context.base.clone());
         let performer = Rc::clone(&self.context.performer);
         let making = async move { performer.worktree(tree, base).await };
-        let asking = ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
-            LookupOutcome::Done(Ok(())) => this.launch_turn(input, terms, ctx),
+        let handle = ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
+            LookupOutcome::Done(Ok(())) => this.launch_turn(input, turn_context, ctx),
             LookupOutcome::Done(Err(why)) => {
                 this.report(TurnReport::failed(
                     input.turn,
@@ -81,6 +81,6 @@ impl AgentActor {
             }
             LookupOutcome::Ended => this.report(TurnReport::empty(input.turn)),
         }));
-        self.work = AgentWork::Consulting { turn, asking };
+        self.work = AgentWork::Preparing { turn, handle };
     }
 }

@@ -1,5 +1,4 @@
-//! An agent and the plug-ins that have a say: before its turn starts, and before its transition is
-//! reported.
+//! Asks plug-ins before a turn starts and before a transition is reported.
 //!
 //! Without such plug-ins, nothing is waited for.
 
@@ -20,24 +19,24 @@ impl AgentActor {
     pub(super) fn consult_before(
         &mut self,
         input: TurnInput,
-        terms: TurnContext,
+        turn_context: TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
         let question = Consultation::Start(TurnStartQuery {
             turn: input.turn.clone(),
             state: input.state.clone(),
             model: input.model.clone(),
-            spent: terms.spent,
+            spent: turn_context.spent,
         });
-        self.consult(question, ctx, move |this, opinions, ctx| {
-            if strictest(opinions.clone()).is_none() {
-                return this.start(input, terms, ctx);
+        self.consult(question, ctx, move |this, verdicts, ctx| {
+            if strictest(verdicts.clone()).is_none() {
+                return this.start(input, turn_context, ctx);
             }
             let report = TurnReport {
                 judgement: TurnJudgement::NotStarted,
                 ..TurnReport::empty(input.turn)
             };
-            this.report_with(report, opinions, &terms, ctx);
+            this.report_with(report, verdicts, &turn_context, ctx);
         });
     }
 
@@ -45,25 +44,25 @@ impl AgentActor {
     pub(super) fn consult_after(
         &mut self,
         report: TurnReport,
-        terms: &TurnContext,
+        turn_context: &TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
         let TurnJudgement::Accepted(accepted) = &report.judgement else {
             return self.report(report);
         };
-        if self.context.advisers.is_empty() {
-            return self.report_with(report, Vec::new(), terms, ctx);
+        if self.context.interceptors.is_empty() {
+            return self.report_with(report, Vec::new(), turn_context, ctx);
         }
         let question = Consultation::Transition(TransitionQuery {
             turn: report.turn.clone(),
-            state: terms.state.clone(),
+            state: turn_context.state.clone(),
             transition: accepted.transition.clone(),
             cost_usd: report.cost.amount,
-            spent: terms.spent,
+            spent: turn_context.spent,
         });
-        let terms = terms.clone();
-        self.consult(question, ctx, move |this, opinions, ctx| {
-            this.report_with(report, opinions, &terms, ctx);
+        let turn_context = turn_context.clone();
+        self.consult(question, ctx, move |this, verdicts, ctx| {
+            this.report_with(report, verdicts, &turn_context, ctx);
         });
     }
 
@@ -75,21 +74,21 @@ impl AgentActor {
     ) {
         let turn = question.turn().clone();
         let context = std::rc::Rc::clone(&self.context);
-        let asking = async move { consult(&context.advisers, &question).await };
-        let asking = ctx.spawn(asking.into_actor(self).map(|opinions, this, ctx| {
-            let opinions = opinions.into_iter().filter(|opinion| this.is_possible(opinion));
-            let opinions = opinions.collect();
-            then(this, opinions, ctx);
+        let handle = async move { consult(&context.interceptors, &question).await };
+        let handle = ctx.spawn(handle.into_actor(self).map(|verdicts, this, ctx| {
+            let verdicts = verdicts.into_iter().filter(|verdict| this.is_possible(verdict));
+            let verdicts = verdicts.collect();
+            then(this, verdicts, ctx);
         }));
-        self.work = AgentWork::Consulting { turn, asking };
+        self.work = AgentWork::Preparing { turn, handle };
     }
 
     /// Returns whether a plug-in's verdict is possible: the states that it names must exist.
-    fn is_possible(&self, opinion: &PluginVerdict) -> bool {
-        let ConsultVerdict::Override { transition, .. } = &opinion.verdict else { return true };
+    fn is_possible(&self, verdict: &PluginVerdict) -> bool {
+        let ConsultVerdict::Override { transition, .. } = &verdict.verdict else { return true };
         let checked = step::check(transition, &*self.context.source);
         if let Err(violation) = &checked {
-            tracing::warn!(agent = %self.id, "the plug-in {} asked for something impossible, which is ignored: {violation}", opinion.by);
+            tracing::warn!(agent = %self.id, "the plug-in {} asked for something impossible, which is ignored: {violation}", verdict.by);
         }
         checked.is_ok()
     }
@@ -98,11 +97,11 @@ impl AgentActor {
     fn report_with(
         &mut self,
         mut report: TurnReport,
-        opinions: Vec<PluginVerdict>,
-        terms: &TurnContext,
+        verdicts: Vec<PluginVerdict>,
+        turn_context: &TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
-        let overriding = strictest(opinions.clone()).and_then(|opinion| match opinion.verdict {
+        let overriding = strictest(verdicts.clone()).and_then(|verdict| match verdict.verdict {
             ConsultVerdict::Override { transition, .. } => Some(transition),
             ConsultVerdict::Proceed | ConsultVerdict::Hold { .. } | ConsultVerdict::Stop { .. } => {
                 None
@@ -121,8 +120,8 @@ impl AgentActor {
                 | TurnJudgement::Failed(_),
             ) => None,
         };
-        report.verdicts = opinions;
-        self.report_taken(report, taken, terms, ctx);
+        report.verdicts = verdicts;
+        self.report_taken(report, taken, turn_context, ctx);
     }
 }
 
@@ -131,8 +130,8 @@ impl Handler<CancelConsult> for AgentActor {
 
     /// Cancels the consultation. The turn's outcome is on disk, so it is judged again later.
     fn handle(&mut self, _: CancelConsult, ctx: &mut Self::Context) {
-        if let AgentWork::Consulting { turn, asking } = &self.work {
-            ctx.cancel_future(*asking);
+        if let AgentWork::Preparing { turn, handle } = &self.work {
+            ctx.cancel_future(*handle);
             self.report(TurnReport::empty(turn.clone()));
         }
     }

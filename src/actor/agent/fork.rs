@@ -39,28 +39,29 @@ impl AgentActor {
         &mut self,
         mut report: TurnReport,
         taken: Option<Transition>,
-        terms: &TurnContext,
+        turn_context: &TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
         let Some(taken @ Transition::Fork { .. }) = taken else { return self.report(report) };
         // An object decides for itself what follows: where there is no room, the run pauses.
-        let is_by_tag = terms.output.is_none();
-        report.allowed = if is_by_tag { terms.policy.clone() } else { TransitionPolicy::default() };
-        report.stagger_ms = terms.forks.stagger_ms;
+        let is_by_tag = turn_context.output.is_none();
+        report.allowed =
+            if is_by_tag { turn_context.policy.clone() } else { TransitionPolicy::default() };
+        report.stagger_ms = turn_context.forks.stagger_ms;
         if taken.is_plain_fork() {
-            let source = self.context.source_of(terms.folder.as_ref());
-            let child = source.map(|source| step::terms_of_child(&taken, &*source));
-            report.child_terms = child.unwrap_or_default();
-            if !report.child_terms.worktree {
+            let source = self.context.source_of(turn_context.folder.as_ref());
+            let child = source.map(|source| step::child_options(&taken, &*source));
+            report.child_options = child.unwrap_or_default();
+            if !report.child_options.worktree {
                 return self.report(report);
             }
         }
-        let (turn, own_terms) = (report.turn.clone(), terms.clone());
+        let (turn, own_context) = (report.turn.clone(), turn_context.clone());
         let planner = ForkPlanner {
             context: Rc::clone(&self.context),
             turn: turn.clone(),
-            most: terms.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
-            terms: terms.clone(),
+            most: turn_context.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
+            turn_context: turn_context.clone(),
         };
         let gathering = async move {
             point("fork.before");
@@ -68,7 +69,7 @@ impl AgentActor {
             point("fork.after");
             (groups, taken)
         };
-        let asking = ctx.spawn(gathering.into_actor(self).map(move |(groups, taken), this, _| {
+        let handle = ctx.spawn(gathering.into_actor(self).map(move |(groups, taken), this, _| {
             match groups {
                 Ok(groups) => report.children = groups,
                 Err(ForkError::Ended) => report = TurnReport::empty(report.turn),
@@ -80,14 +81,14 @@ impl AgentActor {
                 }
                 Err(ForkError::Wrong(why)) => {
                     let violation = ProtocolViolation::Fork { asked: taken.to_string(), why };
-                    let reminder = own_terms.reminder(&violation);
+                    let reminder = own_context.reminder(&violation);
                     let violation = violation.to_string();
                     report.judgement = TurnJudgement::Violated { violation, reminder };
                 }
             }
             this.report(report);
         }));
-        self.work = AgentWork::Consulting { turn, asking };
+        self.work = AgentWork::Preparing { turn, handle };
     }
 }
 
@@ -96,7 +97,7 @@ struct ForkPlanner {
     context: Rc<RunContext>,
     turn: TurnId,
     most: u32,
-    terms: TurnContext,
+    turn_context: TurnContext,
 }
 
 impl ForkPlanner {
@@ -121,7 +122,7 @@ impl ForkPlanner {
     fn too_many(&self, many: usize) -> String {
         format!(
             "{many} agents would be forked, but one reply may fork at most {} (max_fan_out, in the frontmatter of {} or in raymond.yaml)",
-            self.most, self.terms.state
+            self.most, self.turn_context.state
         )
     }
 
@@ -131,7 +132,7 @@ impl ForkPlanner {
         let text = if each.is_inline() {
             each.list.clone()
         } else {
-            let (working_dir, file) = (self.terms.working_dir.clone(), each.list.clone());
+            let (working_dir, file) = (self.turn_context.working_dir.clone(), each.list.clone());
             let performer = Rc::clone(&self.context.performer);
             found(performer.text(working_dir, file, fork_list::MAX_LIST_BYTES).await)?
         };
@@ -149,7 +150,7 @@ impl ForkPlanner {
             let cwd = forked.cwd.as_ref().map(|cwd| directory(cwd, &variables)).transpose()?;
             if let Some(new) = cwd.as_ref().filter(|cwd| known.insert((*cwd).clone())) {
                 let performer = Rc::clone(&self.context.performer);
-                found(performer.directory(self.terms.working_dir.below(Some(new))).await)?;
+                found(performer.directory(self.turn_context.working_dir.below(Some(new))).await)?;
             }
             let session = SessionId::new(&Uuid::new_v4().to_string());
             agents.push(ChildSpec { session, cwd, variables });
@@ -162,19 +163,19 @@ impl ForkPlanner {
         forked: &ForkTag,
         agents: Vec<ChildSpec>,
     ) -> Result<ForkGroup, ForkError> {
-        let source = self.context.source_of(self.terms.folder.as_ref());
+        let source = self.context.source_of(self.turn_context.folder.as_ref());
         let source = source.map_err(|error| ForkError::Wrong(error.to_string()))?;
-        let terms = step::terms(&forked.target, &*source);
-        let base = if terms.worktree {
+        let options = step::agent_options(&forked.target, &*source);
+        let base = if options.worktree {
             let performer = Rc::clone(&self.context.performer);
-            match performer.commit(self.turn.stem(), self.terms.working_dir.clone()).await {
+            match performer.commit(self.turn.stem(), self.turn_context.working_dir.clone()).await {
                 LookupOutcome::Done(commit) => Some(commit.map_err(ForkError::Hopeless)?),
                 LookupOutcome::Ended => return Err(ForkError::Ended),
             }
         } else {
             None
         };
-        Ok(ForkGroup { state: forked.target.clone(), terms, base, not_before: None, agents })
+        Ok(ForkGroup { state: forked.target.clone(), options, base, not_before: None, agents })
     }
 }
 

@@ -35,8 +35,8 @@ impl AgentActor {
     ) {
         let context = Rc::clone(&self.context);
         let turn = assignment.turn.clone();
-        let walking = async move { advance_graph(&context, assignment, wait_result).await };
-        let walking = ctx.spawn(walking.into_actor(self).map(move |judgement, this, _| {
+        let advancing = async move { advance_graph(&context, assignment, wait_result).await };
+        let handle = ctx.spawn(advancing.into_actor(self).map(move |judgement, this, _| {
             let report = match judgement {
                 TurnJudgement::Failed(failure) => {
                     let TurnReport { turn, cost, .. } = report;
@@ -46,7 +46,7 @@ impl AgentActor {
             };
             this.report(report);
         }));
-        self.work = AgentWork::Walking { turn, _walking: walking };
+        self.work = AgentWork::AdvancingProgram { turn, _handle: handle };
     }
 }
 
@@ -83,9 +83,9 @@ async fn advance_graph(
     loop {
         let operation = match interpreter.next(wait_result.take(), now()) {
             GraphYield::Record(GraphNext::Agent { mut spec, background }) => {
-                spec.terms = context
+                spec.options = context
                     .source_of(spec.folder.as_ref())
-                    .map(|source| step::terms(&spec.state, &*source))
+                    .map(|source| step::agent_options(&spec.state, &*source))
                     .unwrap_or_default();
                 return TurnJudgement::GraphAdvanced(Box::new(
                     interpreter.finish(GraphNext::Agent { spec, background }),

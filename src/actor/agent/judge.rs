@@ -27,15 +27,15 @@ impl AgentActor {
     /// usable.
     pub(super) fn task_result(
         &self,
-        terms: &TurnContext,
+        turn_context: &TurnContext,
         reply: &TurnReply,
     ) -> Result<WaitResult, Box<TurnJudgement>> {
-        let task = terms.task.as_ref().and_then(|assignment| assignment.task.as_ref());
+        let task = turn_context.task.as_ref().and_then(|assignment| assignment.task.as_ref());
         let contract = task.map_or(OutputFormat::Text, |task| task.contract);
         let source = &*self.context.source;
-        let read = match &terms.output {
+        let read = match &turn_context.output {
             Some(contract) => step::read_output(contract, source, reply),
-            None => step::read(&terms.policy, source, &reply.text),
+            None => step::read(&turn_context.policy, source, &reply.text),
         };
         let result = read.and_then(|accepted| match accepted.transition {
             Transition::Result { payload, .. } => contract::read(contract, &payload)
@@ -43,17 +43,17 @@ impl AgentActor {
             other => Err(ProtocolViolation::NotAllowed { asked: other.to_string() }),
         });
         result.map_err(|violation| {
-            let reminder = terms.reminder(&violation);
+            let reminder = turn_context.reminder(&violation);
             Box::new(TurnJudgement::Violated { reminder, violation: violation.to_string() })
         })
     }
 
-    pub(super) fn judge(&self, terms: &TurnContext, reply: &TurnReply) -> TurnJudgement {
-        let is_free = terms.task.as_ref().is_some_and(|assignment| assignment.is_free());
-        if is_free && terms.output.is_none() {
+    pub(super) fn judge(&self, turn_context: &TurnContext, reply: &TurnReply) -> TurnJudgement {
+        let is_free = turn_context.task.as_ref().is_some_and(|assignment| assignment.is_free());
+        if is_free && turn_context.output.is_none() {
             return TurnJudgement::Accepted(AcceptedTransition::plain_result(&reply.text));
         }
-        let source = match self.context.source_of(terms.folder.as_ref()) {
+        let source = match self.context.source_of(turn_context.folder.as_ref()) {
             Ok(source) => source,
             Err(error) => {
                 return TurnJudgement::Failed(TurnFailure::new(
@@ -63,18 +63,18 @@ impl AgentActor {
             }
         };
         let source = &*source;
-        let answer = match &terms.output {
+        let answer = match &turn_context.output {
             Some(contract) => step::read_output(contract, source, reply),
-            None => step::read(&terms.policy, source, &reply.text),
+            None => step::read(&turn_context.policy, source, &reply.text),
         };
-        if let Some(proposal) = &terms.proposal {
+        if let Some(proposal) = &turn_context.proposal {
             let (accepted, wrong) = evaluator::judged_by_prompt(proposal, answer);
             if let Some(violation) = wrong {
                 tracing::warn!(agent = %self.id, "{} named no valid transition, so the requested one is taken: {violation}", proposal.evaluator);
             }
             return TurnJudgement::Accepted(accepted);
         }
-        match (answer, &terms.evaluator) {
+        match (answer, &turn_context.evaluator) {
             (Ok(accepted), None) => TurnJudgement::Accepted(accepted),
             (Ok(accepted), Some(Evaluator::Pattern { pattern, found, missing })) => {
                 let instead = (found.as_deref(), missing.as_deref());
@@ -91,7 +91,7 @@ impl AgentActor {
                 evaluator: file.clone(),
             },
             (Err(violation), _) => {
-                let reminder = terms.reminder(&violation);
+                let reminder = turn_context.reminder(&violation);
                 TurnJudgement::Violated { reminder, violation: violation.to_string() }
             }
         }

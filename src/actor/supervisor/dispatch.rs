@@ -71,8 +71,8 @@ impl Supervisor {
     /// Gives an agent the turn that is due, now or when it is time. Work that depends on a record on its way to
     /// the disk begins only once that is durable.
     pub(super) fn dispatch_agent(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
-        let goes_on =
-            matches!(self.ending, ShutdownPhase::No) && self.run.status == RunStatus::Running;
+        let goes_on = matches!(self.shutdown, ShutdownPhase::NotBegun)
+            && self.run.status == RunStatus::Running;
         let is_queued = self.queued_effects.contains_key(id);
         if is_queued || (!goes_on && !self.admission.is_reserved(id)) {
             return;
@@ -132,7 +132,7 @@ impl Supervisor {
             reminder: agent.reminder.clone(),
         };
         if assignment.runs_graph || assignment.activity.is_some() {
-            self.walking.insert(id.clone());
+            self.advancing.insert(id.clone());
         }
         let context = &self.context;
         let address = self
@@ -177,7 +177,7 @@ impl Supervisor {
     /// Returns the pause that is due because nothing continues before someone acts.
     fn all_wait(&self) -> Option<PauseReason> {
         let is_still =
-            self.pending.is_empty() && self.walking.is_empty() && self.admission.is_idle();
+            self.pending.is_empty() && self.advancing.is_empty() && self.admission.is_idle();
         let pause = if is_still { self.run.waiting() } else { None };
         pause.filter(|pause| !self.stays_up_for(pause))
     }
@@ -187,7 +187,7 @@ impl Supervisor {
         let Some(agent) = self.run.agents.get(id) else { return };
         let proposed = agent.proposal().map(|proposal| &proposal.transition);
         let source = &*self.context.source;
-        let child = proposed.map(|wanted| step::terms_of_child(wanted, source)).unwrap_or_default();
+        let child = proposed.map(|wanted| step::child_options(wanted, source)).unwrap_or_default();
         let events = out_of_money(&self.run, agent, whose, child, choice(None));
         self.commit_all(events, ctx);
     }

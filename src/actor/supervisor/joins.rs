@@ -57,7 +57,7 @@ impl Supervisor {
             return;
         }
         self.admission.release(id);
-        if !self.walking.contains(id) {
+        if !self.advancing.contains(id) {
             self.dismiss(id);
         }
     }

@@ -13,7 +13,7 @@ use crate::domain::apply::begin;
 use crate::domain::event::Event;
 use crate::domain::id::AgentId;
 use crate::domain::run::{PauseReason, RunStatus};
-use crate::domain::time::span;
+use crate::domain::time::format_duration;
 use crate::fault::point;
 use crate::store::{self, inbox};
 
@@ -22,8 +22,8 @@ const INBOX: Duration = Duration::from_millis(200);
 
 impl Supervisor {
     pub(super) fn begin(&mut self, ctx: &mut Ctx<Self>) {
-        match std::mem::replace(&mut self.start, SupervisorStart::Begun) {
-            SupervisorStart::New(first) => match begin(&first) {
+        match std::mem::replace(&mut self.start, SupervisorStart::Done) {
+            SupervisorStart::FirstRecord(first) => match begin(&first) {
                 Ok((_, effects)) => {
                     let agent = self.run.agents.get(&AgentId::main()).map(AgentView::of);
                     let total_cost = self.run.total_cost_usd;
@@ -35,13 +35,13 @@ impl Supervisor {
                 }
                 Err(refused) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
             },
-            SupervisorStart::Again(settings) => {
+            SupervisorStart::Resume(settings) => {
                 self.commit(Event::RunResumed { settings }, ctx);
                 self.count_discarded_turns(ctx);
                 self.read_inbox(ctx);
                 self.answer_at_last(ctx);
             }
-            SupervisorStart::Begun => {}
+            SupervisorStart::Done => {}
         }
         let mut stayed = self.stay_up.for_questions();
         ctx.run_interval(INBOX, move |this, ctx| {
@@ -89,19 +89,19 @@ impl Supervisor {
     /// Lets no further turn start. When the running ones are over, `pause` is recorded and the run is let go; it
     /// is `None` for a pause that is recorded already, and at the end of the last agent.
     pub(super) fn hold(&mut self, pause: Option<PauseReason>, ctx: &mut Ctx<Self>) {
-        if matches!(self.ending, ShutdownPhase::No) {
+        if matches!(self.shutdown, ShutdownPhase::NotBegun) {
             self.admission.close();
-            self.ending = ShutdownPhase::Holding { pause, is_stopping: false };
+            self.shutdown = ShutdownPhase::Holding { pause, is_stopping: false };
             self.end_if_still(ctx);
         }
     }
 
     /// Ends a run that is to hold still once nothing runs and nothing is unwritten.
     pub(super) fn end_if_still(&mut self, ctx: &mut Ctx<Self>) {
-        if self.admission.running() > 0 || !self.walking.is_empty() || !self.pending.is_empty() {
+        if self.admission.running() > 0 || !self.advancing.is_empty() || !self.pending.is_empty() {
             return;
         }
-        let ShutdownPhase::Holding { pause, .. } = &mut self.ending else { return };
+        let ShutdownPhase::Holding { pause, .. } = &mut self.shutdown else { return };
         match pause.take() {
             Some(pause) if self.run.status == RunStatus::Running => {
                 self.commit(Event::RunPaused { pause }, ctx);
@@ -111,7 +111,7 @@ impl Supervisor {
     }
 
     fn end(&mut self, ctx: &mut Ctx<Self>) {
-        self.ending = ShutdownPhase::Over;
+        self.shutdown = ShutdownPhase::Over;
         self.store.snapshot(&self.run);
         if let Err(error) = self.store.finish() {
             return self.give_up(Some(error), ctx);
@@ -134,7 +134,7 @@ impl Supervisor {
     /// Ends the run after the journal has failed, because nothing more would be kept. The journal's thread gives
     /// the reason at its end, unless another one is `known`.
     pub(super) fn give_up(&mut self, known: Option<store::Error>, ctx: &mut Ctx<Self>) {
-        self.ending = ShutdownPhase::Over;
+        self.shutdown = ShutdownPhase::Over;
         self.admission.close();
         self.context.runner.stop_all(StopLevel::Now);
         self.context.performer.stop();
@@ -157,20 +157,20 @@ impl Handler<InterruptRun> for Supervisor {
     /// Gives running turns their grace at the first interrupt, also if the run already comes to a pause for
     /// another reason. The second one ends them at once.
     fn handle(&mut self, _: InterruptRun, ctx: &mut Self::Context) {
-        match &mut self.ending {
+        match &mut self.shutdown {
             ShutdownPhase::Over => {}
             ShutdownPhase::Holding { is_stopping: true, .. } => {
                 self.context.runner.stop_all(StopLevel::Now);
                 self.context.performer.stop();
-                self.recall(ctx);
+                self.cancel_consults(ctx);
             }
             ShutdownPhase::Holding { is_stopping, .. } => {
                 *is_stopping = true;
                 self.interrupted(ctx);
             }
-            ShutdownPhase::No => {
+            ShutdownPhase::NotBegun => {
                 self.admission.close();
-                self.ending = ShutdownPhase::Holding {
+                self.shutdown = ShutdownPhase::Holding {
                     pause: Some(PauseReason::Interrupted),
                     is_stopping: true,
                 };
@@ -182,8 +182,8 @@ impl Handler<InterruptRun> for Supervisor {
 
 impl Supervisor {
     fn interrupted(&mut self, ctx: &mut Ctx<Self>) {
-        let running = self.admission.running() + self.walking.len();
-        let grace = span(self.run.settings.supervision.shutdown_ms);
+        let running = self.admission.running() + self.advancing.len();
+        let grace = format_duration(self.run.settings.supervision.shutdown_ms);
         let turns = if running == 1 { "the running turn" } else { "the running turns" };
         if running > 0 {
             tracing::warn!(
@@ -200,26 +200,26 @@ impl Supervisor {
         let grace = Duration::from_millis(self.run.settings.supervision.shutdown_ms);
         ctx.run_later(grace, |this, ctx| {
             this.context.performer.stop();
-            this.recall(ctx);
+            this.cancel_consults(ctx);
         });
     }
 
     /// Cancels all consultations, also those that begin while the run comes to its end.
-    fn recall(&mut self, ctx: &mut Ctx<Self>) {
-        if !matches!(self.ending, ShutdownPhase::Holding { .. }) {
+    fn cancel_consults(&mut self, ctx: &mut Ctx<Self>) {
+        if !matches!(self.shutdown, ShutdownPhase::Holding { .. }) {
             return;
         }
         let live = self.admission.holders().filter(|id| self.run.agents.contains_key(id));
         for address in live.filter_map(|id| self.agents.get(id)) {
             address.do_send(CancelConsult);
         }
-        ctx.run_later(INBOX, Self::recall);
+        ctx.run_later(INBOX, Self::cancel_consults);
     }
 
     /// Ends the run because it was asked for: running turns have their grace.
     pub(super) fn come_to_an_end(&mut self, ctx: &mut Ctx<Self>) {
         self.hold(Some(PauseReason::Stopped), ctx);
-        if let ShutdownPhase::Holding { is_stopping, .. } = &mut self.ending {
+        if let ShutdownPhase::Holding { is_stopping, .. } = &mut self.shutdown {
             *is_stopping = true;
         }
         self.stop_patiently(ctx);

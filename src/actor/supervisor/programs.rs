@@ -57,7 +57,7 @@ impl Supervisor {
         let Some(agent) = self.run.agents.get(id) else { return };
         let Some(execution) = agent.program() else { return };
         if execution.position.activity.is_some() && fetched.is_none() {
-            if !self.is_pending(id) && !self.walking.contains(id) {
+            if !self.is_pending(id) && !self.advancing.contains(id) {
                 self.assign(id, None);
             }
             return;
@@ -173,17 +173,17 @@ impl Supervisor {
     pub(super) fn advance_role(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return true };
         let Some(mailbox) = agent.mailbox() else { return false };
-        let terms = match mailbox.current.as_deref().map(|asking| &asking.body) {
+        let options = match mailbox.current.as_deref().map(|request| &request.body) {
             Some(RequestBody::Folder { folder, start, .. }) => {
                 let folder = folder.as_ref().or(agent.spec.folder.as_ref());
                 let source = self.context.source_of(folder);
-                source.map(|source| step::terms(start, &*source)).unwrap_or_default()
+                source.map(|source| step::agent_options(start, &*source)).unwrap_or_default()
             }
-            _ => crate::domain::agent::AgentTerms::default(),
+            _ => crate::domain::agent::AgentOptions::default(),
         };
         let event = role_stopped(agent)
             .or_else(|| delegated_answer(agent))
-            .or_else(|| role_delegated(agent, terms, session()));
+            .or_else(|| role_delegated(agent, options, session()));
         event.is_some_and(|event| {
             self.commit(event, ctx);
             true
@@ -208,7 +208,7 @@ impl Handler<ActivityDone> for Supervisor {
     /// Advances the program. An activity that was ended is run when the run is resumed.
     fn handle(&mut self, done: ActivityDone, ctx: &mut Self::Context) {
         let id = done.turn.agent.clone();
-        self.walking.remove(&id);
+        self.advancing.remove(&id);
         if !self.run.agents.contains_key(&id) {
             self.dismiss(&id);
         }

@@ -1,5 +1,6 @@
-//! The supervisor and the reports of agents: the outcome of their turns, throttling by the API, and the loss of
-//! one of their actors.
+//! The supervisor's handlers of what agents report.
+//!
+//! These are the outcomes of turns, throttling by the API, and the loss of an actor.
 
 use actix::{Context as Ctx, Handler};
 
@@ -15,7 +16,7 @@ impl Supervisor {
     /// Records the consequences of a report. A late or repeated report changes nothing, and does not return the
     /// permit of the turn that is due now.
     pub(super) fn record_report(&mut self, report: &TurnReport, ctx: &mut Ctx<Self>) {
-        self.walking.remove(&report.turn.agent);
+        self.advancing.remove(&report.turn.agent);
         if !self.run.agents.contains_key(&report.turn.agent) {
             self.dismiss(&report.turn.agent);
         }
@@ -96,7 +97,7 @@ impl Handler<AgentDown> for Supervisor {
             return;
         }
         self.agents.remove(&down.agent);
-        self.walking.remove(&down.agent);
+        self.advancing.remove(&down.agent);
         self.may_have_begun.insert(down.agent.clone());
         match down.turn {
             Some(turn) => {

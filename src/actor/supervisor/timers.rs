@@ -1,5 +1,6 @@
-//! The timers of agents: backoff, hold, stagger, the timeouts of questions and joins, and the times that programs
-//! wait for.
+//! The timers of agents.
+//!
+//! They end a backoff, a hold or a stagger, the timeout of a question or a join, and a time that a program waits for.
 //!
 //! All of them share one timer, because each further one would be polled at every message: ten thousand agents may
 //! be waiting for their stagger to pass. The clock is checked once a minute at least, because time goes on while a

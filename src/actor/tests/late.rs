@@ -99,7 +99,7 @@ impl Still {
                 builtins: serde_json::Map::new(),
                 registry,
                 warned: std::cell::RefCell::default(),
-                advisers: Vec::new(),
+                interceptors: Vec::new(),
                 results: PathBuf::new(),
                 forking: ForkSettings::default(),
                 supervisor: SupervisorHandle {
@@ -112,7 +112,7 @@ impl Still {
             Supervisor::new(SupervisorArgs {
                 run,
                 store,
-                start: SupervisorStart::New(first),
+                start: SupervisorStart::FirstRecord(first),
                 stay_up: crate::actor::stay_up::StayUp::default(),
                 begun: Vec::new(),
                 throttle: TurnThrottle::new(1),
@@ -314,7 +314,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             builtins: serde_json::Map::new(),
             registry: Arc::default(),
             warned: std::cell::RefCell::default(),
-            advisers: Vec::new(),
+            interceptors: Vec::new(),
             results: PathBuf::new(),
             forking: ForkSettings::default(),
             supervisor: SupervisorHandle {

@@ -1,5 +1,6 @@
-//! One agent's failure stays its own: panics in its code, in its turn or while its files are read are noticed,
-//! count as restarts, and affect no other agent.
+//! Panics of one agent affect no other.
+//!
+//! Panics in its code, in its turn or while its files are read are noticed, and count as restarts.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

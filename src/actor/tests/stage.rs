@@ -21,7 +21,7 @@ use crate::actor::observer::{Observer, ObserverKind};
 use crate::actor::registry::AgentRegistry;
 use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
 use crate::actor::supervisor::SupervisorStart;
-use crate::domain::agent::AgentTerms;
+use crate::domain::agent::AgentOptions;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
@@ -217,7 +217,7 @@ impl Stage {
             session: SessionId::new("first"),
             definition: None,
             variables: Variables::new(),
-            terms: AgentTerms::default(),
+            options: AgentOptions::default(),
             settings,
         };
         let event = Event::RunStarted(Box::new(started));
@@ -255,7 +255,7 @@ impl Stage {
             let launch = RunLaunch {
                 store,
                 run,
-                start: SupervisorStart::New(first),
+                start: SupervisorStart::FirstRecord(first),
                 source: Arc::new(source),
                 runner: Rc::clone(player) as Rc<dyn StepRunner>,
                 performer: Rc::new(Nothing),
@@ -268,7 +268,7 @@ impl Stage {
                     audience.clone().recipient(),
                     ObserverKind::Own,
                 )],
-                advisers: self.plugs.borrow().iter().map(|plug| plug()).collect(),
+                interceptors: self.plugs.borrow().iter().map(|plug| plug()).collect(),
             };
             let (_interrupts, mut quiet) = mpsc::unbounded_channel();
             let run = in_time(supervise(launch, &mut quiet)).await.expect("a run that is written");

@@ -14,7 +14,7 @@ pub(super) const ANSWER_HELP: &str = "Examples:
                                          a text from stdin; an <ask> is named by its `next`
 
 The first valid answer to a question wins. It is stored when this command returns, whether the run is live or
-not; resume a run that is not live with `raymond run RUN`.
+not; resume a run that is not live with `raymond resume RUN`.
 
 --json prints { run, held, answered, questions }: accepted answers with agent, node and id, and open questions
 with agent, node, question, header, options (id, label, description), free, asked_at, until.";
@@ -48,7 +48,7 @@ pub struct QuestionArgs {
 pub enum OnWait {
     /// Keep running
     Stay,
-    /// End with exit 2; `raymond run RUN` resumes the run
+    /// End with exit 2; `raymond resume RUN` resumes the run
     Exit,
 }
 

@@ -18,6 +18,10 @@ A program is a conversation of several agents as S-expressions (.lisp). `raymond
 `raymond graph FILE` draws it, `raymond run FILE` runs it in the foreground, and `raymond signal` asserts the
 facts that it waits for.";
 
+pub(super) const START_HELP: &str =
+    "TARGET is here a program (.lisp, .duet), a folder with workflow.lisp, or the name of a defined program.
+`raymond start` starts prompts and graphs in the background.";
+
 pub(super) const WATCH_HELP: &str =
     "Shows past and new events until the run ends or stops: workflow/state,
 workflow/log, agent-request and agent-response with their texts. Its exit code is that of the run.
@@ -29,6 +33,7 @@ pub enum WorkflowCommand {
     /// Check a program and store it under its name
     Define(DefineArgs),
     /// Start a program, a file or the name of a defined one, in the background; prints the run's id
+    #[command(after_help = START_HELP)]
     Start(Box<RunArgs>),
     /// Show a program's states, requests and answers as they come
     #[command(after_help = WATCH_HELP)]

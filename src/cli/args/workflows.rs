@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::language::graph::profile::GraphProfile;
-use crate::language::program;
-use crate::language::prompt::check;
 use crate::language::turn_options::tool_rule;
+use crate::language::{graph, program, prompt};
 
 pub(super) const CHECK_HELP: &str = "Examples:
   raymond check workflows/tour           a folder: its prompts, manifest, replies and graphs
@@ -42,8 +41,9 @@ pub(super) fn check_help() -> String {
         rows.join("\n")
     };
     format!(
-        "{CHECK_HELP}\n\nCodes of prompt folders (those of graphs begin with WF):\n{}\n\nCodes of programs:\n{}",
-        rows(&check::CODES),
+        "{CHECK_HELP}\n\nCodes of prompt folders:\n{}\n\nCodes of graphs:\n{}\n\nCodes of programs:\n{}",
+        rows(&prompt::codes::CODES),
+        rows(&graph::codes::CODES),
         rows(&program::codes::CODES)
     )
 }

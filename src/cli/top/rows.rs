@@ -1,5 +1,6 @@
-//! The rows of the tree: the stuck and the busy first, and a family of many in one row, folded by
-//! [`fold`](crate::domain::tree::fold). Pure.
+//! The rows of the tree in `raymond top`.
+//!
+//! Stuck and busy agents come first; many alike share a row, folded by [`fold`](crate::domain::tree::fold).
 //!
 //! A row holds only places in the list of agents. Its text is made when it is drawn.
 

@@ -94,7 +94,7 @@ pub(super) fn situation(known: MonitoredRun<'_>, filter: &AgentFilter, shown: us
         (Some(pause), _) => parts.push(one_line(&format!("paused: {pause}"))),
         (None, Some(until)) if run.status == RunStatus::Running => parts.push(waiting(until)),
         _ if run.status == RunStatus::Running && !known.held => {
-            parts.push(format!("not live: `raymond run {}` resumes it", run.workflow_id));
+            parts.push(format!("not live: `raymond resume {}` resumes it", run.workflow_id));
         }
         _ => {}
     }

@@ -1,5 +1,6 @@
-//! Keeps the observation of a run up to date: from its journal, its lock, and the files of the turns that run. It
-//! only reads.
+//! Keeps the observation of a run up to date.
+//!
+//! It reads the run's journal, its lock, and the files of the running turns, and writes nothing.
 //!
 //! Cheap checks are frequent. The directory of the turns has a file for each turn ever made, so it is searched
 //! only after a change, at most once a second, and for at most a twentieth of the time.

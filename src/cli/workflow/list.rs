@@ -57,7 +57,7 @@ fn definition(one: &DefinedProgram) -> serde_json::Value {
 fn run((id, view): &ListedRun) -> serde_json::Value {
     let Ok(view) = view else { return json!({ "workflow_id": id }) };
     let names: Vec<&str> = view.run.definitions.values().map(|own| own.name.as_str()).collect();
-    let instances: Vec<_> = view
+    let programs: Vec<_> = view
         .run
         .agents
         .values()
@@ -76,7 +76,7 @@ fn run((id, view): &ListedRun) -> serde_json::Value {
         "workflow_id": id,
         "status": status::word(view),
         "programs": names,
-        "instances": instances,
+        "programs": programs,
         "total_cost_usd": view.run.total_cost_usd,
     })
 }
@@ -96,8 +96,8 @@ fn rows((id, view): &ListedRun) -> Vec<Vec<String>> {
             waits,
         ]
     };
-    let instances = view.run.agents.values().filter_map(Agent::program);
-    let rows: Vec<Vec<String>> = instances.map(row).collect();
+    let programs = view.run.agents.values().filter_map(Agent::program);
+    let rows: Vec<Vec<String>> = programs.map(row).collect();
     if !rows.is_empty() {
         return rows;
     }

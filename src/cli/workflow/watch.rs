@@ -91,10 +91,10 @@ fn shown(record: &Record) -> Option<String> {
         Event::RoleRequested(event) => {
             let head = format!(
                 "(agent-request {} :to {})",
-                atom(&event.asking.id),
-                atom(&event.asking.role)
+                atom(&event.request.id),
+                atom(&event.request.role)
             );
-            match &event.asking.body {
+            match &event.request.body {
                 RequestBody::Prompt(task) => said(&head, &task.prompt),
                 RequestBody::Folder { folder, start, input } => {
                     let folder =

@@ -32,12 +32,12 @@ pub struct AgentSpec {
     pub variables: Variables,
     /// The settings of its whole life.
     #[serde(flatten)]
-    pub terms: AgentTerms,
+    pub options: AgentOptions,
 }
 
 /// The settings that an agent's first state gives for its whole life.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AgentTerms {
+pub struct AgentOptions {
     /// The supervision settings that differ from the run's.
     #[serde(default, skip_serializing_if = "SupervisionOverrides::is_empty")]
     pub supervision: SupervisionOverrides,
@@ -60,7 +60,7 @@ impl AgentSpec {
             working_dir: WorkingDir::default(),
             base: None,
             variables: Variables::new(),
-            terms: AgentTerms::default(),
+            options: AgentOptions::default(),
         }
     }
 }

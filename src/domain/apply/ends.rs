@@ -2,7 +2,7 @@
 
 use super::forks::count_end_at_parent;
 use super::graph::end_wait_of_parent;
-use super::money::{EstimateUpdate, leave_shares, spend};
+use super::money::{EstimateUpdate, close_shares, spend};
 use super::program::{fail_requests_of, release};
 use super::{ApplyError, due};
 use crate::domain::effect::Effect;
@@ -15,8 +15,8 @@ use crate::domain::turn::{FailureCause, TurnId};
 pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost.amount);
-    let taught = EstimateUpdate::failed(event.cost.estimated, event.cost.amount);
-    spend(run, &event.turn.agent, &event.state, event.cost.amount, taught);
+    let estimate = EstimateUpdate::of_failed_turn(event.cost.estimated, event.cost.amount);
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, estimate);
     let ending = AgentEnding::Error(event.error.clone());
     let retirement = AgentEndDetails { cause: Some(event.cause), structured: false };
     let mut effects = retire(run, event.turn.agent.clone(), ending, retirement);
@@ -82,7 +82,7 @@ pub(super) fn retire(
     AgentEndDetails { cause, structured }: AgentEndDetails,
 ) -> Vec<Effect> {
     let agent = run.agents.remove(&id);
-    leave_shares(run, &id);
+    close_shares(run, &id);
     let failed = match (&agent, &ending) {
         (Some(agent), AgentEnding::Error(error)) => fail_requests_of(run, agent, error),
         _ => None,

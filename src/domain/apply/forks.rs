@@ -22,8 +22,9 @@ pub(super) fn create_children(
         (event.children.is_empty(), &event.transition)
     {
         let agents = vec![ChildSpec { session: opened, cwd: None, variables: variables.clone() }];
-        let terms = (*event.terms).clone();
-        alone = [ForkGroup { state: target.clone(), terms, base: None, not_before: None, agents }];
+        let options = (*event.options).clone();
+        alone =
+            [ForkGroup { state: target.clone(), options, base: None, not_before: None, agents }];
         &alone[..]
     } else {
         &event.children
@@ -34,16 +35,16 @@ pub(super) fn create_children(
         for (index, child) in group.agents.iter().enumerate() {
             agent.forked_count = agent.forked_count.saturating_add(1);
             agent.unjoined.add(agent.forked_count, depth);
-            let birth = AgentSpec {
+            let spec = AgentSpec {
                 folder: agent.spec.folder.clone(),
                 working_dir: agent.spec.working_dir.below(child.cwd.as_ref()),
                 base: group.base.clone(),
                 variables: child.variables.clone(),
-                terms: group.terms.clone(),
+                options: group.options.clone(),
                 ..AgentSpec::plain(group.state.clone())
             };
             let id = agent.id.child(agent.forked_count);
-            let mut child = Agent::from_spec(id, birth, child.session.clone(), at);
+            let mut child = Agent::from_spec(id, spec, child.session.clone(), at);
             let stagger = group.not_before.filter(|_| index > 0);
             child.hold = stagger.map(|until| TurnHold::Stagger { until });
             children.push(child);

@@ -45,7 +45,7 @@ pub(super) fn graph_advanced(
     };
     if let Some(child) = born {
         let born = child.id.clone();
-        begin_share(run, &born, child.spec.terms.budget_usd);
+        begin_share(run, &born, child.spec.options.budget_usd);
         run.agents.insert(child);
         effects.push(Effect::Proceed(born));
     }

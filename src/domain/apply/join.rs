@@ -1,7 +1,7 @@
 //! Joins: an agent waits for those it has forked, and their outcomes become its state's results.
 
 use super::forks::result_value;
-use super::money::leave_shares;
+use super::money::close_shares;
 use super::{ApplyError, due};
 use crate::domain::effect::Effect;
 use crate::domain::event::{JoinBegun, JoinFinished, StoppedChild};
@@ -85,7 +85,7 @@ fn stop_children(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> V
     let mut effects = Vec::with_capacity(stopped.len());
     for StoppedChild { agent: id, at_work } in stopped {
         let Some(agent) = run.agents.remove(id) else { continue };
-        leave_shares(run, id);
+        close_shares(run, id);
         let state = &agent.current_state;
         run.finished.push(FinishedAgent {
             ending: AgentEnding::Error(format!(

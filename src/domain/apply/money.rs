@@ -14,7 +14,7 @@ pub(super) enum EstimateUpdate {
 
 impl EstimateUpdate {
     /// Returns `No` for a failed turn if its cost is zero or was itself estimated.
-    pub(super) fn failed(estimated: bool, cost: Usd) -> Self {
+    pub(super) fn of_failed_turn(estimated: bool, cost: Usd) -> Self {
         if estimated || cost == Usd::ZERO { Self::No } else { Self::Yes }
     }
 }
@@ -25,11 +25,11 @@ pub(super) fn spend(
     agent: &AgentId,
     state: &StateName,
     cost: Usd,
-    taught: EstimateUpdate,
+    estimate: EstimateUpdate,
 ) {
     run.total_cost_usd += cost;
     for_each_share(run, agent, |share| share.spent_usd += cost);
-    if taught == EstimateUpdate::Yes {
+    if estimate == EstimateUpdate::Yes {
         let most = run.max_turn_costs_usd.entry(state.clone()).or_default();
         *most = cost.max(*most);
     }
@@ -44,7 +44,7 @@ pub(super) fn begin_share(run: &mut Run, born: &AgentId, limit: Option<Usd>) {
 }
 
 /// Counts an agent's end; a share in which no agent lives any more is closed.
-pub(super) fn leave_shares(run: &mut Run, ended: &AgentId) {
+pub(super) fn close_shares(run: &mut Run, ended: &AgentId) {
     for_each_share(run, ended, |share| share.live = share.live.saturating_sub(1));
     if !run.shares.is_empty() {
         for owner in ended.lineage() {

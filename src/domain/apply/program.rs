@@ -110,7 +110,7 @@ pub(super) fn role_requested(
     event: &RoleRequested,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
-    let RoleRequested { turn, file, handle, asking, new_session, cwd } = event;
+    let RoleRequested { turn, file, handle, request, new_session, cwd } = event;
     let asks = due(run, turn)?.program().ok_or_else(no_program)?;
     let known = asks.handles.get(handle).cloned();
     if known.is_none() && new_session.is_none() {
@@ -124,19 +124,19 @@ pub(super) fn role_requested(
     let children = agent.forked_count.saturating_add(1);
     let child = agent.id.child(children);
     let execution = agent.execution.program_mut().ok_or_else(no_program)?;
-    let before = execution.requests.get(&asking.name).map_or(0, |before| before.number);
+    let before = execution.requests.get(&request.name).map_or(0, |before| before.number);
     let number = before.saturating_add(1);
     let asked = RequestEntry {
         number,
-        role: asking.role.clone(),
+        role: request.role.clone(),
         status: RequestStatus::Pending,
         ended: None,
     };
-    execution.requests.insert(asking.name.clone(), asked);
+    execution.requests.insert(request.name.clone(), asked);
     let mailbox = RoleMailbox {
         execution: execution.id.clone(),
         handle: handle.clone(),
-        role: asking.role.clone(),
+        role: request.role.clone(),
         current: None,
         queue: VecDeque::new(),
         answered: 0,
@@ -144,7 +144,7 @@ pub(super) fn role_requested(
     };
     if let Some(role) = known {
         let role = run.agents.get_mut(&role).ok_or_else(|| ApplyError::NoAgent(role.clone()))?;
-        let began = role.take_request(asking.clone(), at);
+        let began = role.take_request(request.clone(), at);
         return Ok(began.then(|| Effect::Proceed(role.id.clone())).into_iter().collect());
     }
     execution.handles.insert(handle.clone(), child.clone());
@@ -154,7 +154,7 @@ pub(super) fn role_requested(
     let session = new_session.clone().ok_or(ApplyError::NoSession)?;
     let mut role = Agent::from_spec(child.clone(), birth, session, at);
     role.execution = AgentExecution::Role(Box::new(mailbox));
-    role.take_request(asking.clone(), at);
+    role.take_request(request.clone(), at);
     begin_share(run, &child, None);
     run.agents.insert(role);
     Ok(vec![Effect::Proceed(child)])
@@ -162,19 +162,19 @@ pub(super) fn role_requested(
 
 impl Agent {
     /// Takes a request as a role; returns whether it begins with it at once.
-    fn take_request(&mut self, asking: RoleRequest, at: Timestamp) -> bool {
+    fn take_request(&mut self, request: RoleRequest, at: Timestamp) -> bool {
         let Some(mailbox) = self.execution.mailbox_mut() else { return false };
         if mailbox.current.is_some() {
-            mailbox.queue.push_back(asking);
+            mailbox.queue.push_back(request);
             return false;
         }
         self.since = at;
-        self.stage = match &asking.body {
+        self.stage = match &request.body {
             RequestBody::Prompt(task) => StepStage::Task(task.clone()),
             RequestBody::Folder { .. } => StepStage::default(),
         };
-        mailbox.role.clone_from(&asking.role);
-        mailbox.current = Some(Box::new(asking));
+        mailbox.role.clone_from(&request.role);
+        mailbox.current = Some(Box::new(request));
         true
     }
 }
@@ -192,7 +192,7 @@ pub(super) fn role_delegated(
     role.forked_count = role.forked_count.saturating_add(1);
     let id = role.id.child(role.forked_count);
     role.wait_for_agent(id.clone());
-    begin_share(run, &id, event.spec.terms.budget_usd);
+    begin_share(run, &id, event.spec.options.budget_usd);
     let child =
         Agent::from_spec(id.clone(), AgentSpec::clone(&event.spec), event.new_session.clone(), at);
     run.agents.insert(child);
@@ -218,7 +218,7 @@ pub(super) fn role_responded(
         if matches!(event.response, RequestStatus::Answer(_)) {
             mailbox.answered = mailbox.answered.saturating_add(1);
         }
-        asked = mailbox.current.take().map(|asking| (mailbox.execution.clone(), asking));
+        asked = mailbox.current.take().map(|request| (mailbox.execution.clone(), request));
         if let Some(next) = mailbox.queue.pop_front() {
             role.take_request(next, at);
         }
@@ -228,8 +228,8 @@ pub(super) fn role_responded(
     if !event.without_turn {
         spend(run, &id, &event.state, event.cost.amount, EstimateUpdate::Yes);
     }
-    let told = asked.and_then(|(execution, asking)| {
-        record_outcome(run, &id, &execution, &asking, (&event.response, Some(at)))
+    let told = asked.and_then(|(execution, request)| {
+        record_outcome(run, &id, &execution, &request, (&event.response, Some(at)))
     });
     Ok(told.into_iter().chain(goes_on.then_some(id)).map(Effect::Proceed).collect())
 }
@@ -239,19 +239,19 @@ fn record_outcome(
     run: &mut Run,
     role: &AgentId,
     execution: &str,
-    asking: &RoleRequest,
+    request: &RoleRequest,
     (response, ended): (&RequestStatus, Option<Timestamp>),
 ) -> Option<AgentId> {
     let program_agent = AgentId::parse(role.parent()?).ok()?;
     let agent = run.agents.get_mut(&program_agent)?;
     let own = agent.execution.program_mut().filter(|own| own.id == execution)?;
     if let RequestStatus::Answer(text) = response {
-        own.answers.insert(asking.role.clone(), text.clone());
+        own.answers.insert(request.role.clone(), text.clone());
     }
     let id = own.id.as_str();
-    let asked = own.requests.get_mut(&asking.name);
+    let asked = own.requests.get_mut(&request.name);
     if let Some(asked) =
-        asked.filter(|asked| asking.id == format!("{id}/{}/{}", asking.name, asked.number))
+        asked.filter(|asked| request.id == format!("{id}/{}/{}", request.name, asked.number))
     {
         asked.status = response.clone();
         asked.ended = ended;
@@ -265,9 +265,9 @@ pub(super) fn fail_requests_of(run: &mut Run, role: &Agent, error: &str) -> Opti
     let mailbox = role.mailbox()?;
     let asked = mailbox.current.as_deref().into_iter().chain(&mailbox.queue);
     let mut told = None;
-    for asking in asked {
+    for request in asked {
         let failed = RequestStatus::Failed(error.to_owned());
-        told = record_outcome(run, &role.id, &mailbox.execution, asking, (&failed, None)).or(told);
+        told = record_outcome(run, &role.id, &mailbox.execution, request, (&failed, None)).or(told);
     }
     let program_agent = AgentId::parse(role.id.parent()?).ok()?;
     let own = run.agents.get_mut(&program_agent).and_then(|agent| agent.execution.program_mut());

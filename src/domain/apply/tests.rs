@@ -1,5 +1,7 @@
-//! The reducer by tables: the effect of each tag on session, stack and siblings, the aftermath of failures and
-//! pauses, and events that are refused without a trace.
+//! Tests of the reducer by tables.
+//!
+//! They cover the effect of each tag on session, stack and siblings, what follows failures and pauses, and events that
+//! are refused and change nothing.
 //!
 //! `scene` moves a run by hand, `plausible` by chance; `laws` holds the invariants.
 
@@ -171,7 +173,7 @@ fn a_reset_drops_pending_returns_and_says_so() {
 }
 
 #[test]
-fn a_fork_is_the_parents_next_step_and_the_childs_birth_in_one_record() {
+fn fork_records_the_step_of_the_parent_and_the_start_of_the_child_at_once() {
     let mut scene = Scene::begin();
     scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     let fork = with(tag(TagName::Fork, "N.md", "W.md"), &[("item", "x")]);
@@ -185,9 +187,9 @@ fn a_fork_is_the_parents_next_step_and_the_childs_birth_in_one_record() {
     assert_eq!(parent.variables, Variables::new());
 
     let child = scene.agent("main.1");
-    let birth =
+    let spec =
         AgentSpec { variables: variables(&[("item", "x")]), ..AgentSpec::plain(state("W.md")) };
-    let born = Agent::from_spec(agent_id("main.1"), birth, session(3), Timestamp(3000));
+    let born = Agent::from_spec(agent_id("main.1"), spec, session(3), Timestamp(3000));
     assert_eq!(*child, born);
 }
 

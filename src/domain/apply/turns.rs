@@ -64,7 +64,7 @@ pub(super) fn turn_failed(
         agent.retry_turn(session.clone());
     }
     agent.back_off(event.not_before);
-    agent.forget_restarts(agent.spec.terms.supervision.period_ms.unwrap_or(own), at);
+    agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
     agent.throttles = match event.cause {
         FailureCause::Throttle => agent.throttles.saturating_add(1),
         _ => 0,
@@ -72,8 +72,8 @@ pub(super) fn turn_failed(
     if event.counts {
         agent.restarts.push(at);
     }
-    let taught = EstimateUpdate::failed(event.cost.estimated, event.cost.amount);
-    spend(run, &event.turn.agent, &event.state, event.cost.amount, taught);
+    let estimate = EstimateUpdate::of_failed_turn(event.cost.estimated, event.cost.amount);
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, estimate);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 

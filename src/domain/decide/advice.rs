@@ -6,7 +6,7 @@
 
 use super::failure::FailedTurn;
 use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
-use crate::domain::agent::{Agent, AgentTerms};
+use crate::domain::agent::{Agent, AgentOptions};
 use crate::domain::budget::BudgetScope;
 use crate::domain::consult::{
     ConsultVerdict, PluginVerdict, SHORTEST_HOLD_MS, StopScope, strictest,
@@ -122,12 +122,12 @@ pub fn out_of_money(
     run: &Run,
     agent: &Agent,
     whose: &BudgetScope,
-    child_terms: AgentTerms,
+    child_options: AgentOptions,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let Some(proposal) = agent.proposal() else { return vec![without_money(run, agent, whose)] };
     let (transition, implicit) = (proposal.transition.clone(), proposal.implicit);
-    let report = TurnReport { child_terms, ..TurnReport::empty(agent.turn_id()) };
+    let report = TurnReport { child_options, ..TurnReport::empty(agent.turn_id()) };
     let accepted = AcceptedTransition { transition, implicit, overruled: None };
     step_finished(run, agent, &accepted, &report, chosen)
 }

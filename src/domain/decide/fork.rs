@@ -19,8 +19,8 @@ pub(super) fn no_room(run: &Run, more: usize) -> Option<PauseReason> {
 }
 
 /// Returns the event that replaces an impossible fork. Without room for the children, the agent may fork fewer, if
-/// its state has a policy to remind it of. Otherwise the run pauses: if the agent failed, it would make room for
-/// the next one that forks without end. Its turn is judged again when the run resumes, so no paid work is lost.
+/// its state has a policy to remind it of. Otherwise the run pauses: failing the agent would only make
+/// room for the next one that forks without end. Its turn is judged again when the run resumes, so no paid work is lost.
 pub(super) fn reject_fork(
     run: &Run,
     agent: &Agent,

@@ -11,7 +11,7 @@ use crate::domain::join::{
     Join, JoinFallback, JoinOutcome, JoinTally, UnjoinedChildren, UnjoinedPolicy,
 };
 use crate::domain::run::{AgentEnding, Run};
-use crate::domain::time::{Timestamp, span};
+use crate::domain::time::{Timestamp, format_duration};
 use crate::domain::turn::FailureCause;
 use crate::domain::turn_cost::TurnCost;
 
@@ -111,7 +111,7 @@ fn unmet_reason(
     let JoinTally { count, done, failed } = tally;
     let wanted = join.need;
     if verdict == JoinOutcome::Late {
-        let time = span(join.timeout_ms.unwrap_or_default());
+        let time = format_duration(join.timeout_ms.unwrap_or_default());
         return format!(
             "{done} of the {count} agents it waited for had finished after {time} (join: {wanted}); on_timeout: keep continues with those"
         );

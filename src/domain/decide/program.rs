@@ -5,7 +5,7 @@
 
 use super::failure::FailedTurn;
 use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
-use crate::domain::agent::{Agent, AgentSpec, AgentTerms};
+use crate::domain::agent::{Agent, AgentOptions, AgentSpec};
 use crate::domain::event::{
     Event, ProgramAdvanced, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated,
     RoleRequested, RoleResponded, StepFinished,
@@ -143,7 +143,7 @@ fn commands(
                     turn: agent.turn_id(),
                     file: agent.current_state.clone(),
                     handle: handle.clone(),
-                    asking: RoleRequest {
+                    request: RoleRequest {
                         id,
                         name: name.clone(),
                         role: role.clone(),
@@ -186,7 +186,7 @@ pub(super) fn role_responded(
     accepted: &AcceptedTransition,
     report: &TurnReport,
 ) -> Event {
-    let (Transition::Result { payload, .. }, Some(asking)) =
+    let (Transition::Result { payload, .. }, Some(request)) =
         (&accepted.transition, mailbox.current.as_deref())
     else {
         return FailedTurn {
@@ -201,12 +201,12 @@ pub(super) fn role_responded(
         }
         .fail(false);
     };
-    answer(agent, asking, RequestStatus::Answer(payload.as_str().into()), report)
+    answer(agent, request, RequestStatus::Answer(payload.as_str().into()), report)
 }
 
 fn answer(
     agent: &Agent,
-    asking: &RoleRequest,
+    request: &RoleRequest,
     response: RequestStatus,
     report: &TurnReport,
 ) -> Event {
@@ -214,8 +214,8 @@ fn answer(
     Event::RoleResponded(Box::new(RoleResponded {
         turn: report.turn.clone(),
         state,
-        request: asking.id.clone(),
-        name: asking.name.clone(),
+        request: request.id.clone(),
+        name: request.name.clone(),
         response,
         cost: report.cost.clone(),
         session_id: agent.session.id.clone(),
@@ -227,7 +227,7 @@ fn answer(
 /// Returns the role's answer once the agent it delegated to has ended.
 #[must_use]
 pub fn delegated_answer(agent: &Agent) -> Option<Event> {
-    let asking = agent.role_request()?;
+    let request = agent.role_request()?;
     let response = match agent.wait_result()? {
         WaitResult::Done(value) => RequestStatus::Answer(
             value.as_str().map_or_else(|| value.to_string(), str::to_owned).into(),
@@ -235,30 +235,34 @@ pub fn delegated_answer(agent: &Agent) -> Option<Event> {
         WaitResult::Failed(why) => RequestStatus::Failed(why.clone()),
         WaitResult::Answered(answer) => RequestStatus::Answer(answer.raw.as_str().into()),
     };
-    Some(answer(agent, asking, response, &TurnReport::empty(agent.turn_id())))
+    Some(answer(agent, request, response, &TurnReport::empty(agent.turn_id())))
 }
 
-/// Returns the event that delegates a role's request to a further agent, if it is a folder's work; `terms` are the
+/// Returns the event that delegates a role's request to a further agent, if it is a folder's work; `options` are the
 /// settings of the folder's first state.
 #[must_use]
-pub fn role_delegated(agent: &Agent, terms: AgentTerms, new_session: SessionId) -> Option<Event> {
-    let asking = agent.role_request()?;
-    let RequestBody::Folder { folder, start, input } = &asking.body else { return None };
+pub fn role_delegated(
+    agent: &Agent,
+    options: AgentOptions,
+    new_session: SessionId,
+) -> Option<Event> {
+    let request = agent.role_request()?;
+    let RequestBody::Folder { folder, start, input } = &request.body else { return None };
     if !agent.stage.is_first() {
         return None;
     }
-    let birth = AgentSpec {
+    let spec = AgentSpec {
         folder: folder.clone().or_else(|| agent.spec.folder.clone()),
         working_dir: agent.spec.working_dir.clone(),
         variables: [("input".to_owned(), input.clone())].into(),
-        terms,
+        options,
         ..AgentSpec::plain(start.clone())
     };
     Some(Event::RoleDelegated(Box::new(RoleDelegated {
         turn: agent.turn_id(),
         state: agent.place(),
-        request: asking.id.clone(),
-        spec: Box::new(birth),
+        request: request.id.clone(),
+        spec: Box::new(spec),
         new_session,
     })))
 }
@@ -280,7 +284,7 @@ pub fn role_stopped(agent: &Agent) -> Option<Event> {
         session_id: agent.session.id.clone(),
         message: None,
         new_session: None,
-        terms: Box::default(),
+        options: Box::default(),
         children: Vec::new(),
         restarted: None,
     }))

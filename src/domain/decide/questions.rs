@@ -37,12 +37,12 @@ pub enum AnswerError {
         open: Vec<String>,
     },
     /// More than one agent asks under that name.
-    #[error("several agents ask {node}: name one, as {}", .asking.iter().map(|agent| format!("{agent}/{node}=…")).collect::<Vec<_>>().join(" or "))]
+    #[error("several agents ask {node}: name one, as {}", .agents.iter().map(|agent| format!("{agent}/{node}=…")).collect::<Vec<_>>().join(" or "))]
     Several {
         /// The name.
         node: String,
         /// The agents that ask.
-        asking: Vec<AgentId>,
+        agents: Vec<AgentId>,
     },
     /// The question it was given to is closed; the same question is asked again.
     #[error("{agent}/{node} has been answered before, and is asked again")]
@@ -71,17 +71,17 @@ fn waiting(open: &[String]) -> String {
 pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
     let AnswerCommand { agent, step, node, text } = given;
     let open = || run.agents.values().filter_map(|one| Some((one, one.question()?)));
-    let mut asking = open().filter(|(one, asked)| {
+    let mut open_ones = open().filter(|(one, asked)| {
         asked.question.node == *node && agent.as_ref().is_none_or(|agent| *agent == one.id)
     });
-    let Some((one, asked)) = asking.next() else {
+    let Some((one, asked)) = open_ones.next() else {
         let open = open().map(|(one, asked)| format!("{}/{}", one.id, asked.question.node));
         return Err(AnswerError::NoQuestion { node: node.clone(), open: open.collect() });
     };
-    let others: Vec<AgentId> = asking.map(|(one, _)| one.id.clone()).collect();
+    let others: Vec<AgentId> = open_ones.map(|(one, _)| one.id.clone()).collect();
     if !others.is_empty() {
-        let asking = std::iter::once(one.id.clone()).chain(others).collect();
-        return Err(AnswerError::Several { node: node.clone(), asking });
+        let agents = std::iter::once(one.id.clone()).chain(others).collect();
+        return Err(AnswerError::Several { node: node.clone(), agents });
     }
     if step.is_some_and(|step| step != one.step) {
         return Err(AnswerError::Again { agent: one.id.clone(), node: node.clone() });

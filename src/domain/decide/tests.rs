@@ -125,7 +125,7 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
         session_id: session(1),
         message: Some(message(9)),
         new_session: None,
-        terms: Box::default(),
+        options: Box::default(),
         children: Vec::new(),
         restarted: None,
     };

@@ -1,5 +1,6 @@
-//! Records of programs, under the names people know from the language: the actions of an execution, its requests
-//! to its roles and their answers, and changes of facts.
+//! Events of programs.
+//!
+//! These are the actions of an execution, requests to its roles, their answers, and changes of facts.
 //!
 //! One input is one moment: the requests and log lines that follow from it come first, and the advance
 //! with the new position of the execution ends the step. They become durable together.
@@ -100,7 +101,7 @@ pub struct RoleRequested {
     /// The handle of the role's session.
     pub handle: String,
     /// The request.
-    pub asking: RoleRequest,
+    pub request: RoleRequest,
     /// The session of the handle's agent, if it is created with this request.
     pub new_session: Option<SessionId>,
     /// The directory that agent works in, below that of the run.

@@ -1,5 +1,6 @@
-//! Records of turns that do not end a step well: reminded, retried, held back, passed to an evaluator, or the
-//! agent's last.
+//! Events of turns that do not finish their step.
+//!
+//! The turn is reminded, retried, held back, passed to an evaluator, or the agent's last.
 
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::time::Timestamp;

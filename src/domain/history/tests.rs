@@ -81,7 +81,7 @@ fn a_step_has_its_turns_in_their_sessions() {
 }
 
 #[test]
-fn a_child_begins_at_its_birth_and_a_sibling_is_nobody() {
+fn history_of_a_child_begins_at_its_fork_and_leaves_siblings_out() {
     let mut seen = Seen::of("main.1");
     let fork = seen.scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
     seen.happens(Event::StepFinished(fork));

@@ -15,7 +15,7 @@ pub struct AgentHierarchy {
 }
 
 impl AgentHierarchy {
-    /// Builds the hierarchy of a list of agents, with siblings in the order of their birth.
+    /// Builds the hierarchy of a list of agents, with siblings in the order in which they began.
     #[must_use]
     pub fn of<'id>(ids: impl ExactSizeIterator<Item = &'id AgentId> + Clone) -> Self {
         let places: HashMap<&str, usize> = ids.clone().map(AgentId::as_str).zip(0..).collect();

@@ -1,6 +1,6 @@
 //! The labels of a program's conditions, kept short.
 
-use crate::domain::time::span;
+use crate::domain::time::format_duration;
 use crate::language::program::checked_program::{Program, ProgramCondition, TextExpression};
 
 /// The maximum length of a label, in characters.
@@ -27,7 +27,7 @@ pub(super) fn condition_label(condition: &ProgramCondition, program: &Program) -
         ProgramCondition::Matches { text, pattern } => {
             format!("{} ~ /{pattern}/", expression(text, program))
         }
-        ProgramCondition::After(millis) => format!("after {}", span(*millis)),
+        ProgramCondition::After(millis) => format!("after {}", format_duration(*millis)),
         ProgramCondition::At(time) => format!("at {time}"),
         ProgramCondition::And(conditions) => all(conditions, " and "),
         ProgramCondition::Or(conditions) => all(conditions, " or "),

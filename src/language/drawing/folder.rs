@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
 use crate::domain::id::StateName;
-use crate::domain::time::span;
+use crate::domain::time::format_duration;
 use crate::domain::transition::{ANY_LIST, ForkList, TagName, Transition};
 use crate::language::program::walk::started;
 use crate::language::prompt::joins::awaited;
@@ -59,7 +59,7 @@ fn kind(state: &FolderState) -> NodeKind {
 /// Returns the label of a join: its condition and its time limit.
 fn join(state: &FolderState) -> Option<String> {
     let join = state.prompt()?.frontmatter.join.as_ref()?;
-    let within = join.timeout_ms.map(|timeout| format!(" within {}", span(timeout)));
+    let within = join.timeout_ms.map(|timeout| format!(" within {}", format_duration(timeout)));
     Some(format!("join {}{}", join.need, within.unwrap_or_default()))
 }
 

@@ -5,7 +5,7 @@
 
 use super::condition_label::{condition_label, shortened};
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
-use crate::domain::time::span;
+use crate::domain::time::format_duration;
 use crate::language::program::checked_program::{
     Instruction, InstructionKind, Program, ProgramCondition, RunFolder, SendPrompt, TextExpression,
     WaitInstruction,
@@ -143,7 +143,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
         self.waited_for(&wait.condition);
         self.failures(&wait.condition);
         if let (Some(to), Some(millis)) = (wait.on_timeout, wait.timeout_ms) {
-            self.lead_to(to, &format!("after {}", span(millis)), EdgeKind::Fails);
+            self.lead_to(to, &format!("after {}", format_duration(millis)), EdgeKind::Fails);
         }
     }
 

@@ -1,5 +1,6 @@
-//! A picture as SVG, laid out by ourselves: one file that every browser shows, without scripts, in light
-//! and in dark.
+//! A picture as SVG.
+//!
+//! It is one file that every browser shows, without scripts, in light and in dark.
 
 mod shape;
 

@@ -1,5 +1,6 @@
-//! Answers to the questions of a graph that are given before it runs: reads them from a file, and checks
-//! that the graph will ask for them.
+//! Answers to the questions of a graph that are given before it runs.
+//!
+//! They are read from a file, and each must belong to a question of the graph.
 
 use super::checked_graph::{Graph, GraphNode, UserPrompt};
 use crate::domain::question::{OTHER, Question, QuestionOption};

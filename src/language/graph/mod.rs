@@ -1,10 +1,12 @@
-//! Graphs of deterministic nodes, in YAML: [`read`] makes a [`checked_graph`] of a file's text, or says
-//! everything that is wrong with it.
+//! Graphs of deterministic nodes, in YAML.
+//!
+//! [`read`] makes a [`checked_graph`] of a file's text, or reports everything that is wrong with it.
 
 mod actions;
 mod agents;
 pub mod answers;
 pub mod checked_graph;
+pub mod codes;
 mod conditions;
 pub mod contract;
 pub mod interpreter;

@@ -1,5 +1,6 @@
-//! The types a graph may use: the built-in preconditions and consequences, their names in later graphs,
-//! and the types that a program using the library adds.
+//! The types of conditions and actions that a graph may use.
+//!
+//! These are the built-in types, their other names, and the types that a program using the library adds.
 
 use std::collections::BTreeMap;
 

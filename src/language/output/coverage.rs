@@ -1,9 +1,8 @@
-//! The answers that the rules of a state cover: finds answers that the schema allows and that lead nowhere, and
-//! rules that are never taken.
+//! The answers that the rules of a state cover.
 //!
-//! Each field that a rule names takes all values that make a difference: those of an enumeration, both truth
-//! values, the numbers at and between the compared bounds, one text that no rule names. Too many combinations are
-//! not checked.
+//! It finds answers that the schema allows and that lead nowhere, and rules that are never taken. Each field that a
+//! rule names takes all values that make a difference: those of an enumeration, both truth values, the numbers at
+//! and between the compared bounds, one text that no rule names. Too many combinations are not checked.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,7 @@
-//! JSON in the order in which it is written. A model fills in the fields of a schema in their order, so that
-//! one which reasons first and judges then has to reach it like that.
+//! JSON in the order in which it is written.
+//!
+//! A model fills in the fields of a schema in their order: a schema that has it reason first and judge then must
+//! reach it in that order.
 
 use std::fmt;
 

@@ -1,5 +1,7 @@
-//! Checks the control flow of a program: instructions that are never reached, loops that cannot end or may
-//! not wait, and awaits before any send. All findings are warnings.
+//! Checks the control flow of a program.
+//!
+//! It finds instructions that are never reached, loops that cannot end or may not wait, and awaits before any send.
+//! All findings are warnings.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! Programs of several agents in conversation, as S-expressions: [`read`] makes a [`checked_program`] of a
-//! file's text, or says everything that is wrong with it.
+//! Programs of several agents in conversation, as S-expressions.
+//!
+//! [`read`] makes a [`checked_program`] of a file's text, or reports everything that is wrong with it.
 
 mod answers;
 mod await_before_send;

@@ -1,5 +1,6 @@
-//! The first pass over a program's text: finds all lexical mistakes, and fixes them so that the parser can
-//! read the rest.
+//! The first pass over a program's text: lexical mistakes.
+//!
+//! It finds all of them, and fixes them so that the parser can read the rest.
 //!
 //! A fix does not change the length of the text, except for added brackets, so places stay the same. The
 //! pass also limits the nesting of lists and comments that the parser meets.

@@ -1,7 +1,7 @@
 //! The problems of a folder of prompts: all are found at once, without running anything.
 //!
 //! An error is certain to fail; a warning may work, though perhaps not as intended. Each has a code and a place.
-//! [`CODES`] is the whole table; `raymond check --help` prints it.
+//! [`CODES`](super::codes::CODES) is the whole table; `raymond check --help` prints it.
 //!
 //! The text of a prompt is known only by the tags and file names in it. It leads on where a state has no policy,
 //! and never to an error.
@@ -25,43 +25,6 @@ use crate::domain::widening::PermissionCeiling;
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::position::SourcePlace;
 use crate::language::source::WorkflowSource;
-
-/// The meaning of each code.
-pub const CODES: [(&str, &str); 30] = [
-    ("RF001", "a file cannot be read, or there is none to begin with"),
-    ("RF002", "a prompt is empty, or its frontmatter is wrong"),
-    ("RF003", "raymond.yaml is wrong"),
-    ("RF004", "replies.yaml is wrong"),
-    ("RF005", "replies.yaml answers for a state that there is not (warning)"),
-    ("RF101", "a policy or a join names a file that there is not, or that is no state"),
-    ("RF102", "the prompt of an evaluator is missing"),
-    ("RF103", "the text of a state without policy shows a tag to such a file (warning)"),
-    ("RF110", "nothing leads to a state (warning)"),
-    ("RF201", "a policy allows nothing: all its ways lead to files that are missing"),
-    ("RF202", "an entry of a policy says nothing that another does not (warning)"),
-    ("RF203", "an empty policy, which allows everything (warning)"),
-    ("RF204", "the text shows a tag that the policy does not allow (warning)"),
-    ("RF205", "a state says how it forks, and its policy allows no fork (warning)"),
-    ("RF206", "the list of a fork is none, or longer than max_fan_out (in a text: warning)"),
-    ("RF301", "a call never comes back: its target never comes to a result"),
-    ("RF302", "a call comes back from nothing but a reset, which forgets it (warning)"),
-    ("RF303", "agents are forked without end (warning)"),
-    ("RF304", "an agent never ends: no way leads to a result (warning)"),
-    ("RF305", "agents fork such as themselves, each generation more of them (warning)"),
-    ("RF306", "a join waits for no agent, or for more agents than are forked (warning)"),
-    ("RF401", "nothing fills a placeholder (warning)"),
-    ("RF402", "an evaluator is not shown what it judges (warning)"),
-    ("RF403", "a model has no known name (warning)"),
-    ("RF404", "an option asks for more than runs unasked by itself (warning)"),
-    (
-        "RF405",
-        "the name of a tool is probably misspelt, or a rule is for none that is offered (warning)",
-    ),
-    ("RF501", "the schema of an output is missing or wrong"),
-    ("RF502", "`when` names a field or a value that the schema of the output does not have"),
-    ("RF503", "an answer that the schema allows leads nowhere"),
-    ("RF504", "an entry of a policy is taken for no answer (warning)"),
-];
 
 /// The folder to check, and the known settings of the future run.
 #[derive(Clone, Copy)]

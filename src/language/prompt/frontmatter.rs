@@ -8,7 +8,7 @@ mod output;
 use super::evaluator::{self, Evaluator};
 use super::forking;
 use super::policy_entry::{self, EntryPlace, PolicyEntry};
-use crate::domain::agent::AgentTerms;
+use crate::domain::agent::AgentOptions;
 use crate::domain::fork::ForkRules;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
@@ -35,8 +35,8 @@ pub struct Frontmatter {
     pub model: Option<ModelName>,
     /// The options of its turns.
     pub options: TurnOptions,
-    /// The terms of agents that are born here.
-    pub terms: AgentTerms,
+    /// The options of agents that begin here.
+    pub agent_options: AgentOptions,
     /// The second check of transitions requested here.
     pub evaluator: Option<Evaluator>,
     /// The rules for forking agents here.
@@ -183,7 +183,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     }
     .read(errors);
     let supervision = raw.supervision.map(supervision::RawSupervision::read).transpose();
-    frontmatter.terms = AgentTerms {
+    frontmatter.agent_options = AgentOptions {
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
         budget_usd: errors.keep(value(raw.budget, manifest::dollars)).flatten(),
         worktree: raw.worktree.unwrap_or_default(),

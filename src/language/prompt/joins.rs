@@ -1,5 +1,6 @@
-//! The agents that each state may wait for: the forks behind it, at its own level of the return stack or a deeper
-//! one, that no join has taken since.
+//! The agents that each state may wait for.
+//!
+//! These are the forks before it, at its own level of the return stack or a deeper one, that no join has taken since.
 //!
 //! The analysis says what is possible: a state with no such agents is certain to wait for nobody.
 

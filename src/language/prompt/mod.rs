@@ -1,6 +1,7 @@
 //! The language of prompt folders: a state is a markdown file, its frontmatter is the policy.
 
 pub mod check;
+pub mod codes;
 pub mod context;
 pub mod document;
 pub mod evaluator;

@@ -5,7 +5,7 @@ use super::document::{self, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
 use super::kind::StateKind;
-use crate::domain::agent::AgentTerms;
+use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fork::ForkRules;
 use crate::domain::graph_execution::PromptTask;
@@ -34,8 +34,8 @@ pub struct PreparedPrompt {
     pub options: TurnOptions,
     /// The places of the options.
     pub option_site: OptionSite,
-    /// The terms of an agent that is born here.
-    pub terms: AgentTerms,
+    /// The options of an agent that begins here.
+    pub agent_options: AgentOptions,
     /// The second check of transitions that the reply requests.
     pub evaluator: Option<Evaluator>,
     /// The transitions that the reply may request.
@@ -135,7 +135,7 @@ pub fn step(
         model: frontmatter.model,
         options,
         option_site: OptionSite { path: path.clone(), places: places.options },
-        terms: frontmatter.terms,
+        agent_options: frontmatter.agent_options,
         evaluator: frontmatter.evaluator,
         policy: frontmatter.policy,
         output,
@@ -181,7 +181,7 @@ pub fn task(position: &PromptContext, task: &PromptTask) -> Result<PreparedPromp
         model: task.model.clone(),
         options: task.options.clone(),
         option_site: OptionSite { path: task.name.to_string(), places: OptionPlaces::default() },
-        terms: AgentTerms::default(),
+        agent_options: AgentOptions::default(),
         evaluator: None,
         policy: TransitionPolicy::result(),
         output,
@@ -235,21 +235,21 @@ pub fn join(state: &StateName, source: &dyn WorkflowSource) -> Result<Option<Joi
     Ok(document.frontmatter.join)
 }
 
-/// Returns the terms of an agent that is born in a state. A state that cannot be used gives default terms: the
+/// Returns the options of an agent that begins in a state. A state that cannot be used gives default options: the
 /// agent born there fails by itself, with the reason.
 #[must_use]
-pub fn terms(state: &StateName, source: &dyn WorkflowSource) -> AgentTerms {
+pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
     let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
     let document = text.and_then(|text| document::parse(&text).ok());
-    document.map(|document| document.frontmatter.terms).unwrap_or_default()
+    document.map(|document| document.frontmatter.agent_options).unwrap_or_default()
 }
 
-/// Returns the terms of the agent that a transition forks, or default terms if it forks none.
+/// Returns the options of the agent that a transition forks, or default options if it forks none.
 #[must_use]
-pub fn terms_of_child(transition: &Transition, source: &dyn WorkflowSource) -> AgentTerms {
+pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> AgentOptions {
     match transition {
-        Transition::Fork { target, .. } => terms(target, source),
-        _ => AgentTerms::default(),
+        Transition::Fork { target, .. } => agent_options(target, source),
+        _ => AgentOptions::default(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! The open tag: its attributes are pest's to read, on a slice that ends at the next `<` and is
-//! capped.
-//! A reply can be full of unreadable open tags, and pest takes a microsecond to reject each. Therefore [`end`]
+//! Reads the open tag and its attributes.
+//!
+//! Pest reads the attributes, on a slice that ends at the next `<` and is capped. A reply can be full of unreadable open tags, and pest takes a microsecond to reject each. Therefore [`end`]
 //! rejects them first, in one pass without a copy; a property test holds it to the grammar.
 
 use memchr::memchr;

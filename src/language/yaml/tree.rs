@@ -1,5 +1,6 @@
-//! Builds the tree of a YAML text, for all files of a workflow that are YAML: frontmatter, manifests,
-//! scripted replies, schemas, graphs.
+//! Builds the tree of a YAML text.
+//!
+//! All YAML files of a workflow are read here: frontmatter, manifests, scripted replies, schemas, graphs.
 //!
 //! A file with mistakes is read to its end, so the tree is built from the parser's events. Deserializing
 //! into types would stop at the first mistake. The value of an alias is shared, but counted as a copy, so

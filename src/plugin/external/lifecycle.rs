@@ -15,7 +15,7 @@ use crate::actor::clock::now;
 use crate::domain::protocol::{HostHello, HostMessage, VERSION};
 use crate::domain::restart::next_restart;
 use crate::domain::supervision::RestartPolicy;
-use crate::domain::time::{Timestamp, span};
+use crate::domain::time::{Timestamp, format_duration};
 
 /// The time to wait for the last output of a program that has ended: another may hold its pipes.
 const PIPE_GRACE: Duration = Duration::from_millis(500);
@@ -132,7 +132,10 @@ impl ExternalPlugin {
             Ok(due) => {
                 let wait = due.since(at);
                 let (name, how) = (&self.plugin.name, &end.how);
-                tracing::warn!("the plug-in {name} {how}; it is started again in {}", span(wait));
+                tracing::warn!(
+                    "the plug-in {name} {how}; it is started again in {}",
+                    format_duration(wait)
+                );
                 self.restarts.retain(|&earlier| at.since(earlier) < supervision.period_ms);
                 self.restarts.push(at);
                 ctx.run_later(Duration::from_millis(wait), Self::launch);

@@ -1,5 +1,6 @@
-//! A program as its actor has it: its pipes, and its process. The spawner is passed in, because this room starts
-//! nothing.
+//! The process of a plug-in and its pipes.
+//!
+//! The spawner is passed in, because this room starts no process.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -173,7 +173,7 @@ impl NotificationTracker {
             _ => (
                 NotificationKind::Broken,
                 format!(
-                    "run {run} has stopped, because it could not be kept any longer; its output tells why; fix that and resume: raymond run {run}"
+                    "run {run} has stopped, because it could not be kept any longer; its output tells why; fix that and resume: raymond resume {run}"
                 ),
             ),
         };
@@ -259,22 +259,24 @@ fn asked(event: &Event) -> Option<Question> {
 fn paused(run: &RunId, pause: &PauseReason) -> String {
     match pause {
         PauseReason::Budget { .. } => {
-            format!("run {run} paused: {pause}; resume with more: raymond run {run} --budget USD")
+            format!(
+                "run {run} paused: {pause}; resume with more: raymond resume {run} --budget USD"
+            )
         }
         PauseReason::Agents { .. } => format!(
-            "run {run} paused: {pause}; if so many are intended, resume with more: raymond run {run} --max-agents N"
+            "run {run} paused: {pause}; if so many are intended, resume with more: raymond resume {run} --max-agents N"
         ),
         PauseReason::UsageLimit { resets: Some(resets), .. } => format!(
-            "run {run} paused: {pause}; it resets {}; resume: raymond run {run}",
+            "run {run} paused: {pause}; it resets {}; resume: raymond resume {run}",
             date(*resets)
         ),
         PauseReason::Asking { .. } => format!(
-            "run {run} paused: {pause}; answer it: raymond answer {run}, then resume: raymond run {run}"
+            "run {run} paused: {pause}; answer it: raymond answer {run}, then resume: raymond resume {run}"
         ),
         PauseReason::Waiting { .. } => {
-            format!("run {run} paused: {pause}; resume when it is there: raymond run {run}")
+            format!("run {run} paused: {pause}; resume when it is there: raymond resume {run}")
         }
-        _ => format!("run {run} paused: {pause}; resume: raymond run {run}"),
+        _ => format!("run {run} paused: {pause}; resume: raymond resume {run}"),
     }
 }
 

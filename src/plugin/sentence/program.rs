@@ -20,15 +20,15 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("{}  {warning}{}", event.turn.agent, one_line(&event.text))
         }
         Event::RoleRequested(event) => {
-            let asked = match &event.asking.body {
+            let asked = match &event.request.body {
                 RequestBody::Prompt(task) => one_line(&task.prompt),
                 RequestBody::Folder { folder, start, .. } => match folder {
                     Some(folder) => format!("runs {folder}/{start}"),
                     None => format!("runs {start}"),
                 },
             };
-            let (agent, name) = (&event.turn.agent, one_line(&event.asking.name));
-            format!("{agent}  asks {} ({name}): {asked}", one_line(&event.asking.role))
+            let (agent, name) = (&event.turn.agent, one_line(&event.request.name));
+            format!("{agent}  asks {} ({name}): {asked}", one_line(&event.request.role))
         }
         Event::RoleResponded(event) => {
             let said = match &event.response {

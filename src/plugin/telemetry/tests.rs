@@ -295,7 +295,7 @@ fn a_run_that_goes_on_elsewhere_sends_the_same_spans_and_none_twice() {
         let mut sent: Vec<SpanData> =
             whole.records[..cut].iter().flat_map(|record| first.see(record)).collect();
         let mut second = RunTrace::default();
-        whole.records[..cut].iter().for_each(|record| second.recall(record));
+        whole.records[..cut].iter().for_each(|record| second.replay(record));
         // What was seen before is told again by a run that nobody had begun with yet.
         let from = cut.saturating_sub(1);
         sent.extend(whole.records[from..].iter().flat_map(|record| second.see(record)));

@@ -38,13 +38,13 @@ struct TracedRun {
     usage: UsageByModel,
     agents: HashMap<AgentId, AgentSpanState>,
     /// The number of agents so far.
-    born: u64,
-    told: bool,
+    agent_count: u64,
+    is_emitted: bool,
 }
 
 impl RunTrace {
     /// Takes in an earlier record: no span is made for it.
-    pub fn recall(&mut self, record: &Record) {
+    pub fn replay(&mut self, record: &Record) {
         let _ = self.see(record);
     }
 
@@ -85,8 +85,8 @@ impl TracedRun {
             last: record.at,
             usage: UsageByModel::default(),
             agents: agents.collect(),
-            born: 1,
-            told: false,
+            agent_count: 1,
+            is_emitted: false,
             run,
         })
     }
@@ -116,8 +116,8 @@ impl TracedRun {
             Event::JoinFinished(joined) => self.stopped(&joined.stopped, record.at),
             Event::CostCounted { turn, .. } => self.end_agent_span(&turn.agent, &mut spans),
             Event::TurnHeld(held) => {
-                if let Some(life) = self.agents.get_mut(&held.turn.agent) {
-                    life.step.free = life.step.free.max(held.until);
+                if let Some(state) = self.agents.get_mut(&held.turn.agent) {
+                    state.step.free = state.step.free.max(held.until);
                 }
             }
             _ => {}
@@ -136,8 +136,8 @@ impl TracedRun {
     ) -> Option<SpanData> {
         self.usage += &turn.cost.usage;
         let provider = self.provider();
-        let life = self.agents.get_mut(&turn.id.agent)?;
-        let start = life.turn_over(turn, record);
+        let state = self.agents.get_mut(&turn.id.agent)?;
+        let start = state.turn_over(turn, record);
         let span = SpanDraft::new("chat".to_owned(), self.ids.turn(record.seq), start, record.at)
             .asked()
             .within(&self.ids.step(&turn.id.agent, turn.id.step))
@@ -146,8 +146,8 @@ impl TracedRun {
             .with_some(span::MODEL, turn.model().map(str::to_owned))
             .with_some(span::CONVERSATION, session.map(|id| id.to_string()))
             .with(span::AGENT_ID, turn.id.agent.to_string())
-            .with(span::AGENT_NAME, life.name.stem().to_owned())
-            .with(span::STATE, life.step.state.to_string())
+            .with(span::AGENT_NAME, state.name.stem().to_owned())
+            .with(span::STATE, state.step.state.to_string())
             .with(span::STEP, number(turn.id.step))
             .with(span::TURN, i64::from(turn.id.turn))
             .with_some(span::EVALUATOR, turn.evaluator.map(ToString::to_string))
@@ -159,25 +159,25 @@ impl TracedRun {
 
     fn step_finished(&mut self, step: &StepFinished, at: Timestamp, spans: &mut Vec<SpanData>) {
         let id = &step.turn.agent;
-        let Some(life) = self.agents.get_mut(id) else { return };
-        life.steps += 1;
-        let draft = life.step_span(id, self.ids, at);
+        let Some(state) = self.agents.get_mut(id) else { return };
+        state.steps += 1;
+        let draft = state.step_span(id, self.ids, at);
         let draft = draft
             .with(span::TRANSITION, step.transition.tag().to_string())
             .with_some(span::TARGET, step.transition.target().map(ToString::to_string))
             .with_some(span::OVERRULED, step.overruled.as_ref().map(|other| other.by.clone()));
         spans.push(draft.done());
         let Some(agent) = self.run.agents.get(id) else {
-            return self.bury_as(id, at, None, spans);
+            return self.close_agent_span(id, at, None, spans);
         };
-        life.step = StepSpanState::of(agent);
+        state.step = StepSpanState::of(agent);
         if let Transition::Fork { .. } = step.transition {
-            let born = u32::try_from(agent_count(&step.children).max(1)).unwrap_or(u32::MAX);
-            let first = agent.forked_count.saturating_sub(born) + 1;
+            let agent_count = u32::try_from(agent_count(&step.children).max(1)).unwrap_or(u32::MAX);
+            let first = agent.forked_count.saturating_sub(agent_count) + 1;
             let children = (first..=agent.forked_count).map(|number| id.child(number));
             for child in children.filter_map(|child| self.run.agents.get(&child)) {
                 let forked = (id.clone(), step.turn.step);
-                self.born += 1;
+                self.agent_count += 1;
                 self.agents.insert(child.id.clone(), AgentSpanState::of(child, Some(forked)));
             }
         }
@@ -191,73 +191,73 @@ impl TracedRun {
         cause: Option<FailureCause>,
         spans: &mut Vec<SpanData>,
     ) {
-        if let Some(life) = self.agents.get(id) {
-            spans.push(life.step_span(id, self.ids, at).failed(cause).done());
+        if let Some(state) = self.agents.get(id) {
+            spans.push(state.step_span(id, self.ids, at).failed(cause).done());
         }
-        self.bury_as(id, at, cause, spans);
+        self.close_agent_span(id, at, cause, spans);
     }
 
     /// Ends all other agents after one ended. Their spans wait for the cost of their last turns.
     fn all_ended(&mut self, at: Timestamp) {
-        for life in self.agents.values_mut() {
-            life.ended = Some((at, FailureCause::Interrupted));
+        for state in self.agents.values_mut() {
+            state.ended = Some((at, FailureCause::Interrupted));
         }
     }
 
     /// Ends agents that are not needed any more, in the same way.
     fn stopped(&mut self, stopped: &[StoppedChild], at: Timestamp) {
         for StoppedChild { agent, .. } in stopped {
-            if let Some(life) = self.agents.get_mut(agent) {
-                life.ended = Some((at, FailureCause::Unneeded));
+            if let Some(state) = self.agents.get_mut(agent) {
+                state.ended = Some((at, FailureCause::Unneeded));
             }
         }
     }
 
-    /// Ends the span of an agent that has ended with others, and is paid for.
+    /// Ends the span of an agent that has ended with others, once its last turn is billed.
     fn end_agent_span(&mut self, id: &AgentId, spans: &mut Vec<SpanData>) {
-        if let Some((at, cause)) = self.agents.get(id).and_then(|life| life.ended) {
+        if let Some((at, cause)) = self.agents.get(id).and_then(|state| state.ended) {
             self.agent_ended(id, at, Some(cause), spans);
         }
     }
 
-    fn bury_as(
+    fn close_agent_span(
         &mut self,
         id: &AgentId,
         at: Timestamp,
         cause: Option<FailureCause>,
         spans: &mut Vec<SpanData>,
     ) {
-        if let Some(life) = self.agents.remove(id) {
-            spans.push(self.agent_span(id, &life, at, cause));
+        if let Some(state) = self.agents.remove(id) {
+            spans.push(self.agent_span(id, &state, at, cause));
         }
     }
 
     fn agent_span(
         &self,
         id: &AgentId,
-        life: &AgentSpanState,
+        state: &AgentSpanState,
         at: Timestamp,
         cause: Option<FailureCause>,
     ) -> SpanData {
-        let name = life.name.stem().to_owned();
-        let forked = life.forked.as_ref().map(|(parent, step)| self.ids.step(parent, *step));
-        SpanDraft::new(format!("invoke_agent {name}"), self.ids.agent(id), life.began, at)
+        let name = state.name.stem().to_owned();
+        let forked = state.forked.as_ref().map(|(parent, step)| self.ids.step(parent, *step));
+        SpanDraft::new(format!("invoke_agent {name}"), self.ids.agent(id), state.began, at)
             .within(&self.ids.run())
             .caused_by(forked)
             .with(span::OPERATION, "invoke_agent")
             .with(span::PROVIDER, self.provider())
             .with(span::AGENT_ID, id.to_string())
             .with(span::AGENT_NAME, name)
-            .with(span::CONVERSATION, life.session.to_string())
-            .with("raymond.steps", number(life.steps))
-            .took(&life.usage, life.cost)
+            .with(span::CONVERSATION, state.session.to_string())
+            .with("raymond.steps", number(state.steps))
+            .took(&state.usage, state.cost)
             .failed(cause)
             .done()
     }
 
     /// Returns the run's span, once.
     fn run_ended(&mut self) -> Option<SpanData> {
-        if std::mem::replace(&mut self.told, true) {
+        if std::mem::replace(&mut self.is_emitted, true) {
             return None;
         }
         let failed = self.run.finished.iter().find_map(|agent| match agent.ending {
@@ -275,7 +275,7 @@ impl TracedRun {
         .with(span::OPERATION, "invoke_workflow")
         .with(span::WORKFLOW, name)
         .with(span::RUN, self.run.workflow_id.to_string())
-        .with("raymond.agents", number(self.born))
+        .with("raymond.agents", number(self.agent_count))
         .took(&self.usage, self.run.total_cost_usd)
         .failed(failed);
         Some(span.done())

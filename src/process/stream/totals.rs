@@ -1,6 +1,7 @@
-//! Totals as a process reports them, in a result and in the answer to `get_usage`: cost and use of each
-//! model, those of sub-agents and of compaction included. (The `usage` of a result counts the main
-//! conversation alone.)
+//! Totals of cost and use that a process reports, for each model.
+//!
+//! They stand in a result and in the answer to `get_usage`, with those of sub-agents and of compaction. (The
+//! `usage` of a result counts the main conversation alone.)
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! Records of worktrees: a record is written before git begins with a worktree, so that after a crash it is known
-//! which parts of the repository are raymond's own.
+//! Records of worktrees, written before git begins with a worktree.
+//!
+//! After a crash they tell which parts of the repository are raymond's own.
 
 use std::ffi::OsStr;
 use std::fs::DirBuilder;

@@ -1,5 +1,6 @@
-//! The step of a program that changes facts, and its mark: a step that runs again after a crash changes no fact a
-//! second time.
+//! The step of a program that changes facts, and its idempotency key.
+//!
+//! A step that runs again after a crash changes no fact a second time.
 //!
 //! An agent has one mark, of its last step that changed a fact. The change waits in a place of the step's own, the
 //! mark is written, and then the change is made. On recovery, a mark with a waiting change means that the change

@@ -99,7 +99,7 @@ two_way_mirror_of_event! {
         handle: String,
         /// The request.
         #[serde(flatten)]
-        asking: RoleRequest,
+        request: RoleRequest,
         /// The session of the handle's agent, if it is created with this request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         new_session: Option<SessionId>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::agent::AgentTerms;
+use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{PermanentRestart, ProgramDefined};
 use crate::domain::fork::ForkGroup;
@@ -32,7 +32,7 @@ two_way_mirror_of_event! {
         definition: Option<Box<ProgramDefined>>,
         /// The settings of that agent's whole life.
         #[serde(flatten)]
-        terms: AgentTerms,
+        options: AgentOptions,
         /// The settings of the run.
         settings: Settings,
     }
@@ -74,7 +74,7 @@ two_way_mirror_of_event! {
         new_session: Option<SessionId>,
         /// The settings of the child of a plain fork.
         #[serde(flatten)]
-        terms: Box<AgentTerms>,
+        options: Box<AgentOptions>,
         /// The children of any other fork.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         children: Vec<ForkGroup>,

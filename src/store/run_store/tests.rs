@@ -22,7 +22,7 @@ fn first() -> Record {
         session: SessionId::new("s"),
         definition: None,
         variables: Variables::new(),
-        terms: crate::domain::agent::AgentTerms::default(),
+        options: crate::domain::agent::AgentOptions::default(),
         settings: Settings::default(),
     };
     Record { seq: 1, at: Timestamp(1), event: Event::RunStarted(Box::new(started)) }

@@ -1,5 +1,6 @@
-//! Inspects a worktree: its commits, its uncommitted files, other branches with its commits, and its
-//! lock.
+//! Inspects a worktree: its commits, uncommitted files, and lock.
+//!
+//! It also finds other branches with its commits.
 
 use std::path::{Path, PathBuf};
 

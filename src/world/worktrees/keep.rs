@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::well;
-use crate::domain::worktree::keeping;
+use crate::domain::worktree::backup_ref;
 use crate::process::child::exit::ProcessExit;
 use crate::process::working_dirs::WorktreeRecord;
 use crate::world::context::blocking;
@@ -160,7 +160,7 @@ impl WorktreeKeeper<'_> {
         let run = &self.git.shared.place.marker.run;
         let mut number = 0;
         let name = loop {
-            let name = keeping(run, &self.record.agent, number);
+            let name = backup_ref(run, &self.record.agent, number);
             let Some(other) = self.git.commit(&self.tree(), &name).await? else { break name };
             let of = |what: &str| format!("{other}{what}");
             let [other_tree, other_parents] = [

@@ -41,7 +41,7 @@ impl WorktreeCreator<'_> {
 
     /// Makes it, unless it exists.
     pub(super) async fn make(&self) -> Result<(), OperationError> {
-        let _turn = self.git.shared.turn(&self.working_dirs().record_file(self.agent)).await?;
+        let _lock = self.git.shared.lock_path(&self.working_dirs().record_file(self.agent)).await?;
         match self.working_dirs().record(self.agent)? {
             Some(record) if record.stage == WorktreeStage::Ready => {
                 Ok(self.working_dirs().is_there(&record)?)
@@ -61,7 +61,7 @@ impl WorktreeCreator<'_> {
         let branch = branch(&git.shared.place.marker.run, self.agent)?;
         let repository = GitRepository::of(git, working_dirs.root()).await?;
         let base = self.found_base(&repository).await?;
-        let _turn = git.shared.turn(&repository.common).await?;
+        let _lock = git.shared.lock_path(&repository.common).await?;
         if let Some(commit) = git.commit(&repository.at, &format!("refs/heads/{branch}")).await? {
             return Err(format!(
                 "there is a branch {branch} already, at {}, which this run did not make: rename it with `git branch -m {branch} NAME`, or choose another --id",
@@ -91,7 +91,7 @@ impl WorktreeCreator<'_> {
         let git = self.git;
         orphans::sweep(&git.shared.place.marker, |process| process == git.stem).await;
         let repository = GitRepository::of(git, self.working_dirs().root()).await?;
-        let _turn = git.shared.turn(&repository.common).await?;
+        let _lock = git.shared.lock_path(&repository.common).await?;
         let branch = format!("refs/heads/{}", record.branch);
         let is_moved =
             git.commit(&repository.at, &branch).await?.is_some_and(|at| at != record.base);

@@ -66,7 +66,7 @@ fn other_program_or_more_permissions_in_the_run_directory_are_not_executed() {
         let calls = test.calls().len();
         forge(&test, from, to);
         let outcome = test.again(&[]);
-        outcome.code(77).stderr_has(told).stderr_has("raymond run t --trust");
+        outcome.code(77).stderr_has(told).stderr_has("raymond resume t --trust");
         outcome.stderr_has("it would execute:");
         assert_eq!(test.calls().len(), calls, "{told}");
         test.raymond(&["recover", "--all"]).code(77);

@@ -80,7 +80,9 @@ fn a_fork_bomb_ends_with_an_error_that_names_the_limit() {
         ended.code(75);
         assert!(most_alive(&test) <= 12, "{}", most_alive(&test));
         ended.stderr_has("2 would be forked, and no more than 12 may live at the same time");
-        ended.stderr_has("if so many are intended, resume with more: raymond run t --max-agents N");
+        ended.stderr_has(
+            "if so many are intended, resume with more: raymond resume t --max-agents N",
+        );
         test.assert_no_survivors();
     }
 }

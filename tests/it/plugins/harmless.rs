@@ -4,8 +4,8 @@ use super::{count, held, told, with};
 use crate::support::{Outcome, Test, always, when};
 
 /// A run of several steps beside this command.
-fn beside(command: &str, terms: &str) -> Test {
-    let manifest = format!("plugins:\n  - {{ name: p, command: {command}, {terms} }}\n");
+fn beside(command: &str, options: &str) -> Test {
+    let manifest = format!("plugins:\n  - {{ name: p, command: {command}, {options} }}\n");
     Test::new()
         .file("raymond.yaml", manifest.as_bytes())
         .prompt("START.md", "start")

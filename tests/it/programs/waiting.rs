@@ -26,7 +26,7 @@ fn it_stays_up_and_costs_nothing() {
 fn it_ends_with_what_it_waits_for_if_it_is_told_to() {
     let test = program(WAITS);
     let ended = test.run(&["p.lisp", "--on-wait", "exit"]);
-    ended.code(2).stderr_has("(signal go :key t)").stderr_has("raymond run t");
+    ended.code(2).stderr_has("(signal go :key t)").stderr_has("raymond resume t");
     test.again(&["--on-wait", "exit"]).code(2);
     assert_eq!(way(&test, "main").len(), 1);
     signal(&test, "go", "t", "");

@@ -127,7 +127,7 @@ impl Test {
         self.spawn(arguments).wait()
     }
 
-    /// `raymond run t ARGS`: goes on with the run.
+    /// `raymond resume t ARGS`: goes on with the run.
     #[track_caller]
     pub(crate) fn again(&self, arguments: &[&str]) -> Outcome {
         self.spawn_again(arguments).wait()

@@ -133,7 +133,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 session_id: SessionId::new("s"),
                 message,
                 new_session: session,
-                terms: Box::default(),
+                options: Box::default(),
                 children: Vec::new(),
                 restarted: None,
             }),

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::scene;
-use crate::domain::agent::{Agent, AgentTerms};
+use crate::domain::agent::{Agent, AgentOptions};
 use crate::domain::apply::{apply, begin};
 use crate::domain::consult::{ConsultVerdict, PluginVerdict, StopScope};
 use crate::domain::decide::{NondeterministicInputs, TurnJudgement, TurnReport, decide};
@@ -147,7 +147,7 @@ pub(crate) struct Journal {
 }
 
 /// Returns the verdicts of a plug-in: mostly none.
-fn opinions(chance: u32, seq: u64) -> Vec<PluginVerdict> {
+fn verdicts(chance: u32, seq: u64) -> Vec<PluginVerdict> {
     let reason = "because".to_owned();
     let verdict = match chance % 11 {
         1 => ConsultVerdict::Hold { until: Timestamp(seq * 1000 + 500), reason },
@@ -230,7 +230,7 @@ impl Journal {
         let cost = Usd::from_dollars(if started { f64::from(cents) / 100.0 } else { 0.0 });
         let judgement = judgement.clone();
         let budget_usd = cents.is_multiple_of(3).then_some(cost);
-        let child_terms = AgentTerms {
+        let child_options = AgentOptions {
             supervision: differing(cents),
             budget_usd,
             worktree: cents.is_multiple_of(5),
@@ -248,11 +248,11 @@ impl Journal {
             },
             message,
             judgement,
-            child_terms,
-            children: self.births(cents),
+            child_options,
+            children: self.fork_groups(cents),
             stagger_ms: cents.is_multiple_of(2).then_some(u64::from(cents)),
             allowed: TransitionPolicy::default(),
-            verdicts: opinions(cents, self.run.seq),
+            verdicts: verdicts(cents, self.run.seq),
         }
     }
 

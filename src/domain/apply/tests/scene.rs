@@ -4,7 +4,7 @@
 //! and costs a cent, so that a test can tell from a value which record it came from.
 
 use crate::domain::agent::Agent;
-use crate::domain::agent::AgentTerms;
+use crate::domain::agent::AgentOptions;
 use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::effect::Effect;
 use crate::domain::event::{
@@ -66,7 +66,7 @@ pub(crate) fn first() -> Record {
         session: session(1),
         definition: None,
         variables: Variables::new(),
-        terms: AgentTerms::default(),
+        options: AgentOptions::default(),
         settings: Settings::default(),
     };
     Record { seq: 1, at: Timestamp(1000), event: Event::RunStarted(Box::new(started)) }
@@ -126,7 +126,7 @@ impl Scene {
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
             new_session: new_session.then(|| session(self.next())),
-            terms: Box::default(),
+            options: Box::default(),
             children: Vec::new(),
             restarted: None,
         }

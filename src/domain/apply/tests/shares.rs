@@ -4,7 +4,7 @@ use super::*;
 
 fn fork(scene: &mut Scene, parent: &str, budget: Option<f64>) {
     let mut step = scene.step(parent, tag(TagName::Fork, "A.md", "W.md"));
-    step.terms.budget_usd = budget.map(Usd::from_dollars);
+    step.options.budget_usd = budget.map(Usd::from_dollars);
     scene.happens(Event::StepFinished(step));
 }
 

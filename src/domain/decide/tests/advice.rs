@@ -9,7 +9,7 @@ use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::turn_cost::TurnCost;
 
-fn opinion(verdict: ConsultVerdict) -> Vec<PluginVerdict> {
+fn guard_says(verdict: ConsultVerdict) -> Vec<PluginVerdict> {
     vec![PluginVerdict { by: "guard".to_owned(), verdict }]
 }
 
@@ -27,7 +27,7 @@ fn instead(transition: Transition) -> ConsultVerdict {
 
 /// Returns the events of a report of `main` with a verdict of the plug-in `guard`.
 fn events(scene: &Scene, judgement: TurnJudgement, verdict: ConsultVerdict) -> Vec<Event> {
-    let report = TurnReport { verdicts: opinion(verdict), ..report(scene, judgement) };
+    let report = TurnReport { verdicts: guard_says(verdict), ..report(scene, judgement) };
     decide(&scene.run, &report, chosen())
 }
 
@@ -69,7 +69,7 @@ fn a_step_may_be_taken_without_a_turn() {
     let mut scene = Scene::begin();
     let unstarted =
         TurnReport { cost: TurnCost::default(), ..report(&scene, TurnJudgement::NotStarted) };
-    let report = TurnReport { verdicts: opinion(instead(goto("C.md"))), ..unstarted };
+    let report = TurnReport { verdicts: guard_says(instead(goto("C.md"))), ..unstarted };
     let said = decide(&scene.run, &report, chosen());
     let [Event::StepFinished(step), Event::TurnHeld(held)] = said.as_slice() else {
         panic!("{said:?}")
@@ -158,7 +158,7 @@ fn nobody_against_it_changes_nothing() {
 fn an_agent_without_money_is_told_whose_it_was() {
     let mut scene = Scene::begin();
     let mut fork = scene.step("main", tag(TagName::Fork, "A.md", "W.md"));
-    fork.terms.budget_usd = Some(Usd::from_dollars(0.5));
+    fork.options.budget_usd = Some(Usd::from_dollars(0.5));
     scene.happens(Event::StepFinished(fork));
     scene.take("main.1", tag(TagName::Fork, "W.md", "V.md"));
     let share = BudgetShare {
@@ -169,7 +169,7 @@ fn an_agent_without_money_is_told_whose_it_was() {
     assert_eq!(scene.run.shares.get(&agent_id("main.1")), Some(&share));
     let told = |agent: &str, whose: BudgetScope| {
         let agent = scene.agent(agent);
-        let said = out_of_money(&scene.run, agent, &whose, AgentTerms::default(), chosen());
+        let said = out_of_money(&scene.run, agent, &whose, AgentOptions::default(), chosen());
         let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
         (failed.cause, failed.error.clone())
     };
@@ -250,7 +250,8 @@ fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
     };
     scene.happens(one(&scene, proposed));
     let main = scene.agent("main").clone();
-    let said = out_of_money(&scene.run, &main, &BudgetScope::Run, AgentTerms::default(), chosen());
+    let said =
+        out_of_money(&scene.run, &main, &BudgetScope::Run, AgentOptions::default(), chosen());
     let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
     assert!(step.without_turn && step.overruled.is_none() && step.cost.amount == Usd::ZERO);
     scene.happens(said[0].clone());

@@ -17,7 +17,7 @@ fn group(many: u32) -> ForkGroup {
     };
     ForkGroup {
         state: state("W.md"),
-        terms: AgentTerms::default(),
+        options: AgentOptions::default(),
         base: None,
         not_before: None,
         agents: (1..=many).map(child).collect(),

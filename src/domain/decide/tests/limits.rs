@@ -159,7 +159,7 @@ fn a_throttle_waits_as_the_agent_it_meets_is_supervised() {
     let own =
         SupervisionOverrides { backoff_min_ms: Some(9000), ..SupervisionOverrides::default() };
     let mut fork = scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
-    fork.terms.supervision = own;
+    fork.options.supervision = own;
     scene.happens(Event::StepFinished(fork));
     for (agent, wait) in [("main", 1000), ("main.1", 9000)] {
         let report = report_of(&scene, agent, failed_by(FailureCause::Throttle));

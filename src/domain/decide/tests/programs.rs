@@ -304,11 +304,11 @@ fn what_a_role_does_in_a_folder_another_agent_does() {
     goes_on(&mut scene, vec![command], ProgramNext::Wait);
     assert_eq!(delegated_answer(scene.agent("main.1")), None);
     let begun =
-        role_delegated(scene.agent("main.1"), AgentTerms::default(), session(77)).expect("begun");
+        role_delegated(scene.agent("main.1"), AgentOptions::default(), session(77)).expect("begun");
     let effects = scene.happens(begun);
     assert_eq!(proceeds(&effects), ["main.1.1"]);
     assert_eq!(
-        role_delegated(scene.agent("main.1"), AgentTerms::default(), session(78)),
+        role_delegated(scene.agent("main.1"), AgentOptions::default(), session(78)),
         None,
         "once"
     );

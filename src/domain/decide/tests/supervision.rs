@@ -46,7 +46,7 @@ fn happen(scene: &mut Scene, agent: &str, judgement: TurnJudgement) -> Vec<Effec
 fn family(scene: &mut Scene, differing: SupervisionOverrides) {
     let fork = tag(TagName::Fork, "N.md", "W.md");
     let mut step = scene.step("main", fork);
-    step.terms.supervision = differing;
+    step.options.supervision = differing;
     scene.happens(Event::StepFinished(step));
 }
 
@@ -81,7 +81,7 @@ fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
 }
 
 #[test]
-fn a_result_that_has_a_caller_is_no_end_and_no_rebirth() {
+fn a_result_with_a_caller_neither_ends_nor_restarts_the_agent() {
     let mut scene = permanent(0, OnExhausted::FailAgent);
     scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     let events = decided(&scene, "main", accepted(result("answer")));
@@ -230,7 +230,7 @@ fn a_run_that_goes_on_lets_the_parked_begin_anew() {
 }
 
 #[test]
-fn a_child_is_restarted_by_the_policy_of_its_birth() {
+fn child_restarts_by_the_policy_of_its_fork() {
     let own = SupervisionOverrides {
         max_restarts: Some(1),
         backoff_min_ms: Some(7000),

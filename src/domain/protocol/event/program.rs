@@ -104,7 +104,7 @@ mirror_of_event! {
         pub handle: String,
         /// The request.
         #[serde(flatten)]
-        pub asking: RoleRequest,
+        pub request: RoleRequest,
         /// The session of the handle's agent, if it is created with this request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub new_session: Option<SessionId>,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::domain::agent::AgentTerms;
+use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{PermanentRestart, ProgramDefined};
 use crate::domain::fork::ForkGroup;
@@ -34,7 +34,7 @@ mirror_of_event! {
         pub definition: Option<Box<ProgramDefined>>,
         /// The settings of that agent's whole life.
         #[serde(flatten)]
-        pub terms: AgentTerms,
+        pub options: AgentOptions,
         /// The settings of the run.
         pub settings: Settings,
     }
@@ -77,7 +77,7 @@ mirror_of_event! {
         pub new_session: Option<SessionId>,
         /// The settings of the child of a plain fork.
         #[serde(flatten)]
-        pub terms: Box<AgentTerms>,
+        pub options: Box<AgentOptions>,
         /// The children of any other fork.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub children: Vec<ForkGroup>,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::domain::time::span;
+use crate::domain::time::format_duration;
 use crate::language::program::checked_program::{ProgramCondition, TextExpression};
 
 pub(super) fn signal(label: &str, key: Option<&str>, equals: Option<&str>) -> String {
@@ -35,7 +35,7 @@ pub(super) fn condition(
         }
         ProgramCondition::Response { request, .. } => response(request),
         ProgramCondition::Matches { pattern, .. } => format!("(matches … {:?})", pattern.as_str()),
-        ProgramCondition::After(millis) => format!("(after \"{}\")", span(*millis)),
+        ProgramCondition::After(millis) => format!("(after \"{}\")", format_duration(*millis)),
         ProgramCondition::At(time) => format!("(at \"{time}\")"),
         ProgramCondition::And(conditions) => all("and", conditions),
         ProgramCondition::Or(conditions) => all("or", conditions),

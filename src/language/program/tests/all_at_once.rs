@@ -1,5 +1,6 @@
-//! All mistakes of a program are found at once: one does not hide the others, and none is reported that
-//! only follows from another.
+//! All mistakes of a program are found at once.
+//!
+//! One does not hide the others, and none is reported that only follows from another.
 
 use super::{assert_said, state};
 

@@ -1,5 +1,6 @@
-//! The checks of turn options: missing files, probably misspelt models, and permissions that a starter has to
-//! grant.
+//! Checks the options of turns.
+//!
+//! It finds missing files, probably misspelt models, and permissions that a starter has to grant.
 
 use super::FolderDiagnostics;
 use crate::domain::id::StateName;

@@ -1,5 +1,7 @@
-//! The checks of outputs: wrong schemas, rules with names that a schema does not have, answers that lead nowhere,
-//! and fields of an answer that no output has.
+//! Checks outputs.
+//!
+//! It finds wrong schemas, rules with names that a schema does not have, answers that lead nowhere, and fields of an
+//! answer that no output has.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -246,7 +246,7 @@ fn evaluators_are_looked_at() {
 
 #[test]
 fn the_table_has_each_code_once_in_order() {
-    assert!(CODES.is_sorted_by(|a, b| a.0 < b.0));
+    assert!(crate::language::prompt::codes::CODES.is_sorted_by(|a, b| a.0 < b.0));
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! The checks of placeholders that nothing fills: no tag that leads to a state has the variable, and nothing else
-//! has the name.
+//! Checks placeholders that nothing fills.
+//!
+//! No tag that leads to a state has the variable, and nothing else has the name.
 //!
 //! A policy may leave variables to the agent, so the tags in a prompt's text count too. The variables of a state
 //! are unknown if a graph spawns an agent in it, a text only mentions it, or a fork has a list in a file, whose

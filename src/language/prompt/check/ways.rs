@@ -1,5 +1,6 @@
-//! The ways from state to state: where policies lead, and whether they agree with themselves and with
-//! the text below them.
+//! Checks the ways from state to state.
+//!
+//! It finds where policies lead, and whether they agree with themselves and with the text below them.
 
 use super::FolderDiagnostics;
 use super::files::{no_state, why};

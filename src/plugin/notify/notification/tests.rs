@@ -66,7 +66,7 @@ fn step(tag: TagName, attributes: &[(&str, &str)], target: &str) -> Event {
         session_id: SessionId::new("s"),
         message: None,
         new_session: None,
-        terms: Box::default(),
+        options: Box::default(),
         overruled: None,
         without_turn: false,
         evaluator: None,
@@ -137,7 +137,7 @@ fn a_pause_says_how_to_go_on_and_is_the_last_word() {
     assert_eq!((told.kind, told.status), (NotificationKind::Paused, RunStatus::Paused));
     assert_eq!(
         told.message,
-        "run t paused: the budget of $0.04 is used up: $0.05 spent; resume with more: raymond run t --budget USD"
+        "run t paused: the budget of $0.04 is used up: $0.05 spent; resume with more: raymond resume t --budget USD"
     );
     assert_eq!(occasions.at_the_end(), None);
 }

@@ -92,7 +92,7 @@ fn a_turn_counts_by_model_and_what_no_model_accounts_for_counts_too() {
     let provider = SdkMeterProvider::builder().with_reader(reader).build();
     let meters = MetricInstruments::new(&provider.meter("test"));
     let (mut trace, scene) = (RunTrace::default(), Scene::begin());
-    trace.recall(&first());
+    trace.replay(&first());
     let refused = ToolRefusal { tool: "Bash".to_owned(), times: 2, ..ToolRefusal::default() };
     let step = StepFinished {
         cost: TurnCost {
@@ -105,7 +105,7 @@ fn a_turn_counts_by_model_and_what_no_model_accounts_for_counts_too() {
         ..scene.step("main", goto("B.md"))
     };
     let record = Record { seq: 2, at: Timestamp(2000), event: Event::StepFinished(step) };
-    trace.recall(&record);
+    trace.replay(&record);
     meters.count(&record, &trace);
     let failed = Record { event: Event::TurnFailed(scene.failure("main")), ..record };
     meters.count(&failed, &trace);

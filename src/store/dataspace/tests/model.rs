@@ -1,5 +1,6 @@
-//! The dataspace against a model of it: facts are asserted, retracted and taken, in any order, by any step, and a
-//! watcher looks at any time.
+//! The dataspace against a model of it.
+//!
+//! Facts are asserted, retracted and taken, in any order, by any step, and a watcher looks at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
 

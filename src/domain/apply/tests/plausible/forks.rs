@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{Journal, states};
-use crate::domain::agent::AgentTerms;
+use crate::domain::agent::AgentOptions;
 use crate::domain::apply::tests::scene;
 use crate::domain::decide::finish_join;
 use crate::domain::fork::{ChildSpec, ForkGroup};
@@ -38,7 +38,7 @@ pub(super) fn joins() -> impl Strategy<Value = Join> {
 
 impl Journal {
     /// Returns the children of a fork that is more than plain.
-    pub(super) fn births(&self, cents: u32) -> Vec<ForkGroup> {
+    pub(super) fn fork_groups(&self, cents: u32) -> Vec<ForkGroup> {
         let child = |state: &str, number: u32| ChildSpec {
             session: SessionId::new(&format!("b{}-{state}-{number}", self.run.seq + 1)),
             cwd: number.is_multiple_of(2).then(|| Folder::parse("x/y").expect("a folder")),
@@ -46,7 +46,7 @@ impl Journal {
         };
         let group = |state: &str, many: u32| ForkGroup {
             state: scene::state(state),
-            terms: AgentTerms { worktree: many == 2, ..AgentTerms::default() },
+            options: AgentOptions { worktree: many == 2, ..AgentOptions::default() },
             base: None,
             not_before: None,
             agents: (0..many).map(|number| child(state, number)).collect(),

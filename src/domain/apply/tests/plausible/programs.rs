@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Journal, scene};
-use crate::domain::agent::{Agent, AgentTerms};
+use crate::domain::agent::{Agent, AgentOptions};
 use crate::domain::decide::{
     NondeterministicInputs, ProgramStart, delegated_answer, program_advanced, program_started,
     role_delegated, role_stopped,
@@ -53,7 +53,7 @@ impl Journal {
         let session = SessionId::new(&format!("s{}", self.run.seq + 1));
         let event = role_stopped(role)
             .or_else(|| delegated_answer(role))
-            .or_else(|| role_delegated(role, AgentTerms::default(), session));
+            .or_else(|| role_delegated(role, AgentOptions::default(), session));
         if let Some(event) = event {
             self.record(event);
         }
@@ -82,7 +82,7 @@ impl Journal {
 /// Returns whether an agent is a role that has no turn to take.
 pub(super) fn takes_no_turn(agent: &Agent) -> bool {
     agent.mailbox().is_some_and(|mailbox| {
-        let work = mailbox.current.as_deref().map(|asking| &asking.body);
+        let work = mailbox.current.as_deref().map(|request| &request.body);
         !matches!(work, Some(RequestBody::Prompt(_)))
     })
 }

@@ -1,5 +1,6 @@
-//! Plug-ins that have a say in whole runs: their decisions count, and a failing, slow or flooding one harms no
-//! run.
+//! Plug-ins as interceptors of whole runs.
+//!
+//! Their verdicts count, and a failing, slow or flooding plug-in harms no run.
 
 use std::cell::RefCell;
 use std::time::Duration;

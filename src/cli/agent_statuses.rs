@@ -1,5 +1,8 @@
-//! The status of a run's live agents and what they wait for, from its records and the files of its turns, for people and for programs.
+//! The status of a run's live agents and what they wait for, for people and for programs.
+//!
+//! It comes from the run's records and the files of its turns.
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -7,6 +10,7 @@ use serde_json::{Value, json};
 use crate::actor::clock::now;
 use crate::domain::agent::Agent;
 use crate::domain::agent_status::{AgentStatus, RunObservation};
+use crate::domain::budget_shortage::BudgetShortage;
 use crate::domain::settings::AnswererKind;
 use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
@@ -20,25 +24,44 @@ pub struct AgentStatuses<'run> {
     view: &'run RunView,
     steps: PathBuf,
     seen: RunObservation,
+    shortage: OnceCell<BudgetShortage<'run>>,
 }
 
 impl<'run> AgentStatuses<'run> {
     /// Observes a run as it is now.
     #[must_use]
     pub fn of(view: &'run RunView, dir: &RunDir) -> Self {
-        Self { view, steps: dir.steps(), seen: RunObservation { now: now(), held: view.held } }
+        let seen = RunObservation { now: now(), held: view.held };
+        Self { view, steps: dir.steps(), seen, shortage: OnceCell::new() }
     }
 
     /// Returns the status of an agent. Looks for turn files only in a locked run of Claude Code.
     #[must_use]
     pub fn status(&self, agent: &Agent) -> AgentStatus {
         let run = &self.view.run;
-        let begun = || TurnFiles::of(&self.steps, &agent.turn_id()).are_there();
         let begun = match run.settings.answerer {
-            AnswererKind::Claude => Some(self.seen.held && begun()),
+            AnswererKind::Claude => Some(self.has_begun(agent)),
             AnswererKind::Scripted => None,
         };
-        AgentStatus::of(run, agent, self.seen, begun)
+        match AgentStatus::of(run, agent, self.seen, begun) {
+            status @ AgentStatus::Waiting(WaitReason::Permit) => {
+                self.shortage().refine(agent, status)
+            }
+            status => status,
+        }
+    }
+
+    fn has_begun(&self, agent: &Agent) -> bool {
+        self.seen.held && TurnFiles::of(&self.steps, &agent.turn_id()).are_there()
+    }
+
+    fn shortage(&self) -> &BudgetShortage<'run> {
+        self.shortage.get_or_init(|| {
+            let run = &self.view.run;
+            let is_limited = run.settings.budget_usd.is_some() || !run.shares.is_empty();
+            let running = run.agents.values().filter(|agent| is_limited && self.has_begun(agent));
+            BudgetShortage::of(run, running)
+        })
     }
 }
 

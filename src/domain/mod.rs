@@ -12,6 +12,7 @@ pub mod agents;
 pub mod allowed_address;
 pub mod apply;
 pub mod budget;
+pub mod budget_shortage;
 pub mod capacity;
 pub mod consult;
 pub mod decide;

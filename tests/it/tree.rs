@@ -66,6 +66,37 @@ fn each_agent_stands_below_its_parent_with_what_keeps_it() {
     assert_eq!(after["total_cost_usd"], json!(0.15));
 }
 
+/// Of two turns in states without a known cost, only one runs under a budget.
+#[test]
+fn agent_without_free_budget_waits_for_it_in_tree_and_status() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("WORKER.md", "work")
+        .rule(when("start").reply(r#"<fork next="NEXT.md">WORKER.md</fork>"#).cost(0.02))
+        .rule(when("next").hold_before("go").reply("<result>done</result>").cost(0.03))
+        .rule(when("work").hold_before("go").reply("<result>worked</result>").cost(0.03));
+    let mut live = test.spawn(&["START.md", "--budget", "5"]);
+    let held = |test: &Test| test.calls_with("next").len() + test.calls_with("work").len();
+    live.wait_for("the held turn", |test| held(test) == 1);
+
+    for command in ["tree", "status"] {
+        let shown = test.raymond(&[command, "t", "--json"]).ok().json();
+        let agents = shown["agents"].as_array().expect("agents");
+        let mut statuses: Vec<&str> = agents
+            .iter()
+            .filter_map(|agent| agent["waits_for"]["reason"].as_str().or(agent["status"].as_str()))
+            .collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, ["budget", "running"], "{command}: {shown}");
+    }
+    test.raymond(&["tree", "t"])
+        .ok()
+        .stdout_has("waits for money that running turns have reserved");
+    test.release("go");
+    live.wait().ok();
+}
+
 #[test]
 fn who_waits_for_those_it_has_forked_says_for_how_many() {
     let test = Test::new()

@@ -7,7 +7,7 @@ use std::mem::{Discriminant, discriminant};
 
 use crate::domain::agent::Agent;
 use crate::domain::agent_status::{AgentStatus, RunObservation};
-use crate::domain::budget::{BudgetCheck, RunningTurn};
+use crate::domain::budget_shortage::BudgetShortage;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{AgentEnding, FinishedAgent, Run};
@@ -140,50 +140,23 @@ pub(super) struct AgentEntry {
     pub(super) ended: Option<usize>,
 }
 
-/// A check of the budget for turns, cached per state if no agent has a share of its own.
-struct BudgetCache<'run> {
-    run: &'run Run,
-    running: Vec<RunningTurn<'run>>,
-    by_state: HashMap<&'run StateName, bool>,
-}
-
-impl<'run> BudgetCache<'run> {
-    fn of(known: MonitoredRun<'run>) -> Self {
-        let running = known.seen.keys().filter_map(|id| known.run.agents.get(id));
-        let running = running.map(|agent| (&agent.id, agent.prompt())).collect();
-        Self { run: known.run, running, by_state: HashMap::new() }
-    }
-
-    fn is_short_for(&mut self, agent: &'run Agent) -> bool {
-        let run = self.run;
-        let ask = || {
-            let running = self.running.iter().copied();
-            run.budget().check((&agent.id, agent.prompt()), &running) != BudgetCheck::Enough
-        };
-        match (run.settings.budget_usd, run.shares.is_empty()) {
-            (None, true) => false,
-            (Some(_), true) => *self.by_state.entry(agent.prompt()).or_insert_with(ask),
-            (_, false) => ask(),
-        }
-    }
-}
-
 /// Returns all agents of a run: the live ones in no order, then the ended ones.
 pub(super) fn entries(known: MonitoredRun<'_>) -> Vec<AgentEntry> {
-    let mut money = BudgetCache::of(known);
-    let live = known.run.agents.unordered().map(|agent| live(known, &mut money, agent));
+    let running = known.seen.keys().filter_map(|id| known.run.agents.get(id));
+    let shortage = BudgetShortage::of(known.run, running);
+    let live = known.run.agents.unordered().map(|agent| live(known, &shortage, agent));
     let ended = known.run.finished.iter().enumerate().map(|(place, agent)| ended(place, agent));
     live.chain(ended).collect()
 }
 
 fn live<'run>(
     known: MonitoredRun<'run>,
-    money: &mut BudgetCache<'run>,
+    shortage: &BudgetShortage<'run>,
     agent: &'run Agent,
 ) -> AgentEntry {
     let seen = known.seen.get(&agent.id);
     let status = match status(known, agent, seen) {
-        TopAgentStatus::Waiting(WaitReason::Permit) if money.is_short_for(agent) => {
+        TopAgentStatus::Waiting(WaitReason::Permit) if shortage.applies_to(agent) => {
             TopAgentStatus::Waiting(WaitReason::Budget)
         }
         status => status,

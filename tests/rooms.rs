@@ -139,7 +139,7 @@ const PROCESS_OWNERS: [(&str, &[&str]); 2] = [
 ];
 
 #[test]
-fn only_one_module_starts_and_ends_processes() {
+fn only_listed_files_start_and_end_processes() {
     let others = offences(|source| {
         let owned = PROCESS_OWNERS.iter().filter(|(_, files)| !files.contains(&&*source.path));
         let calls: Vec<&str> = owned.map(|(call, _)| *call).collect();
@@ -153,7 +153,7 @@ fn only_one_module_starts_and_ends_processes() {
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn no_file_has_a_todo_marker() {
     let later = offences(|source| {
         let lines = source.text.lines().zip(1..);
         let found = lines.filter_map(|(line, number)| {
@@ -191,7 +191,7 @@ mod scanner {
     }
 
     #[test]
-    fn relatives_are_resolved() {
+    fn super_paths_are_resolved() {
         assert_eq!(
             imports("use super::Error;\nuse super::super::cli::x;"),
             ["crate::store::Error", "crate::cli::x"]
@@ -201,14 +201,14 @@ mod scanner {
     }
 
     #[test]
-    fn words_and_comments_are_not_code() {
+    fn strings_and_comments_are_not_code() {
         let text = "// use std::fs;\n/* std::env::x /* y */ std::fs::x */\nlet s = \"std::fs::x\";\n\
                     let r = r#\"std::fs::\"x\"#; let c = '\"'; let l: &'static str = \"a\\\"std::fs::x\";\n";
         assert_eq!(imports(text), Vec::<String>::new());
     }
 
     #[test]
-    fn what_is_compiled_for_tests_is_known() {
+    fn lines_of_test_modules_count_as_tests() {
         let source = Source::new(
             "src/store/x.rs",
             "fn a() {}\n#[cfg(test)]\nmod tests {\n    x\n}\nfn b() {}\n",
@@ -220,7 +220,7 @@ mod scanner {
     }
 
     #[test]
-    fn the_table_bites() {
+    fn each_forbidden_import_is_reported() {
         let table = [
             ("src/domain/x.rs", "use std::fs::File;"),
             ("src/domain/x.rs", "use std::time::SystemTime;"),

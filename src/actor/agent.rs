@@ -92,7 +92,7 @@ struct TurnContext {
 
 impl TurnContext {
     /// Returns the agent's position in a graph, if this was a turn of one of its nodes.
-    fn walks(&self) -> Option<&TurnAssignment> {
+    fn graph_assignment(&self) -> Option<&TurnAssignment> {
         self.task.as_deref().filter(|assignment| assignment.graph.is_some())
     }
 }
@@ -316,7 +316,7 @@ impl Handler<TurnEnded> for AgentActor {
                     message: reply.message.clone(),
                     ..TurnReport::empty(ended.turn)
                 };
-                let Some(assignment) = turn_context.walks() else {
+                let Some(assignment) = turn_context.graph_assignment() else {
                     let judgement = self.judge(&turn_context, &reply);
                     return self.consult_after(
                         TurnReport { judgement, ..report },

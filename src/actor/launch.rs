@@ -69,7 +69,7 @@ pub async fn supervise(
         mut store, run, start, source, runner, registry, observers, interceptors, ..
     } = launch;
     let RunLaunch { performer, graphs, builtins, stay_up, .. } = launch;
-    let begun = runner.begun(run.agents.values().map(Agent::turn_id).collect());
+    let begun = runner.begun_turns(run.agents.values().map(Agent::turn_id).collect());
     Rc::clone(&runner).sweep(begun.clone()).await;
     let settings = start.settings(&run).clone();
     let throttle = TurnThrottle::new(runner.capacity());

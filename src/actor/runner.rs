@@ -29,7 +29,7 @@ pub trait StepRunner {
     ) -> LocalFuture<TurnOutcome>;
 
     /// Returns the turns that were begun before: they run already, or have ended.
-    fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId>;
+    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId>;
 
     /// Returns the number of turns it can run at the same time.
     fn capacity(&self) -> usize;
@@ -90,8 +90,8 @@ impl StepRunner for ClaudeRunner {
         ClaudeRunner::promise(self, session);
     }
 
-    fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
-        ClaudeRunner::begun(self, turns)
+    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+        ClaudeRunner::begun_turns(self, turns)
     }
 
     fn stop(&self, agent: &AgentId) {

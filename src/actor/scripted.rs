@@ -88,7 +88,7 @@ impl StepRunner for ScriptedRunner {
         })
     }
 
-    fn begun(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
+    fn begun_turns(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
         Vec::new()
     }
 

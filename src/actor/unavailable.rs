@@ -19,7 +19,7 @@ impl StepRunner for UnavailableRunner {
         Box::pin(std::future::ready(TurnOutcome::Failed(failure)))
     }
 
-    fn begun(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
+    fn begun_turns(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
         Vec::new()
     }
 

@@ -49,7 +49,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     // The run may have a long story: the request does not wait until it is read.
     let mut state = StopRequestState::NotHeld;
     if is_held(&root, id)? {
-        state = settle(&dir, ask(&dir, &directories::user_state()?.key()?)?.as_deref())?;
+        state = await_taken(&dir, ask(&dir, &directories::user_state()?.key()?)?.as_deref())?;
         while args.wait && lock::is_held(&dir.lock())?.is_some() {
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -82,7 +82,7 @@ pub(super) fn ask(dir: &RunDir, key: &ProofKey) -> Result<Option<String>, store:
 }
 
 /// Waits until a request is taken, or is void because the run is no longer locked; not for ever.
-fn settle(dir: &RunDir, name: Option<&str>) -> Result<StopRequestState, store::Error> {
+fn await_taken(dir: &RunDir, name: Option<&str>) -> Result<StopRequestState, store::Error> {
     let Some(name) = name else { return Ok(StopRequestState::Void) };
     let deadline = Instant::now() + TAKING_TIMEOUT;
     while stop_request::is_waiting(dir, name) {

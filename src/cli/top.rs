@@ -119,7 +119,7 @@ impl TopApp {
         while !told.load(Ordering::Relaxed) {
             if looked.elapsed() >= POLL_INTERVAL {
                 looked = Instant::now();
-                if self.watch.look()? {
+                if self.watch.refresh()? {
                     (self.made, self.drawn) = (None, None);
                     if !self.watch.known().held {
                         self.screen.notice = None;
@@ -189,7 +189,7 @@ impl TopApp {
         let size = terminal.size().map_err(failed)?;
         self.make();
         self.screen.room = room(size.height);
-        self.screen.settle(&self.entries, &self.rows);
+        self.screen.follow_rows(&self.entries, &self.rows);
         self.messages = messages::lines(self.watch.messages(), size.width.into());
         if let ScreenView::Messages { back, .. } = &mut self.screen.view {
             *back = (*back).min(self.messages.len().saturating_sub(self.screen.room));

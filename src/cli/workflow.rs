@@ -45,7 +45,7 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
         return Err(runtime::Error::Graph { diagnostics: errors, text }.into());
     };
     for warning in &warnings {
-        output::warn(&warning.told());
+        output::warn(&warning.without_severity());
     }
     let file = scope.root().join(entry.as_str());
     let file = std::path::absolute(&file).unwrap_or(file);

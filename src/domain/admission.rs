@@ -25,7 +25,7 @@ pub struct AdmissionQueue {
     issued: QueueTicket,
     closed: bool,
     turns_away: bool,
-    turned_away: Vec<(AgentId, BudgetScope)>,
+    rejected: Vec<(AgentId, BudgetScope)>,
     aside: HashMap<AgentId, VecDeque<(QueueTicket, AgentId)>>,
 }
 
@@ -159,11 +159,11 @@ impl AdmissionQueue {
                 continue;
             };
             match budget.check((agent, state), &self.holders.iter()) {
-                BudgetCheck::Enough => admitted.extend(self.serve()),
+                BudgetCheck::Enough => admitted.extend(self.admit_next()),
                 BudgetCheck::Reserved(BudgetScope::Share(owner)) => self.set_aside(owner),
-                BudgetCheck::Spent(whose @ BudgetScope::Share(_)) => self.turn_away(whose),
+                BudgetCheck::Spent(whose @ BudgetScope::Share(_)) => self.reject_next(whose),
                 BudgetCheck::Spent(BudgetScope::Run) if self.turns_away => {
-                    self.turn_away(BudgetScope::Run);
+                    self.reject_next(BudgetScope::Run);
                 }
                 BudgetCheck::Reserved(BudgetScope::Run) | BudgetCheck::Spent(BudgetScope::Run) => {
                     break;
@@ -174,7 +174,7 @@ impl AdmissionQueue {
     }
 
     /// Gives a permit to the next agent.
-    fn serve(&mut self) -> Option<AdmittedTurn> {
+    fn admit_next(&mut self) -> Option<AdmittedTurn> {
         let (_, agent) = self.queue.pop(true)?;
         let (_, state) = self.queued.remove(&agent)?;
         self.holders.insert(agent.clone(), state);
@@ -213,18 +213,18 @@ impl AdmissionQueue {
     }
 
     /// Removes the next agent for good, because its budget is spent.
-    fn turn_away(&mut self, whose: BudgetScope) {
+    fn reject_next(&mut self, whose: BudgetScope) {
         if let Some((_, agent)) = self.queue.pop(true) {
             self.queued.remove(&agent);
             self.bring_back(&agent);
-            self.turned_away.push((agent, whose));
+            self.rejected.push((agent, whose));
         }
     }
 
     /// Takes the agents that left the queue because a budget is spent, each with the budget it was.
     #[must_use]
-    pub fn turned_away(&mut self) -> Vec<(AgentId, BudgetScope)> {
-        std::mem::take(&mut self.turned_away)
+    pub fn rejected(&mut self) -> Vec<(AgentId, BudgetScope)> {
+        std::mem::take(&mut self.rejected)
     }
 
     /// Sets whether agents are also turned away when the run's budget is spent, instead of waiting for more.

@@ -42,7 +42,7 @@ impl Diagnostic {
 
     /// Returns the place, the code and the message, for output that shows the severity itself.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn without_severity(&self) -> String {
         let Self { path, line, column, code, message, .. } = self;
         format!("{path}:{line}:{column}: {code} {message}")
     }
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(diagnostic.to_string(), "a.yaml:2:7: WF201 Start node not found: `x`");
         let warning = Diagnostic { severity: Severity::Warning, ..diagnostic };
         assert_eq!(warning.to_string(), "a.yaml:2:7: warning: WF201 Start node not found: `x`");
-        assert_eq!(warning.told(), "a.yaml:2:7: WF201 Start node not found: `x`");
+        assert_eq!(warning.without_severity(), "a.yaml:2:7: WF201 Start node not found: `x`");
         assert_eq!(serde_json::json!(warning)["severity"], "warning");
     }
 }

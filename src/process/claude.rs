@@ -170,7 +170,7 @@ impl ClaudeRunner {
 
     /// Returns those of the turns that were started before, whatever has become of them.
     #[must_use]
-    pub fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+    pub fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
     }
 

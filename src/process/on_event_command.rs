@@ -62,7 +62,7 @@ impl Hook {
             let report = thread_report.lock().unwrap_or_else(PoisonError::into_inner);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
-                Ok(runtime) => runtime.block_on(queue.serve(&program, &report)),
+                Ok(runtime) => runtime.block_on(queue.run_queued(&program, &report)),
                 Err(error) => report(None, &HookFailure::NoThread(error)),
             }
             let _ = ended.send(true);
@@ -115,7 +115,7 @@ impl SharedHookQueue {
     }
 
     /// Runs the command for each call, until no more can come.
-    async fn serve(&self, program: &HookCommand, report: &HookFailureHandler) {
+    async fn run_queued(&self, program: &HookCommand, report: &HookFailureHandler) {
         while let Some(call) = self.next(program.timeouts).await {
             let name = call.name;
             let started = {

@@ -21,7 +21,7 @@ const CHUNK_BYTES: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// The system's error; a directory that does not exist counts as empty.
-pub fn begun(steps: &Path, mut visit: impl FnMut(&str)) -> std::io::Result<()> {
+pub fn for_each_begun(steps: &Path, mut visit: impl FnMut(&str)) -> std::io::Result<()> {
     let entries = match std::fs::read_dir(steps) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries?,
@@ -43,7 +43,7 @@ pub fn begun(steps: &Path, mut visit: impl FnMut(&str)) -> std::io::Result<()> {
 pub fn last(steps: &Path, agent: &AgentId) -> std::io::Result<Option<TurnId>> {
     let own = agent.file_name();
     let mut last = None;
-    begun(steps, |stem| {
+    for_each_begun(steps, |stem| {
         let number = stem.strip_prefix(&*own).and_then(|rest| {
             let (step, turn) = rest.strip_prefix('-')?.split_once('-')?;
             Some((step.parse::<u64>().ok()?, turn.parse::<u32>().ok()?))
@@ -158,7 +158,7 @@ mod tests {
             File::create(steps.path().join(name)).expect("made");
         }
         let mut found = Vec::new();
-        begun(steps.path(), |stem| found.push(stem.to_owned())).expect("read");
+        for_each_begun(steps.path(), |stem| found.push(stem.to_owned())).expect("read");
         found.sort();
         assert_eq!(found, ["main-30-0", "main.1-10-1", "main.1-2-0"]);
         assert_eq!(last(steps.path(), &agent).expect("read"), Some(turn(&agent, 10, 1)));

@@ -228,7 +228,7 @@ impl ActivityExecutor for LocalActivityExecutor {
         known: &KnownFacts,
     ) -> Result<Vec<FactChange>, String> {
         let news =
-            self.watch.borrow_mut().news(labels, known).map_err(|error| error.to_string())?;
+            self.watch.borrow_mut().changes(labels, known).map_err(|error| error.to_string())?;
         for warning in &news.warnings {
             self.warn_once(warning);
         }

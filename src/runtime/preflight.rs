@@ -74,9 +74,9 @@ fn first_prompt(
         run_variables: settings.variables.clone(),
     };
     let ask = step(&position, scope)?;
-    for (node, text) in ahead(settings) {
+    for (node, text) in prepared_answers(settings) {
         if let Some(state) = StateName::parse(node).ok().filter(StateName::is_prompt) {
-            scope.check(&state).map_err(|error| unasked(node, text, error.to_string()))?;
+            scope.check(&state).map_err(|error| wrong_answer(node, text, error.to_string()))?;
         }
     }
     let reach = WorkflowMapOptions { by_text: false, most: FAR_ENOUGH, graphs: None };
@@ -121,10 +121,10 @@ fn first_graph(
         return Err(Error::Graph { diagnostics: errors, text: String::new() });
     };
     refuse_widenings(scope, settings, |ceiling| in_graph(entry, &program, ceiling))?;
-    for (node, text) in ahead(settings) {
-        answers::check(&program, node, text).map_err(|why| unasked(node, text, why))?;
+    for (node, text) in prepared_answers(settings) {
+        answers::check(&program, node, text).map_err(|why| wrong_answer(node, text, why))?;
     }
-    let warnings = warnings.iter().map(Diagnostic::told).collect();
+    let warnings = warnings.iter().map(Diagnostic::without_severity).collect();
     Ok(PreflightResult {
         options: AgentOptions::default(),
         warnings,
@@ -176,13 +176,13 @@ fn refuse_widenings(
     Err(Error::Graph { diagnostics, text: String::new() })
 }
 
-/// Returns the answers given ahead of time, each with the name of its question.
-fn ahead(settings: &Settings) -> impl Iterator<Item = (&str, &str)> {
+/// Returns the answers given before the run, each with the name of its question.
+fn prepared_answers(settings: &Settings) -> impl Iterator<Item = (&str, &str)> {
     let answers = settings.answers.iter();
     answers.flat_map(|(node, texts)| texts.iter().map(|text| (node.as_str(), text.as_str())))
 }
 
-fn unasked(node: &str, text: &str, why: String) -> Error {
+fn wrong_answer(node: &str, text: &str, why: String) -> Error {
     Error::Answer { node: node.to_owned(), text: text.to_owned(), why }
 }
 
@@ -218,7 +218,7 @@ fn first_program(
     }
     Ok(PreflightResult {
         options: AgentOptions::default(),
-        warnings: warnings.iter().map(Diagnostic::told).collect(),
+        warnings: warnings.iter().map(Diagnostic::without_severity).collect(),
         asks: program.asks(),
         budget: program.metadata.max_budget_usd,
         definition: Some(Box::new(program.kept(entry.clone(), None))),

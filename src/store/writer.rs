@@ -90,7 +90,7 @@ impl JournalWriter {
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || {
-                let ended = serve(target, &receiver, &tell);
+                let ended = run_jobs(target, &receiver, &tell);
                 if ended.is_err() {
                     tell(WriteOutcome::Failed);
                 }
@@ -126,7 +126,7 @@ impl JournalWriter {
     }
 }
 
-fn serve<M: JournalStorage>(
+fn run_jobs<M: JournalStorage>(
     mut target: JournalTarget<M>,
     jobs: &Receiver<WriterJob>,
     tell: &impl Fn(WriteOutcome),

@@ -132,7 +132,7 @@ fn a_file_that_cannot_be_written_is_said_before_anything_begins() {
 }
 
 #[test]
-fn a_run_in_the_background_logs_there_too() {
+fn background_run_writes_to_its_log_file() {
     let test = warned();
     let file = test.root().join("my.log");
     let path = file.to_str().unwrap_or_default();

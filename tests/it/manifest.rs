@@ -32,7 +32,7 @@ fn an_entry_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn its_model_is_for_states_that_name_none() {
+fn manifest_model_applies_to_states_without_a_model() {
     let test = with("model: haiku\n")
         .prompt("NEXT.md", "---\nmodel: opus\n---\nnext")
         .rule(when("start").reply("<reset>NEXT.md</reset>"))
@@ -45,7 +45,7 @@ fn its_model_is_for_states_that_name_none() {
 }
 
 #[test]
-fn its_budget_pauses_the_run_and_the_command_line_has_more() {
+fn manifest_budget_pauses_the_run_unless_a_flag_overrides_it() {
     let test = with("budget: $0.05\n")
         .rule(when("start").reply("<goto>BEGIN.md</goto>").cost(0.06))
         .rule(well());
@@ -56,7 +56,7 @@ fn its_budget_pauses_the_run_and_the_command_line_has_more() {
 }
 
 #[test]
-fn its_number_of_processes_is_kept() {
+fn manifest_max_procs_limits_concurrent_processes() {
     let test = with("max_procs: 2\n")
         .rule(when("start").times(6).reply(r#"<fork next="START.md">BEGIN.md</fork>"#))
         .rule(when("start").reply("<result>led</result>"))
@@ -69,7 +69,7 @@ fn its_number_of_processes_is_kept() {
 }
 
 #[test]
-fn its_arguments_reach_claude_code_as_they_stand() {
+fn manifest_claude_args_are_passed_verbatim_unless_overridden() {
     let test = with("claude_args: [--append-system-prompt, \"be brief; $HOME\"]\n").rule(well());
     test.run(&["START.md"]).ok();
     assert_eq!(test.calls()[0].flag("--append-system-prompt"), Some("be brief; $HOME"));
@@ -80,7 +80,7 @@ fn its_arguments_reach_claude_code_as_they_stand() {
 }
 
 #[test]
-fn its_permission_mode_gives_way_to_the_command_line() {
+fn permission_mode_flag_overrides_the_manifest() {
     let test = with("permission_mode: plan\n").rule(well());
     test.run(&["START.md"]).ok();
     let options = ["run", "--id", "u", "START.md", "--permission-mode", "acceptEdits"];
@@ -94,7 +94,7 @@ fn its_permission_mode_gives_way_to_the_command_line() {
 }
 
 #[test]
-fn what_it_does_at_the_usage_limit_can_be_said_there() {
+fn manifest_on_limit_applies_unless_a_flag_overrides_it() {
     let limit = || always().limit_text("Claude usage limit reached.");
     with("on_limit: pause\n").rule(limit()).run(&["START.md"]).code(75).stderr_has("usage limit");
     let test = with("on_limit: pause\n").rule(limit());
@@ -102,7 +102,7 @@ fn what_it_does_at_the_usage_limit_can_be_said_there() {
 }
 
 #[test]
-fn a_run_keeps_what_its_manifest_said_when_it_began() {
+fn resumed_run_keeps_the_manifest_it_started_with() {
     let test = with("model: haiku\nclaude_args: [--effort, low]\n")
         .rule(when("start").hold_before("go").reply("<reset>BEGIN.md</reset>"))
         .rule(well());
@@ -119,7 +119,7 @@ fn a_run_keeps_what_its_manifest_said_when_it_began() {
 }
 
 #[test]
-fn each_mistake_in_it_has_its_place_and_nothing_is_started() {
+fn each_manifest_error_is_reported_with_its_place_and_nothing_starts() {
     let table = [
         ("mdel: opus\n", "raymond.yaml:1:1: unknown key `mdel`; did you mean `model`?"),
         (
@@ -147,7 +147,7 @@ fn each_mistake_in_it_has_its_place_and_nothing_is_started() {
 }
 
 #[test]
-fn it_cannot_open_the_machine_by_itself() {
+fn each_manifest_key_that_widens_permissions_is_refused() {
     let table = [
         ("name: x\nclaude_args: [--dangerously-skip-permissions]\n", "raymond.yaml:2:15: "),
         ("claude_args: [--allow-dangerously-skip-permissions]\n", "raymond.yaml:1:15: "),

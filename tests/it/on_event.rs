@@ -34,7 +34,7 @@ fn events(test: &Test) -> Vec<String> {
 }
 
 #[test]
-fn the_end_is_told_with_all_that_there_is_to_know() {
+fn ended_event_has_status_cost_and_environment_without_secrets() {
     let test = pair()
         .env("ANTHROPIC_API_KEY", "secret")
         .env("CLAUDE_CODE_OAUTH_TOKEN", "secret")
@@ -65,7 +65,7 @@ fn the_end_is_told_with_all_that_there_is_to_know() {
 }
 
 #[test]
-fn a_pause_is_told_with_its_record_and_each_time_anew() {
+fn paused_event_has_its_record_and_resume_does_not_keep_the_command() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -90,7 +90,7 @@ fn a_pause_is_told_with_its_record_and_each_time_anew() {
 }
 
 #[test]
-fn an_agent_that_waits_and_one_that_failed_are_told() {
+fn parked_agent_and_failed_agent_each_cause_an_event() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "---\nsupervision: { max_restarts: 0, on_exhausted: wait }\n---\nworker")
@@ -125,7 +125,7 @@ fn a_command_that_fails_is_a_warning() {
 }
 
 #[test]
-fn what_it_prints_is_no_record() {
+fn output_of_the_command_is_discarded() {
     let test = pair();
     let hook = script(&test, "echo printed; echo said >&2").display().to_string();
     let outcome = test.run(&["START.md", "--json", "--on-event", &hook]);
@@ -134,7 +134,7 @@ fn what_it_prints_is_no_record() {
 }
 
 #[test]
-fn what_it_leaves_running_goes_with_it() {
+fn processes_left_by_the_command_are_ended() {
     let test = pair();
     let hook = script(&test, "sleep 600 &").display().to_string();
     test.run(&["START.md", "--on-event", &hook]).ok();
@@ -164,7 +164,7 @@ fn a_command_that_hangs_holds_up_neither_the_run_nor_an_interrupt() {
 }
 
 #[test]
-fn a_run_in_the_background_tells_too() {
+fn background_run_runs_the_event_command() {
     let test = pair();
     let hook = keeper(&test);
     test.raymond(&["start", "START.md", "--id", "t", "--on-event", &hook]).ok();
@@ -174,7 +174,7 @@ fn a_run_in_the_background_tells_too() {
 }
 
 #[test]
-fn runs_that_are_recovered_tell_too() {
+fn recovered_run_runs_the_event_command() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -187,7 +187,7 @@ fn runs_that_are_recovered_tell_too() {
 }
 
 #[test]
-fn a_command_that_cannot_be_one_is_refused_before_anything_begins() {
+fn invalid_command_is_refused_before_the_run_starts() {
     let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>x</result>"));
     for command in ["sh 'x", ""] {
         test.run(&["START.md", "--on-event", command]).code(64).stderr_has("--on-event");

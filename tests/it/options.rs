@@ -35,7 +35,7 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
-fn what_follows_the_dashes_goes_to_claude_code_as_it_stands() {
+fn arguments_after_dashes_reach_claude_code_verbatim() {
     let test = pair();
     test.run(&["START.md", "--", "--append-system-prompt", "be brief; $HOME", "--effort", "low"])
         .ok();
@@ -46,7 +46,7 @@ fn what_follows_the_dashes_goes_to_claude_code_as_it_stands() {
 }
 
 #[test]
-fn permissions_are_asked_for() {
+fn permission_options_reach_claude_code_and_default_to_accept_edits() {
     let test = pair();
     test.run(&["START.md"]).ok();
     let call = &test.calls()[0];
@@ -64,7 +64,7 @@ fn permissions_are_asked_for() {
 }
 
 #[test]
-fn a_turn_knows_its_run_and_its_place() {
+fn turn_has_its_run_in_the_environment_and_runs_in_cwd() {
     let test = pair().file("elsewhere/x", b"");
     test.run(&["START.md", "--cwd", "elsewhere"]).ok();
     let call = &test.calls()[0];
@@ -79,7 +79,7 @@ fn a_turn_knows_its_run_and_its_place() {
 }
 
 #[test]
-fn nobody_listening_is_no_reason_to_fail() {
+fn closed_stdout_fails_no_command() {
     let test = pair();
     test.unheard(&["run", "START.md", "--id", "t", "--json"]).ok().stderr_lacks("panic");
     assert_eq!(test.calls().len(), 3);
@@ -102,7 +102,7 @@ fn the_run_directory_is_for_its_owner_only() {
 }
 
 #[test]
-fn keys_of_the_environment_are_in_no_file() {
+fn api_key_of_the_environment_is_written_to_no_file() {
     let test = pair().env("ANTHROPIC_API_KEY", "sk-very-secret");
     test.run(&["START.md", "--debug"]).ok();
     let mut folders = vec![test.dir()];
@@ -121,7 +121,7 @@ fn keys_of_the_environment_are_in_no_file() {
 }
 
 #[test]
-fn the_scripted_agent_needs_no_process_and_says_so() {
+fn scripted_agent_starts_no_process_and_notes_that_no_model_is_called() {
     let replies = "\
 START.md:
   - reply: \"<fork next='NEXT.md' item='tea'>WORKER.md</fork>\"

@@ -27,7 +27,7 @@ judge";
 }
 
 #[test]
-fn claude_code_is_given_the_schema_for_the_turns_of_the_state_alone() {
+fn schema_is_passed_only_for_turns_of_its_state() {
     let test = judging()
         .rule(when("judge").reply(TO_REVISE))
         .rule(when("fix").reply("<result>fixed</result>"));
@@ -46,7 +46,7 @@ fn claude_code_is_given_the_schema_for_the_turns_of_the_state_alone() {
 }
 
 #[test]
-fn a_mistake_is_reminded_of_with_its_path_and_its_rule() {
+fn reminder_names_path_and_rule_of_a_schema_violation() {
     let test = judging()
         .rule(when("judge").once().reply("I approve of it."))
         .rule(when("is not one JSON object").once().reply(r#"{"verdict":"maybe","score":1}"#))
@@ -73,7 +73,7 @@ fn three_reminders_and_then_the_agent_fails() {
 }
 
 #[test]
-fn a_function_returns_an_object() {
+fn fields_of_a_function_result_fill_placeholders() {
     let judge = format!("---\noutput: {SCHEMA}\n---\njudge");
     let test = Test::new()
         .prompt("START.md", "start")
@@ -86,7 +86,7 @@ fn a_function_returns_an_object() {
 }
 
 #[test]
-fn a_join_has_the_objects() {
+fn join_gets_checked_results_as_objects_and_others_as_text() {
     let worker = format!("---\noutput: {SCHEMA}\n---\nwork on {{{{item}}}}");
     let test = Test::new()
         .prompt("START.md", "start")
@@ -119,7 +119,7 @@ fn a_join_has_the_objects() {
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on_to_the_same_state() {
+fn killed_run_follows_the_adopted_answer_to_its_state() {
     let test = judging()
         .rule(when("judge").hold_before("go").reply(TO_REVISE))
         .rule(when("fix").reply("<result>fixed</result>"));
@@ -132,7 +132,7 @@ fn a_run_that_was_killed_goes_on_to_the_same_state() {
 }
 
 #[test]
-fn a_script_answers_with_objects_too() {
+fn scripted_replies_are_checked_against_the_schema() {
     let replies = json!({
         "START.md": ["Fine.", format!("```json\n{TO_REVISE}\n```")],
         "FIX.md": ["<result>{{result.score}}</result>"],

@@ -25,7 +25,7 @@ fn stubborn(rule: Rule) -> Rule {
 }
 
 #[test]
-fn nothing_is_left_of_a_turn_that_came_to_its_end() {
+fn nothing_is_left_of_a_completed_turn() {
     let ways = [
         when("start").linger(),
         when("start").linger().ignore_term(),
@@ -86,7 +86,7 @@ fn nothing_is_left_of_an_agent_that_has_ended_while_others_go_on() {
 }
 
 #[test]
-fn nothing_is_left_of_a_turn_that_came_to_nothing() {
+fn nothing_is_left_of_a_failed_turn() {
     let ways = [
         stubborn(when("start")).exit(1),
         stubborn(when("start")).signal(9),
@@ -131,7 +131,7 @@ fn nothing_is_left_when_a_run_is_stopped_from_outside() {
 
 /// The dead turn is not adopted, its helpers are found by their mark alone.
 #[test]
-fn what_an_earlier_raymond_left_is_swept_when_the_run_goes_on() {
+fn helpers_left_by_a_killed_raymond_are_ended_on_resume() {
     let test = one(stubborn(when("start").hang()).once());
     let mut live = test.spawn(&["START.md"]);
     live.wait_for("both helpers", |test| test.helpers().len() == 2);
@@ -159,7 +159,7 @@ fn another_run_in_the_same_place_keeps_its_processes() {
 }
 
 #[test]
-fn three_hundred_running_at_once_are_all_ended_by_a_second_interrupt() {
+fn second_interrupt_ends_three_hundred_running_turns() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work")

@@ -54,14 +54,14 @@ impl Stuck {
 }
 
 #[test]
-fn nobody_reads_stderr() {
+fn unread_stderr_does_not_block_the_run() {
     let mut stuck = Stuck::start(&[], "stderr");
     patiently("the last record", || stuck.journal().contains("\"tag\":\"result\""));
     patiently("its end", || stuck.child.try_wait().expect("asked").is_some());
 }
 
 #[test]
-fn nobody_reads_the_records_on_stdout() {
+fn unread_json_stdout_blocks_neither_the_run_nor_an_interrupt() {
     let mut stuck = Stuck::start(&["--json"], "stdout");
     patiently("the last record", || stuck.journal().contains("\"tag\":\"result\""));
     let pid = i32::try_from(stuck.child.id()).expect("a pid fits");

@@ -24,7 +24,7 @@ fn plant(dir: &Path) -> [&'static str; 5] {
 }
 
 #[test]
-fn stop_is_read_from_an_inbox_full_of_other_things_and_each_is_warned_of_once() {
+fn stop_is_read_among_planted_inbox_entries_which_each_warn_once() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -75,7 +75,7 @@ fn turn_whose_files_were_planted_is_run_all_the_same() {
 }
 
 #[test]
-fn files_of_turns_that_were_replaced_freeze_no_reader() {
+fn fifos_in_place_of_transcripts_block_neither_show_nor_costs() {
     let test = held();
     test.release("go");
     test.run(&["START.md", "--no-warm"]).ok();
@@ -89,7 +89,7 @@ fn files_of_turns_that_were_replaced_freeze_no_reader() {
 }
 
 #[test]
-fn snapshot_that_is_no_plain_file_is_made_again_and_a_journal_is_an_error() {
+fn fifo_as_snapshot_is_replaced_and_as_lock_or_journal_is_an_error() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -115,7 +115,7 @@ fn snapshot_that_is_no_plain_file_is_made_again_and_a_journal_is_an_error() {
 }
 
 #[test]
-fn run_sees_facts_beside_what_is_none() {
+fn facts_are_read_beside_planted_files_which_are_named() {
     let test = Test::new().file(
         "p.lisp",
         b"(workflow w (roles (a) (b)) (state s (wait (signal go :key k)) (terminal :result (signal go :key k))))",

@@ -57,7 +57,7 @@ fn every_kind_of_slip_is_reminded_of() {
 }
 
 #[test]
-fn three_reminders_and_no_more() {
+fn agent_fails_after_three_reminders_which_are_paid_for() {
     let test = guarded().rule(always().reply("never a tag").cost(0.01));
     let outcome = test.run(&["START.md"]);
     outcome.code(1);
@@ -107,7 +107,7 @@ fn without_a_policy_a_slip_ends_the_agent_at_once() {
 }
 
 #[test]
-fn an_empty_policy_is_no_policy() {
+fn empty_policy_fails_the_agent_without_a_reminder() {
     let test = Test::new()
         .prompt("START.md", "---\nallowed_transitions: []\n---\nstart")
         .rule(always().reply("no tag"));
@@ -116,7 +116,7 @@ fn an_empty_policy_is_no_policy() {
 }
 
 #[test]
-fn the_only_transition_goes_without_saying() {
+fn only_allowed_transition_is_taken_without_a_tag() {
     let test = Test::new()
         .prompt(
             "START.md",
@@ -134,7 +134,7 @@ fn the_only_transition_goes_without_saying() {
 }
 
 #[test]
-fn the_only_transition_must_match_when_it_is_said() {
+fn tag_that_differs_from_the_only_allowed_transition_is_rejected() {
     let test = Test::new()
         .prompt(
             "START.md",
@@ -151,7 +151,7 @@ fn the_only_transition_must_match_when_it_is_said() {
 }
 
 #[test]
-fn a_result_must_always_be_said() {
+fn result_needs_a_tag_even_as_the_only_transition() {
     let test = Test::new()
         .prompt("START.md", "---\nallowed_transitions:\n  - { tag: result }\n---\nstart")
         .rule(always().once().reply("All done."))
@@ -161,7 +161,7 @@ fn a_result_must_always_be_said() {
 }
 
 #[test]
-fn attributes_are_part_of_the_match_and_variables_are_free() {
+fn policy_matches_attributes_and_allows_any_variables() {
     let test = Test::new()
         .prompt(
             "START.md",
@@ -180,7 +180,7 @@ fn attributes_are_part_of_the_match_and_variables_are_free() {
 }
 
 #[test]
-fn a_name_that_does_not_exist_can_be_repaired() {
+fn goto_to_a_missing_state_is_repaired_by_a_reminder() {
     let test = Test::new()
         .prompt(
             "START.md",

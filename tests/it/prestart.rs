@@ -36,7 +36,7 @@ fn place(log: &[Value], wanted: impl Fn(&Value) -> bool) -> usize {
 }
 
 #[test]
-fn a_fork_takes_a_process_that_was_there_before_it_was_born() {
+fn forked_agent_takes_a_prestarted_process() {
     let test = family();
     let mut live = test.spawn(&["START.md", "--prestart", "2", "--max-procs", "4"]);
     wait_ahead(&test, &mut live, 2);
@@ -77,7 +77,7 @@ fn a_turn_with_another_model_begins_in_a_process_of_its_own() {
 }
 
 #[test]
-fn those_ahead_count_and_make_room_first() {
+fn prestarted_processes_count_toward_max_procs_and_are_ended_first() {
     let test = family();
     let mut live = test.spawn(&["START.md", "--prestart", "9", "--max-procs", "3"]);
     wait_ahead(&test, &mut live, 2);
@@ -99,7 +99,7 @@ fn those_ahead_count_and_make_room_first() {
 }
 
 #[test]
-fn one_that_died_ahead_is_replaced_unnoticed() {
+fn dead_prestarted_process_is_replaced_without_a_failure() {
     let test = family();
     let mut live =
         test.spawn(&["START.md", "--prestart", "1", "--max-procs", "4", "--max-restarts", "0"]);
@@ -114,7 +114,7 @@ fn one_that_died_ahead_is_replaced_unnoticed() {
 }
 
 #[test]
-fn those_ahead_end_with_a_killed_raymond() {
+fn prestarted_processes_end_with_a_killed_raymond() {
     let test = family();
     let mut live = test.spawn(&["START.md", "--prestart", "2", "--max-procs", "4"]);
     let ahead = wait_ahead(&test, &mut live, 2);

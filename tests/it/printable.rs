@@ -251,7 +251,7 @@ fn no_command_lets_a_text_steer_the_terminal() {
 }
 
 #[test]
-fn json_and_results_for_programs_keep_their_values() {
+fn json_and_piped_results_keep_unprintable_characters() {
     let test = evil();
     let outcome = test.run(&["START.md"]);
     outcome.code(2);

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Test, always, when};
 
 #[test]
-fn goto_goes_on_in_the_same_session() {
+fn goto_continues_in_the_same_session() {
     let test = Test::new()
         .prompt("START.md", "start here")
         .prompt("NEXT.md", "next one")
@@ -22,7 +22,7 @@ fn goto_goes_on_in_the_same_session() {
 }
 
 #[test]
-fn a_result_is_passed_as_it_stands() {
+fn result_is_passed_verbatim() {
     let payload = "\n  <b>two</b> &amp; {{input}}\n<goto>NOT.md</goto>\n";
     let test = Test::new()
         .prompt("START.md", "start")
@@ -203,14 +203,14 @@ fn the_frontmatters_model_wins_over_the_command_lines() {
 }
 
 #[test]
-fn without_a_model_claude_code_chooses() {
+fn claude_code_gets_no_model_flag_without_a_model() {
     let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>ok</result>"));
     test.run(&["START.md"]).ok();
     assert!(!test.calls()[0].has("--model"));
 }
 
 #[test]
-fn one_agents_failure_is_its_own() {
+fn failure_of_one_agent_does_not_stop_another() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("WORKER.md", "work")

@@ -31,7 +31,7 @@ fn table(text: &str, heading: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_tags_are_those_of_the_code_and_can_be_read() {
+fn listed_tags_parse_and_match_those_of_the_code() {
     let rows = table(&readme(), "tag");
     let listed: Vec<TagName> = rows
         .iter()
@@ -64,7 +64,7 @@ fn every_command_is_listed() {
 }
 
 #[test]
-fn the_command_that_runs_the_tour_runs_it() {
+fn tour_command_of_the_readme_runs() {
     let text = readme();
     let line = text
         .lines()
@@ -87,7 +87,7 @@ fn the_command_that_runs_the_tour_runs_it() {
 }
 
 #[test]
-fn the_picture_is_what_the_program_prints() {
+fn tour_picture_matches_the_output_of_the_program() {
     let drawn = Command::new("python3")
         .args(["docs/pictures/tour.py", env!("CARGO_BIN_EXE_raymond")])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -102,12 +102,12 @@ fn the_picture_is_what_the_program_prints() {
 }
 
 #[test]
-fn it_fits_on_some_screens() {
+fn readme_has_fewer_than_150_lines() {
     assert!(readme().lines().count() < 150);
 }
 
 #[test]
-fn the_prompt_it_shows_is_one() {
+fn prompt_in_the_readme_is_valid() {
     let text = readme();
     let prompt = text.split("```markdown\n").nth(1).and_then(|rest| rest.split("```").next());
     let document = raymond::language::prompt::document::parse(prompt.expect("it shows a prompt"))
@@ -116,7 +116,7 @@ fn the_prompt_it_shows_is_one() {
 }
 
 #[test]
-fn the_fan_out_it_shows_runs() {
+fn fan_out_example_of_the_how_to_runs() {
     let page = page("docs/how-to/fan-out-and-join.md");
     let mut blocks =
         page.split("```markdown\n").skip(1).filter_map(|rest| rest.split("```").next());
@@ -141,7 +141,7 @@ fn the_fan_out_it_shows_runs() {
 }
 
 #[test]
-fn the_graph_it_shows_runs() {
+fn graph_example_of_the_how_to_runs() {
     let page = page("docs/how-to/write-a-graph.md");
     let mut blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let graph = blocks.find(|block| block.starts_with("name: ")).expect("it shows a graph");
@@ -156,7 +156,7 @@ fn the_graph_it_shows_runs() {
 }
 
 #[test]
-fn the_program_it_shows_runs() {
+fn program_example_of_the_how_to_runs() {
     let page = page("docs/how-to/write-a-program.md");
     let mut blocks = page.split("```lisp\n").skip(1).filter_map(|rest| rest.split("```").next());
     let program = blocks.find(|block| block.starts_with("(workflow ")).expect("it shows a program");

@@ -44,7 +44,7 @@ fn kill_at(test: &Test, calls: usize, turn_too: bool) {
 }
 
 #[test]
-fn a_turn_that_finished_meanwhile_is_adopted() {
+fn turn_that_finished_while_raymond_was_down_is_adopted() {
     let test = held();
     kill_at(&test, 1, false);
     let turn = test.calls().remove(0).pid;
@@ -105,7 +105,7 @@ fn an_adopted_turn_can_be_interrupted() {
 }
 
 #[test]
-fn a_turn_that_died_is_run_again_in_a_session_without_its_half() {
+fn dead_first_turn_is_run_again_in_a_fresh_session() {
     let test = held();
     kill_at(&test, 1, true);
     test.release("go");
@@ -142,7 +142,7 @@ fn a_turn_with_garbage_and_no_result_is_run_again() {
 }
 
 #[test]
-fn killed_again_and_again_it_repeats_nothing() {
+fn run_killed_at_every_turn_repeats_no_turn() {
     const STATES: usize = 8;
     let mut test = Test::new();
     for state in 1..=STATES {
@@ -229,7 +229,7 @@ fn the_input_and_the_options_survive_a_kill() {
 }
 
 #[test]
-fn a_reminder_that_was_due_is_still_given() {
+fn reminder_turn_that_runs_at_a_kill_is_adopted() {
     let test = Test::new()
         .prompt("START.md", "---\nallowed_transitions:\n  - { tag: result }\n---\nstart")
         .rule(always().once().reply("no tag"))
@@ -269,7 +269,7 @@ fn a_torn_last_record_is_cut_off_with_a_warning() {
 }
 
 #[test]
-fn a_last_record_that_is_half_there_is_cut_off_too() {
+fn truncated_unacknowledged_last_record_is_cut_off() {
     let test = held_later();
     kill_at(&test, 2, true);
     let whole = fs::read(test.journal_file()).expect("a journal");
@@ -301,7 +301,7 @@ fn a_damaged_record_in_the_middle_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_state_of_a_newer_version_is_refused() {
+fn snapshot_of_a_newer_version_is_refused() {
     let test = held_later();
     kill_at(&test, 2, true);
     let path = test.run_dir().join("state.json");
@@ -343,7 +343,7 @@ fn a_snapshot_that_is_no_json_is_made_again_from_the_journal() {
 }
 
 #[test]
-fn the_state_of_a_run_that_is_over_is_made_good() {
+fn missing_snapshot_of_an_ended_run_is_rebuilt() {
     let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>ok</result>"));
     let state = test.run_dir().join("state.json");
     test.run(&["START.md"]).ok();

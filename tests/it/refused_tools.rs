@@ -27,7 +27,7 @@ fn two_steps(head: &str) -> Test {
 }
 
 #[test]
-fn they_are_in_the_record_and_in_all_that_people_read() {
+fn refused_tools_are_recorded_and_shown_by_run_log_status_and_show() {
     let test = two_steps("");
     let said = test.run(&["START.md"]);
     let headline =
@@ -58,7 +58,7 @@ fn they_are_in_the_record_and_in_all_that_people_read() {
 }
 
 #[test]
-fn they_are_told_as_they_happen_by_older_and_newer_programs() {
+fn refusals_are_shown_live_for_each_stream_format_of_claude_code() {
     let rules = [refusing(always()), refusing(always()).told_at_once()];
     for rule in rules {
         let test = Test::new()
@@ -77,7 +77,7 @@ fn they_are_told_as_they_happen_by_older_and_newer_programs() {
 }
 
 #[test]
-fn a_turn_that_fails_tells_of_them_too() {
+fn failed_turn_records_its_refused_tools() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(refusing(always()).told_at_once().once().signal(9))
@@ -91,7 +91,7 @@ fn a_turn_that_fails_tells_of_them_too() {
 }
 
 #[test]
-fn a_state_can_fail_for_them_and_its_turn_is_paid_for() {
+fn on_denied_fail_fails_the_agent_and_keeps_the_cost_of_its_turn() {
     let test = two_steps("---\non_denied: fail\n---\n");
     let said = test.run(&["START.md"]);
     said.code(1).stderr_has("3 tools were refused").stderr_has(ADVICE);
@@ -103,7 +103,7 @@ fn a_state_can_fail_for_them_and_its_turn_is_paid_for() {
 }
 
 #[test]
-fn the_nearest_word_on_them_wins() {
+fn on_denied_of_the_frontmatter_overrides_the_manifest() {
     let all_fail = |test: Test| test.file("raymond.yaml", b"on_denied: fail\n");
     all_fail(two_steps("")).run(&["START.md"]).code(1);
     all_fail(two_steps("---\non_denied: continue\n---\n")).run(&["START.md"]).ok();
@@ -112,7 +112,7 @@ fn the_nearest_word_on_them_wins() {
 }
 
 #[test]
-fn a_strict_run_fails_at_its_end_also_if_it_was_taken_up_again() {
+fn strict_run_with_refused_tools_fails_at_its_end_also_when_resumed() {
     let test = two_steps("");
     let said = test.run(&["START.md", "--strict"]);
     said.code(1).ended("main", "ok").stderr_has("that fails the run (--strict)");

@@ -232,7 +232,7 @@ fn runs_as_written(sample: &Sample) {
 }
 
 #[test]
-fn every_folder_is_a_tested_sample_and_told_of_in_the_readme() {
+fn every_sample_folder_is_tested_and_named_in_the_readme() {
     let prompts = SAMPLES.iter().map(|sample| sample.name);
     let tested: BTreeSet<String> =
         prompts.chain(graphs::NAMES).chain(programs::NAMES).map(str::to_owned).collect();

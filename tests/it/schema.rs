@@ -45,7 +45,7 @@ fn kept_schemas_are_what_is_printed() {
 }
 
 #[test]
-fn plugin_is_the_default() {
+fn plugin_schema_is_printed_by_default() {
     let default = Test::new().raymond(&["schema"]).ok().stdout.clone();
     assert_eq!(Test::new().raymond(&["schema", "plugin"]).ok().stdout, default);
 }
@@ -78,7 +78,7 @@ fn yaml_of(path: &Path) -> Option<(FileSchema, String)> {
 }
 
 #[test]
-fn each_sample_fits() {
+fn each_sample_and_example_fits_its_schema() {
     let mut found = Vec::new();
     files(&root().join("workflows"), &mut found);
     files(&root().join("examples"), &mut found);

@@ -65,7 +65,7 @@ fn a_share_survives_a_kill() {
 }
 
 #[test]
-fn without_budget_agents_end_if_that_is_asked_for() {
+fn on_budget_end_fails_agents_instead_of_pausing_the_run() {
     let test = workers().rule(when("more").reply("<goto>MORE.md</goto>").cost(0.02));
     let arguments = ["START.md", "--budget", "0.03", "--on-budget", "end", "--max-procs", "1"];
     let outcome = test.run(&arguments);
@@ -88,7 +88,7 @@ fn no_process_may_spend_more_than_twice_what_is_left() {
 }
 
 #[test]
-fn a_killed_turn_counts_as_the_dearest_of_its_kind() {
+fn timed_out_turn_is_estimated_at_the_highest_cost_of_its_kind() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(when("start").once().reply("<goto>START.md</goto>").cost(0.03))

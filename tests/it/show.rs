@@ -25,7 +25,7 @@ fn turns(shown: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn every_turn_is_told_with_what_was_said() {
+fn show_lists_every_turn_with_its_prompt_and_answer() {
     let test = troubled();
     test.run(&["START.md"]).ok();
     let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
@@ -72,7 +72,7 @@ fn a_long_text_is_cut_with_a_hint_and_whole_where_its_step_is_asked_for() {
 }
 
 #[test]
-fn a_process_that_stays_and_one_for_each_turn_tell_the_same() {
+fn show_has_the_same_answers_for_warm_and_no_warm_runs() {
     for flag in ["--warm-for=5m", "--no-warm"] {
         let test = troubled();
         test.run(&["START.md", flag]).ok();
@@ -83,7 +83,7 @@ fn a_process_that_stays_and_one_for_each_turn_tell_the_same() {
 }
 
 #[test]
-fn beside_a_live_run_the_turn_that_is_due_is_told() {
+fn show_includes_the_running_turn_of_a_live_run() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -106,7 +106,7 @@ fn beside_a_live_run_the_turn_that_is_due_is_told() {
 }
 
 #[test]
-fn a_script_keeps_no_texts_and_that_is_said() {
+fn show_notes_that_scripted_turns_store_no_texts() {
     let test = Test::new()
         .prompt("START.md", "start")
         .file("replies.yaml", b"START.md: [{ reply: '<result>ok</result>', cost: 0.5 }]\n");
@@ -120,7 +120,7 @@ fn a_script_keeps_no_texts_and_that_is_said() {
 }
 
 #[test]
-fn an_agent_that_is_none_is_refused_with_one_that_is() {
+fn unknown_agent_is_refused_with_a_suggestion() {
     let test = pair();
     test.run(&["START.md"]).ok();
     for command in [&["show", "t", "main.7"][..], &["log", "t", "--agent", "main.7"]] {
@@ -143,7 +143,7 @@ fn what_an_agent_says_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn the_log_of_one_agent_or_of_its_family() {
+fn log_can_be_limited_to_one_agent_or_to_it_and_its_descendants() {
     let test = pair();
     test.run(&["START.md"]).ok();
     let records = |whose: &str| {

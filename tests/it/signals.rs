@@ -14,7 +14,7 @@ fn never_ending() -> Test {
 }
 
 #[test]
-fn a_running_turn_may_finish_and_no_other_starts() {
+fn interrupt_lets_the_running_turn_finish_and_no_other_start() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -87,7 +87,7 @@ fn fifty_workers_leave_no_process() {
 }
 
 #[test]
-fn the_grace_for_a_crowd_is_shared() {
+fn five_running_turns_all_finish_after_an_interrupt() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work")

@@ -322,7 +322,7 @@ fn assert_as_if_nothing_had_been(test: &Test, whole: &Story, run: u64) {
 }
 
 #[test]
-fn killed_at_random_moments_it_goes_on_as_if_nothing_had_been() {
+fn run_killed_at_random_moments_equals_an_unkilled_one() {
     let start = Instant::now();
     let long = number("RAYMOND_SOAK");
     let wanted = long.unwrap_or(KILLS);

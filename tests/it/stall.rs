@@ -89,7 +89,7 @@ fn a_wait_for_the_api_that_was_announced_is_progress() {
 }
 
 #[test]
-fn a_tool_that_outlives_raymond_is_progress_for_the_next() {
+fn tool_that_runs_at_a_kill_is_progress_after_resume() {
     let test = working(|rule| rule.tool("Bash").hold_tool("done"));
     let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
     live.wait_for("both at work", both_work);

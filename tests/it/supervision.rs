@@ -12,7 +12,7 @@ fn born(supervision: &str, body: &str) -> String {
 }
 
 #[test]
-fn a_childs_policy_is_that_of_its_birth_wherever_it_goes() {
+fn child_keeps_the_policy_of_its_first_state_after_a_goto() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -32,7 +32,7 @@ fn a_childs_policy_is_that_of_its_birth_wherever_it_goes() {
 }
 
 #[test]
-fn an_agent_that_waits_for_someone_lets_the_others_end_and_goes_on_later() {
+fn parked_agent_lets_others_finish_and_continues_on_resume() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -57,7 +57,7 @@ fn an_agent_that_waits_for_someone_lets_the_others_end_and_goes_on_later() {
 }
 
 #[test]
-fn an_agent_that_waits_for_someone_does_so_again_if_nothing_was_done() {
+fn resumed_agent_is_parked_again_if_it_still_fails() {
     let test = Test::new().prompt("START.md", "start").rule(always().exit(1));
     let options = ["START.md", "--on-exhausted", "wait", "--max-restarts", "1"];
     test.run(&options).code(2);
@@ -67,7 +67,7 @@ fn an_agent_that_waits_for_someone_does_so_again_if_nothing_was_done() {
 }
 
 #[test]
-fn who_waits_for_someone_while_raymond_dies_goes_on_with_the_next() {
+fn agent_parked_at_a_kill_continues_on_resume() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -86,7 +86,7 @@ fn who_waits_for_someone_while_raymond_dies_goes_on_with_the_next() {
 }
 
 #[test]
-fn an_agent_whose_failure_ends_the_run_takes_its_siblings_along() {
+fn on_exhausted_fail_run_fails_all_other_agents() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -134,7 +134,7 @@ fn a_permanent_agent_comes_back_until_its_restarts_are_used_up() {
 }
 
 #[test]
-fn a_permanent_agent_that_waits_for_someone_has_its_restarts_again() {
+fn parked_permanent_agent_has_new_restarts_on_resume() {
     let test = Test::new()
         .prompt("START.md", &born("restart: permanent, max_restarts: 1, on_exhausted: wait", "go"))
         .rule(always().reply("<result>round</result>"));
@@ -146,7 +146,7 @@ fn a_permanent_agent_that_waits_for_someone_has_its_restarts_again() {
 }
 
 #[test]
-fn a_permanent_agent_is_reborn_once_however_often_raymond_dies() {
+fn permanent_agent_is_restarted_once_over_three_kills() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().once().reply("<result>first</result>"))
@@ -165,7 +165,7 @@ fn a_permanent_agent_is_reborn_once_however_often_raymond_dies() {
 }
 
 #[test]
-fn clock_set_back_during_a_backoff_makes_it_no_longer() {
+fn clock_set_back_during_a_backoff_does_not_prolong_it() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().once().exit(1))

@@ -134,7 +134,7 @@ fn a_run_that_was_killed_goes_on_with_its_trace() {
 }
 
 #[test]
-fn a_collector_that_is_gone_or_broken_costs_the_run_nothing_but_two_warnings() {
+fn missing_or_failing_collector_causes_only_two_warnings() {
     let (broken, gone) = (Collector::start(Answers::Badly), Collector::start(Answers::Well));
     let dead = gone.url.clone();
     drop(gone);
@@ -160,7 +160,7 @@ fn a_collector_that_never_answers_is_not_waited_for() {
 }
 
 #[test]
-fn nothing_is_sent_unless_somebody_asks() {
+fn nothing_is_sent_when_otel_sdk_disabled_is_set() {
     let collector = Collector::start(Answers::Well);
     let off = ("OTEL_SDK_DISABLED", "true");
     let test = pair().env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url).env(off.0, off.1);
@@ -172,7 +172,7 @@ fn nothing_is_sent_unless_somebody_asks() {
 }
 
 #[test]
-fn one_kind_alone_can_be_asked_for() {
+fn traces_endpoint_alone_exports_traces_without_metrics() {
     let collector = Collector::start(Answers::Well);
     let traces = format!("{}/v1/traces", collector.url);
     let test = pair()
@@ -229,7 +229,7 @@ fn a_run_in_the_background_exports_too() {
 }
 
 #[test]
-fn an_address_that_is_none_is_wrong_usage() {
+fn invalid_otlp_address_exits_64() {
     let outcome = pair().run(&["START.md", "--otlp", "localhost:4318"]);
     outcome.code(64);
     assert!(outcome.stderr.contains("http://"), "{outcome:#?}");

@@ -25,7 +25,7 @@ fn on_a_terminal(variables: &[(&str, &str)], options: &str) -> String {
 }
 
 #[test]
-fn a_terminal_shows_who_is_where_and_ends_with_the_results() {
+fn live_view_shows_agents_with_states_and_ends_with_the_results() {
     let text = on_a_terminal(&[], "");
     assert!(text.contains("no model is called"), "{text}");
     assert!(text.contains("t · 1 running, 0 waiting · "), "the headline: {text}");
@@ -36,7 +36,7 @@ fn a_terminal_shows_who_is_where_and_ends_with_the_results() {
 }
 
 #[test]
-fn no_color_means_none() {
+fn no_color_variable_disables_all_colours() {
     let text = on_a_terminal(&[("NO_COLOR", "1")], "");
     let colours = text.split("\u{1b}[").skip(1).filter(|code| {
         let end = code.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);

@@ -62,7 +62,7 @@ fn refusals_are_no_failures_however_many_there_are() {
 }
 
 #[test]
-fn refusals_that_the_program_sees_through_itself_lower_the_number_too() {
+fn retries_by_claude_code_itself_lower_the_number_of_turns_too() {
     let rule = when("work").times(6).retries(2).hold_before("go");
     let test = crowd(6, rule.reply("<result>worked</result>"));
     let mut live = test.spawn(&["START.md", "--max-procs", "8", "--max-restarts", "0"]);
@@ -74,7 +74,7 @@ fn refusals_that_the_program_sees_through_itself_lower_the_number_too() {
 }
 
 #[test]
-fn a_single_turn_at_a_time_cannot_be_lowered_and_goes_on() {
+fn refusals_do_not_lower_a_limit_of_one_turn_at_a_time() {
     let test = crowd(3, when("work").times(3).error(429, "API Error: 429"));
     test.release("on");
     let outcome = test.run(&["START.md", "--max-procs", "1", "--max-restarts", "0"]);

@@ -23,7 +23,7 @@ fn at_work() -> Test {
 }
 
 #[test]
-fn a_live_run_shows_who_does_what_and_then_how_it_ended() {
+fn live_run_shows_each_agent_at_work_and_then_its_result() {
     let test = at_work();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(3);
@@ -43,7 +43,7 @@ fn a_live_run_shows_who_does_what_and_then_how_it_ended() {
 }
 
 #[test]
-fn a_filter_leaves_only_what_was_asked_for() {
+fn filter_shows_only_matching_agents() {
     let test = at_work();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(3);
@@ -64,7 +64,7 @@ fn a_filter_leaves_only_what_was_asked_for() {
 }
 
 #[test]
-fn many_siblings_are_a_row_that_is_opened_and_closed() {
+fn many_siblings_fold_into_a_row_that_opens_and_closes() {
     let test = crowd();
     let mut live = test.spawn(&["START.md", "--max-procs", "16"]);
     live.wait_crowd();
@@ -88,7 +88,7 @@ fn many_siblings_are_a_row_that_is_opened_and_closed() {
 }
 
 #[test]
-fn the_run_is_stopped_by_a_key_after_a_question() {
+fn stop_key_stops_the_run_after_confirmation() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -106,7 +106,7 @@ fn the_run_is_stopped_by_a_key_after_a_question() {
 }
 
 #[test]
-fn a_run_whose_raymond_was_killed_is_shown_and_what_takes_it_up_too() {
+fn killed_run_is_shown_and_followed_when_resumed() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -123,7 +123,7 @@ fn a_run_whose_raymond_was_killed_is_shown_and_what_takes_it_up_too() {
 }
 
 #[test]
-fn a_signal_and_a_new_size_leave_no_mess() {
+fn resize_redraws_the_screen_and_sigterm_exits_130() {
     let test = pair().env("NO_COLOR", "1");
     test.run(&["START.md"]).ok();
     let mut screen = test.on_screen(&["top"], SIZE);
@@ -144,7 +144,7 @@ fn a_signal_and_a_new_size_leave_no_mess() {
 }
 
 #[test]
-fn of_several_runs_the_newest_that_goes_on_is_shown() {
+fn newest_live_run_of_several_is_shown() {
     let test = held();
     test.run(&["NEXT.md", "--id", "old"]).ok();
     let mut first = test.spawn(&["START.md", "--id", "first"]);
@@ -160,7 +160,7 @@ fn of_several_runs_the_newest_that_goes_on_is_shown() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_named() {
+fn missing_terminal_or_run_exits_64_with_a_hint() {
     let test = Test::new().rule(always().reply("x"));
     test.raymond(&["top"]).code(64).stderr_has("raymond tree RUN").stderr_has("status RUN");
     let mut screen = test.on_screen(&["top"], SIZE);

@@ -28,7 +28,7 @@ fn agent(tree: &Value, id: &str) -> Value {
 }
 
 #[test]
-fn each_agent_stands_below_its_parent_with_what_keeps_it() {
+fn each_agent_is_listed_below_its_parent_with_its_status() {
     let test = family();
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("agent_failed", 1).wait_event("step_finished", 3);
@@ -98,7 +98,7 @@ fn agent_without_free_budget_waits_for_it_in_tree_and_status() {
 }
 
 #[test]
-fn who_waits_for_those_it_has_forked_says_for_how_many() {
+fn joining_agent_shows_how_many_agents_it_waits_for() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "---\njoin: all\ntimeout: 2h\n---\nnext {{results}}")
@@ -138,7 +138,7 @@ fn who_waits_for_those_it_has_forked_says_for_how_many() {
 }
 
 #[test]
-fn of_a_run_that_nobody_carries_on_it_says_so() {
+fn killed_run_is_shown_as_interrupted_with_a_resume_hint() {
     let test = family();
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("agent_failed", 1);
@@ -182,7 +182,7 @@ fn grow(test: &Test, workers: usize) {
 }
 
 #[test]
-fn of_many_siblings_one_line_tells_who_does_what_and_nobody_is_overlooked() {
+fn many_siblings_fold_into_one_line_except_parked_and_failed_ones() {
     let test = crowd();
     let mut live = test.spawn(&["START.md", "--max-procs", "16"]);
     live.wait_crowd();
@@ -215,7 +215,7 @@ fn of_many_siblings_one_line_tells_who_does_what_and_nobody_is_overlooked() {
 }
 
 #[test]
-fn ten_thousand_that_are_alike_are_one_line() {
+fn ten_thousand_alike_agents_fold_into_one_line() {
     let test = pair();
     test.run(&["START.md"]).ok();
     grow(&test, 10_000);

@@ -85,7 +85,7 @@ fn the_whole_run_waits_until_the_reset_and_goes_on_by_itself() {
 }
 
 #[test]
-fn many_who_meet_the_limit_at_once_wait_for_it_once() {
+fn limit_met_by_four_agents_at_once_is_recorded_once() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work")
@@ -115,7 +115,7 @@ fn a_reset_in_milliseconds_is_the_same_moment() {
 }
 
 #[test]
-fn the_time_is_shown_to_who_looks_on_and_to_who_asks() {
+fn reset_time_is_shown_by_run_and_status() {
     let test = limited(always().once().limit(ahead(7200), SAID));
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);
@@ -143,7 +143,7 @@ fn a_run_that_is_killed_while_it_waits_waits_on() {
 
 #[test]
 
-fn a_run_that_waits_on_says_so() {
+fn resumed_run_shows_until_when_it_waits() {
     let test = limited(always().once().limit(ahead(7200), SAID));
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);
@@ -194,7 +194,7 @@ fn an_interrupt_ends_the_wait() {
 }
 
 #[test]
-fn it_can_pause_the_run_instead() {
+fn on_limit_pause_pauses_the_run() {
     let reset = ahead(7200);
     let test = limited(always().once().limit(reset, SAID));
     let options = ["START.md", "--on-limit", "pause", "--max-restarts", "0"];
@@ -211,7 +211,7 @@ fn it_can_pause_the_run_instead() {
 }
 
 #[test]
-fn it_can_fail_the_agent_that_meets_it() {
+fn on_limit_fail_fails_the_agent() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -227,7 +227,7 @@ fn it_can_fail_the_agent_that_meets_it() {
 }
 
 #[test]
-fn a_limit_that_only_the_text_tells_of_is_one() {
+fn limit_is_detected_by_its_text_alone() {
     let test = limited(always().once().limit_text("You've hit your limit · resets 3pm (UTC)"));
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);
@@ -253,7 +253,7 @@ fn a_limit_without_a_known_reset_is_waited_for_too() {
 }
 
 #[test]
-fn a_reply_that_talks_about_limits_is_a_reply() {
+fn reply_that_mentions_a_limit_is_not_taken_for_one() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().reply(&format!("{SAID} · resets 3pm (UTC). <result>told</result>")));
@@ -262,7 +262,7 @@ fn a_reply_that_talks_about_limits_is_a_reply() {
 }
 
 #[test]
-fn an_interrupt_while_the_run_comes_to_a_pause_grants_running_turns_their_grace() {
+fn interrupt_of_a_pausing_run_grants_running_turns_their_grace() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work")

@@ -72,7 +72,7 @@ fn assert_sound(test: &Test, trees: usize) {
 }
 
 #[test]
-fn an_agent_works_on_a_branch_of_its_own_until_it_is_merged() {
+fn worktree_has_its_own_branch_and_is_pruned_only_once_merged() {
     let test = place();
     let ended = test.run(&["START.md"]);
     ended
@@ -116,7 +116,7 @@ fn an_agent_works_on_a_branch_of_its_own_until_it_is_merged() {
 }
 
 #[test]
-fn what_is_in_the_way_of_a_removal_is_kept_when_all_go() {
+fn prune_all_removes_the_worktree_and_keeps_its_work_in_git() {
     let test = place();
     test.run(&["START.md"]).ok();
     let gone = worktrees(&test, &["--prune", "--all", "--json"]);
@@ -137,7 +137,7 @@ fn what_is_in_the_way_of_a_removal_is_kept_when_all_go() {
 }
 
 #[test]
-fn a_tree_in_which_an_agent_is_not_at_its_end_stays() {
+fn worktree_of_a_live_agent_or_a_locked_one_is_not_pruned() {
     let test = place();
     test.script(&[when("start").hold_before("go").reply("<goto>work.yaml</goto>")]);
     let mut live = test.spawn(&["START.md"]);
@@ -152,7 +152,7 @@ fn a_tree_in_which_an_agent_is_not_at_its_end_stays() {
 }
 
 #[test]
-fn git_shows_nothing_of_what_lies_in_its_repository() {
+fn git_status_ignores_a_raymond_dir_inside_the_repository() {
     let test = place();
     let flow = test.flow();
     let test = test.env("RAYMOND_DIR", flow.join(".raymond"));
@@ -166,7 +166,7 @@ fn git_shows_nothing_of_what_lies_in_its_repository() {
 }
 
 #[test]
-fn below_the_top_of_a_repository_so_is_the_agent() {
+fn agent_started_in_a_subfolder_works_in_that_of_its_worktree() {
     let test = place();
     let web = test.flow().join("web").display().to_string();
     test.run(&["START.md", "--cwd", &web]).ok();
@@ -175,7 +175,7 @@ fn below_the_top_of_a_repository_so_is_the_agent() {
 }
 
 #[test]
-fn where_none_can_be_made_the_agent_fails_and_it_is_said_why() {
+fn agent_outside_a_git_repository_fails_with_the_reason() {
     let test = place();
     std::fs::rename(test.flow().join(".git"), test.root().join("git")).expect("moved");
     let failed = test.run(&["START.md"]);
@@ -273,7 +273,7 @@ fn each_worker_of_a_fan_out_has_a_branch_from_its_parents_commit() {
 }
 
 #[test]
-fn a_child_of_one_in_a_worktree_begins_where_that_one_is() {
+fn child_worktree_starts_at_the_commit_of_its_parent() {
     let test = place_with("git commit -q --allow-empty -m mine")
         .prompt("WORKER.md", "---\nworktree: true\n---\nwork")
         .prompt("FAN.md", "fan out")

@@ -154,7 +154,7 @@ impl Supervisor {
             let spent = self.spent(&agent);
             self.assign(&agent, Some(TurnPermit { begun, spent, most }));
         }
-        for (agent, whose) in self.admission.turned_away() {
+        for (agent, whose) in self.admission.rejected() {
             self.reject_over_budget(&agent, &whose, ctx);
         }
         let budget = self.run.budget();

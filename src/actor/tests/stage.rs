@@ -125,7 +125,7 @@ impl StepRunner for Player {
         })
     }
 
-    fn begun(&self, _: Vec<TurnId>) -> Vec<TurnId> {
+    fn begun_turns(&self, _: Vec<TurnId>) -> Vec<TurnId> {
         Vec::new()
     }
 

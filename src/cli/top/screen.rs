@@ -82,7 +82,7 @@ impl TopScreen {
     }
 
     /// Follows new rows: keeps the selection, or selects the row in its place, and scrolls to it.
-    pub(super) fn settle(&mut self, entries: &[AgentEntry], rows: &[TreeRow]) {
+    pub(super) fn follow_rows(&mut self, entries: &[AgentEntry], rows: &[TreeRow]) {
         let last = rows.len().saturating_sub(1);
         if let Some(chosen) = &self.chosen {
             let here = |row: &TreeRow| chosen.is(entries, row);

@@ -69,7 +69,7 @@ impl RunWatcher {
             seen: HashMap::new(),
             reading: None,
         };
-        watch.look()?;
+        watch.refresh()?;
         Ok(watch)
     }
 
@@ -87,7 +87,7 @@ impl RunWatcher {
     ///
     /// # Errors
     /// An error in the run's directory.
-    pub(super) fn look(&mut self) -> Result<bool, Error> {
+    pub(super) fn refresh(&mut self) -> Result<bool, Error> {
         let mut changed = false;
         if !self.follow.advance()?.is_empty() {
             let run = self.follow.run();
@@ -125,7 +125,7 @@ impl RunWatcher {
             .collect();
         let turns = &mut self.turns;
         let before = turns.len();
-        turn_tail::begun(&steps, |stem| {
+        turn_tail::for_each_begun(&steps, |stem| {
             if let Some(turn) = due.get(stem) {
                 let look_on = || (turn.clone(), TurnTail::of(&steps, turn, 0));
                 turns.entry(turn.agent.clone()).or_insert_with(look_on);

@@ -136,12 +136,12 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
         admit(&mut admission, 3, &Budget { shares: &shares, max_turn_costs: &known, ..UNLIMITED })
             .is_empty()
     );
-    assert_eq!(admission.turned_away(), [(poor.child(2), BudgetScope::Share(poor))]);
+    assert_eq!(admission.rejected(), [(poor.child(2), BudgetScope::Share(poor))]);
     assert_eq!(admission.waiting(), 0);
 }
 
 #[test]
-fn without_budget_agents_wait_or_are_turned_away() {
+fn without_budget_agents_wait_or_are_rejected() {
     let spent = Usd::from_dollars(1.0);
     let budget = Budget { spent, limit: Some(spent), max_turn_costs: &NOTHING, shares: &NO_SHARES };
     let mut admission = AdmissionQueue::default();
@@ -149,7 +149,7 @@ fn without_budget_agents_wait_or_are_turned_away() {
     assert!(admit(&mut admission, 1, &budget).is_empty() && admission.is_starved(&budget));
     admission.turn_away_without_budget(true);
     assert!(admit(&mut admission, 1, &budget).is_empty());
-    assert_eq!(admission.turned_away(), [(child(1), BudgetScope::Run)]);
+    assert_eq!(admission.rejected(), [(child(1), BudgetScope::Run)]);
     assert!(admission.is_idle());
 }
 
@@ -176,6 +176,6 @@ fn of_those_who_wait_for_a_share_the_first_comes_back_when_there_is_room_again()
     assert_eq!(admitted(&mut admission, 0.1), ["main.1.5"], "who has left is passed over");
     admission.release(&lead.child(3));
     assert!(admitted(&mut admission, 1.0).is_empty());
-    let away: Vec<AgentId> = admission.turned_away().into_iter().map(|(agent, _)| agent).collect();
+    let away: Vec<AgentId> = admission.rejected().into_iter().map(|(agent, _)| agent).collect();
     assert_eq!(away, [lead.child(6)], "all who still wait, not only the first");
 }

@@ -52,12 +52,12 @@ fn is_final(why: &str) -> bool {
 }
 
 fn of_command(command: &str, why: &str) -> Option<Vec<String>> {
-    if let Some(path) = outside(why, "Output redirection to '") {
+    if let Some(path) = path_outside(why, "Output redirection to '") {
         return of_path("Edit", Some(path), "");
     }
     if let Some(path) = ["cat in '", "cd in '", "ls in '", "head in '", "tail in '"]
         .into_iter()
-        .find_map(|begin| outside(why, begin))
+        .find_map(|begin| path_outside(why, begin))
     {
         let below = if why.starts_with("cd ") || why.starts_with("ls ") { "/**" } else { "" };
         return of_path("Read", Some(path), below);
@@ -77,7 +77,7 @@ fn of_command(command: &str, why: &str) -> Option<Vec<String>> {
 }
 
 /// Returns the path that a command was refused for, because it lies outside the working directory.
-fn outside<'why>(why: &'why str, begin: &str) -> Option<&'why str> {
+fn path_outside<'why>(why: &'why str, begin: &str) -> Option<&'why str> {
     let (path, rest) = why.strip_prefix(begin)?.split_once('\'')?;
     let is_outside = rest.starts_with(" was blocked") || rest.starts_with(" needs approval");
     is_outside.then_some(path)

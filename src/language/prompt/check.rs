@@ -94,7 +94,10 @@ pub fn beginning(
 /// Returns the problems, before a run begins, of the states that policies lead to: those that will fail when they
 /// are reached.
 #[must_use]
-pub(super) fn ahead(outline: &WorkflowMap, source: &dyn WorkflowSource) -> Vec<Diagnostic> {
+pub(super) fn check_reachable(
+    outline: &WorkflowMap,
+    source: &dyn WorkflowSource,
+) -> Vec<Diagnostic> {
     let mut report = FolderDiagnostics::new(source, &StarterConsent::default());
     report.files(outline);
     report.ways(outline);

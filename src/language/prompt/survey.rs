@@ -3,7 +3,7 @@
 //! A mistake does not prevent the run, because a workflow may write a state's file before it enters it. A warning
 //! at the start is better than a failure at night. `raymond check` finds more, and takes more time.
 
-use super::check::ahead;
+use super::check::check_reachable;
 use super::outline::{WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
 use crate::language::diagnostic::Diagnostic;
@@ -17,7 +17,7 @@ pub const FAR_ENOUGH: usize = 1000;
 pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
     let reach = WorkflowMapOptions { by_text: false, most: FAR_ENOUGH, graphs: None };
     let outline = WorkflowMap::of(entry, source, reach);
-    ahead(&outline, source).iter().map(Diagnostic::told).collect()
+    check_reachable(&outline, source).iter().map(Diagnostic::without_severity).collect()
 }
 
 #[cfg(test)]

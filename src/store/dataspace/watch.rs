@@ -66,17 +66,17 @@ impl DataspaceWatcher {
     ///
     /// # Errors
     /// [`Error::Io`]. The next look is at everything again.
-    pub fn news(
+    pub fn changes(
         &mut self,
         labels: &BTreeSet<String>,
         known: &KnownFacts,
     ) -> Result<FactChanges, Error> {
-        let news = self.read_changes(labels, known);
-        if news.is_err() {
+        let changes = self.read_changes(labels, known);
+        if changes.is_err() {
             self.listed.clear();
             self.reading = None;
         }
-        news
+        changes
     }
 
     fn read_changes(
@@ -84,15 +84,15 @@ impl DataspaceWatcher {
         labels: &BTreeSet<String>,
         known: &KnownFacts,
     ) -> Result<FactChanges, Error> {
-        let changes = match self.advance()? {
-            DueFacts::Of(changes) => changes,
+        let due = match self.advance()? {
+            DueFacts::Of(due) => due,
             DueFacts::All => {
                 self.listed.clear();
                 Vec::new()
             }
         };
-        let (mut now, mut news) = (FactMap::new(), FactChanges::default());
-        for ChangeLogEntry(_, label, key) in changes {
+        let (mut now, mut changes) = (FactMap::new(), FactChanges::default());
+        for ChangeLogEntry(_, label, key) in due {
             if !self.listed.contains(&label) || !labels.contains(&label) {
                 continue;
             }
@@ -100,7 +100,7 @@ impl DataspaceWatcher {
                 FactLookup::Fact(fact) => Some(fact),
                 FactLookup::Nothing => None,
                 FactLookup::Damaged(why) => {
-                    news.warnings.push(why);
+                    changes.warnings.push(why);
                     None
                 }
             };
@@ -109,21 +109,21 @@ impl DataspaceWatcher {
         for label in labels.difference(&self.listed) {
             let listing = match self.space.labelled(label) {
                 Err(Error::Unfit(unfit)) => {
-                    news.warnings.push(unfit.to_string());
+                    changes.warnings.push(unfit.to_string());
                     continue;
                 }
                 listing => listing?,
             };
-            news.warnings.extend(listing.warnings);
+            changes.warnings.extend(listing.warnings);
             let names = known.all().filter(|fact| fact.label == *label);
             now.extend(names.map(|fact| ((fact.label, fact.key), None)));
             let facts = listing.facts.into_iter();
             now.extend(facts.map(|fact| ((fact.label.clone(), fact.key.clone()), Some(fact))));
         }
         self.listed.clone_from(labels);
-        news.warnings.dedup();
-        news.changes = compare(now, known);
-        Ok(news)
+        changes.warnings.dedup();
+        changes.changes = compare(now, known);
+        Ok(changes)
     }
 
     /// Reads the changes that were noted since the last look.

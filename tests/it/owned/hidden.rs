@@ -26,7 +26,7 @@ fn hiding() -> Rule {
 }
 
 #[test]
-fn nothing_put_aside_outlives_the_run() {
+fn hidden_helper_does_not_outlive_the_run() {
     both_ways(
         || one(hiding().reply("<result>well</result>")),
         |test| {
@@ -37,7 +37,7 @@ fn nothing_put_aside_outlives_the_run() {
 }
 
 #[test]
-fn nothing_put_aside_outlives_an_interrupted_run() {
+fn hidden_helper_does_not_outlive_an_interrupted_run() {
     both_ways(
         || one(hiding().hang().once()),
         |test| {
@@ -51,7 +51,7 @@ fn nothing_put_aside_outlives_an_interrupted_run() {
 }
 
 #[test]
-fn what_an_ended_agent_put_aside_is_gone_while_others_go_on() {
+fn hidden_helper_of_an_ended_agent_is_ended_while_others_run() {
     both_ways(
         || {
             Test::new()
@@ -93,7 +93,7 @@ fn is_without_groups(test: &Test) -> bool {
 }
 
 #[test]
-fn group_of_a_turn_that_raymond_left_is_found_by_the_next() {
+fn control_group_left_by_a_killed_raymond_is_cleared_on_resume() {
     let test = one(hiding().hold_before("go").reply("<result>well</result>"));
     if is_without_groups(&test) {
         return;
@@ -123,7 +123,7 @@ fn group_of_a_turn_that_raymond_left_is_found_by_the_next() {
 }
 
 #[test]
-fn run_in_the_background_is_not_of_the_turn_that_started_it() {
+fn background_run_outlives_the_turn_that_started_it() {
     let raymond = env!("CARGO_BIN_EXE_raymond");
     let script = format!("{raymond} start OTHER.md --id other");
     both_ways(

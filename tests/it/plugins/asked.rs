@@ -6,7 +6,7 @@ use super::{LOOKS_ON, count, says, told, with};
 use crate::support::{Test, always, when};
 
 #[test]
-fn plugin_is_told_every_record_without_what_only_the_journal_needs() {
+fn plugin_receives_every_record_without_journal_only_fields() {
     let test = with(LOOKS_ON, "");
     test.run(&["START.md"]).ok().stderr_lacks("warning");
     let hello = &told(&test, "hello")[0];
@@ -34,7 +34,7 @@ fn plugin_is_told_every_record_without_what_only_the_journal_needs() {
 }
 
 #[test]
-fn it_is_asked_what_it_wants_to_be_asked() {
+fn plugin_is_consulted_only_on_what_it_subscribed_to() {
     let test = with(&says("transition", "verdict='proceed'"), "");
     test.run(&["START.md"]).ok().ended("main", "well").stderr_lacks("warning");
     let asked: Vec<Value> =
@@ -48,7 +48,7 @@ fn it_is_asked_what_it_wants_to_be_asked() {
 }
 
 #[test]
-fn it_stops_an_agent_or_the_run() {
+fn stop_verdict_fails_the_agent_or_pauses_the_run() {
     let test = with(&says("transition", "verdict='stop', reason='enough'"), "");
     test.run(&["START.md"]).code(1).failed("main");
     let failed = &test.events("agent_failed")[0];
@@ -67,7 +67,7 @@ fn it_stops_an_agent_or_the_run() {
 }
 
 #[test]
-fn it_takes_another_transition_for_an_agent() {
+fn override_verdict_takes_its_transition_without_a_turn() {
     let script = says(
         "start",
         "verdict='override', transition={'tag': 'result', 'payload': 'mine'}, reason='cheaper'",
@@ -80,7 +80,7 @@ fn it_takes_another_transition_for_an_agent() {
 }
 
 #[test]
-fn a_transition_that_leads_nowhere_is_left_out() {
+fn override_to_a_missing_state_is_ignored_with_a_warning() {
     let script =
         says("transition", "verdict='override', transition={'tag': 'goto', 'target': 'GONE.md'}");
     let test = with(&script, "");
@@ -90,7 +90,7 @@ fn a_transition_that_leads_nowhere_is_left_out() {
 }
 
 #[test]
-fn it_holds_a_turn_back_for_a_time() {
+fn hold_verdict_delays_the_turn_and_asks_again() {
     let script = "hello('start')
 held = False
 for message in told():
@@ -121,7 +121,7 @@ fn an_answer_that_cannot_be_understood_counts_as_none() {
 }
 
 #[test]
-fn agents_are_asked_about_side_by_side() {
+fn each_turn_of_concurrent_agents_is_consulted_on_once() {
     let test = with(&says("start", "verdict='proceed'"), "")
         .prompt("WORKER.md", "work")
         .rule(always().reply("unused"));
@@ -136,7 +136,7 @@ fn agents_are_asked_about_side_by_side() {
 }
 
 #[test]
-fn two_of_them_are_both_asked_and_the_stricter_counts() {
+fn stricter_verdict_of_two_plugins_wins() {
     let test = Test::new()
         .file("p.py", format!("{}{}", super::PRELUDE, says("start", "verdict='proceed'")).as_bytes())
         .file("q.py", format!("{}{}", super::PRELUDE, says("start", "verdict='stop', reason='q'")).as_bytes())

@@ -24,7 +24,7 @@ fn spender(command: &str) -> Test {
 }
 
 #[test]
-fn the_budget_stops_an_agent_that_has_spent_its_limit() {
+fn budget_example_stops_an_agent_that_has_spent_its_limit() {
     let test = spender(&format!("python3 {} 0.05", example("budget.py").display()));
     let outcome = test.run(&["START.md"]);
     outcome.code(1).ended("main.1", "worked").stderr_lacks("warning");
@@ -37,7 +37,7 @@ fn the_budget_stops_an_agent_that_has_spent_its_limit() {
 }
 
 #[test]
-fn the_log_has_a_line_for_each_step() {
+fn log_example_writes_a_line_for_each_step() {
     let test = spender(&format!("sh {} steps.log", example("log.sh").display()));
     test.run(&["START.md"]).ok().stderr_lacks("warning");
     let log = std::fs::read_to_string(test.flow().join("steps.log")).expect("there is a log");
@@ -62,7 +62,7 @@ fn the_log_has_a_line_for_each_step() {
 }
 
 #[test]
-fn they_are_short() {
+fn examples_have_fewer_than_80_lines() {
     for name in ["budget.py", "log.sh"] {
         let text = std::fs::read_to_string(example(name)).expect("it is there");
         assert!(text.lines().count() < 80, "{name}");

@@ -32,7 +32,7 @@ for message in told():
 }
 
 #[test]
-fn it_forks_many_before_a_turn_or_after_it() {
+fn override_verdict_forks_a_list_before_or_after_a_turn() {
     for (occasion, turns) in [("start", 3), ("transition", 4)] {
         let test = forking(occasion, "items.txt");
         test.run(&["START.md", "--stagger", "0s"])
@@ -48,7 +48,7 @@ fn it_forks_many_before_a_turn_or_after_it() {
 }
 
 #[test]
-fn a_list_that_it_names_and_is_not_there_is_an_error() {
+fn override_with_a_missing_fork_list_fails_the_agent() {
     for occasion in ["start", "transition"] {
         let test = forking(occasion, "gone.txt");
         let ended = test.run(&["START.md", "--stagger", "0s"]);

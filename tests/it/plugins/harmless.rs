@@ -24,13 +24,13 @@ fn goes_on(test: &Test, warning: &str) -> Outcome {
 }
 
 #[test]
-fn one_that_says_nothing_is_waited_for_once() {
+fn silent_plugin_is_waited_for_once() {
     let test = beside("[sh, -c, 'exec sleep 600']", "deadline: 50ms");
     goes_on(&test, "the plug-in p did not answer within 50ms");
 }
 
 #[test]
-fn one_that_does_not_want_to_end_is_ended() {
+fn plugin_that_ignores_sigterm_is_killed() {
     let script =
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nhello()\nwhile True: time.sleep(600)\n";
     let test = with(script, "");
@@ -39,7 +39,7 @@ fn one_that_does_not_want_to_end_is_ended() {
 }
 
 #[test]
-fn one_that_answers_late_delays_the_run_once() {
+fn late_answer_delays_the_run_once() {
     let script = "hello('start')
 for message in told():
     if message['type'] == 'consult':
@@ -60,7 +60,7 @@ for message in told():
 }
 
 #[test]
-fn one_that_is_required_and_says_nothing_pauses_the_run() {
+fn silent_required_plugin_pauses_the_run() {
     let test = beside("[sh, -c, 'exec sleep 600']", "deadline: 50ms, required: true");
     test.run(&["START.md"]).code(75).stderr_has("it is required, and did not answer within 50ms");
     assert!(test.calls().is_empty());
@@ -68,7 +68,7 @@ fn one_that_is_required_and_says_nothing_pauses_the_run() {
 }
 
 #[test]
-fn a_flood_is_left_out() {
+fn each_flood_of_output_is_dropped_with_one_warning() {
     let line = r#"'{"type":"verdict","id":9,"verdict":"proceed"}'"#;
     let test = beside(&format!("[\"yes\", {line}]"), "deadline: 50ms");
     goes_on(&test, "the plug-in p answered the question 9, which waits for no answer");
@@ -79,7 +79,7 @@ fn a_flood_is_left_out() {
 }
 
 #[test]
-fn nonsense_is_told_of_once() {
+fn invalid_messages_are_warned_of_once() {
     let script = "print('hello?', flush=True)\nprint('hello!', flush=True)
 print('{\"type\":\"verdict\",\"id\":77,\"verdict\":\"proceed\"}', flush=True)
 hello('start')
@@ -94,7 +94,7 @@ for message in told():
 }
 
 #[test]
-fn another_version_of_the_protocol_is_not_asked() {
+fn plugin_of_another_protocol_version_is_not_consulted() {
     let script = "say(type='hello', version=1, consult=['start'])\nfor message in told(): pass\n";
     let test = with(script, "");
     test.run(&["START.md"])
@@ -106,7 +106,7 @@ fn another_version_of_the_protocol_is_not_asked() {
 }
 
 #[test]
-fn one_that_reads_nothing_misses_records_and_the_run_goes_on() {
+fn plugin_that_reads_nothing_misses_records_and_the_run_continues() {
     let script = "hello()\nwhile not os.path.exists('awake'): time.sleep(0.001)\nfor message in told(): pass\n";
     let test = with(script, "").prompt("WORKER.md", "work");
     let long = format!("<result>{}</result>", "x".repeat(400_000));
@@ -127,7 +127,7 @@ fn one_that_reads_nothing_misses_records_and_the_run_goes_on() {
 }
 
 #[test]
-fn what_it_says_to_people_is_shown() {
+fn stderr_of_a_plugin_is_shown() {
     let test =
         with("print('mind the gap', file=sys.stderr)\nhello()\nfor message in told(): pass\n", "");
     test.run(&["START.md"]).ok().stderr_has("the plug-in p says: mind the gap");

@@ -19,7 +19,7 @@ fn live_on(test: &Test) {
 }
 
 #[test]
-fn one_that_dies_is_started_again_and_told_where_it_stands() {
+fn crashed_plugin_is_restarted_at_its_place_in_the_journal() {
     let script = "hello('start')
 for message in told():
     if message['type'] == 'consult': answer(message, verdict='proceed')
@@ -43,7 +43,7 @@ for message in told():
 }
 
 #[test]
-fn a_question_that_it_dies_over_is_put_to_it_again() {
+fn question_pending_at_a_crash_is_asked_again() {
     let script = "hello('start')
 for message in told():
     if message['type'] == 'consult' and not os.path.exists('died'):
@@ -60,7 +60,7 @@ for message in told():
 }
 
 #[test]
-fn when_its_restarts_are_used_up_the_run_goes_on_without_it() {
+fn run_continues_without_a_plugin_that_is_out_of_restarts() {
     let test = with("sys.exit(3)", "max_restarts: 2");
     let outcome = test.run(&["START.md"]);
     outcome.ok().ended("main", "well");
@@ -70,7 +70,7 @@ fn when_its_restarts_are_used_up_the_run_goes_on_without_it() {
 }
 
 #[test]
-fn one_that_has_done_its_work_is_left_alone() {
+fn plugin_that_exits_with_code_0_is_not_restarted() {
     let test = held("hello()\nsys.exit(0)", "");
     let mut live = test.spawn(&["START.md"]);
     live.wait_stderr("exited with code 0: the run continues without it").wait_calls(1);
@@ -79,7 +79,7 @@ fn one_that_has_done_its_work_is_left_alone() {
 }
 
 #[test]
-fn the_death_of_one_that_is_required_pauses_the_run_and_it_can_go_on() {
+fn crash_of_a_required_plugin_pauses_the_run_which_can_resume() {
     let test = held(DIES, "required: true, restart: temporary");
     die(&test);
     let mut live = test.spawn(&["START.md"]);
@@ -93,7 +93,7 @@ fn the_death_of_one_that_is_required_pauses_the_run_and_it_can_go_on() {
 }
 
 #[test]
-fn one_that_cannot_be_started_is_named() {
+fn plugin_that_cannot_start_is_named_and_refused_if_required() {
     let test = with(LOOKS_ON, "").file("raymond.yaml", b"plugins: [no-such-program --now]\n");
     let outcome = test.run(&["START.md"]);
     outcome.ok().ended("main", "well");
@@ -106,7 +106,7 @@ fn one_that_cannot_be_started_is_named() {
 }
 
 #[test]
-fn it_is_kept_with_the_run_and_can_be_replaced() {
+fn plugin_option_is_kept_with_the_run_and_can_be_replaced() {
     let test = held(LOOKS_ON, "").file("raymond.yaml", b"");
     let mut live = test.spawn(&["START.md", "--plugin", "python3 ./p.py one"]);
     live.wait_calls(1).interrupt();
@@ -130,7 +130,7 @@ fn it_is_kept_with_the_run_and_can_be_replaced() {
 }
 
 #[test]
-fn it_does_not_outlive_a_raymond_that_is_killed() {
+fn plugin_does_not_outlive_a_killed_raymond() {
     let test = held(&format!("keep('pid', str(os.getpid()))\n{LOOKS_ON}"), "");
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1).wait_for("it runs", |test| told(test, "record").len() == 1);
@@ -144,7 +144,7 @@ fn it_does_not_outlive_a_raymond_that_is_killed() {
 }
 
 #[test]
-fn one_that_does_outlive_it_is_ended_by_the_next() {
+fn plugin_that_outlives_raymond_is_ended_on_resume() {
     let script = "signal.signal(signal.SIGTERM, signal.SIG_IGN)
 keep('pid', str(os.getpid()))
 hello()
@@ -169,7 +169,7 @@ fn pids(test: &Test) -> Vec<i32> {
 }
 
 #[test]
-fn what_it_has_started_ends_with_it() {
+fn processes_started_by_a_plugin_end_with_it() {
     let script = "import subprocess\nsubprocess.Popen(['sleep', '600'])\nhello()\nfor message in told(): pass\n";
     let test = with(script, "");
     test.run(&["START.md"]).ok();

@@ -4,7 +4,7 @@ use super::{LOOKS_ON, PRELUDE, lines, told, with};
 use crate::support::{Test, always};
 
 #[test]
-fn what_a_workflow_asks_for_is_said_and_can_be_refused() {
+fn manifest_plugins_are_announced_and_can_be_disabled() {
     let test = with(LOOKS_ON, "");
     let outcome = test.run(&["START.md"]);
     outcome.ok().stderr_has("plug-in p: python3 ").stderr_has("p.py (asked for by raymond.yaml)");
@@ -18,7 +18,7 @@ fn what_a_workflow_asks_for_is_said_and_can_be_refused() {
 }
 
 #[test]
-fn its_program_lies_beside_the_prompts_and_it_works_where_the_agents_do() {
+fn plugin_program_is_found_beside_the_prompts_and_runs_in_cwd() {
     let script = format!("{PRELUDE}{LOOKS_ON}");
     let test = Test::new()
         .file("sub/p.py", script.as_bytes())
@@ -31,7 +31,7 @@ fn its_program_lies_beside_the_prompts_and_it_works_where_the_agents_do() {
 }
 
 #[test]
-fn it_finds_the_run_in_its_environment_and_no_key() {
+fn plugin_environment_has_the_run_and_no_api_key() {
     let script =
         "keep('env.jsonl', json.dumps(dict(os.environ)))\nhello()\nfor message in told(): pass\n";
     let test = with(script, "")
@@ -61,7 +61,7 @@ fn a_command_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn a_run_in_the_background_has_it_too() {
+fn background_run_starts_its_plugin() {
     let test = with(LOOKS_ON, "");
     let started = test.raymond(&["start", "--id", "t", "START.md"]);
     started.ok().stderr_has("asked for by raymond.yaml");

@@ -23,7 +23,7 @@ fn fits(schema: &Validator, value: &Value) {
 /// `RAYMOND_RENEW=1 cargo test --test it schema` writes it anew. Within a version of the protocol it
 /// may only say more.
 #[test]
-fn it_has_not_changed_unnoticed() {
+fn printed_schema_equals_the_kept_copy() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/plugin-v2.json");
     let printed = Test::new().raymond(&["schema"]).ok().stdout.clone();
     if std::env::var_os("RAYMOND_RENEW").is_some() {
@@ -38,7 +38,7 @@ fn it_has_not_changed_unnoticed() {
 }
 
 #[test]
-fn what_is_told_and_said_fits_it() {
+fn messages_in_both_directions_fit_the_schema() {
     let verdicts = "hello('start', 'transition')
 answers = [dict(verdict='proceed'), dict(verdict='hold', until='2026-01-15T14:30:22Z', reason='x'),
     dict(verdict='hold', **{'for': '1ms'}), dict(verdict='proceed'),
@@ -72,7 +72,7 @@ for message in told():
 }
 
 #[test]
-fn the_records_of_a_rich_run_fit_it() {
+fn records_of_forks_failures_and_rejections_fit_the_schema() {
     let record = schema(&["record"]);
     let test = with(&says("start", "verdict='proceed'"), "")
         .prompt(
@@ -100,7 +100,7 @@ fn the_records_of_a_rich_run_fit_it() {
 }
 
 #[test]
-fn it_knows_what_is_wrong() {
+fn schema_rejects_each_invalid_message() {
     let said = schema(&["said"]);
     let right = json!({"type": "verdict", "id": 1, "verdict": "hold", "for": "30s"});
     fits(&said, &right);

@@ -4,7 +4,7 @@ use super::{ask, program, written};
 use crate::support::always;
 
 #[test]
-fn loops_and_circles_have_an_end() {
+fn endless_loops_and_goto_cycles_fail() {
     let limited = format!(
         "(workflow w (metadata (max-iterations 2)) (roles (a))\n(state s\n(loop {})))",
         ask("a", "go", "r")
@@ -25,7 +25,7 @@ fn loops_and_circles_have_an_end() {
 }
 
 #[test]
-fn a_program_says_what_it_has_to_be_given() {
+fn missing_context_or_branch_is_refused_with_the_option_to_give() {
     let test = program("(state s (terminal :result @context/who))");
     test.run(&["p.lisp"]).code(64).stderr_has("--context who=");
     assert!(!test.run_dir().exists());
@@ -43,7 +43,7 @@ fn a_program_that_is_wrong_is_not_begun() {
 }
 
 #[test]
-fn a_program_pauses_when_its_money_is_spent_and_goes_on_with_more() {
+fn program_pauses_at_its_budget_and_resumes_with_a_larger_one() {
     let limited = format!(
         "(workflow w (metadata (max-budget-usd 0.05)) (roles (a))\n(state s\n(loop {} (branch (on (signal stop) (goto e)))))\n(state e (terminal :result over)))",
         ask("a", "go", "r")

@@ -127,7 +127,7 @@ fn whole() -> Value {
 }
 
 #[test]
-fn killed_anywhere_a_program_comes_to_the_same() {
+fn killed_anywhere_a_program_has_the_same_outcome() {
     let whole = whole();
     let times = [1, 2, 4, 7];
     let dies = |point: &str| {
@@ -148,7 +148,7 @@ fn killed_anywhere_a_program_comes_to_the_same() {
 }
 
 #[test]
-fn killed_twice_a_program_comes_to_the_same() {
+fn killed_twice_a_program_has_the_same_outcome() {
     let whole = whole();
     let pairs = [
         ("activity.after:1", "activity.after:1"),

@@ -32,7 +32,7 @@ fn a_fact_counts_whenever_it_was_asserted() {
 }
 
 #[test]
-fn what_was_retracted_does_not_count() {
+fn retracted_fact_does_not_count() {
     let test =
         program("(state s (wait (signal first)) (wait (and (signal go) (not (signal hold)))))");
     signal(&test, "go", "", "");
@@ -46,7 +46,7 @@ fn what_was_retracted_does_not_count() {
 }
 
 #[test]
-fn a_program_asserts_and_retracts() {
+fn facts_asserted_by_a_program_are_kept_until_it_retracts_them() {
     let test = program(
         "(state s (action (assert said :key @workflow-id :value \"some text\") (assert gone :key k) (retract gone :key k))
             (wait (signal said :key t :equals \"some text\")) (terminal :result (signal said)))",
@@ -93,7 +93,7 @@ fn of_several_runs_exactly_one_takes_a_fact() {
 }
 
 #[test]
-fn a_role_is_asked_with_what_was_taken() {
+fn value_of_a_taken_fact_is_in_the_prompt_of_a_role() {
     let test = program(&format!(
         "(state s (wait (signal job :consume true :as job)) {} (terminal :result (feedback a)))",
         "(action (send-prompt :agent a :template \"do ~a\" :args (@job) :request-id r) (await (transcript-response :request-id r)))"
@@ -121,7 +121,7 @@ fn what_is_asserted_during_a_turn_is_seen_right_after_it() {
 }
 
 #[test]
-fn a_name_that_is_taken_leaves_what_its_run_has_taken() {
+fn refused_label_leaves_claims_of_the_run_that_has_it() {
     let test = program("(state s (wait (signal go)))");
     test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
     let claims = test.dir().join("dataspace/claims");

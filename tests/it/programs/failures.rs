@@ -17,7 +17,7 @@ fn a_failed_request_fails_the_instance_where_it_is_awaited() {
 }
 
 #[test]
-fn a_failed_request_leads_where_the_program_says() {
+fn failed_request_continues_at_the_on_error_state() {
     let test = program(
         "(state s (action (send-prompt :agent a :template work :request-id r))
             (await (transcript-response :request-id r :on-error other)))
@@ -31,7 +31,7 @@ fn a_failed_request_leads_where_the_program_says() {
 }
 
 #[test]
-fn a_role_that_is_restarted_is_no_matter_of_the_program() {
+fn restart_of_a_role_does_not_affect_the_program() {
     let test =
         program(&format!("(state s {} (terminal :result (response r)))", ask("a", "work", "r")))
             .rule(when("work").signal(9).once())
@@ -45,7 +45,7 @@ fn a_role_that_is_restarted_is_no_matter_of_the_program() {
 }
 
 #[test]
-fn roles_end_with_what_they_were_asked_before_the_instance_failed() {
+fn failed_instance_lets_a_running_request_finish_and_starts_no_other() {
     let test = program(
         "(state s (action (send-prompt :agent a :template one :request-id r1) (send-prompt :agent a :template two :request-id r2))
             (terminal :status failed :result \"no more\"))",

@@ -27,7 +27,7 @@ const PROMPTS: [&str; 4] = [
 ];
 
 #[test]
-fn it_goes_its_way_by_signals_from_before_during_and_after_its_start() {
+fn seed_program_completes_with_signals_sent_before_and_during_the_run() {
     let test = seed();
     signal(&test, "plan/ready", "t", "");
     let mut live = test.spawn(&[FILE]);
@@ -91,7 +91,7 @@ fn scripted() -> Test {
 }
 
 #[test]
-fn everybody_who_looks_sees_it() {
+fn each_command_shows_the_scripted_conversation() {
     let test = scripted();
     test.run(&[FILE, "--agent", "scripted"])
         .ok()
@@ -125,7 +125,7 @@ fn everybody_who_looks_sees_it() {
 }
 
 #[test]
-fn it_is_defined_started_by_its_name_and_listed() {
+fn defined_workflow_is_started_by_its_name_and_listed() {
     let test = Test::new().file(FILE, SEED);
     let test = test.file("replies.yaml", format!("{FILE}#planner: [shared, good]\n").as_bytes());
     let defined = test.raymond(&["workflow", "define", FILE]);

@@ -6,7 +6,7 @@ use super::{program, way};
 use crate::support::{always, when};
 
 #[test]
-fn who_waits_too_long_goes_on_elsewhere() {
+fn wait_that_times_out_continues_at_the_on_timeout_state() {
     let test = program(
         "(state s (wait (signal never) :timeout \"200ms\" :on-timeout late) (terminal))
          (state late (terminal :result late))",
@@ -42,7 +42,7 @@ fn a_role_that_takes_too_long_is_not_waited_for() {
 }
 
 #[test]
-fn a_time_that_comes_while_nobody_is_up_has_come() {
+fn wait_keeps_its_deadline_while_raymond_is_down() {
     let test = program(
         "(state s (wait (after \"700ms\")) (wait (at \"2020-02-02T00:00:00Z\")) (wait (signal x) :timeout \"1ms\" :on-timeout end))
          (state end (terminal :result due))",

@@ -25,7 +25,7 @@ fn place() -> Test {
 }
 
 #[test]
-fn prompts_lead_to_programs() {
+fn call_function_and_goto_each_run_a_program() {
     for tag in [
         r#"<call return="BACK.md" item="bees">p.lisp</call>"#,
         r#"<function return="BACK.md" item="bees">p.lisp</function>"#,
@@ -54,7 +54,7 @@ fn a_caller_is_told_that_a_program_failed() {
 }
 
 #[test]
-fn two_instances_go_on_side_by_side() {
+fn two_instances_of_a_program_run_independently() {
     let program = "(workflow w (roles (a))
         (state s (wait (signal go :key @context/item))
             (action (send-prompt :agent a :template \"look at ~a\" :args (@context/item) :request-id r))
@@ -79,7 +79,7 @@ fn two_instances_go_on_side_by_side() {
 }
 
 #[test]
-fn a_program_has_folders_graphs_and_programs_run() {
+fn program_runs_a_folder_a_graph_and_a_program() {
     let folder = |start: &str, id: &str| {
         format!(
             "(action (run-folder :agent a :start \"{start}\" :input \"the {id}\" :request-id {id}))

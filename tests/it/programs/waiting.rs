@@ -6,7 +6,7 @@ use crate::support::{always, when};
 const WAITS: &str = "(state s (wait (signal go :key @workflow-id)) (terminal :result gone))";
 
 #[test]
-fn it_stays_up_and_costs_nothing() {
+fn waiting_run_stays_up_without_a_claude_code_process() {
     let asked = ask("a", "work", "r");
     let test =
         program(&format!("(state s {asked} (wait (signal go)))")).rule(always().reply("done"));
@@ -23,7 +23,7 @@ fn it_stays_up_and_costs_nothing() {
 }
 
 #[test]
-fn it_ends_with_what_it_waits_for_if_it_is_told_to() {
+fn on_wait_exit_ends_the_run_and_names_what_it_waits_for() {
     let test = program(WAITS);
     let ended = test.run(&["p.lisp", "--on-wait", "exit"]);
     ended.code(2).stderr_has("(signal go :key t)").stderr_has("raymond resume t");
@@ -34,7 +34,7 @@ fn it_ends_with_what_it_waits_for_if_it_is_told_to() {
 }
 
 #[test]
-fn it_is_interrupted_stopped_and_goes_on() {
+fn waiting_run_resumes_after_an_interrupt_and_a_stop() {
     let test = program(WAITS);
     let mut live = test.spawn(&["p.lisp"]);
     live.wait_for("it waits", |test| way(test, "main").len() == 1);
@@ -50,7 +50,7 @@ fn it_is_interrupted_stopped_and_goes_on() {
 }
 
 #[test]
-fn it_goes_on_with_its_own_text() {
+fn resumed_run_keeps_the_program_text_it_started_with() {
     let test = program(WAITS);
     test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
     let test = test.file("p.lisp", b"(workflow w (state s (terminal :result other)))");

@@ -17,7 +17,7 @@ const KNOWN: [&str; 6] = ["input", "result", "results", "workflow_id", "agent_id
 const FORGETS_ITS_TAG: (&str, &str, usize) = ("tour", "RATE.md", 0);
 
 #[test]
-fn every_policy_names_states_that_exist_and_says_where_to_go_on() {
+fn every_policy_names_existing_states_and_its_return_or_next() {
     for sample in SAMPLES {
         let states = sample.states();
         for state in &states {

@@ -3,7 +3,7 @@
 use super::{IMPROVE, Place, code, count, lines, records, told, transitions};
 
 #[test]
-fn improve_pauses_when_its_budget_is_used_up_and_goes_on_with_a_larger_one() {
+fn improve_pauses_at_its_budget_and_resumes_with_a_larger_one() {
     let place = Place::new();
     let short = place.run(&IMPROVE, "it", &["--json", "--budget", "0.10"]);
     assert_eq!(code(&short), 75, "{}", told(&short));

@@ -16,7 +16,7 @@ pub(super) const NAMES: [&str; 5] =
     ["planner-worker-review", "self-review", "best-of-two", "gate", "standing-reviewer"];
 
 #[test]
-fn nothing_is_wrong_with_them() {
+fn check_finds_no_problems_in_each_sample_program() {
     for name in NAMES {
         let out = raymond(&["check", text(&workflows().join(name))]);
         assert_eq!(code(&out), 0, "{}", told(&out));
@@ -25,7 +25,7 @@ fn nothing_is_wrong_with_them() {
 }
 
 #[test]
-fn each_is_drawn_with_its_states() {
+fn drawing_of_each_sample_program_has_its_states() {
     for name in NAMES {
         let out = raymond(&["graph", text(&workflows().join(name))]);
         assert_eq!(code(&out), 0, "{}", told(&out));

@@ -52,7 +52,7 @@ fn result(out: &Output, agent: &str) -> String {
 }
 
 #[test]
-fn the_list_may_lie_in_a_file_and_one_reviewer_may_fail() {
+fn list_in_a_file_is_reviewed_and_a_failed_reviewer_is_in_results() {
     let place = Place::new();
     let reply = "<{{ends_with}}>nothing found</{{ends_with}}>";
     let replies = serde_json::json!({
@@ -74,7 +74,7 @@ fn the_list_may_lie_in_a_file_and_one_reviewer_may_fail() {
 }
 
 #[test]
-fn too_many_files_are_said_and_repaired() {
+fn too_many_files_are_rejected_and_repaired_by_a_reminder() {
     let place = Place::new();
     let replies = serde_json::json!({
         "START.md": [SEND, "<result>nothing to review: too many files</result>"],
@@ -89,7 +89,7 @@ fn too_many_files_are_said_and_repaired() {
 }
 
 #[test]
-fn a_list_that_is_missing_is_said_and_repaired() {
+fn missing_list_is_rejected_and_repaired_by_a_reminder() {
     let place = Place::new();
     let one = SEND.replace("review-files.json", "[&quot;a.rs&quot;]");
     let replies = serde_json::json!({

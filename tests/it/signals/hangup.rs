@@ -28,7 +28,7 @@ fn closed_terminal_leaves_none_of_seventy_processes() {
 }
 
 #[test]
-fn hangup_that_is_told_twice_leaves_running_turns_their_grace() {
+fn second_hangup_leaves_running_turns_their_grace() {
     let test = held();
     let mut live = test.shell(r#"exec env --default-signal=HUP "$0" run START.md --id t"#);
     live.wait_calls(1);

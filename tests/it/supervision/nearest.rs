@@ -48,7 +48,7 @@ fn layers() -> Value {
 }
 
 #[test]
-fn each_point_comes_from_the_nearest_place_that_names_it() {
+fn each_supervision_key_is_taken_from_the_nearest_place() {
     const MANIFEST: &str = "restart: permanent, max_restarts: 4/1s, backoff: { min: 2ms, max: 20ms }, timeout: 11s, idle_timeout: 21s, shutdown: 0s, on_exhausted: fail-run";
     const FLAGS: [&str; 14] = [
         "--restart",
@@ -130,7 +130,7 @@ fn the_time_without_progress_is_taken_from_the_nearest_place() {
 }
 
 #[test]
-fn what_follows_the_last_restart_is_taken_from_the_nearest_place() {
+fn on_exhausted_is_taken_from_the_nearest_place() {
     let crash = when("start").once().exit(1);
     let options = ["--on-exhausted", "wait", "--max-restarts", "0"];
     let near = "on_exhausted: wait, max_restarts: 0";

@@ -106,7 +106,7 @@ async fn left_and_taken_up(test: &Test) {
 }
 
 #[test]
-fn a_turn_that_was_left_is_taken_up_again() {
+fn abandoned_turn_is_followed_again_and_asked_once() {
     let test =
         three().rule(when("next").hold_before("go").reply("<goto>LAST.md</goto>").cost(0.02));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

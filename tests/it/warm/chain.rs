@@ -92,7 +92,7 @@ fn a_reset_begins_in_a_fresh_process_and_ends_the_old_one_at_once() {
 }
 
 #[test]
-fn without_warmth_each_turn_has_its_process() {
+fn no_warm_starts_a_process_for_each_turn() {
     let test = called().rule(when("start").reply(CALL));
     test.release("go");
     test.run(&["START.md", "--no-warm"]).ok().ended("main", "ok");
@@ -105,7 +105,7 @@ fn without_warmth_each_turn_has_its_process() {
 }
 
 #[test]
-fn a_run_goes_on_with_the_warmth_it_is_told() {
+fn warm_for_on_resume_overrides_no_warm_of_the_run() {
     let test = three().rule(when("next").hold_before("go").reply("<goto>LAST.md</goto>"));
     let mut live = test.spawn(&["START.md", "--no-warm", "--shutdown", "1ms"]);
     live.wait_calls(2);

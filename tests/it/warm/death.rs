@@ -21,14 +21,14 @@ fn assert_unnoticed(test: &Test, history: &[&str]) {
 }
 
 #[test]
-fn one_that_died_while_it_waited_is_replaced_unnoticed() {
+fn idle_process_that_exits_is_replaced_without_a_failure() {
     let test = three().rule(when("next").die_idle().reply("<goto>LAST.md</goto>"));
     test.run(&["START.md", "--max-restarts", "0"]).ok().ended("main", "ok").stderr_lacks("again");
     assert_unnoticed(&test, &["start", "next"]);
 }
 
 #[test]
-fn one_that_was_killed_while_it_waited_is_replaced_unnoticed() {
+fn killed_idle_process_is_replaced_without_a_failure() {
     let test = called().rule(when("start").reply(CALL));
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_calls(2);
@@ -44,7 +44,7 @@ fn one_that_was_killed_while_it_waited_is_replaced_unnoticed() {
 /// The process is still busy after its result, so that it is told of the next turn and has not begun
 /// with it when it dies.
 #[test]
-fn one_that_dies_with_the_next_turn_unread_is_replaced_unnoticed() {
+fn process_that_dies_before_reading_a_turn_is_replaced() {
     let test = three().rule(when("next").hold_after("never").reply("<goto>LAST.md</goto>"));
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_file(&test.run_dir().join("steps/main-3-0.turn"));
@@ -55,7 +55,7 @@ fn one_that_dies_with_the_next_turn_unread_is_replaced_unnoticed() {
 }
 
 #[test]
-fn one_that_does_not_listen_is_replaced_unnoticed() {
+fn lingering_process_that_takes_no_turn_is_replaced() {
     let test = three().rule(when("next").linger().ignore_term().reply("<goto>LAST.md</goto>"));
     let arguments = ["START.md", "--max-restarts", "0", "--idle-timeout", "2s"];
     test.run(&arguments).ok().ended("main", "ok");
@@ -64,7 +64,7 @@ fn one_that_does_not_listen_is_replaced_unnoticed() {
 
 /// A stopped process reads nothing, so that a large prompt cannot even be told.
 #[test]
-fn one_that_reads_nothing_is_replaced_unnoticed() {
+fn stopped_process_that_reads_no_prompt_is_replaced() {
     let test = called()
         .prompt("BACK.md", &format!("back with {{{{result}}}} {}", "x".repeat(300_000)))
         .rule(when("start").reply(CALL));
@@ -77,7 +77,7 @@ fn one_that_reads_nothing_is_replaced_unnoticed() {
 }
 
 #[test]
-fn one_that_dies_in_a_turn_has_crashed_and_the_turn_starts_from_clean_history() {
+fn crash_in_a_further_turn_restarts_it_from_clean_history() {
     let test =
         three().rule(when("next").once().exit(3)).rule(when("next").reply("<goto>LAST.md</goto>"));
     test.run(&["START.md"]).ok().ended("main", "ok");
@@ -93,7 +93,7 @@ fn one_that_dies_in_a_turn_has_crashed_and_the_turn_starts_from_clean_history() 
 }
 
 #[test]
-fn one_that_answered_with_an_error_takes_no_further_turn() {
+fn process_that_answered_with_an_error_takes_no_further_turn() {
     let test = three()
         .rule(when("next").once().error(500, "API Error: 500").cost(0.03))
         .rule(when("next").reply("<goto>LAST.md</goto>").cost(0.02));
@@ -107,7 +107,7 @@ fn one_that_answered_with_an_error_takes_no_further_turn() {
 }
 
 #[test]
-fn an_answer_that_nobody_asked_for_is_no_answer() {
+fn unsolicited_answer_is_ignored() {
     for _ in 0..5 {
         let test = three()
             .rule(when("next").unsolicited("<goto>START.md</goto>").reply("<goto>LAST.md</goto>"));

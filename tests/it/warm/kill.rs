@@ -37,7 +37,7 @@ fn a_further_turn_that_still_runs_is_taken_over() {
 }
 
 #[test]
-fn a_further_turn_that_ended_alone_is_taken_over() {
+fn further_turn_that_ended_while_raymond_was_down_is_taken_over() {
     let test = killed_in_turn_two();
     test.release("go");
     let pid = test.calls()[1].pid;
@@ -47,7 +47,7 @@ fn a_further_turn_that_ended_alone_is_taken_over() {
 }
 
 #[test]
-fn a_further_turn_is_taken_over_by_a_run_without_warmth() {
+fn further_turn_is_taken_over_on_resume_with_no_warm() {
     let test = killed_in_turn_two();
     test.release("go");
     test.again(&["--no-warm"]).ok().ended("main", "ok");
@@ -115,7 +115,7 @@ fn a_waiting_process_that_does_not_end_is_ended_by_the_next_raymond() {
 
 /// Four agents with a waiting caller and a held callee each, taken over where one process is allowed.
 #[test]
-fn many_are_taken_over_where_few_are_allowed() {
+fn four_running_turns_are_taken_over_with_max_procs_1() {
     let mut test = called().rule(when("start").reply(CALL));
     for number in 1..=3 {
         let next = if number == 3 { "START.md".to_owned() } else { format!("F{}.md", number + 1) };

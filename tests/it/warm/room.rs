@@ -34,7 +34,7 @@ fn burst(workers: u32) -> Test {
 }
 
 #[test]
-fn there_are_never_more_than_are_allowed() {
+fn processes_never_exceed_max_procs() {
     for most in [1, 2, 3] {
         let test = burst(8);
         let live = test.spawn(&["LEAD.md", "--max-procs", &most.to_string()]);
@@ -48,7 +48,7 @@ fn there_are_never_more_than_are_allowed() {
 }
 
 #[test]
-fn those_that_end_late_count_until_they_have_ended() {
+fn lingering_process_counts_toward_max_procs_until_it_ends() {
     let test = called().rule(when("start").linger().reply(CALL));
     test.release("go");
     let live = test.spawn(&["START.md", "--max-procs", "1"]);
@@ -58,7 +58,7 @@ fn those_that_end_late_count_until_they_have_ended() {
 }
 
 #[test]
-fn the_one_that_has_waited_longest_makes_room() {
+fn longest_idle_process_is_ended_to_make_room() {
     let test = Test::new()
         .prompt("S1.md", "step 1")
         .prompt("S2.md", "step 2")
@@ -79,7 +79,7 @@ fn the_one_that_has_waited_longest_makes_room() {
 }
 
 #[test]
-fn those_that_wait_too_long_go() {
+fn process_idle_longer_than_warm_for_is_ended() {
     let test = called().rule(when("start").reply(CALL));
     let mut live = test.spawn(&["START.md", "--warm-for", "50ms"]);
     live.wait_calls(2);
@@ -94,7 +94,7 @@ fn those_that_wait_too_long_go() {
 }
 
 #[test]
-fn those_that_work_do_not_wait() {
+fn working_process_is_not_ended_by_warm_for() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -114,7 +114,7 @@ fn those_that_work_do_not_wait() {
 }
 
 #[test]
-fn those_of_an_agent_that_has_ended_go_at_once() {
+fn process_of_an_ended_agent_ends_at_once() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")

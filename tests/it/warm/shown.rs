@@ -19,7 +19,7 @@ fn assert_costs(test: &Test, wanted: &[f64]) {
 }
 
 #[test]
-fn a_turns_cost_is_what_its_process_has_cost_since() {
+fn cost_of_a_turn_is_the_increase_of_its_process_cost() {
     let test = three().rule(when("next").reply("<goto>LAST.md</goto>").cost(0.02));
     test.run(&["START.md"]).ok();
     assert_costs(&test, &[0.05, 0.02, 0.01]);
@@ -47,14 +47,14 @@ fn an_adopted_turn_costs_no_more_than_itself() {
 }
 
 #[test]
-fn a_replaced_process_counts_from_zero() {
+fn cost_of_a_replaced_process_counts_from_zero() {
     let test = three().rule(when("next").die_idle().reply("<goto>LAST.md</goto>").cost(0.02));
     test.run(&["START.md"]).ok();
     assert_costs(&test, &[0.05, 0.02, 0.01]);
 }
 
 #[test]
-fn the_model_is_told_when_it_changes() {
+fn process_is_sent_the_model_only_when_it_changes() {
     let model = |name: &str, text: &str| format!("---\nmodel: {name}\n---\n{text}");
     let mut test = Test::new().prompt("S1.md", &model("haiku", "step 1"));
     for (number, name) in [(2, "haiku"), (3, "opus"), (4, "opus")] {
@@ -96,7 +96,7 @@ fn the_model_is_right_after_a_retry_and_after_an_adoption() {
 }
 
 #[test]
-fn debug_shows_each_turn_its_own() {
+fn each_debug_file_has_the_answer_of_its_turn() {
     let test = three()
         .rule(when("next").unsolicited("nobody asked").reply("<goto>LAST.md</goto>").cost(0.02));
     test.run(&["START.md", "--debug"]).ok();

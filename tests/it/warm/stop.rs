@@ -4,7 +4,7 @@ use super::{CALL, called, three};
 use crate::support::{Test, when};
 
 #[test]
-fn an_interrupt_ends_what_waits_and_lets_what_works_finish() {
+fn interrupt_ends_idle_processes_and_lets_working_ones_finish() {
     let test = called().rule(when("start").reply(CALL));
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(2);
@@ -20,7 +20,7 @@ fn an_interrupt_ends_what_waits_and_lets_what_works_finish() {
 }
 
 #[test]
-fn waiting_processes_that_ignore_everything_are_gone_too() {
+fn idle_process_that_ignores_sigterm_is_ended_by_interrupts() {
     let test = called().rule(when("start").linger().ignore_term().helper().reply(CALL));
     let mut live = test.spawn(&["START.md", "--shutdown", "50ms"]);
     live.wait_calls(2);
@@ -31,7 +31,7 @@ fn waiting_processes_that_ignore_everything_are_gone_too() {
 }
 
 #[test]
-fn fifty_waiting_processes_are_gone() {
+fn interrupt_ends_fifty_idle_and_working_processes() {
     let test = called()
         .prompt("LEAD.md", "lead")
         .rule(when("lead").times(25).reply(r#"<fork next="LEAD.md">START.md</fork>"#))
@@ -82,7 +82,7 @@ fn a_stop_while_a_further_turn_runs_lets_it_finish() {
 
 /// The one slot is taken by a turn that is held; the agent that waits for it hears of the end too.
 #[test]
-fn an_interrupt_reaches_who_waits_for_a_slot() {
+fn interrupt_reaches_an_agent_that_waits_for_a_slot() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -103,7 +103,7 @@ fn an_interrupt_reaches_who_waits_for_a_slot() {
 
 /// A process that reads nothing keeps raymond telling a large prompt; it is stopped all the same.
 #[test]
-fn an_interrupt_reaches_who_is_telling_a_large_prompt() {
+fn interrupt_ends_the_writing_of_a_large_prompt() {
     use rustix::process::Signal;
 
     let test = called()

@@ -32,7 +32,7 @@ fn assert_used(test: &Test) {
 }
 
 #[test]
-fn a_turn_has_taken_what_its_process_has_taken_since() {
+fn usage_of_a_turn_is_the_increase_of_its_process_usage() {
     for options in [&["START.md"][..], &["START.md", "--no-warm"]] {
         let test = three().rule(next());
         test.run(options).ok();
@@ -41,7 +41,7 @@ fn a_turn_has_taken_what_its_process_has_taken_since() {
 }
 
 #[test]
-fn an_adopted_turn_has_taken_no_more_than_itself() {
+fn usage_of_an_adopted_turn_excludes_earlier_turns() {
     for finished in [false, true] {
         let test = three().rule(next().hold_before("go"));
         let mut live = test.spawn(&["START.md"]);
@@ -61,7 +61,7 @@ fn an_adopted_turn_has_taken_no_more_than_itself() {
 }
 
 #[test]
-fn an_adopted_turn_of_a_passage_without_it_is_not_counted_twice() {
+fn adopted_turn_whose_offset_lacks_usage_is_not_counted_twice() {
     let test = three().rule(next().hold_before("go"));
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(2);
@@ -82,14 +82,14 @@ fn an_adopted_turn_of_a_passage_without_it_is_not_counted_twice() {
 }
 
 #[test]
-fn a_replaced_process_counts_from_zero() {
+fn usage_of_a_replaced_process_counts_from_zero() {
     let test = three().rule(next().die_idle());
     test.run(&["START.md"]).ok();
     assert_used(&test);
 }
 
 #[test]
-fn what_comes_to_nothing_has_taken_its_part_too() {
+fn failed_and_rejected_turns_record_their_usage() {
     let test = Test::new()
         .prompt("START.md", "---\nallowed_transitions:\n  - { tag: result }\n---\nstart")
         .rule(when("start").once().error(500, "the API is ill").cost(0.25))

@@ -24,19 +24,19 @@ impl Scene {
         let mut screen = TopScreen::telling(None);
         screen.room = 3;
         let mut scene = Self { screen, entries, rows: Vec::new() };
-        scene.settle();
+        scene.follow_rows();
         scene
     }
 
-    fn settle(&mut self) {
+    fn follow_rows(&mut self) {
         self.rows = rows(&self.entries, &self.screen.filter, &self.screen.opened);
-        self.screen.settle(&self.entries, &self.rows);
+        self.screen.follow_rows(&self.entries, &self.rows);
     }
 
     fn press(&mut self, key: KeyCode) -> Option<KeyCommand> {
         let key = KeyEvent::new(key, KeyModifiers::NONE);
         let order = press(&mut self.screen, key, &self.entries, &self.rows);
-        self.settle();
+        self.follow_rows();
         order
     }
 
@@ -56,16 +56,16 @@ fn what_is_chosen_stays_chosen_when_others_come_and_go() {
     scene.type_in("jj");
     assert_eq!(scene.chosen(), "1 main.1*20");
     scene.entries.push(entry("main.70", "D.md", TopAgentStatus::Silent));
-    scene.settle();
+    scene.follow_rows();
     assert_eq!((&*scene.chosen(), scene.screen.at, scene.screen.first), ("1 main.1*20", 3, 1));
     scene.type_in("k");
     assert_eq!(scene.chosen(), "1 main.61");
     scene.entries.retain(|entry| entry.id.as_str() != "main.61");
-    scene.settle();
+    scene.follow_rows();
     assert_eq!(scene.chosen(), "1 main.1*20", "what stands in its place");
     scene.type_in("g");
     scene.entries.insert(0, entry("main.9.1", "D.md", TopAgentStatus::Silent));
-    scene.settle();
+    scene.follow_rows();
     assert_eq!((&*scene.chosen(), scene.screen.first), ("0 main", 0));
 }
 

@@ -94,7 +94,7 @@ fn look(watch: &mut DataspaceWatcher, known: &mut Model, model: &Model, labels: 
     let chosen = LABELS.iter().zip(labels).filter(|(_, is_chosen)| *is_chosen);
     let labels: BTreeSet<String> = chosen.map(|(&label, _)| label.to_owned()).collect();
     let before = facts(known.values());
-    let news = watch.news(&labels, &before).expect("looked at");
+    let news = watch.changes(&labels, &before).expect("looked at");
     assert_eq!(news.warnings, Vec::<String>::new());
     for change in news.changes {
         assert!(before.is_news(&change), "{change:?}");

@@ -25,10 +25,10 @@ impl Watcher {
 
     /// Returns the changes among the facts of these labels, as `+label key=value` and `-label key`.
     #[track_caller]
-    fn news(&mut self, labels: &[&str]) -> Vec<String> {
+    fn changes(&mut self, labels: &[&str]) -> Vec<String> {
         let labels: BTreeSet<String> = labels.iter().map(|&label| label.to_owned()).collect();
         let FactChanges { changes, warnings } =
-            self.watch.news(&labels, &self.facts()).expect("looked at");
+            self.watch.changes(&labels, &self.facts()).expect("looked at");
         let mut text: Vec<String> = changes.iter().map(|change| self.learn(change)).collect();
         text.extend(warnings.into_iter().map(|_| "warned".to_owned()));
         text
@@ -54,57 +54,57 @@ const NONE: [&str; 0] = [];
 fn what_changes_is_told_once() {
     let place = Place::new();
     let mut watcher = Watcher::of(&place);
-    assert_eq!(watcher.news(&["a"]), NONE);
+    assert_eq!(watcher.changes(&["a"]), NONE);
     assert!(!place.space.path.exists(), "who watches makes nothing");
     place.assert("a", "k", "1", None);
     place.assert("b", "k", "1", None);
-    assert_eq!(watcher.news(&["a"]), ["+a k=1"]);
-    assert_eq!(watcher.news(&["a"]), NONE);
+    assert_eq!(watcher.changes(&["a"]), ["+a k=1"]);
+    assert_eq!(watcher.changes(&["a"]), NONE);
     place.assert("a", "k", "2", None);
     place.assert("a", "l", "1", None);
     place.assert("a", "k", "3", None);
-    assert_eq!(watcher.news(&["a"]), ["+a l=1", "+a k=3"]);
+    assert_eq!(watcher.changes(&["a"]), ["+a l=1", "+a k=3"]);
     place.retract("a", "l", None);
     let fact = place.fact("a", "k").expect("it holds");
     place.claim(&fact, &step("r", 1)).expect("taken");
-    assert_eq!(watcher.news(&["a"]), ["-a k", "-a l"]);
-    assert_eq!(watcher.news(&["a", "b"]), ["+b k=1"], "a new label: all of it");
+    assert_eq!(watcher.changes(&["a"]), ["-a k", "-a l"]);
+    assert_eq!(watcher.changes(&["a", "b"]), ["+b k=1"], "a new label: all of it");
     place.assert("a", "k", "4", None);
-    assert_eq!(watcher.news(&["b"]), NONE);
-    assert_eq!(watcher.news(&["a", "b"]), ["+a k=4"], "not watched meanwhile");
+    assert_eq!(watcher.changes(&["b"]), NONE);
+    assert_eq!(watcher.changes(&["a", "b"]), ["+a k=4"], "not watched meanwhile");
     std::fs::write(place.path("facts/c"), "").expect("in the way of a directory");
-    let news = watcher.watch.news(&BTreeSet::from(["c".to_owned()]), &facts([].iter()));
+    let news = watcher.watch.changes(&BTreeSet::from(["c".to_owned()]), &facts([].iter()));
     let warnings = news.expect("no error").warnings;
     assert!(
         warnings[0].contains("c: this is not a fact (it is no directory of facts)"),
         "{warnings:?}"
     );
     place.retract("a", "k", None);
-    assert_eq!(watcher.news(&["a", "b"]), ["-a k"], "not watched meanwhile");
+    assert_eq!(watcher.changes(&["a", "b"]), ["-a k"], "not watched meanwhile");
     place.assert("a", "k", "5", None);
     assert_eq!(
-        watcher.news(&["a", "b c"]),
+        watcher.changes(&["a", "b c"]),
         ["+a k=5", "warned"],
         "what is no label harms no other"
     );
-    assert_eq!(watcher.news(&["a", "b c"]), NONE);
+    assert_eq!(watcher.changes(&["a", "b c"]), NONE);
 }
 
 #[test]
 fn what_a_run_knew_and_what_it_missed_is_told_when_it_goes_on() {
     let place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
     let mut first = Watcher::of(&place);
-    first.news(&["a"]);
+    first.changes(&["a"]);
     place.retract("a", "k", None);
     place.assert("a", "l", "2", None);
     let mut next =
         Watcher { watch: DataspaceWatcher::new(place.space.clone()), known: first.known };
-    assert_eq!(next.news(&["a"]), ["-a k", "+a l=2"]);
+    assert_eq!(next.changes(&["a"]), ["-a k", "+a l=2"]);
     std::fs::remove_dir_all(&place.space.path).expect("removed");
-    assert_eq!(next.news(&["a"]), ["-a l"]);
-    assert_eq!(next.news(&["a"]), NONE);
+    assert_eq!(next.changes(&["a"]), ["-a l"]);
+    assert_eq!(next.changes(&["a"]), NONE);
     place.assert("a", "l", "2", None);
-    assert_eq!(next.news(&["a"]), ["+a l=2"]);
+    assert_eq!(next.changes(&["a"]), ["+a l=2"]);
 }
 
 #[test]
@@ -118,10 +118,10 @@ fn a_new_generation_of_changes_loses_nothing() {
         place.assert("a", "k", &value, None);
         if number % 7 == 0 {
             place.retract("a", "k", None);
-            watcher.news(&["a"]);
+            watcher.changes(&["a"]);
             assert_eq!(watcher.known, []);
         } else if number % 3 == 0 {
-            watcher.news(&["a"]);
+            watcher.changes(&["a"]);
             assert_eq!(watcher.known[0].value, value);
         }
         let changes = place.path("changes").metadata().expect("there");
@@ -135,7 +135,7 @@ fn a_new_generation_of_changes_loses_nothing() {
 fn while_somebody_writes_the_last_change_is_looked_at_again() {
     let place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
     let mut watcher = Watcher::of(&place);
-    assert_eq!(watcher.news(&["a"]), ["+a k=1", "+a l=1"]);
+    assert_eq!(watcher.changes(&["a"]), ["+a k=1", "+a l=1"]);
     let (k, l) = (place.path("facts/a/k.json"), place.path("facts/a/l.json"));
     let aside = place.dir.path().join("aside.json");
     place.retract("a", "k", None);
@@ -145,38 +145,38 @@ fn while_somebody_writes_the_last_change_is_looked_at_again() {
     let changes = place.path("changes");
     let text = std::fs::read_to_string(&changes).expect("read");
     std::fs::write(&changes, text + line).expect("noted");
-    assert_eq!(watcher.news(&["a"]), ["-a k"], "what another has finished is seen");
+    assert_eq!(watcher.changes(&["a"]), ["-a k"], "what another has finished is seen");
     std::fs::rename(&l, &aside).expect("removed");
-    assert_eq!(watcher.news(&["a"]), ["-a l"]);
+    assert_eq!(watcher.changes(&["a"]), ["-a l"]);
     std::fs::rename(&aside, &l).expect("put back");
-    assert_eq!(watcher.news(&["a"]), ["+a l=1"]);
+    assert_eq!(watcher.changes(&["a"]), ["+a l=1"]);
     drop(writer);
-    assert_eq!(watcher.news(&["a"]), NONE);
+    assert_eq!(watcher.changes(&["a"]), NONE);
     std::fs::rename(&l, &k).expect("moved without a word");
-    assert_eq!(watcher.news(&["a"]), NONE, "what has been written is not looked at again");
+    assert_eq!(watcher.changes(&["a"]), NONE, "what has been written is not looked at again");
 }
 
 #[test]
 fn a_torn_line_is_waited_for_and_a_damaged_fact_is_told() {
     let place = Place::with(&[("a", "k", "1")]);
     let mut watcher = Watcher::of(&place);
-    watcher.news(&["a"]);
+    watcher.changes(&["a"]);
     let changes = place.path("changes");
     let text = std::fs::read_to_string(&changes).expect("read");
     let line = "[2,\"a\",\"l\"]\n";
     std::fs::write(&changes, format!("{text}{}", "x".repeat(line.len()))).expect("torn");
-    assert_eq!(watcher.news(&["a"]), NONE);
+    assert_eq!(watcher.changes(&["a"]), NONE);
     place.assert("a", "l", "1", None);
     assert_eq!(std::fs::read_to_string(&changes).expect("read"), text.clone() + line, "as long");
-    assert_eq!(watcher.news(&["a"]), ["+a l=1"]);
+    assert_eq!(watcher.changes(&["a"]), ["+a l=1"]);
     std::fs::write(place.path("facts/a/k.json"), "{").expect("damaged");
-    assert_eq!(watcher.news(&["a"]), NONE);
+    assert_eq!(watcher.changes(&["a"]), NONE);
     let line = "[3,\"a\",\"k\"]\n";
     std::fs::write(&changes, format!("{text}[2,\"a\",\"l\"]\n{line}")).expect("told");
-    assert_eq!(watcher.news(&["a"]), ["-a k", "warned"]);
-    assert_eq!(watcher.news(&["a"]), NONE);
+    assert_eq!(watcher.changes(&["a"]), ["-a k", "warned"]);
+    assert_eq!(watcher.changes(&["a"]), NONE);
     std::fs::write(&changes, format!("{text}[2,\"a\",\"l\"]\n{line}no line\n")).expect("damaged");
-    assert_eq!(watcher.news(&["a"]), ["warned"], "all is looked at again");
+    assert_eq!(watcher.changes(&["a"]), ["warned"], "all is looked at again");
     assert!(place.assert("a", "k", "2", None).is_new, "it mends the changes, too");
-    assert_eq!(watcher.news(&["a"]), ["+a k=2"]);
+    assert_eq!(watcher.changes(&["a"]), ["+a k=2"]);
 }

@@ -31,7 +31,7 @@ fn source(corpus: &Workspace) -> Value {
 }
 
 #[test]
-fn the_files_of_the_workspace_as_its_answers_say() {
+fn scripted_answers_add_the_local_files() {
     let corpus = corpus();
     let end = corpus.as_written().well();
     assert_eq!(end["message"], "Source 'handbook' added to corpus");
@@ -88,7 +88,7 @@ fn a_clone_that_fails_is_tried_again_and_leaves_nothing() {
 }
 
 #[test]
-fn a_site_with_an_llms_txt_is_noticed() {
+fn llms_txt_of_a_site_is_found_and_used() {
     const TEXT: &str = "# Handbook\n\n- [Lamp](/lamp): it turns\n- [Cat](/cat)\n";
     let corpus = corpus();
     let url = site(&[("/guide/llms.txt", TEXT)]);
@@ -102,7 +102,7 @@ fn a_site_with_an_llms_txt_is_noticed() {
 }
 
 #[test]
-fn a_site_that_answers_everything_with_a_page_has_none() {
+fn html_page_at_llms_txt_is_not_taken_for_one() {
     let corpus = corpus();
     let url = site(&[("/llms.txt", "<html>Welcome"), ("/lamp", "It turns."), ("/cat", "It naps.")]);
     let urls = format!("collect_web_urls={url}/lamp {url}/cat no-address");
@@ -127,7 +127,7 @@ fn a_page_that_is_missing_is_no_source() {
 }
 
 #[test]
-fn a_person_may_cancel_or_find_no_files() {
+fn folder_without_files_is_reported_and_cancel_adds_nothing() {
     let corpus = corpus();
     let answers = ["ask_source_type=local", "collect_local_path=nowhere", "collect_local_path=2"];
     let ended = corpus.answered(&answers, &[]);
@@ -136,7 +136,7 @@ fn a_person_may_cancel_or_find_no_files() {
 }
 
 #[test]
-fn without_a_configuration_it_does_not_begin_and_with_a_broken_one_it_says_so() {
+fn missing_configuration_is_refused_and_a_broken_one_is_reported() {
     let empty = Workspace::new("add-source");
     let ended = empty.answered(&[], &[]);
     assert_eq!(ended.code, 1, "{}", ended.told);
@@ -148,7 +148,7 @@ fn without_a_configuration_it_does_not_begin_and_with_a_broken_one_it_says_so() 
 }
 
 #[test]
-fn what_is_not_answered_is_waited_for() {
+fn unanswered_question_is_shown_and_exits_with_code_2() {
     let ended = corpus().answered(&["ask_source_type=local"], &[]);
     assert_eq!(ended.code, 2, "{}", ended.told);
     assert!(ended.told.contains("In which folder are the files?"), "{}", ended.told);

@@ -20,7 +20,7 @@ fn commit(place: &Workspace, message: &str) {
 }
 
 #[test]
-fn a_release_as_its_answers_say() {
+fn scripted_answers_make_a_release_with_changelog_and_tag() {
     let place = repository();
     place.write("CHANGELOG.md", "# Changelog\n\n## 0.1.0\n\n- There is a lamp.\n");
     commit(&place, "Begin a changelog");
@@ -36,7 +36,7 @@ fn a_release_as_its_answers_say() {
 }
 
 #[test]
-fn a_version_of_ones_own_has_to_be_one_and_new() {
+fn custom_version_must_be_valid_and_new() {
     let place = repository();
     let answers =
         ["ask_version=$(id)", "ask_version=0.1.0", "ask_version=v1.0.0-rc.1", "review=yes"];
@@ -47,7 +47,7 @@ fn a_version_of_ones_own_has_to_be_one_and_new() {
 }
 
 #[test]
-fn an_entry_may_be_forgotten_and_the_release_called_off() {
+fn changelog_entry_can_be_redrafted_and_the_release_cancelled() {
     let place = repository();
     let before = place.git("", &["rev-parse", "HEAD"]);
     let answers = ["ask_version=patch", "review=afresh", "review=cancel"];
@@ -59,7 +59,7 @@ fn an_entry_may_be_forgotten_and_the_release_called_off() {
 }
 
 #[test]
-fn all_that_is_not_ready_is_said_at_once() {
+fn all_reasons_against_a_release_are_reported_at_once() {
     let place = repository();
     place.git("", &["switch", "--quiet", "--create", "side", "v0.1.0"]);
     place.write("lamp.txt", "broken\n");
@@ -76,7 +76,7 @@ fn all_that_is_not_ready_is_said_at_once() {
 }
 
 #[test]
-fn checks_that_fail_end_it_before_anyone_is_asked() {
+fn failing_checks_end_the_release_before_any_question() {
     let place = repository();
     let ended = place.answered(&[], &["--var", "checks=echo the lamp is out >&2; exit 3"]);
     let why = ended.failed("error_checks_failed");
@@ -84,7 +84,7 @@ fn checks_that_fail_end_it_before_anyone_is_asked() {
 }
 
 #[test]
-fn a_tag_that_cannot_be_made_is_undone() {
+fn failed_tag_rolls_back_the_release() {
     let place = repository();
     let before = place.git("", &["rev-parse", "HEAD"]);
     // Git keeps tags as files: none can be called v1.0.0 beside v1.0.0/x.
@@ -100,7 +100,7 @@ fn a_tag_that_cannot_be_made_is_undone() {
 }
 
 #[test]
-fn where_there_is_no_repository_it_says_so() {
+fn missing_repository_is_reported() {
     let why = Workspace::new("release").answered(&[], &[]).failed("error_no_repository");
     assert!(why.starts_with("This is no git repository with a commit\nget_sha: "), "{why}");
 }

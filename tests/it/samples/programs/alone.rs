@@ -54,7 +54,7 @@ fn best_of_two_takes_the_one_that_the_judge_chooses() {
 }
 
 #[test]
-fn best_of_two_takes_the_one_there_is_where_the_other_fails() {
+fn best_of_two_takes_the_only_answer_when_the_other_role_fails() {
     for (writer, failed) in [("bold", "main.2"), ("careful", "main.1")] {
         let ended = Stage::new("best-of-two").replies(&[(writer, &["it"])]).run(&INPUT);
         ended.came_to(0, "Agent main terminated with result: it\n");
@@ -65,7 +65,7 @@ fn best_of_two_takes_the_one_there_is_where_the_other_fails() {
 }
 
 #[test]
-fn best_of_two_fails_where_nobody_answers_or_judges() {
+fn best_of_two_fails_without_any_answer_or_without_a_judgement() {
     Stage::new("best-of-two").replies(&[]).run(&INPUT).came_to(1, MUTE);
     let stage = Stage::new("best-of-two").replies(&[("bold", &["it"]), ("careful", &["it"])]);
     stage.run(&INPUT).came_to(1, "Agent main failed: in workflow.lisp: ");

@@ -26,7 +26,7 @@ fn work_goes_back_until_ci_has_passed_and_a_person_has_approved() {
 }
 
 #[test]
-fn what_was_decided_on_earlier_work_does_not_count() {
+fn decision_on_earlier_work_does_not_count() {
     let stage = Stage::new("gate");
     let mut run = stage.start("f", &INPUT);
     run.until(CI);
@@ -44,7 +44,7 @@ fn what_was_decided_on_earlier_work_does_not_count() {
 }
 
 #[test]
-fn what_was_signalled_before_counts() {
+fn signals_sent_before_the_run_count() {
     let stage = Stage::new("gate");
     stage.signal("gate/ci", "f", "passed");
     stage.signal("gate/verdict", "f", "approved");
@@ -55,7 +55,7 @@ fn what_was_signalled_before_counts() {
 }
 
 #[test]
-fn it_need_not_stay_up_while_nobody_comes() {
+fn gate_exits_while_it_waits_and_resumes_after_signals() {
     let stage = Stage::new("gate");
     let run = [&["--label", "f", "--on-wait", "exit"], &INPUT[..]].concat();
     stage.run(&run).came_to(2, "it waits for (signal gate/ci :key f)");
@@ -67,7 +67,7 @@ fn it_need_not_stay_up_while_nobody_comes() {
 }
 
 #[test]
-fn nobody_is_waited_for_longer_than_is_said() {
+fn gate_fails_when_ci_or_the_person_exceeds_the_timeout() {
     let run = [&["--label", "f"], &INPUT[..]].concat();
     let stage = Stage::new("gate").edit("\"2h\"", "\"1ms\"");
     stage.run(&run).came_to(1, "nobody decided in time");

@@ -6,7 +6,7 @@ const SEED: &str =
     include_str!("../../../../src/language/program/tests/planner-worker-review.lisp");
 
 #[test]
-fn it_is_the_text_of_old() {
+fn sample_text_equals_the_example_of_the_specification() {
     let program = Stage::new("planner-worker-review").program();
     let (comment, below) = program.split_once("\n\n").expect("a comment, and the program");
     assert!(comment.lines().all(|line| line.starts_with(';')), "{comment}");
@@ -33,7 +33,7 @@ fn planner_and_implementer_take_turns_until_someone_is_satisfied() {
 }
 
 #[test]
-fn whoever_is_satisfied_before_has_one_review_made() {
+fn satisfied_signal_before_the_run_completes_it_after_one_review() {
     let stage = Stage::new("planner-worker-review");
     for (label, value) in [("plan/summary", "Add it"), ("plan/ready", ""), ("review/satisfied", "")]
     {

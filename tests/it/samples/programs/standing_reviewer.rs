@@ -12,7 +12,7 @@ fn reviewed(shown: &str, push: &str) -> usize {
 }
 
 #[test]
-fn each_push_is_reviewed_until_it_is_told_to_stop() {
+fn each_push_is_reviewed_until_a_stop_signal() {
     let stage = Stage::new("standing-reviewer");
     stage.signal("git/push", "1", PUSHES[0]);
     let mut run = stage.start("r", &[]);
@@ -30,7 +30,7 @@ fn each_push_is_reviewed_until_it_is_told_to_stop() {
 }
 
 #[test]
-fn two_of_them_share_the_pushes() {
+fn two_reviewers_review_each_push_once() {
     let stage = Stage::new("standing-reviewer");
     let mut runs = [stage.start("r1", &[]), stage.start("r2", &[])];
     for run in &mut runs {
@@ -53,7 +53,7 @@ fn two_of_them_share_the_pushes() {
 }
 
 #[test]
-fn a_review_that_fails_is_told_and_the_next_push_is_reviewed() {
+fn failed_review_is_recorded_and_the_next_push_is_awaited() {
     let stage = Stage::new("standing-reviewer").replies(&[("reviewer", &["LGTM"])]);
     let mut run = stage.start("r", &[]);
     run.until(LISTENS);

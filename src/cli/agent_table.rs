@@ -61,7 +61,7 @@ impl<'run> AgentTable<'run> {
         &'agents self,
         row: &'agents TreeRow,
     ) -> impl Iterator<Item = &'agents AgentNode<'run>> {
-        row.of.members().iter().map(|&place| &self.tree.nodes()[place])
+        row.of.members().iter().map(|&index| &self.tree.nodes()[index])
     }
 
     /// Returns the sum of an amount over the agents of a row.
@@ -71,19 +71,19 @@ impl<'run> AgentTable<'run> {
 
     /// Returns the agent's id, or the number of agents with the first and the last id.
     pub(super) fn name(&self, row: &TreeRow) -> String {
-        let id = |place: usize| self.tree.nodes()[place].id;
+        let id = |index: usize| self.tree.nodes()[index].id;
         match row.of.members() {
             [first, .., last] => {
                 format!("{} agents, {} … {}", row.of.members().len(), id(*first), id(*last))
             }
-            one => one.iter().map(|&place| id(place).to_string()).collect(),
+            one => one.iter().map(|&index| id(index).to_string()).collect(),
         }
     }
 
     /// Returns the states of a row's agents, or those they began in; for an ended agent, its end.
-    pub(super) fn place(&self, row: &TreeRow) -> String {
+    pub(super) fn state_text(&self, row: &TreeRow) -> String {
         let RowSubject::Many { members, .. } = &row.of else {
-            return self.members(row).map(|node| place(node.member)).collect();
+            return self.members(row).map(|node| state_text(node.member)).collect();
         };
         let mut places: BTreeMap<StateName, usize> = BTreeMap::new();
         for node in self.members(row) {
@@ -96,7 +96,7 @@ impl<'run> AgentTable<'run> {
         let more = if places.len() > STATES { ", …" } else { "" };
         let named = places.iter().take(STATES).map(|(place, _)| place.to_string());
         let named = named.collect::<Vec<_>>().join(", ") + more;
-        let began = || members.first().and_then(|&place| self.began(place));
+        let began = || members.first().and_then(|&index| self.began(index));
         if named.is_empty() { began().map(ToString::to_string).unwrap_or_default() } else { named }
     }
 
@@ -113,8 +113,8 @@ impl<'run> AgentTable<'run> {
 
     fn own(&self, row: &TreeRow) -> String {
         match &row.of {
-            RowSubject::One(place) => {
-                match (self.tree.nodes()[*place].member, &self.status[*place]) {
+            RowSubject::One(index) => {
+                match (self.tree.nodes()[*index].member, &self.status[*index]) {
                     (TreeMember::Ended(agent), _) => {
                         let (AgentEnding::Result(text) | AgentEnding::Error(text)) = &agent.ending;
                         one_line(text)
@@ -131,14 +131,14 @@ impl<'run> AgentTable<'run> {
     fn counts(&self, members: &[usize]) -> String {
         let mut counts: BTreeMap<(u8, String), usize> = BTreeMap::new();
         let mut kinds = [0; OUTSTANDING.len()];
-        for &place in members {
-            let told = match (self.tree.nodes()[place].member, &self.status[place]) {
+        for &index in members {
+            let told = match (self.tree.nodes()[index].member, &self.status[index]) {
                 (TreeMember::Ended(agent), _) => (ending_rank(agent), ending(agent)),
                 (TreeMember::Live(_), status) => status.as_ref().map(in_many).unwrap_or_default(),
             };
             *counts.entry(told).or_default() += 1;
             for ((kind, _), count) in OUTSTANDING.iter().zip(&mut kinds) {
-                *count += usize::from(self.stands_out(place) == Some(*kind));
+                *count += usize::from(self.stands_out(index) == Some(*kind));
             }
         }
         let mut counts: Vec<((u8, String), usize)> = counts.into_iter().collect();
@@ -153,16 +153,16 @@ impl<'run> AgentTable<'run> {
 }
 
 impl FoldSource for AgentTable<'_> {
-    fn id(&self, place: usize) -> &AgentId {
-        self.tree.nodes()[place].id
+    fn id(&self, index: usize) -> &AgentId {
+        self.tree.nodes()[index].id
     }
 
-    fn began(&self, place: usize) -> Option<&StateName> {
-        self.tree.nodes()[place].member.began()
+    fn began(&self, index: usize) -> Option<&StateName> {
+        self.tree.nodes()[index].member.began()
     }
 
-    fn stands_out(&self, place: usize) -> Option<u8> {
-        match (self.tree.nodes()[place].member, &self.status[place]) {
+    fn stands_out(&self, index: usize) -> Option<u8> {
+        match (self.tree.nodes()[index].member, &self.status[index]) {
             (_, Some(AgentStatus::Waiting(reason))) if reason.is_for_person() => {
                 Some(OUTSTANDING[0].0)
             }
@@ -172,7 +172,7 @@ impl FoldSource for AgentTable<'_> {
     }
 }
 
-fn place(member: TreeMember<'_>) -> String {
+fn state_text(member: TreeMember<'_>) -> String {
     match member {
         TreeMember::Live(agent) => agent.place().to_string(),
         TreeMember::Ended(agent) => ending(agent),
@@ -217,13 +217,13 @@ mod tests {
     use crate::domain::time::Timestamp;
     use crate::domain::transition::TagName;
 
-    /// Returns the cells of each row: the name, the place and the activity.
+    /// Returns the cells of each row: the name, the state and the activity.
     fn said(scene: &Scene) -> Vec<String> {
         let seen = RunObservation { now: Timestamp(0), held: true };
         let of = |agent: &Agent| AgentStatus::of(&scene.run, agent, seen, Some(false));
         let table = AgentTable::of(AgentTree::of(&scene.run), of);
         let row = |row: &TreeRow| {
-            format!("{} | {} | {}", table.name(row), table.place(row), table.what(row))
+            format!("{} | {} | {}", table.name(row), table.state_text(row), table.what(row))
         };
         table.rows(false).iter().map(row).collect()
     }

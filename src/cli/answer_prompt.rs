@@ -190,13 +190,13 @@ impl AnswerPrompt {
 
 /// Returns the question that a record asks, if any.
 fn asked(record: &Record) -> Option<OpenQuestion> {
-    let (turn, question, patience) = match &record.event {
+    let (turn, question, timeout) = match &record.event {
         Event::GraphAdvanced(walked) => match &walked.next_action {
             NextAction::Question(question) => (&walked.turn, (**question).clone(), None),
             _ => return None,
         },
         Event::StepFinished(step) => {
-            (&step.turn, Question::of(&step.transition)?.0, step.transition.patience())
+            (&step.turn, Question::of(&step.transition)?.0, step.transition.ask_timeout())
         }
         _ => return None,
     };
@@ -205,7 +205,7 @@ fn asked(record: &Record) -> Option<OpenQuestion> {
         step: turn.step.saturating_add(1),
         question,
         since: record.at,
-        until: patience.map(|patience| record.at.plus(patience.timeout_ms)),
+        until: timeout.map(|timeout| record.at.plus(timeout.timeout_ms)),
     })
 }
 

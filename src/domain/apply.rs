@@ -290,9 +290,9 @@ fn take_transition(
             agent.enter(next.clone(), here, Variables::new(), at);
             TransitionEffect::Forked(children)
         }
-        Transition::Ask { next, patience, variables, .. } => {
+        Transition::Ask { next, timeout, variables, .. } => {
             agent.enter(next.clone(), here, variables.clone(), at);
-            let late = patience.as_ref().map(|patience| QuestionTimeout::after(patience, at));
+            let late = timeout.as_ref().map(|timeout| QuestionTimeout::after(timeout, at));
             if let Some((question, _)) = Question::of(&event.transition) {
                 agent.wait_for_answer(AskedQuestion { question, since: at, late });
             }

@@ -230,7 +230,7 @@ fn matches(entry: &Transition, asked: &Transition) -> bool {
     entry.tag() == asked.tag()
         && entry.target() == asked.target()
         && entry.continuation() == asked.continuation()
-        && entry.patience() == asked.patience()
+        && entry.ask_timeout() == asked.ask_timeout()
         && same_spread(entry, asked)
         && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
 }

@@ -71,7 +71,7 @@ pub struct RestartContext<'run> {
 pub fn decide_restart(
     agent: &Agent,
     failure: &TurnFailure,
-    around: RestartContext<'_>,
+    context: RestartContext<'_>,
 ) -> RestartDecision {
     let message = || failure.message.clone();
     match failure.cause {
@@ -79,21 +79,21 @@ pub fn decide_restart(
         | FailureCause::Timeout
         | FailureCause::Stall
         | FailureCause::Panic
-        | FailureCause::Uncertain => match around.supervision.restart {
+        | FailureCause::Uncertain => match context.supervision.restart {
             RestartPolicy::Temporary => RestartDecision::GiveUp,
-            RestartPolicy::Transient | RestartPolicy::Permanent => restart(agent, around),
+            RestartPolicy::Transient | RestartPolicy::Permanent => restart(agent, context),
         },
-        FailureCause::Budget => restart(agent, around),
+        FailureCause::Budget => restart(agent, context),
         FailureCause::Interrupted | FailureCause::Lost => {
             RestartDecision::Retry { not_before: None, counts: false }
         }
         FailureCause::Throttle => {
-            let wait = backoff(around.supervision, agent.throttles as usize, around.chance);
-            RestartDecision::Retry { not_before: Some(around.now.plus(wait)), counts: false }
+            let wait = backoff(context.supervision, agent.throttles as usize, context.chance);
+            RestartDecision::Retry { not_before: Some(context.now.plus(wait)), counts: false }
         }
-        FailureCause::UsageLimit => match around.on_limit {
+        FailureCause::UsageLimit => match context.on_limit {
             OnLimit::Wait => {
-                RestartDecision::AwaitLimit { until: after_reset(failure.resets, around) }
+                RestartDecision::AwaitLimit { until: after_reset(failure.resets, context) }
             }
             OnLimit::Pause => RestartDecision::Pause(PauseReason::UsageLimit {
                 resets: failure.resets,
@@ -124,8 +124,8 @@ pub fn decide_restart(
 }
 
 /// Restarts an agent after a wait, if it has restarts left.
-pub fn restart(agent: &Agent, around: RestartContext<'_>) -> RestartDecision {
-    let RestartContext { supervision, now, chance, .. } = around;
+pub fn restart(agent: &Agent, context: RestartContext<'_>) -> RestartDecision {
+    let RestartContext { supervision, now, chance, .. } = context;
     match next_restart(&agent.restarts, supervision, now, chance) {
         Ok(not_before) => RestartDecision::Retry { not_before: Some(not_before), counts: true },
         Err(reason) => RestartDecision::Exhausted { reason, then: supervision.on_exhausted },
@@ -179,14 +179,14 @@ fn backoff(supervision: &SupervisionPolicy, earlier: usize, chance: f64) -> u64 
     clippy::cast_precision_loss,
     reason = "the spread is a minute at the most"
 )]
-fn after_reset(resets: Option<Timestamp>, around: RestartContext<'_>) -> Timestamp {
+fn after_reset(resets: Option<Timestamp>, context: RestartContext<'_>) -> Timestamp {
     let resets = match resets {
-        None => around.now.plus(UNKNOWN_RESET_MS),
-        Some(past) if past <= around.now => around.now.plus(STALE_RESET_MS),
+        None => context.now.plus(UNKNOWN_RESET_MS),
+        Some(past) if past <= context.now => context.now.plus(STALE_RESET_MS),
         Some(ahead) => ahead,
     };
-    let spread = (resets.since(around.now) / 10).clamp(1000, LIMIT_SPREAD_MS);
-    resets.plus((spread as f64 * around.chance.clamp(0.0, 1.0)) as u64)
+    let spread = (resets.since(context.now) / 10).clamp(1000, LIMIT_SPREAD_MS);
+    resets.plus((spread as f64 * context.chance.clamp(0.0, 1.0)) as u64)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! [`Transition::from_parts`] decides the meaning of a tag's pieces: which attributes are part of its
 //! structure, and which are variables of the state that is entered.
 
+mod ask_timeout;
 mod fork;
-mod patience;
 mod tag;
 
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::ask_timeout::AskTimeout;
 pub use self::fork::{ANY_LIST, ForkList, ForkTag};
-pub use self::patience::AskTimeout;
 pub use self::tag::TagName;
 use super::id::{InvalidName, StateName};
 use super::time::format_duration;
@@ -91,7 +91,7 @@ pub enum Transition {
         next: StateName,
         /// The timeout of the answer.
         #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
-        patience: Option<AskTimeout>,
+        timeout: Option<AskTimeout>,
         /// Further values for the placeholders of `next`.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
@@ -144,7 +144,7 @@ pub enum InvalidTransition {
     NoQuestion,
     /// The timeout is not a time, or one of the two attributes of a timeout is missing.
     #[error("<ask>: {0}")]
-    Patience(String),
+    AskTimeout(String),
     /// A target is not the bare name of a file.
     #[error("<{tag}>: {error}")]
     Target {
@@ -207,12 +207,12 @@ impl Transition {
             }
             TagName::Ask => {
                 let next = required("next")?;
-                let patience = patience::of(&mut variables)?;
+                let timeout = ask_timeout::take(&mut variables)?;
                 let question = body.trim().to_owned();
                 if question.is_empty() {
                     return Err(InvalidTransition::NoQuestion);
                 }
-                Self::Ask { question, next, patience, variables }
+                Self::Ask { question, next, timeout, variables }
             }
             TagName::Result => {
                 Self::Result { payload: body.to_owned(), variables, structured: false }
@@ -259,7 +259,7 @@ impl Transition {
 
     /// Returns all states it names.
     pub fn states(&self) -> impl Iterator<Item = &StateName> {
-        let own = [self.target(), self.continuation(), self.late()].into_iter().flatten();
+        let own = [self.target(), self.continuation(), self.timeout_state()].into_iter().flatten();
         let also = match self {
             Self::Fork { also, .. } => also.as_slice(),
             Self::Goto { .. }
@@ -274,15 +274,15 @@ impl Transition {
 
     /// Returns the state that is entered if no answer came in time, if a question names one.
     #[must_use]
-    pub fn late(&self) -> Option<&StateName> {
-        self.patience().map(|patience| &patience.timeout_next)
+    pub fn timeout_state(&self) -> Option<&StateName> {
+        self.ask_timeout().map(|timeout| &timeout.timeout_next)
     }
 
     /// Returns the timeout of a question, if it has one.
     #[must_use]
-    pub fn patience(&self) -> Option<&AskTimeout> {
+    pub fn ask_timeout(&self) -> Option<&AskTimeout> {
         match self {
-            Self::Ask { patience, .. } => patience.as_ref(),
+            Self::Ask { timeout, .. } => timeout.as_ref(),
             Self::Goto { .. }
             | Self::Reset { .. }
             | Self::Call { .. }
@@ -318,7 +318,7 @@ impl fmt::Display for Transition {
         if let (Some(attribute), Some(state)) = (tag.required_attribute(), self.continuation()) {
             write!(f, " {attribute}=\"{state}\"")?;
         }
-        if let Self::Ask { patience: Some(AskTimeout { timeout_ms, timeout_next }), .. } = self {
+        if let Self::Ask { timeout: Some(AskTimeout { timeout_ms, timeout_next }), .. } = self {
             write!(
                 f,
                 " timeout=\"{}\" timeout_next=\"{timeout_next}\"",

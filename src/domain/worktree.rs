@@ -93,14 +93,14 @@ pub enum RemovalRefusal {
 /// # Errors
 /// The reason it stays.
 pub fn check_removable(
-    condition: &WorktreeStatus,
+    status: &WorktreeStatus,
     live: bool,
     all: bool,
 ) -> Result<(), RemovalRefusal> {
     if live {
         return Err(RemovalRefusal::Live);
     }
-    let (unmerged, uncommitted) = match condition {
+    let (unmerged, uncommitted) = match status {
         WorktreeStatus::Incomplete | WorktreeStatus::RemovalBegun => return Ok(()),
         WorktreeStatus::Missing { unmerged } => (*unmerged, 0),
         WorktreeStatus::Present { locked: Some(why), .. } => {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_deserted_when_nobody_works_in_it() {
+    fn a_worktree_is_unused_when_nobody_works_in_it() {
         let started = RunStarted {
             workflow_id: run("r"),
             scope_dir: "w".into(),

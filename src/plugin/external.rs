@@ -36,7 +36,7 @@ use crate::domain::time::Timestamp;
 pub struct ExternalPlugin {
     plugin: PlugIn,
     spawn: Box<dyn PluginSpawner>,
-    place: RunPosition,
+    position: RunPosition,
     state: PluginStatus,
     questions: BTreeMap<u64, PendingConsult>,
     asked: u64,
@@ -107,13 +107,13 @@ impl ExternalPlugin {
     pub fn new(
         plugin: PlugIn,
         spawn: Box<dyn PluginSpawner>,
-        place: RunPosition,
+        position: RunPosition,
         ready: oneshot::Sender<Result<(), String>>,
     ) -> Self {
         Self {
             plugin,
             spawn,
-            place,
+            position,
             state: PluginStatus::Down,
             questions: BTreeMap::new(),
             asked: 0,
@@ -158,8 +158,8 @@ impl Handler<Published> for ExternalPlugin {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
-        self.place.seq = published.record.seq;
-        self.place.total_cost = published.total_cost;
+        self.position.seq = published.record.seq;
+        self.position.total_cost = published.total_cost;
         let PluginStatus::Up(up) = &mut self.state else { return };
         up.missed += published.missed;
         if !up.outbox.has_room() {

@@ -153,8 +153,8 @@ impl PlugIns {
     /// Waits until raymond's own plug-ins have dealt with everything, and a moment for the others; failed ones are
     /// not waited for. All handles given out by `take` must be dropped before.
     pub(super) async fn finish(mut self) {
-        let told = |(recipient, patience): &(Recipient<FinishPublishing>, Option<Duration>)| {
-            (recipient.send(FinishPublishing), patience.map(|patience| Instant::now() + patience))
+        let told = |(recipient, limit): &(Recipient<FinishPublishing>, Option<Duration>)| {
+            (recipient.send(FinishPublishing), limit.map(|limit| Instant::now() + limit))
         };
         let finishing: Vec<_> = std::mem::take(&mut self.finish).iter().map(told).collect();
         for (finished, until) in finishing {

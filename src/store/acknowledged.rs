@@ -1,4 +1,4 @@
-//! The acknowledged length of a journal: it tells a torn tail from a journal that was cut.
+//! The acknowledged length of a journal: it tells a torn last record from a journal that has lost records.
 //!
 //! The writer notes the end of the last durable record after each sync, without a sync of its own: the note never
 //! claims more than is durable, and after a power cut it may claim less. A journal that is whole only up to an

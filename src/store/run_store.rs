@@ -173,9 +173,9 @@ impl LockedRun {
         if !dir.path().is_dir() {
             return Err(no_such_run(root, id));
         }
-        let meant_for_the_last = inbox::stops(&dir.inbox())?;
+        let stops_for_previous_supervisor = inbox::stops(&dir.inbox())?;
         let lock = lock::acquire(&dir.lock(), id)?;
-        for name in meant_for_the_last {
+        for name in stops_for_previous_supervisor {
             inbox::remove(&dir.inbox(), &name)?;
         }
         let replayed = replay_whole(&dir)?;
@@ -184,7 +184,7 @@ impl LockedRun {
         }
         let mut warnings = replayed.warnings;
         if replayed.torn > 0 {
-            cut(&dir.journal(), replayed.end)?;
+            truncate_torn_record(&dir.journal(), replayed.end)?;
             warnings.push(format!(
                 "{}: the last record was torn ({} bytes) and is cut off; it had never been acknowledged",
                 dir.journal().display(),
@@ -319,7 +319,7 @@ impl LockedRun {
     }
 }
 
-fn cut(journal: &Path, end: u64) -> Result<(), Error> {
+fn truncate_torn_record(journal: &Path, end: u64) -> Result<(), Error> {
     plain_file::open_with(journal, files::private().write(true))
         .and_then(|file| {
             file.set_len(end)?;

@@ -102,11 +102,11 @@ async fn base(
     }
     let names = branch.into_iter().flat_map(|name| [format!("refs/heads/{name}"), name.to_owned()]);
     for name in names {
-        if let Some(commit) = git.commit(path, &name).await? {
+        if let Some(commit) = git.resolve_commit(path, &name).await? {
             return Ok(Some(commit));
         }
     }
-    match (git.commit(path, "HEAD").await?, branch) {
+    match (git.resolve_commit(path, "HEAD").await?, branch) {
         (Some(head), None) => return Ok(Some(head)),
         (Some(_), Some(name)) => {
             let why = format!(
@@ -117,7 +117,7 @@ async fn base(
         (None, _) => {}
     }
     let words = ["hash-object", "-t", "tree", "/dev/null"];
-    git.ask(path, &words).await.map(Some)
+    git.inspect_stdout(path, &words).await.map(Some)
 }
 
 /// Reads the changes in a directory.
@@ -152,8 +152,10 @@ impl WorkingDirDiff<'_> {
         if !path.is_dir() {
             return Err("there is no such directory".to_owned().into());
         }
-        let index = path.join(self.ask(&path, &["rev-parse", "--git-path", "index"]).await?);
-        let objects = path.join(self.ask(&path, &["rev-parse", "--git-path", "objects"]).await?);
+        let index =
+            path.join(self.inspect_stdout(&path, &["rev-parse", "--git-path", "index"]).await?);
+        let objects =
+            path.join(self.inspect_stdout(&path, &["rev-parse", "--git-path", "objects"]).await?);
         let place = shared.place.steps.join(format!("{}.look", self.git.stem));
         let fresh = place.clone();
         let copied = blocking(shared, move |_| copy(&index, &fresh)).await?;
@@ -164,8 +166,8 @@ impl WorkingDirDiff<'_> {
         diff
     }
 
-    async fn ask(&self, path: &Path, words: &[&str]) -> Result<String, OperationError> {
-        self.git.ask(path, words).await
+    async fn inspect_stdout(&self, path: &Path, words: &[&str]) -> Result<String, OperationError> {
+        self.git.inspect_stdout(path, words).await
     }
 
     async fn diff(&self, path: &Path, copy: &IndexCopy) -> Result<String, OperationError> {
@@ -211,7 +213,7 @@ impl WorkingDirDiff<'_> {
         let settings = DIFF_SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
         let words: Vec<OsString> = settings.chain(words.iter().cloned()).collect();
         let own = self.git.surroundings().chain(own);
-        self.git.ended(path, &words, own, kept).await
+        self.git.run_raw(path, &words, own, kept).await
     }
 }
 

@@ -105,7 +105,7 @@ impl GitRunner<'_> {
         words: &[impl AsRef<OsStr>],
     ) -> Result<String, OperationError> {
         let above = cwd.parent().map(|above| ("GIT_CEILING_DIRECTORIES".into(), above.into()));
-        let ended = self.ended(cwd, words, above, KEPT).await?;
+        let ended = self.run_raw(cwd, words, above, KEPT).await?;
         if ended.exit == ProcessExit::Code(0) {
             return Ok(ended.stdout.text().trim_end().to_owned());
         }
@@ -113,12 +113,12 @@ impl GitRunner<'_> {
     }
 
     /// Runs git in a directory and returns any result, with `more` in its environment.
-    pub(super) async fn ended(
+    pub(super) async fn run_raw(
         &self,
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
         more: impl IntoIterator<Item = (OsString, OsString)>,
-        kept: usize,
+        output_limit: usize,
     ) -> Result<ProcessOutput, OperationError> {
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
         let run = OperationProgram {
@@ -128,7 +128,7 @@ impl GitRunner<'_> {
             cwd: cwd.to_owned(),
             environment: self.environment().into_iter().chain(more).collect(),
             longest: GIT_TIMEOUT,
-            kept,
+            kept: output_limit,
         };
         let _permit = self.shared.permit().await?;
         self.shared.run(run).await
@@ -140,11 +140,11 @@ impl GitRunner<'_> {
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
     ) -> Result<ProcessOutput, OperationError> {
-        self.ended(cwd, words, self.surroundings(), KEPT).await
+        self.run_raw(cwd, words, self.surroundings(), KEPT).await
     }
 
     /// Inspects a directory like [`inspect`](Self::inspect); returns git's stdout without the last line's end.
-    pub(super) async fn ask(
+    pub(super) async fn inspect_stdout(
         &self,
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
@@ -157,7 +157,7 @@ impl GitRunner<'_> {
     }
 
     /// Returns the commit of a name, if it names one.
-    pub(super) async fn commit(
+    pub(super) async fn resolve_commit(
         &self,
         cwd: &Path,
         name: &str,
@@ -180,9 +180,9 @@ impl GitRunner<'_> {
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let is_kept = |name: &OsStr| {
             let name = name.as_encoded_bytes();
-            let kept = |prefix: &&str| name.starts_with(prefix.as_bytes());
+            let has_prefix = |prefix: &&str| name.starts_with(prefix.as_bytes());
             !name.starts_with(b"GIT_")
-                || (KEPT_VARIABLES.iter().any(kept) && name != b"GIT_CONFIG_PARAMETERS")
+                || (KEPT_VARIABLES.iter().any(has_prefix) && name != b"GIT_CONFIG_PARAMETERS")
         };
         let callers = self.shared.place.environment.iter().filter(|(name, _)| is_kept(name));
         let mut environment: Vec<_> = callers.cloned().collect();

@@ -30,7 +30,7 @@ pub struct QuestionTimeout {
 
 impl QuestionTimeout {
     /// Creates the timeout of a question that is asked now.
-    pub(in crate::domain) fn after(patience: &AskTimeout, now: Timestamp) -> Self {
-        Self { at: now.plus(patience.timeout_ms), state: patience.timeout_next.clone() }
+    pub(in crate::domain) fn after(timeout: &AskTimeout, now: Timestamp) -> Self {
+        Self { at: now.plus(timeout.timeout_ms), state: timeout.timeout_next.clone() }
     }
 }

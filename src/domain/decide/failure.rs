@@ -15,10 +15,10 @@ pub(super) fn turn_failed(
     agent: &Agent,
     failure: &TurnFailure,
     report: &TurnReport,
-    chosen: NondeterministicInputs,
+    inputs: NondeterministicInputs,
 ) -> Vec<Event> {
     let supervision = run.supervision_of(agent);
-    let reaction = decide_restart(agent, failure, restart_context(run, &supervision, &chosen));
+    let decision = decide_restart(agent, failure, restart_context(run, &supervision, &inputs));
     let cost = settled(run, report, agent.prompt());
     let again = |not_before, counts| {
         Event::TurnFailed(TurnFailed {
@@ -27,7 +27,7 @@ pub(super) fn turn_failed(
             cause: failure.cause,
             message: failure.message.clone(),
             cost: cost.clone(),
-            session: (failure.cause != FailureCause::Panic).then_some(chosen.session),
+            session: (failure.cause != FailureCause::Panic).then_some(inputs.session),
             not_before,
             counts,
         })
@@ -39,13 +39,13 @@ pub(super) fn turn_failed(
         cost: cost.clone(),
         why,
     };
-    match reaction {
+    match decision {
         RestartDecision::Retry { not_before, counts } => vec![again(not_before, counts)],
         // Of several turns that meet the same, the first pauses the run.
         RestartDecision::Pause(_) if run.status != RunStatus::Running => vec![again(None, false)],
         RestartDecision::Pause(pause) => vec![again(None, false), Event::RunPaused { pause }],
         RestartDecision::GiveUp => vec![ended(failure.message.clone()).fail(false)],
-        RestartDecision::AwaitLimit { .. } if run.limited(chosen.now).is_some() => {
+        RestartDecision::AwaitLimit { .. } if run.limited(inputs.now).is_some() => {
             vec![again(None, false)]
         }
         RestartDecision::AwaitLimit { until } => {
@@ -71,10 +71,10 @@ pub(super) fn turn_failed(
 pub(super) fn restart_context<'run>(
     run: &Run,
     supervision: &'run SupervisionPolicy,
-    chosen: &NondeterministicInputs,
+    inputs: &NondeterministicInputs,
 ) -> RestartContext<'run> {
     let on_limit = run.settings.on_limit;
-    RestartContext { supervision, on_limit, now: chosen.now, chance: chosen.chance }
+    RestartContext { supervision, on_limit, now: inputs.now, chance: inputs.chance }
 }
 
 /// An agent that does not continue by itself, at the turn that is due.

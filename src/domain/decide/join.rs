@@ -39,11 +39,11 @@ pub fn finish_join(
     let Some(joining) = agent.pending_join() else { return Vec::new() };
     let tally = agent.unjoined.tally(agent.stack.len());
     let is_late = joining.until().is_some_and(|until| until <= now);
-    let verdict = joining.join.outcome(tally).or(is_late.then_some(JoinOutcome::Late));
-    let Some(verdict) = verdict else { return Vec::new() };
+    let outcome = joining.join.outcome(tally).or(is_late.then_some(JoinOutcome::Late));
+    let Some(outcome) = outcome else { return Vec::new() };
     let stopped = unneeded(run, agent, &joining.join)
         .map(|agent| StoppedChild { at_work: at_work(agent), agent: agent.clone() });
-    end_join(run, agent, &joining.join, (verdict, tally), stopped.collect())
+    end_join(run, agent, &joining.join, (outcome, tally), stopped.collect())
 }
 
 fn end_join(
@@ -53,12 +53,12 @@ fn end_join(
     (outcome, tally): (JoinOutcome, JoinTally),
     stopped: Vec<StoppedChild>,
 ) -> Vec<Event> {
-    let otherwise = match outcome {
+    let fallback = match outcome {
         JoinOutcome::Met => &JoinFallback::Keep,
         JoinOutcome::Missed => &join.on_failure,
         JoinOutcome::Late => &join.on_timeout,
     };
-    let enters = match otherwise {
+    let enters = match fallback {
         JoinFallback::State(state) => Some(state.clone()),
         JoinFallback::Fail | JoinFallback::Keep => None,
     };
@@ -70,7 +70,7 @@ fn end_join(
         enters,
         stopped,
     }));
-    let failed = (*otherwise == JoinFallback::Fail).then(|| {
+    let failed = (*fallback == JoinFallback::Fail).then(|| {
         FailedTurn {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
@@ -105,12 +105,12 @@ fn unmet_reason(
     run: &Run,
     agent: &Agent,
     join: &Join,
-    verdict: JoinOutcome,
+    outcome: JoinOutcome,
     tally: JoinTally,
 ) -> String {
     let JoinTally { count, done, failed } = tally;
     let wanted = join.need;
-    if verdict == JoinOutcome::Late {
+    if outcome == JoinOutcome::Late {
         let time = format_duration(join.timeout_ms.unwrap_or_default());
         return format!(
             "{done} of the {count} agents it waited for had finished after {time} (join: {wanted}); on_timeout: keep continues with those"

@@ -98,7 +98,7 @@ impl<'a> FolderDrawingBuilder<'a> {
             if let Some((next, label)) = along {
                 self.edge(from, next.as_str(), label, EdgeKind::Goes, certain);
             }
-            if let Some(late) = way.transition.late() {
+            if let Some(late) = way.transition.timeout_state() {
                 self.edge(from, late.as_str(), "no answer", kind, certain);
             }
             if let Some(target) = way.transition.target() {

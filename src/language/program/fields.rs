@@ -121,7 +121,7 @@ impl ProgramReader<'_> {
                 _ => format!("{N} values"),
             };
             if !fields.broken {
-                let why = format!("{name} takes {takes}; {} is too many", more.sort());
+                let why = format!("{name} takes {takes}; {} is too many", more.described());
                 self.report.error(more.at, "SX206", why);
             }
         } else if let Some(missing) =

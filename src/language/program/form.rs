@@ -53,7 +53,7 @@ impl Form {
     }
 
     /// Returns its description for a message.
-    pub(super) fn sort(&self) -> String {
+    pub(super) fn described(&self) -> String {
         match &self.content {
             FormContent::List(forms) => match forms.first().and_then(Self::text) {
                 Some(head) => format!("the list {}", quoted(&format!("({head} …)"))),

@@ -41,7 +41,7 @@ impl ProgramReader<'_> {
         let kind = match name {
             "wait" | "await" => self.wait(&fields).map(InstructionKind::Wait),
             "action" => Some(self.action(&fields)),
-            "loop" => Some(self.repeat(&fields)),
+            "loop" => Some(self.loop_form(&fields)),
             "branch" => Some(self.branch(&fields)),
             "goto" => {
                 let [state] = self.exactly(&fields, ["the name of a state"])?;
@@ -72,7 +72,7 @@ impl ProgramReader<'_> {
         InstructionKind::Action(actions.collect())
     }
 
-    fn repeat(&mut self, fields: &FormFields<'_>) -> InstructionKind {
+    fn loop_form(&mut self, fields: &FormFields<'_>) -> InstructionKind {
         self.filled(fields, "an instruction such as `(goto STATE)`");
         InstructionKind::Loop(self.block(&fields.values))
     }
@@ -193,11 +193,11 @@ impl ProgramReader<'_> {
     /// Reads the first state of an agent, and its folder.
     fn start(&mut self, form: &Form) -> Option<(Option<Folder>, StateName)> {
         let path = self.name(form, "the file of a state, such as \"review/START.md\"")?;
-        let found = self.find(path);
+        let found = self.find_start_state(path);
         found.map_err(|why| self.report.error(form.at, "SX311", why)).ok()
     }
 
-    fn find(&self, path: &str) -> Result<(Option<Folder>, StateName), String> {
+    fn find_start_state(&self, path: &str) -> Result<(Option<Folder>, StateName), String> {
         let (folder, name) = match path.rsplit_once('/') {
             Some((folder, name)) => (Some(folder), name),
             None => (None, path),

@@ -1,4 +1,4 @@
-//! The state of reading a program, and methods that read its lists.
+//! The state of reading a program: it reads forms, and resolves the names of states, roles and facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,29 +71,29 @@ impl<'a> ProgramReader<'a> {
     pub(super) fn head<'f>(
         &mut self,
         form: &'f Form,
-        sort: &FormKind,
+        kind: &FormKind,
     ) -> Option<(&'static str, &'f [Form])> {
         let FormContent::List(forms) = &form.content else {
-            self.other(form, &format!("{} such as {}", sort.what, sort.like));
+            self.other(form, &format!("{} such as {}", kind.what, kind.like));
             return None;
         };
         let Some((first, rest)) = forms.split_first() else {
-            let why = format!("this list is empty; write {} such as {}", sort.what, sort.like);
+            let why = format!("this list is empty; write {} such as {}", kind.what, kind.like);
             self.report.error(form.at, "SX205", why);
             return None;
         };
         match &first.content {
-            FormContent::Symbol(name) => match sort.names.iter().find(|known| *known == name) {
+            FormContent::Symbol(name) => match kind.names.iter().find(|known| *known == name) {
                 Some(known) => Some((known, rest)),
-                None => self.unknown(form.at, name, sort).map(|meant| (meant, rest)),
+                None => self.unknown(form.at, name, kind).map(|meant| (meant, rest)),
             },
             FormContent::Wrong => None,
             _ => {
                 let why = format!(
                     "{} begins with its name, as {} does, and not with {}",
-                    sort.what,
-                    sort.like,
-                    first.sort()
+                    kind.what,
+                    kind.like,
+                    first.described()
                 );
                 self.report.error(first.at, "SX202", why);
                 None
@@ -138,7 +138,7 @@ impl<'a> ProgramReader<'a> {
     /// Reports that another form is expected here.
     pub(super) fn other(&mut self, form: &Form, wanted: &str) {
         if !form.is_wrong() {
-            let why = format!("write {wanted} here, not {}", form.sort());
+            let why = format!("write {wanted} here, not {}", form.described());
             self.report.error(form.at, "SX207", why);
         }
     }

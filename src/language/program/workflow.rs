@@ -59,7 +59,7 @@ impl ProgramReader<'_> {
                 Some(_) if !form.is_wrong() => {
                     let why = format!(
                         "{} stands beside the workflow; put it in, or remove it",
-                        form.sort()
+                        form.described()
                     );
                     self.report.error(form.at, "SX201", why);
                 }
@@ -198,7 +198,7 @@ impl ProgramReader<'_> {
                 }
                 None => format!(
                     "`max-iterations` is a whole number greater than 0, not {}",
-                    form.sort()
+                    form.described()
                 ),
             },
             "max-budget-usd" => match dollars(text) {

@@ -130,7 +130,7 @@ impl WorkflowMap {
             let next = ways.iter().flat_map(|way| match &way.transition {
                 Transition::Reset { .. } => [None, None],
                 Transition::Goto { target, .. } => [Some(target), None],
-                other => [other.continuation(), other.late()],
+                other => [other.continuation(), other.timeout_state()],
             });
             to_look_at.extend(next.flatten());
         }

@@ -1,4 +1,4 @@
-//! The life of a program: its start, its restarts, its end.
+//! The life of a plug-in process: its start and hello, its restarts, its end.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::domain::time::{Timestamp, format_duration};
 const PIPE_GRACE: Duration = Duration::from_millis(500);
 
 impl ExternalPlugin {
-    /// Starts the program.
+    /// Starts the process.
     pub(super) fn launch(&mut self, ctx: &mut Context<Self>) {
         if !matches!(self.state, PluginStatus::Down) {
             return;
@@ -53,11 +53,11 @@ impl ExternalPlugin {
         let (outbox, written) = PluginOutbox::open(stdin);
         let welcome = HostMessage::Hello(HostHello {
             version: VERSION,
-            run: &self.place.run,
+            run: &self.position.run,
             plugin: &self.plugin.name,
-            journal: &self.place.journal,
-            seq: self.place.seq,
-            total_cost_usd: self.place.total_cost,
+            journal: &self.position.journal,
+            seq: self.position.seq,
+            total_cost_usd: self.position.total_cost,
             start: self.starts,
         });
         send(&outbox, &welcome);

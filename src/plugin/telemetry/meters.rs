@@ -9,7 +9,7 @@ use super::span::{
     ERROR, MODEL, OPERATION, PROVIDER, STATE, TOKEN_TYPE, TOOL, TRANSITION, input_tokens,
 };
 use super::trace::RunTrace;
-use super::turn::{TurnSpanInput, error_type, turn};
+use super::turn::{TurnSpanInput, ended_turn, error_type};
 use crate::domain::event::{Event, Record};
 use crate::domain::money::Usd;
 
@@ -95,7 +95,7 @@ impl MetricInstruments {
     /// Counts a record.
     pub(super) fn count(&self, record: &Record, trace: &RunTrace) {
         let state = state(&record.event);
-        if let Some(turn) = turn(&record.event) {
+        if let Some(turn) = ended_turn(&record.event) {
             self.count_turn(turn, &state, trace.provider());
         }
         if let Event::StepFinished(step) = &record.event {

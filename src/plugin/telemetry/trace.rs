@@ -12,7 +12,7 @@ use opentelemetry_sdk::trace::SpanData;
 use super::agent_spans::{AgentSpanState, StepSpanState};
 use super::ids::TraceIds;
 use super::span::{self, SpanDraft, number};
-use super::turn::{TurnSpanInput, turn};
+use super::turn::{TurnSpanInput, ended_turn};
 use crate::domain::apply::{apply, begin};
 use crate::domain::event::{Event, Record, StepFinished, StoppedChild};
 use crate::domain::fork::agent_count;
@@ -102,19 +102,26 @@ impl TracedRun {
         }
         self.last = record.at;
         let mut spans = Vec::new();
-        if let Some(turn) = turn(&record.event) {
+        if let Some(turn) = ended_turn(&record.event) {
             spans.extend(self.turn_ended(record, turn, session));
         }
         match &record.event {
             Event::StepFinished(step) => self.step_finished(step, record.at, &mut spans),
             Event::AgentFailed(event) => {
-                self.agent_ended(&event.turn.agent, record.at, Some(event.cause), &mut spans);
+                self.end_step_and_agent_spans(
+                    &event.turn.agent,
+                    record.at,
+                    Some(event.cause),
+                    &mut spans,
+                );
                 if event.ends_run {
                     self.all_ended(record.at);
                 }
             }
             Event::JoinFinished(joined) => self.stopped(&joined.stopped, record.at),
-            Event::CostCounted { turn, .. } => self.end_agent_span(&turn.agent, &mut spans),
+            Event::CostCounted { turn, .. } => {
+                self.end_if_waiting_for_cost(&turn.agent, &mut spans)
+            }
             Event::TurnHeld(held) => {
                 if let Some(state) = self.agents.get_mut(&held.turn.agent) {
                     state.step.free = state.step.free.max(held.until);
@@ -184,7 +191,7 @@ impl TracedRun {
     }
 
     /// Ends an agent in the middle of its step.
-    fn agent_ended(
+    fn end_step_and_agent_spans(
         &mut self,
         id: &AgentId,
         at: Timestamp,
@@ -214,9 +221,9 @@ impl TracedRun {
     }
 
     /// Ends the span of an agent that has ended with others, once its last turn is billed.
-    fn end_agent_span(&mut self, id: &AgentId, spans: &mut Vec<SpanData>) {
+    fn end_if_waiting_for_cost(&mut self, id: &AgentId, spans: &mut Vec<SpanData>) {
         if let Some((at, cause)) = self.agents.get(id).and_then(|state| state.ended) {
-            self.agent_ended(id, at, Some(cause), spans);
+            self.end_step_and_agent_spans(id, at, Some(cause), spans);
         }
     }
 
@@ -286,7 +293,7 @@ impl TracedRun {
         let mut ended: Vec<AgentId> = self.agents.keys().cloned().collect();
         ended.sort_unstable();
         for id in ended {
-            self.end_agent_span(&id, &mut spans);
+            self.end_if_waiting_for_cost(&id, &mut spans);
         }
         if self.run.agents.is_empty() {
             spans.extend(self.run_ended());

@@ -22,7 +22,7 @@ pub(super) struct TurnSpanInput<'record> {
 }
 
 /// Returns the turn that an event ends. A failure before any turn could begin is not one.
-pub(super) fn turn(event: &Event) -> Option<TurnSpanInput<'_>> {
+pub(super) fn ended_turn(event: &Event) -> Option<TurnSpanInput<'_>> {
     let LedgerCharge { turn, cost, on, .. } = cost_of(event)?;
     let failed = match on {
         ChargeKind::Nothing if !matches!(event, Event::CostCounted { .. }) => return None,

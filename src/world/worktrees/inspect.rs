@@ -90,7 +90,7 @@ impl WorktreeInspector<'_> {
 
     /// Returns the commit its branch is at.
     pub(super) async fn tip(&self) -> Result<Option<String>, OperationError> {
-        self.git.commit(&self.repository.at, &self.own()).await
+        self.git.resolve_commit(&self.repository.at, &self.own()).await
     }
 
     /// Returns another branch that has all commits of its branch.
@@ -116,7 +116,7 @@ impl WorktreeInspector<'_> {
         }
         words.extend(["refs/heads", "refs/remotes"].map(str::to_owned));
         let own = self.own();
-        let output = self.git.ask(&self.repository.at, &words).await?;
+        let output = self.git.inspect_stdout(&self.repository.at, &words).await?;
         // Of several commits, a branch is named that has one of them.
         for other in output.lines().filter(|&name| name != own).chain(["HEAD"]) {
             if self.are_in(commits, other).await? {
@@ -153,7 +153,7 @@ impl WorktreeInspector<'_> {
 
     async fn count(&self, words: &[&str]) -> Result<u64, OperationError> {
         let words = [&["rev-list", "--count"], words].concat();
-        let output = self.git.ask(&self.repository.at, &words).await?;
+        let output = self.git.inspect_stdout(&self.repository.at, &words).await?;
         let unreadable = |error| format!("git counts {output:?} commits: {error}");
         Ok(output.parse::<u64>().map_err(unreadable)?)
     }
@@ -169,7 +169,7 @@ impl WorktreeInspector<'_> {
             "--untracked-files=all",
             "--ignore-submodules=none",
         ];
-        let ended = self.git.ended(tree, &words, self.git.surroundings(), STATUS).await?;
+        let ended = self.git.run_raw(tree, &words, self.git.surroundings(), STATUS).await?;
         let output = super::well(&words, ended)?;
         Ok(output.stdout.text().bytes().filter(|&byte| byte == 0).count())
     }

@@ -75,7 +75,8 @@ impl WorktreeKeeper<'_> {
 
     /// Keeps the content.
     pub(super) async fn keep(&self) -> Result<KeptCommit, OperationError> {
-        let head_tree = self.ask(&["rev-parse", &format!("{}^{{tree}}", self.head)]).await?;
+        let head_tree =
+            self.inspect_stdout(&["rev-parse", &format!("{}^{{tree}}", self.head)]).await?;
         let (staged, all) = self.trees().await?;
         let staged = staged.filter(|staged| *staged != head_tree && *staged != all);
         if all == head_tree && staged.is_none() {
@@ -112,8 +113,8 @@ impl WorktreeKeeper<'_> {
         let trees = async {
             let staged = self.ended(&["write-tree"]).await?;
             let staged = (staged.exit == ProcessExit::Code(0)).then(|| staged.stdout.text());
-            self.ask(&["add", "--all", "--sparse"]).await?;
-            let all = self.ask(&["write-tree"]).await?;
+            self.inspect_stdout(&["add", "--all", "--sparse"]).await?;
+            let all = self.inspect_stdout(&["write-tree"]).await?;
             Ok((staged.map(|tree| tree.trim_end().to_owned()), all))
         };
         let trees = trees.await;
@@ -147,7 +148,7 @@ impl WorktreeKeeper<'_> {
     ) -> Result<String, OperationError> {
         let mut words = vec!["commit-tree", tree, "-m", what];
         words.extend(parents.iter().flat_map(|parent| ["-p", parent]));
-        self.ask(&words).await
+        self.inspect_stdout(&words).await
     }
 
     /// Names a commit by a new ref, unless a ref names the same content; then checks that the ref is there.
@@ -161,11 +162,13 @@ impl WorktreeKeeper<'_> {
         let mut number = 0;
         let name = loop {
             let name = backup_ref(run, &self.record.agent, number);
-            let Some(other) = self.git.commit(&self.tree(), &name).await? else { break name };
+            let Some(other) = self.git.resolve_commit(&self.tree(), &name).await? else {
+                break name;
+            };
             let of = |what: &str| format!("{other}{what}");
             let [other_tree, other_parents] = [
-                self.ask(&["rev-parse", &of("^{tree}")]).await?,
-                self.ask(&["rev-parse", &of("^@")]).await?,
+                self.inspect_stdout(&["rev-parse", &of("^{tree}")]).await?,
+                self.inspect_stdout(&["rev-parse", &of("^@")]).await?,
             ];
             let is_same = other_tree == tree && other_parents.lines().eq(parents);
             if other == commit || (is_same && !parents.is_empty()) {
@@ -173,14 +176,14 @@ impl WorktreeKeeper<'_> {
             }
             number += 1;
         };
-        self.ask(&["update-ref", &name, commit, &"0".repeat(commit.len())]).await?;
-        if self.git.commit(&self.tree(), &name).await?.as_deref() == Some(commit) {
+        self.inspect_stdout(&["update-ref", &name, commit, &"0".repeat(commit.len())]).await?;
+        if self.git.resolve_commit(&self.tree(), &name).await?.as_deref() == Some(commit) {
             return Ok(name);
         }
         Err(format!("git has not kept {commit} as {name}").into())
     }
 
-    async fn ask(&self, words: &[&str]) -> Result<String, OperationError> {
+    async fn inspect_stdout(&self, words: &[&str]) -> Result<String, OperationError> {
         let output = well(words, self.ended(words).await?)?;
         Ok(output.stdout.text().trim_end().to_owned())
     }
@@ -198,7 +201,7 @@ impl WorktreeKeeper<'_> {
             .chain(who)
             .chain([("LC_ALL".into(), "C".into()), ("GIT_CEILING_DIRECTORIES".into(), ceiling)]);
         let words = [&SETTINGS, words].concat();
-        self.git.ended(&self.tree(), &words, own, KEPT).await
+        self.git.run_raw(&self.tree(), &words, own, KEPT).await
     }
 }
 

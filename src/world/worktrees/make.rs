@@ -62,7 +62,9 @@ impl WorktreeCreator<'_> {
         let repository = GitRepository::of(git, working_dirs.root()).await?;
         let base = self.found_base(&repository).await?;
         let _lock = git.shared.lock_path(&repository.common).await?;
-        if let Some(commit) = git.commit(&repository.at, &format!("refs/heads/{branch}")).await? {
+        if let Some(commit) =
+            git.resolve_commit(&repository.at, &format!("refs/heads/{branch}")).await?
+        {
             return Err(format!(
                 "there is a branch {branch} already, at {}, which this run did not make: rename it with `git branch -m {branch} NAME`, or choose another --id",
                 &commit[..12]
@@ -94,7 +96,7 @@ impl WorktreeCreator<'_> {
         let _lock = git.shared.lock_path(&repository.common).await?;
         let branch = format!("refs/heads/{}", record.branch);
         let is_moved =
-            git.commit(&repository.at, &branch).await?.is_some_and(|at| at != record.base);
+            git.resolve_commit(&repository.at, &branch).await?.is_some_and(|at| at != record.base);
         if is_moved {
             return Err(format!(
                 "its branch {} is not at {} any more, where it was to begin: rename it with `git branch -m {0} NAME`",
@@ -109,8 +111,11 @@ impl WorktreeCreator<'_> {
     /// Returns the commit that its branch begins at.
     async fn found_base(&self, repository: &GitRepository) -> Result<String, OperationError> {
         if let Some(base) = self.base {
-            let found =
-                if is_object(base) { self.git.commit(&repository.at, base).await? } else { None };
+            let found = if is_object(base) {
+                self.git.resolve_commit(&repository.at, base).await?
+            } else {
+                None
+            };
             let gone =
                 || format!("the repository of {} has no commit {base}", repository.at.display());
             return Ok(found.ok_or_else(gone)?);
@@ -152,7 +157,7 @@ impl WorktreeCreator<'_> {
         ]);
         let mut words: Vec<OsString> = words.map(OsString::from).collect();
         words.extend([tree.clone().into(), record.base.clone().into()]);
-        let added = git.ask(&repository.at, &words).await;
+        let added = git.inspect_stdout(&repository.at, &words).await;
         if let Err(OperationError::Failed(why)) = added {
             self.undo(repository, &record).await?;
             return Err(why.into());
@@ -162,7 +167,7 @@ impl WorktreeCreator<'_> {
         let made = blocking(git.shared, move |_| std::fs::create_dir_all(home)).await?;
         made.map_err(|error| error.to_string())?;
         let words = ["worktree".as_ref(), "unlock".as_ref(), tree.as_os_str()];
-        git.ask(&repository.at, &words).await?;
+        git.inspect_stdout(&repository.at, &words).await?;
         point("worktree.unlocked");
         Ok(self
             .working_dirs()
@@ -177,9 +182,9 @@ impl WorktreeCreator<'_> {
     ) -> Result<(), OperationError> {
         self.clear(repository).await?;
         let branch = format!("refs/heads/{}", record.branch);
-        if self.git.commit(&repository.at, &branch).await?.as_ref() == Some(&record.base) {
+        if self.git.resolve_commit(&repository.at, &branch).await?.as_ref() == Some(&record.base) {
             let words = ["update-ref", "-d", &branch, &record.base];
-            self.git.ask(&repository.at, &words).await?;
+            self.git.inspect_stdout(&repository.at, &words).await?;
         }
         Ok(self.working_dirs().remove_record(self.agent)?)
     }

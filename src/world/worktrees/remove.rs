@@ -138,7 +138,7 @@ impl WorktreeRemover<'_> {
         let words = ["-c", "status.showUntrackedFiles=normal", "worktree", "remove"];
         let words = words.map(AsRef::as_ref).into_iter().chain([tree.as_os_str()]);
         let words: Vec<&std::ffi::OsStr> = words.collect();
-        self.git.ask(&self.repository.at, &words).await?;
+        self.git.inspect_stdout(&self.repository.at, &words).await?;
         point("worktree.removed");
         Ok(())
     }
@@ -148,7 +148,7 @@ impl WorktreeRemover<'_> {
         let tree = self.working_dirs().tree(&record.agent);
         let branch = format!("refs/heads/{}", record.branch);
         if tree.join(".git").is_file() {
-            let is_own = self.git.commit(&tree, &branch).await?.as_deref() == Some(head);
+            let is_own = self.git.resolve_commit(&tree, &branch).await?.as_deref() == Some(head);
             if is_own {
                 self.at(&tree, &["symbolic-ref", "HEAD", &branch]).await?;
             } else {
@@ -233,7 +233,7 @@ impl WorktreeRemover<'_> {
             words.extend(["-c".to_owned(), format!("branch.{branch}.merge={into}")]);
         }
         words.extend(["branch", "--quiet", "-d", branch].map(str::to_owned));
-        match self.git.ask(at, &words).await {
+        match self.git.inspect_stdout(at, &words).await {
             Ok(_) => Ok(true),
             Err(OperationError::Failed(_)) => Ok(false),
             Err(trouble) => Err(trouble),

@@ -64,6 +64,6 @@ impl GitRepository {
                 "the repository of {at} has no commit yet, where a worktree could begin: make one with `git commit`"
             )
         };
-        Ok(git.commit(&self.at, "HEAD").await?.ok_or_else(none)?)
+        Ok(git.resolve_commit(&self.at, "HEAD").await?.ok_or_else(none)?)
     }
 }

@@ -16,7 +16,7 @@ fn ask(next: &str, late: Option<(u64, &str)>) -> Transition {
     Transition::Ask {
         question: "Sure?".into(),
         next: state(next),
-        patience: late
+        timeout: late
             .map(|(timeout_ms, next)| AskTimeout { timeout_ms, timeout_next: state(next) }),
         variables: crate::domain::transition::Variables::new(),
     }

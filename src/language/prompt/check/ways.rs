@@ -35,7 +35,7 @@ impl FolderDiagnostics<'_> {
         let named = [
             (transition.target(), place.target),
             (transition.continuation(), place.continuation),
-            (transition.late(), place.late),
+            (transition.timeout_state(), place.late),
         ];
         for (target, place) in named {
             let Some(target) = target else { continue };

@@ -17,9 +17,9 @@ pub struct AskTimeout {
 }
 
 /// Takes the timeout of an `<ask>` out of its attributes.
-pub(super) fn of(variables: &mut Variables) -> Result<Option<AskTimeout>, InvalidTransition> {
+pub(super) fn take(variables: &mut Variables) -> Result<Option<AskTimeout>, InvalidTransition> {
     let half = |missing, given| {
-        InvalidTransition::Patience(format!(
+        InvalidTransition::AskTimeout(format!(
             "{given} needs {missing} beside it, and the other way round"
         ))
     };
@@ -29,7 +29,7 @@ pub(super) fn of(variables: &mut Variables) -> Result<Option<AskTimeout>, Invali
         (None, Some(_)) => Err(half("timeout=\"24h\"", "timeout_next")),
         (Some(timeout), Some(next)) => {
             let timeout_ms = millis(&timeout)
-                .map_err(|why| InvalidTransition::Patience(format!("timeout: {why}")))?;
+                .map_err(|why| InvalidTransition::AskTimeout(format!("timeout: {why}")))?;
             let timeout_next = StateName::parse(&next)
                 .map_err(|error| InvalidTransition::Target { tag: TagName::Ask, error })?;
             Ok(Some(AskTimeout { timeout_ms, timeout_next }))

@@ -40,6 +40,11 @@ pub trait StepRunner {
         usize::MAX
     }
 
+    /// Returns the agents with an idle process.
+    fn idle_agents(&self) -> Vec<AgentId> {
+        Vec::new()
+    }
+
     /// Notes that an agent will only use sessions that are `wanted`.
     fn keep(&self, _agent: &AgentId, _wanted: &dyn Fn(&SessionId) -> bool) {}
 
@@ -76,6 +81,10 @@ impl StepRunner for ClaudeRunner {
 
     fn fits(&self) -> usize {
         ClaudeRunner::fits(self)
+    }
+
+    fn idle_agents(&self) -> Vec<AgentId> {
+        ClaudeRunner::idle_agents(self)
     }
 
     fn keep(&self, agent: &AgentId, wanted: &dyn Fn(&SessionId) -> bool) {

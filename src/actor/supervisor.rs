@@ -11,6 +11,7 @@ mod joins;
 mod lifecycle;
 mod programs;
 mod questions;
+mod queued_effects;
 mod reports;
 mod timers;
 
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
+use self::queued_effects::QueuedEffects;
 use self::timers::AgentTimers;
 use super::agent::AgentActor;
 use super::clock::now;
@@ -57,8 +59,7 @@ pub struct Supervisor {
     advancing: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     may_have_begun: HashSet<AgentId>,
-    /// For each agent, the number of records that start its next work and are not durable yet.
-    queued_effects: HashMap<AgentId, usize>,
+    queued_effects: QueuedEffects,
     timers: AgentTimers,
     /// The reasons to stay up while everything waits.
     stay_up: StayUp,
@@ -168,8 +169,8 @@ impl Supervisor {
             done,
             released,
         } = parts;
-        let mut admission = AdmissionQueue::default();
-        let on_budget = start.settings(&run).on_budget;
+        let Settings { order, patience_ms, on_budget, .. } = *start.settings(&run);
+        let mut admission = AdmissionQueue::new(order, patience_ms);
         admission.turn_away_without_budget(on_budget == OnBudget::End);
         for turn in begun {
             if let Some(agent) = run.agents.get(&turn.agent) {
@@ -188,7 +189,7 @@ impl Supervisor {
             admission,
             may_have_begun,
             advancing: HashSet::new(),
-            queued_effects: HashMap::new(),
+            queued_effects: QueuedEffects::default(),
             timers: AgentTimers::default(),
             stay_up,
             throttle,
@@ -236,30 +237,8 @@ impl Supervisor {
         for (record, (effects, total_cost)) in records.into_iter().zip(owed) {
             let agent =
                 record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
-            self.note_queued_effects(&effects);
+            self.queued_effects.add(&effects, &self.run);
             self.pending.push_back(PendingRecord { record, effects, agent, total_cost });
-        }
-    }
-
-    /// Notes the effects that are on their way: until then nothing else begins them.
-    fn note_queued_effects(&mut self, effects: &[Effect]) {
-        for effect in effects {
-            if let Effect::Proceed(agent) = effect {
-                *self.queued_effects.entry(agent.clone()).or_default() += 1;
-            }
-        }
-    }
-
-    fn note_performed_effects(&mut self, effects: &[Effect]) {
-        for effect in effects {
-            if let Effect::Proceed(agent) = effect
-                && let Some(count) = self.queued_effects.get_mut(agent)
-            {
-                *count -= 1;
-                if *count == 0 {
-                    self.queued_effects.remove(agent);
-                }
-            }
         }
     }
 
@@ -273,7 +252,7 @@ impl Supervisor {
         if let Event::CommandReceived { id, .. } = &record.event {
             self.command_is_safe(id);
         }
-        self.note_performed_effects(&effects);
+        self.queued_effects.remove(&effects);
         for effect in effects {
             point("effect.before");
             self.perform(effect, ctx);

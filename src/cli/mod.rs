@@ -22,6 +22,7 @@ pub mod list;
 pub mod log;
 mod log_line;
 pub mod logging;
+mod named_value;
 pub mod on_event;
 mod options;
 pub mod output;

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
-use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::args::answers::QuestionArgs;
 use super::logging::LoggingArgs;
+use super::named_value::NamedValue;
 use super::on_event::OnEventCommand;
 use super::plugins::PluginArgs;
 use crate::domain::allowed_address::AllowedAddress;
@@ -15,7 +15,8 @@ use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::{OnExhausted, RestartPolicy};
 use crate::domain::time::millis;
-use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs, model};
+use crate::domain::turn_order::TurnOrder;
+use crate::language::manifest::{dollars, max_procs, model};
 use crate::language::prompt::forking::count as how_many_agents;
 use crate::language::supervision::{restarts, some_time};
 use crate::language::turn_options::tool_rule;
@@ -185,6 +186,15 @@ pub struct ProcessArgs {
     #[arg(long, value_name = "TIME", value_parser = millis)]
     pub stagger: Option<u64>,
 
+    /// Order in which waiting agents get a process [default: depth]
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<NamedValue<TurnOrder>>,
+
+    /// Time after which the next agent of a line goes before all others, so that agents that loop keep none waiting
+    /// forever [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    pub patience: Option<u64>,
+
     /// Start a process for each turn instead of reusing one for the turns of a session
     #[arg(long)]
     pub no_warm: bool,
@@ -232,88 +242,6 @@ pub struct SupervisionArgs {
     pub on_exhausted: Option<NamedValue<OnExhausted>>,
 }
 
-/// A value that is given by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NamedValue<T>(pub T);
-
-/// A value with its name and its meaning.
-type NamedChoice<T> = (&'static str, T, &'static str);
-
-fn possible<T: PartialEq>(choices: &[NamedChoice<T>], value: &T) -> Option<PossibleValue> {
-    let (name, _, help) = choices.iter().find(|(_, known, _)| known == value)?;
-    Some(PossibleValue::new(*name).help(*help))
-}
-
-impl ValueEnum for NamedValue<RestartPolicy> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self(RestartPolicy::Permanent),
-            Self(RestartPolicy::Transient),
-            Self(RestartPolicy::Temporary),
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = [
-            "after results and failures; it begins again in its first state",
-            "after failures only",
-            "never",
-        ];
-        possible(&choices(&RestartPolicy::ALL, help), &self.0)
-    }
-}
-
-impl ValueEnum for NamedValue<OnExhausted> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(OnExhausted::FailAgent), Self(OnExhausted::FailRun), Self(OnExhausted::Wait)]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = [
-            "the agent fails, the others continue",
-            "the whole run fails",
-            "the agent waits until a person resumes the run",
-        ];
-        possible(&choices(&OnExhausted::ALL, help), &self.0)
-    }
-}
-
-impl ValueEnum for NamedValue<OnLimit> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(OnLimit::Wait), Self(OnLimit::Pause), Self(OnLimit::Fail)]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = [
-            "the run waits until the limit resets, and continues",
-            "the run pauses (exit 75)",
-            "the agent that reached it fails",
-        ];
-        possible(&choices(&ON_LIMIT, help), &self.0)
-    }
-}
-
-impl ValueEnum for NamedValue<OnBudget> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(OnBudget::Pause), Self(OnBudget::End)]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = [
-            "the run pauses (exit 75), and can be resumed with more",
-            "each agent fails when its next turn is due",
-        ];
-        possible(&choices(&ON_BUDGET, help), &self.0)
-    }
-}
-
-fn choices<T: Copy, const N: usize>(
-    names: &[(&'static str, T); N],
-    help: [&'static str; N],
-) -> Vec<NamedChoice<T>> {
-    names.iter().zip(help).map(|((name, value), help)| (*name, *value, help)).collect()
-}
-
 fn backoff(text: &str) -> Result<(u64, u64), String> {
     let (min, max) = text.split_once("..").ok_or("write MIN..MAX, such as 1s..5m")?;
     let (min, max) = (millis(min)?, millis(max)?);
@@ -334,15 +262,5 @@ mod tests {
         assert!(dollars("-1").is_err() && dollars("nan").is_err() && dollars("x").is_err());
         assert_eq!(backoff("1ms..5s"), Ok((1, 5000)));
         assert!(backoff("5s..1s").is_err() && backoff("5s").is_err());
-    }
-
-    #[test]
-    fn each_named_value_says_what_it_means() {
-        fn helps<T: ValueEnum>() -> bool {
-            let values = T::value_variants().iter().map(ValueEnum::to_possible_value);
-            values.into_iter().all(|value| value.is_some_and(|value| value.get_help().is_some()))
-        }
-        assert!(helps::<NamedValue<RestartPolicy>>() && helps::<NamedValue<OnExhausted>>());
-        assert!(helps::<NamedValue<OnLimit>>());
     }
 }

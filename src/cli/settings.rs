@@ -138,6 +138,8 @@ fn overlay_processes(args: &ProcessArgs, settings: &mut Settings) {
     let forking = &mut settings.forking;
     forking.max_agents = args.max_agents.unwrap_or(forking.max_agents);
     forking.stagger_ms = args.stagger.unwrap_or(forking.stagger_ms);
+    settings.order = args.order.map_or(settings.order, |named| named.0);
+    settings.patience_ms = args.patience.unwrap_or(settings.patience_ms);
     settings.prestart = args.prestart.map_or(settings.prestart, usize::from);
     settings.warm_for_ms = args.warm_for.unwrap_or(settings.warm_for_ms);
     if args.no_warm {

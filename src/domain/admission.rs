@@ -1,32 +1,73 @@
-//! Admission of turns: families of agents take turns in front of a limited number of permits.
+//! Admission of turns: agents wait in lines in front of a limited number of permits.
 //!
-//! A family is the children of one parent. Within a family the order is first come, first served. The families
-//! alternate, so an agent that forks a thousand workers does not delay another one's three. A live agent that
-//! waits here is only its id and its state.
+//! What is begun is finished first: an agent that has had a turn goes before one that has not; among those, one whose
+//! process is idle goes before one that needs another process; then the one whose last turn ended first, because the
+//! model's cache forgets it first. Agents before their first turn are served in the order in which they asked.
+//!
+//! A family is the children of one parent. The families take turns, so an agent that forks a thousand workers does not
+//! delay another one's three. A live agent that waits here is only its id and its state.
+//!
+//! Agents that loop could keep all others waiting. So a line (a family's new agents, or its others) has a patience:
+//! when its head could not leave for that long, the head goes before all others. The time counts from when the head
+//! before it left, and not from its own request: in a fan-out of thousands all would be overdue together, and none
+//! would be finished before the last has begun.
 //!
 //! The budget is checked as well, so that a turn the run cannot afford does not start. An agent whose own share is
 //! reserved by others is set aside and does not block agents that have money. An agent whose share is spent is
 //! turned away. A turn that began before the run was resumed has its permit reserved: it runs already or is paid
 //! for, so no limit stops it.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod waiting_lines;
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use self::waiting_lines::{LineKind, LinePlace, WaitingLines};
+use super::agent::Agent;
 use super::budget::{Budget, BudgetCheck, BudgetScope};
 use super::id::{AgentId, StateName};
+use super::time::Timestamp;
+use super::turn_order::{PATIENCE_MS, TurnOrder};
 
 /// The permits of a run and the agents that wait for one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct AdmissionQueue {
+    order: TurnOrder,
+    patience_ms: u64,
     holders: HashMap<AgentId, StateName>,
     reserved: HashSet<AgentId>,
     ready: Vec<AgentId>,
-    queue: FairQueue,
-    queued: HashMap<AgentId, (QueueTicket, StateName)>,
-    issued: QueueTicket,
+    lines: WaitingLines,
+    queued: HashMap<AgentId, QueuedTurn>,
+    last_ticket: u64,
+    /// The latest time that it has been given.
+    clock: Timestamp,
     closed: bool,
     turns_away: bool,
     rejected: Vec<(AgentId, BudgetScope)>,
-    aside: HashMap<AgentId, VecDeque<(QueueTicket, AgentId)>>,
+    aside: HashMap<AgentId, BTreeMap<LinePlace, AgentId>>,
+}
+
+/// A request for a permit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermitRequest {
+    /// The agent's id.
+    pub agent: AgentId,
+    /// The state or node whose prompt is due.
+    pub state: StateName,
+    /// The end of the agent's last turn; `None` before its first.
+    pub last_turn: Option<Timestamp>,
+}
+
+impl PermitRequest {
+    /// Returns the request for the turn that an agent has due.
+    #[must_use]
+    pub fn of(agent: &Agent) -> Self {
+        Self {
+            agent: agent.id.clone(),
+            state: agent.prompt().clone(),
+            last_turn: agent.last_turn_ended,
+        }
+    }
 }
 
 /// An agent whose turn may start.
@@ -38,47 +79,57 @@ pub struct AdmittedTurn {
     pub begun: bool,
 }
 
-/// The waiting agents by family; the family that is served next stands first.
-#[derive(Debug, Default)]
-struct FairQueue {
-    turns: VecDeque<String>,
-    members: HashMap<String, VecDeque<(QueueTicket, AgentId)>>,
+/// The limits of one admission.
+#[derive(Debug, Clone, Copy)]
+pub struct AdmissionLimits<'run> {
+    /// The number of permits that may be held.
+    pub permits: usize,
+    /// The money of the run.
+    pub budget: Budget<'run>,
+    /// The agents with an idle process.
+    pub warm: &'run [AgentId],
+    /// The number of agents that have begun and are about to ask: as many permits are left to them.
+    pub returning: usize,
+    /// The current time.
+    pub now: Timestamp,
 }
 
-impl FairQueue {
-    fn join(&mut self, ticket: QueueTicket, agent: AgentId) {
-        let family = agent.parent().unwrap_or_default().to_owned();
-        let members = self.members.entry(family.clone()).or_default();
-        if members.is_empty() {
-            self.turns.push_back(family);
-        }
-        members.push_back((ticket, agent));
-    }
-
-    /// Returns the next agent, with its ticket.
-    fn front(&self) -> Option<&(QueueTicket, AgentId)> {
-        self.members.get(self.turns.front()?)?.front()
-    }
-
-    /// Removes the next agent. If it is served, the turn passes to the next family.
-    fn pop(&mut self, served: bool) -> Option<(QueueTicket, AgentId)> {
-        let family = self.turns.front()?.clone();
-        let members = self.members.get_mut(&family)?;
-        let next = members.pop_front()?;
-        if members.is_empty() {
-            self.members.remove(&family);
-            self.turns.pop_front();
-        } else if served {
-            self.turns.rotate_left(1);
-        }
-        Some(next)
-    }
+/// An agent in the queue.
+#[derive(Debug)]
+struct QueuedTurn {
+    place: LinePlace,
+    state: StateName,
+    /// The owner of the share that it waits for, if it is set aside.
+    waits_for_share: Option<AgentId>,
 }
 
-/// A place in the queue. An agent that leaves and comes back gets a new one.
-type QueueTicket = u64;
+impl Default for AdmissionQueue {
+    fn default() -> Self {
+        Self::new(TurnOrder::Depth, PATIENCE_MS)
+    }
+}
 
 impl AdmissionQueue {
+    /// Returns an empty queue with this order; after `patience_ms` the head of a line is overdue.
+    #[must_use]
+    pub fn new(order: TurnOrder, patience_ms: u64) -> Self {
+        Self {
+            order,
+            patience_ms,
+            holders: HashMap::new(),
+            reserved: HashSet::new(),
+            ready: Vec::new(),
+            lines: WaitingLines::default(),
+            queued: HashMap::new(),
+            last_ticket: 0,
+            clock: Timestamp::default(),
+            closed: false,
+            turns_away: false,
+            rejected: Vec::new(),
+            aside: HashMap::new(),
+        }
+    }
+
     /// Reserves a permit for an agent whose turn had already begun, until the agent asks.
     pub fn reserve(&mut self, agent: AgentId, state: StateName) {
         self.holders.insert(agent.clone(), state);
@@ -91,23 +142,33 @@ impl AdmissionQueue {
         self.reserved.contains(agent)
     }
 
-    /// Queues an agent for a turn in a state. Asking again changes nothing.
-    pub fn ask(&mut self, agent: AgentId, state: StateName) {
+    /// Queues an agent for a turn. Asking again changes nothing.
+    pub fn ask(&mut self, request: PermitRequest, now: Timestamp) {
+        let PermitRequest { agent, state, last_turn } = request;
+        self.clock = self.clock.max(now);
         if self.reserved.remove(&agent) {
             self.ready.push(agent);
         } else if !self.holders.contains_key(&agent) && !self.queued.contains_key(&agent) {
-            self.issued += 1;
-            self.queued.insert(agent.clone(), (self.issued, state));
-            self.queue.join(self.issued, agent);
+            self.last_ticket += 1;
+            let last_turn = last_turn.filter(|_| self.order == TurnOrder::Depth);
+            let place = LinePlace { last_turn, ticket: self.last_ticket };
+            let turn = QueuedTurn { place, state, waits_for_share: None };
+            self.queued.insert(agent.clone(), turn);
+            self.lines.insert(place, agent, self.clock);
         }
     }
 
     /// Removes an agent whose turn is over, or that does not want one any more.
     pub fn release(&mut self, agent: &AgentId) {
         self.holders.remove(agent);
-        self.bring_back(agent);
         self.reserved.remove(agent);
-        self.queued.remove(agent);
+        if let Some(QueuedTurn { place, waits_for_share, .. }) = self.queued.remove(agent) {
+            match waits_for_share {
+                None => self.lines.remove(place, agent, self.clock),
+                Some(owner) => self.forget_aside(&owner, place),
+            }
+        }
+        self.bring_back(agent);
     }
 
     /// Takes back the reserved permits that have not been asked for.
@@ -145,25 +206,22 @@ impl AdmissionQueue {
         self.holders.is_empty() && self.queued.is_empty()
     }
 
-    /// Returns the agents whose turn may start now, in order, if at most `permits` may be held.
+    /// Returns the agents whose turn may start now, in order.
     #[must_use]
-    pub fn admit(&mut self, permits: usize, budget: &Budget<'_>) -> Vec<AdmittedTurn> {
+    pub fn admit(&mut self, limits: &AdmissionLimits<'_>) -> Vec<AdmittedTurn> {
+        self.clock = self.clock.max(limits.now);
         let begun = std::mem::take(&mut self.ready);
         let mut admitted: Vec<AdmittedTurn> =
             begun.into_iter().map(|agent| AdmittedTurn { agent, begun: true }).collect();
-        while !self.closed && self.holders.len() < permits {
-            let Some((ticket, agent)) = self.queue.front() else { break };
-            let Some((_, state)) = self.queued.get(agent).filter(|(valid, _)| valid == ticket)
-            else {
-                self.queue.pop(false);
-                continue;
-            };
-            match budget.check((agent, state), &self.holders.iter()) {
-                BudgetCheck::Enough => admitted.extend(self.admit_next()),
-                BudgetCheck::Reserved(BudgetScope::Share(owner)) => self.set_aside(owner),
-                BudgetCheck::Spent(whose @ BudgetScope::Share(_)) => self.reject_next(whose),
+        while !self.closed && self.holders.len() < limits.permits {
+            let Some(agent) = self.next(limits) else { break };
+            let Some(QueuedTurn { state, .. }) = self.queued.get(&agent) else { break };
+            match limits.budget.check((&agent, state), &self.holders.iter()) {
+                BudgetCheck::Enough => admitted.extend(self.admit_next(agent)),
+                BudgetCheck::Reserved(BudgetScope::Share(owner)) => self.set_aside(agent, owner),
+                BudgetCheck::Spent(whose @ BudgetScope::Share(_)) => self.reject(agent, whose),
                 BudgetCheck::Spent(BudgetScope::Run) if self.turns_away => {
-                    self.reject_next(BudgetScope::Run);
+                    self.reject(agent, BudgetScope::Run);
                 }
                 BudgetCheck::Reserved(BudgetScope::Run) | BudgetCheck::Spent(BudgetScope::Run) => {
                     break;
@@ -173,22 +231,53 @@ impl AdmissionQueue {
         admitted
     }
 
-    /// Gives a permit to the next agent.
-    fn admit_next(&mut self) -> Option<AdmittedTurn> {
-        let (_, agent) = self.queue.pop(true)?;
-        let (_, state) = self.queued.remove(&agent)?;
+    /// Returns the agent that is next, if a permit is for it.
+    fn next(&self, limits: &AdmissionLimits<'_>) -> Option<AgentId> {
+        let before = Timestamp(limits.now.0.saturating_sub(self.patience_ms));
+        if let Some((_, overdue)) = self.lines.overdue(before) {
+            return Some(overdue.clone());
+        }
+        let warm = limits.warm.iter().filter_map(|agent| {
+            let turn = self.queued.get(agent)?;
+            let may_go = turn.place.kind() == LineKind::Begun && turn.waits_for_share.is_none();
+            may_go.then(|| (self.lines.rank(agent), turn.place, agent))
+        });
+        let begun = || self.lines.head(LineKind::Begun).map(|(_, agent)| agent);
+        if let Some(agent) = warm.min().map(|(_, _, agent)| agent).or_else(begun) {
+            return Some(agent.clone());
+        }
+        let is_free = self.holders.len().saturating_add(limits.returning) < limits.permits;
+        let (_, new) = self.lines.head(LineKind::New).filter(|_| is_free)?;
+        Some(new.clone())
+    }
+
+    /// Takes an agent out of its line, because it is served or cannot be.
+    fn take(&mut self, agent: &AgentId) -> Option<QueuedTurn> {
+        let turn = self.queued.remove(agent)?;
+        self.lines.serve(turn.place, agent, self.clock);
+        Some(turn)
+    }
+
+    fn admit_next(&mut self, agent: AgentId) -> Option<AdmittedTurn> {
+        let QueuedTurn { state, .. } = self.take(&agent)?;
         self.holders.insert(agent.clone(), state);
         self.bring_back(&agent);
         Some(AdmittedTurn { agent, begun: false })
     }
 
-    /// Sets the next agent aside until a turn in the share of `owner` is over.
-    fn set_aside(&mut self, owner: AgentId) {
-        let Some(next) = self.queue.pop(true) else { return };
-        let aside = self.aside.entry(owner).or_default();
-        match aside.front() {
-            Some(first) if next.0 < first.0 => aside.push_front(next),
-            _ => aside.push_back(next),
+    /// Sets an agent aside until a turn in the share of `owner` is over.
+    fn set_aside(&mut self, agent: AgentId, owner: AgentId) {
+        let Some(turn) = self.take(&agent) else { return };
+        self.aside.entry(owner.clone()).or_default().insert(turn.place, agent.clone());
+        self.queued.insert(agent, QueuedTurn { waits_for_share: Some(owner), ..turn });
+    }
+
+    fn forget_aside(&mut self, owner: &AgentId, place: LinePlace) {
+        if let Some(aside) = self.aside.get_mut(owner) {
+            aside.remove(&place);
+            if aside.is_empty() {
+                self.aside.remove(owner);
+            }
         }
     }
 
@@ -200,22 +289,21 @@ impl AdmissionQueue {
         }
         for owner in agent.lineage() {
             let Some(aside) = self.aside.get_mut(owner) else { continue };
-            while let Some((ticket, waiting)) = aside.pop_front() {
-                if self.queued.get(&waiting).is_some_and(|(valid, _)| *valid == ticket) {
-                    self.queue.join(ticket, waiting);
-                    break;
+            if let Some((place, waiting)) = aside.pop_first() {
+                if let Some(turn) = self.queued.get_mut(&waiting) {
+                    turn.waits_for_share = None;
                 }
+                self.lines.insert(place, waiting, self.clock);
             }
-            if aside.is_empty() {
+            if self.aside.get(owner).is_some_and(BTreeMap::is_empty) {
                 self.aside.remove(owner);
             }
         }
     }
 
-    /// Removes the next agent for good, because its budget is spent.
-    fn reject_next(&mut self, whose: BudgetScope) {
-        if let Some((_, agent)) = self.queue.pop(true) {
-            self.queued.remove(&agent);
+    /// Removes an agent for good, because its budget is spent.
+    fn reject(&mut self, agent: AgentId, whose: BudgetScope) {
+        if self.take(&agent).is_some() {
             self.bring_back(&agent);
             self.rejected.push((agent, whose));
         }

@@ -84,6 +84,9 @@ pub struct Agent {
     pub throttles: u32,
     /// The time it entered its current state.
     pub since: Timestamp,
+    /// The end of its last turn, if it has had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_turn_ended: Option<Timestamp>,
     /// The cost of its turns.
     #[serde(default)]
     pub cost_usd: Usd,
@@ -127,6 +130,7 @@ impl Agent {
             restarts: Vec::new(),
             throttles: 0,
             since,
+            last_turn_ended: None,
             cost_usd: Usd::ZERO,
             spec: Box::new(spec),
         }

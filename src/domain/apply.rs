@@ -171,6 +171,10 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
     };
     if let Some(cost) = record.event.cost() {
         run.refused_tools.add_all(&cost.refused_tools, NAMED_PER_RUN);
+        let agent = record.event.agent().and_then(|agent| run.agents.get_mut(agent));
+        if let Some(agent) = agent {
+            agent.last_turn_ended = Some(record.at);
+        }
     }
     run.seq = record.seq;
     Ok(effects)

@@ -60,6 +60,7 @@ pub mod turn_concurrency;
 pub mod turn_cost;
 pub mod turn_offset;
 pub mod turn_options;
+pub mod turn_order;
 pub mod usage;
 pub mod wait_reason;
 pub mod widening;

@@ -14,6 +14,7 @@ use super::plugin::PlugIn;
 use super::supervision::SupervisionPolicy;
 use super::transition::Variables;
 use super::turn_options::{OnDenied, TurnOptions};
+use super::turn_order::{PATIENCE_MS, TurnOrder};
 
 /// The answerer of the prompts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +92,12 @@ pub struct Settings {
     /// The number of turns that may run, and of Claude Code processes that may live, at the same time.
     #[serde(default)]
     pub max_procs: MaxProcs,
+    /// The order in which waiting agents get permits.
+    #[serde(default, skip_serializing_if = "TurnOrder::is_usual")]
+    pub order: TurnOrder,
+    /// The time in milliseconds after which an agent that is next of its line is overdue.
+    #[serde(default = "usual_patience")]
+    pub patience_ms: u64,
     /// True if a process serves further turns of its session.
     #[serde(default = "yes")]
     pub warm: bool,
@@ -166,6 +173,8 @@ impl Default for Settings {
             budget_usd: None,
             on_budget: OnBudget::Pause,
             max_procs: MaxProcs::Auto,
+            order: TurnOrder::Depth,
+            patience_ms: usual_patience(),
             warm: true,
             warm_for_ms: five_minutes(),
             prestart: 0,
@@ -195,6 +204,10 @@ impl Default for Settings {
 
 fn yes() -> bool {
     true
+}
+
+fn usual_patience() -> u64 {
+    PATIENCE_MS
 }
 
 fn five_minutes() -> u64 {

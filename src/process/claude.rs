@@ -221,6 +221,12 @@ impl ClaudeRunner {
         room.saturating_add(self.census.grown_at_work())
     }
 
+    /// Returns the agents with an idle process.
+    #[must_use]
+    pub fn idle_agents(&self) -> Vec<AgentId> {
+        self.pool.idle_agents()
+    }
+
     /// Retires the processes that wait for sessions an agent will not resume.
     pub fn keep(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) {
         for worker in self.pool.take_unwanted(agent, wanted) {
@@ -240,7 +246,8 @@ impl ClaudeRunner {
     }
 
     /// Ends a process in a task of its own.
-    pub(super) fn retire(&self, worker: Worker) {
+    pub(super) fn retire(&self, mut worker: Worker) {
+        worker.note_ending();
         let (marker, stop) = (self.marker.clone(), self.stops.of_run());
         spawn_local(async move { worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await });
     }

@@ -1,8 +1,8 @@
 //! The idle processes, which wait for the next turn of their session.
 //!
 //! Each process holds a slot from before its start until it and its group have ended, with a turn or without. If a
-//! slot is needed and none is free, the process that has waited longest is retired. While someone waits for a slot,
-//! no process is kept.
+//! slot is needed, none is free and none will be soon, because a process is being ended, the process that has waited
+//! longest is retired. While someone waits for a slot that is not about to be free, no process is kept.
 
 use std::cell::{Cell, RefCell};
 
@@ -43,13 +43,15 @@ impl WorkerPool {
         self.slots.try_acquire()
     }
 
-    /// Waits for a slot. If none is free, the process that has waited longest is passed to `retire`.
+    /// Waits for a slot. If none is free or about to be, the process that has waited longest is passed to `retire`.
     pub async fn slot(&self, retire: impl FnOnce(Worker)) -> Option<WorkerSlot> {
         if let Some(slot) = self.free_slot() {
             return Some(slot);
         }
         let make_room = || {
-            if let Some(worker) = self.take_oldest() {
+            if self.slots.are_short()
+                && let Some(worker) = self.take_oldest()
+            {
                 retire(worker);
             }
         };
@@ -71,7 +73,7 @@ impl WorkerPool {
     /// commands is never given up for another, so it gives its slot back meanwhile.
     ///
     /// # Errors
-    /// The process itself, if someone waits for its slot, or if it has none.
+    /// The process itself, if someone needs its slot, or if it has none.
     pub fn keep(
         &self,
         mut worker: Worker,
@@ -80,7 +82,7 @@ impl WorkerPool {
     ) -> Result<u64, Box<Worker>> {
         if worker.background.has_running() {
             drop(worker.slot.take());
-        } else if self.slots.has_waiters() || worker.slot.is_none() {
+        } else if self.slots.are_short() || worker.slot.is_none() {
             return Err(Box::new(worker));
         }
         let served = Some((agent.clone(), session.checkpoint.clone()));
@@ -149,6 +151,13 @@ impl WorkerPool {
             served && !wanted(&idle.session)
         };
         idle.extract_if(.., gone).map(|idle| idle.worker).collect()
+    }
+
+    /// Returns the agents with an idle process.
+    #[must_use]
+    pub fn idle_agents(&self) -> Vec<AgentId> {
+        let idle = self.idle.borrow();
+        idle.iter().filter_map(|idle| Some(idle.served.as_ref()?.0.clone())).collect()
     }
 
     /// Removes all of them.

@@ -179,6 +179,13 @@ impl Worker {
         }
     }
 
+    /// Notes that it is being ended, so that its slot is about to be free.
+    pub fn note_ending(&mut self) {
+        if let Some(slot) = &mut self.slot {
+            slot.note_ending();
+        }
+    }
+
     /// Ends it with all its processes.
     pub async fn shut_down(
         mut self,
@@ -197,6 +204,7 @@ impl Worker {
         how: ShutdownMode,
     ) {
         let how = if self.background.has_running() { ShutdownMode::Now } else { how };
+        self.note_ending();
         if let Some(tasks) = self.background.names() {
             tracing::warn!(
                 "{tasks} was still running, and is ended with the process {} that ran it",

@@ -16,6 +16,8 @@ pub struct WorkerSlots {
     free: Rc<RefCell<Vec<usize>>>,
     size: usize,
     waiting: Cell<usize>,
+    /// The number of slots whose processes are being ended.
+    ending: Rc<Cell<usize>>,
 }
 
 /// The slot of a process.
@@ -23,6 +25,8 @@ pub struct WorkerSlots {
 pub struct WorkerSlot {
     number: usize,
     free: Rc<RefCell<Vec<usize>>>,
+    ending: Rc<Cell<usize>>,
+    is_ending: bool,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -32,10 +36,20 @@ impl WorkerSlot {
     pub fn number(&self) -> usize {
         self.number
     }
+
+    /// Notes that its process is being ended: who waits for a slot will get this one.
+    pub fn note_ending(&mut self) {
+        if !std::mem::replace(&mut self.is_ending, true) {
+            self.ending.set(self.ending.get() + 1);
+        }
+    }
 }
 
 impl Drop for WorkerSlot {
     fn drop(&mut self) {
+        if self.is_ending {
+            self.ending.set(self.ending.get() - 1);
+        }
         self.free.borrow_mut().push(self.number);
     }
 }
@@ -65,6 +79,7 @@ impl WorkerSlots {
             free: Rc::new(RefCell::new((0..size).rev().collect())),
             size,
             waiting: Cell::new(0),
+            ending: Rc::default(),
         }
     }
 
@@ -86,13 +101,26 @@ impl WorkerSlots {
 
     fn numbered(&self, permit: OwnedSemaphorePermit) -> Option<WorkerSlot> {
         let number = self.free.borrow_mut().pop()?;
-        Some(WorkerSlot { number, free: Rc::clone(&self.free), _permit: permit })
+        Some(WorkerSlot {
+            number,
+            free: Rc::clone(&self.free),
+            ending: Rc::clone(&self.ending),
+            is_ending: false,
+            _permit: permit,
+        })
     }
 
     /// Returns whether someone waits for a slot.
     #[must_use]
     pub fn has_waiters(&self) -> bool {
         self.waiting.get() > 0
+    }
+
+    /// Returns whether more wait for a slot than are free, or are about to be because their processes are being ended.
+    #[must_use]
+    pub fn are_short(&self) -> bool {
+        // A slot that was freed for a waiter is held again only when that one has been polled.
+        self.waiting.get() > self.free.borrow().len() + self.ending.get()
     }
 
     /// Returns whether several slots are held.

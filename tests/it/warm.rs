@@ -6,6 +6,7 @@ mod alone;
 mod chain;
 mod death;
 mod kill;
+mod order;
 mod room;
 mod shown;
 mod stop;

@@ -13,7 +13,7 @@ use crate::actor::clock::{now, wall};
 use crate::actor::message::{DispatchTurn, TurnAssignment, TurnPermit};
 use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
-use crate::domain::admission::AdmittedTurn;
+use crate::domain::admission::{AdmissionLimits, AdmittedTurn, PermitRequest};
 use crate::domain::agent::Agent as State;
 use crate::domain::budget::BudgetScope;
 use crate::domain::consult::SpendingTotals;
@@ -73,7 +73,7 @@ impl Supervisor {
     pub(super) fn dispatch_agent(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let goes_on = matches!(self.shutdown, ShutdownPhase::NotBegun)
             && self.run.status == RunStatus::Running;
-        let is_queued = self.queued_effects.contains_key(id);
+        let is_queued = self.queued_effects.contains(id);
         if is_queued || (!goes_on && !self.admission.is_reserved(id)) {
             return;
         }
@@ -100,11 +100,11 @@ impl Supervisor {
         } else if agent.runs_graph() {
             self.assign(id, None);
         } else {
-            let (looks_ahead, prompt) = (agent.may_join(), agent.prompt().clone());
+            let (looks_ahead, request) = (agent.may_join(), PermitRequest::of(agent));
             if looks_ahead {
                 self.assign(id, None);
             }
-            self.admission.ask(id.clone(), prompt);
+            self.admission.ask(request, now());
         }
     }
 
@@ -145,7 +145,7 @@ impl Supervisor {
     /// Admits the agents that may run, and checks whether the run can continue at all.
     pub(super) fn schedule(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
-        for AdmittedTurn { agent, begun } in self.admission.admit(permits, &self.run.budget()) {
+        for AdmittedTurn { agent, begun } in self.admit(permits) {
             let Some(state) = self.run.agents.get(&agent).map(State::prompt) else {
                 self.admission.release(&agent);
                 continue;
@@ -172,6 +172,20 @@ impl Supervisor {
             }
         }
         self.end_if_still(ctx);
+    }
+
+    fn admit(&mut self, permits: usize) -> Vec<AdmittedTurn> {
+        let is_full = self.admission.running() >= permits || self.admission.waiting() == 0;
+        let warm = if is_full { Vec::new() } else { self.context.runner.idle_agents() };
+        let returning = self.queued_effects.begun_agents();
+        let budget = self.run.budget();
+        self.admission.admit(&AdmissionLimits {
+            permits,
+            budget,
+            warm: &warm,
+            returning,
+            now: now(),
+        })
     }
 
     /// Returns the pause that is due because nothing continues before someone acts.

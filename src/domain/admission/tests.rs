@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+mod order;
+mod properties;
+
 use super::*;
 use crate::domain::budget::BudgetShare;
 use crate::domain::money::Usd;
@@ -15,12 +18,33 @@ fn child(number: u32) -> AgentId {
     AgentId::main().child(number)
 }
 
+const NOW: Timestamp = Timestamp(1_000_000);
+
+/// The limits of an admission without limits of money, at `NOW`.
+fn limits(permits: usize) -> AdmissionLimits<'static> {
+    AdmissionLimits { permits, budget: UNLIMITED, warm: &[], returning: 0, now: NOW }
+}
+
 fn admit(admission: &mut AdmissionQueue, permits: usize, budget: &Budget<'_>) -> Vec<AgentId> {
-    admission.admit(permits, budget).into_iter().map(|permit| permit.agent).collect()
+    admit_within(admission, &AdmissionLimits { budget: *budget, ..limits(permits) })
+}
+
+fn admit_within(admission: &mut AdmissionQueue, limits: &AdmissionLimits<'_>) -> Vec<AgentId> {
+    admission.admit(limits).into_iter().map(|permit| permit.agent).collect()
+}
+
+fn request(agent: AgentId, last_turn: Option<u64>) -> PermitRequest {
+    let state = StateName::parse("W.md").expect("a state");
+    PermitRequest { agent, state, last_turn: last_turn.map(Timestamp) }
 }
 
 fn ask(admission: &mut AdmissionQueue, number: u32) {
-    admission.ask(child(number), StateName::parse("W.md").expect("a state"));
+    ask_as(admission, child(number));
+}
+
+/// Asks for a new agent.
+fn ask_as(admission: &mut AdmissionQueue, agent: AgentId) {
+    admission.ask(request(agent, None), NOW);
 }
 
 #[test]
@@ -59,11 +83,10 @@ fn who_leaves_and_comes_again_stands_at_the_end() {
 #[test]
 fn families_take_turns() {
     let mut admission = AdmissionQueue::default();
-    let state = StateName::parse("W.md").expect("a state");
     let many = child(1);
     let few = child(2);
-    (1..=4).for_each(|number| admission.ask(many.child(number), state.clone()));
-    (1..=2).for_each(|number| admission.ask(few.child(number), state.clone()));
+    (1..=4).for_each(|number| ask_as(&mut admission, many.child(number)));
+    (1..=2).for_each(|number| ask_as(&mut admission, few.child(number)));
     let mut order = Vec::new();
     while let [agent] = admit(&mut admission, 1, &UNLIMITED).as_slice() {
         admission.release(agent);
@@ -121,7 +144,7 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
     )]);
     let mut admission = AdmissionQueue::default();
     let poor = child(1);
-    (1..=2).for_each(|number| admission.ask(poor.child(number), worker.clone()));
+    (1..=2).for_each(|number| ask_as(&mut admission, poor.child(number)));
     ask(&mut admission, 2);
     assert_eq!(
         admit(&mut admission, 3, &Budget { shares: &shares, max_turn_costs: &known, ..UNLIMITED }),
@@ -161,7 +184,7 @@ fn of_those_who_wait_for_a_share_the_first_comes_back_when_there_is_room_again()
     let lead = child(1);
     let share = |spent| BudgetShare { limit_usd: usd(1.0), spent_usd: usd(spent), live: 9 };
     let mut admission = AdmissionQueue::default();
-    (1..=6).for_each(|number| admission.ask(lead.child(number), worker.clone()));
+    (1..=6).for_each(|number| ask_as(&mut admission, lead.child(number)));
     let admitted = |admission: &mut AdmissionQueue, spent| {
         let shares = [(lead.clone(), share(spent))].into();
         let agents =

@@ -80,6 +80,22 @@ async fn who_needs_a_slot_has_a_process_retired_and_none_is_kept_meanwhile() {
     pool.empty().await;
 }
 
+#[tokio::test]
+async fn idle_process_is_kept_while_another_that_ends_frees_its_slot() {
+    let pool = WorkerPool::new(2);
+    let mut ending = worker(&pool, "ending");
+    pool.keep(worker(&pool, "idle"), &agent(1), &session("s", "m")).expect("kept");
+    ending.note_ending();
+    let asked = pool.slot(|_| panic!("the slot of the process that ends is enough"));
+    tokio::pin!(asked);
+    assert!(futures_are_pending(&mut asked).await);
+    let idle = pool.take_for(&session("s", "m")).expect("idle");
+    pool.keep(idle, &agent(1), &session("s", "n")).expect("nobody needs its slot");
+    drop(ending);
+    assert!(asked.await.is_some());
+    assert_eq!(pool.idle_agents(), [agent(1)]);
+}
+
 async fn futures_are_pending<F: Future>(future: &mut std::pin::Pin<&mut F>) -> bool {
     std::future::poll_fn(|context| {
         std::task::Poll::Ready(future.as_mut().poll(context).is_pending())

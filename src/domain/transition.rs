@@ -8,6 +8,7 @@ mod fork;
 mod tag;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -168,8 +169,14 @@ impl Transition {
     ) -> Result<Self, InvalidTransition> {
         let mut variables = Variables::new();
         for (attribute, value) in attributes {
-            if variables.insert(attribute.clone(), value).is_some() {
-                return Err(InvalidTransition::RepeatedAttribute { tag, attribute });
+            match variables.entry(attribute) {
+                Entry::Vacant(place) => {
+                    place.insert(value);
+                }
+                Entry::Occupied(given) => {
+                    let attribute = given.remove_entry().0;
+                    return Err(InvalidTransition::RepeatedAttribute { tag, attribute });
+                }
             }
         }
         let stray = ["return", "next"]

@@ -1,7 +1,7 @@
 //! Finds the transition tags in a reply, in linear time on any input.
 //!
-//! memchr runs to the next `<`, and pest reads the open tag alone, on a slice that ends at the following `<` and
-//! is capped: a grammar over whole replies would be slow on prose and quadratic on unclosed tags. A body that is a
+//! memchr runs to the next `<`, and the open tag is read alone, on a slice that ends at the following `<` and is
+//! capped: a grammar over whole replies would be slow on prose and quadratic on unclosed tags. A body that is a
 //! file name ends at the next `<`, whatever that is. Only `<result>` needs a search for its close; the outcome is
 //! cached.
 //!
@@ -167,7 +167,7 @@ impl<'text> TagFinder<'text> {
         let attributes = if open == name.len() + 2 {
             TagAttributes::new()
         } else {
-            open::attributes(&rest[..open]).ok_or(NearMiss::Unreadable(name))?
+            open::attributes(rest, name.len())
         };
         Ok(FoundTag { tag, attributes, body: &self.text[start + open..body_end], open, end })
     }

@@ -11,7 +11,7 @@ use raymond::plugin::schema::{ProtocolPart, schema};
 use serde_json::Value;
 
 use super::page::{listed, row_of, rows, section, spans};
-use super::{assert_lists, keys_below, reference};
+use super::{keys_below, reference};
 
 /// The keys of a transition's JSON that are no attributes of its tag.
 const NO_ATTRIBUTES: [&str; 7] =
@@ -92,7 +92,9 @@ fn each_nested_key_is_listed_in_its_section() {
 fn replies_lists_each_key_of_a_reply() {
     let known = keys_below(&FileSchema::Replies.schema(&GraphVocabulary::new()));
     assert!(known.contains("repeat"), "{known:?}");
-    assert_lists("replies.md", known.iter().map(String::as_str));
+    let listed = listed(&section(&reference("replies.md"), "A reply"));
+    let missing: Vec<&String> = known.iter().filter(|key| !listed.contains(*key)).collect();
+    assert!(missing.is_empty(), "replies.md does not list {missing:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::CommandFactory;
 use raymond::cli::args::Cli;
+use raymond::cli::exit::CliExitCode;
 
 use super::page::{listed, section, section_about, spans, words};
 use super::reference;
@@ -89,4 +90,17 @@ fn commands_lists_the_words_that_each_option_takes() {
         }
     }
     assert!(missing.is_empty(), "commands.md does not list {missing:?}");
+}
+
+#[test]
+fn help_lists_each_exit_code() {
+    let help = Cli::command().render_help().to_string();
+    let codes = help.split("Exit codes:").nth(1).expect("it lists exit codes");
+    let numbers: BTreeSet<&str> = codes.split(|c: char| !c.is_ascii_digit()).collect();
+    let missing: Vec<u8> = CliExitCode::ALL
+        .iter()
+        .map(|code| code.code())
+        .filter(|code| !numbers.contains(code.to_string().as_str()))
+        .collect();
+    assert!(missing.is_empty(), "`raymond --help` does not list {missing:?}");
 }

@@ -80,7 +80,7 @@ impl CliExitCode {
                 Self::Unavailable
             }
             (_, Some(PauseReason::Storage { .. })) => Self::Io,
-            (RunStatus::Running | RunStatus::Paused, _) => Self::Interrupted,
+            (_, Some(PauseReason::Interrupted | PauseReason::Stopped) | None) => Self::Interrupted,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The reason why a live agent waits: the one that `status`, `tree`, `top` and the live view name.
 
+use strum::{IntoStaticStr, VariantNames};
+
 use super::agent::{Agent, AgentWait, TurnHold};
 use super::id::AgentId;
 use super::join::{JoinTally, PendingJoin};
 use super::time::Timestamp;
 
 /// The reason why an agent waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum WaitReason {
     /// A permit. Only the turns before it are in the way.
     Permit,
@@ -60,6 +63,9 @@ pub enum WaitReason {
 }
 
 impl WaitReason {
+    /// The names of all reasons.
+    pub const NAMES: &'static [&'static str] = Self::VARIANTS;
+
     /// Returns the reason that lies in the agent's step: a question, other agents, its program, or a missing request.
     #[must_use]
     pub fn of_step(agent: &Agent) -> Option<Self> {
@@ -109,21 +115,6 @@ impl WaitReason {
     /// Returns its name for programs.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Permit => "permit",
-            Self::Budget => "budget",
-            Self::Backoff(_) => "backoff",
-            Self::Stagger(_) => "stagger",
-            Self::Plugin { .. } => "plugin",
-            Self::UsageLimit(_) => "usage_limit",
-            Self::Person(_) => "person",
-            Self::Answer { .. } => "answer",
-            Self::Agent(_) => "agent",
-            Self::Join { .. } => "join",
-            Self::Program(_) => "program",
-            Self::Request => "request",
-            Self::RunPaused => "run_paused",
-            Self::RunInterrupted => "run_interrupted",
-        }
+        self.into()
     }
 }

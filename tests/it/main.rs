@@ -24,6 +24,7 @@ mod debug_mode;
 mod drawing;
 mod environment;
 mod evaluator;
+mod every_event;
 mod facts;
 mod forks;
 mod fuzz;

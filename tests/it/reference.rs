@@ -1,6 +1,15 @@
 //! The reference is complete, and right where a machine can tell: each page lists what the code knows, its examples pass
 //! `raymond check`, and no link of the docs is dead.
 
+mod environment;
+mod files;
+mod graphs;
+mod json;
+mod languages;
+mod options;
+mod page;
+mod scene;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +24,7 @@ use raymond::language::{graph, program, prompt};
 use regex::Regex;
 use serde_json::Value;
 
+use self::page::listed;
 use crate::support::Test;
 
 /// A kind of example: the info string of its fence, the name of its file, and a file that has to stand beside it.
@@ -55,22 +65,28 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The names in backticks that a page lists: those of its headings, and of the first cells of its tables.
-fn listed(page: &str) -> BTreeSet<String> {
-    let heads = page.lines().filter_map(|line| match line.strip_prefix('|') {
-        Some(row) => row.split(" |").next(),
-        None => line.starts_with('#').then_some(line),
-    });
-    let spans = heads.flat_map(|head| head.split('`').skip(1).step_by(2));
-    spans.map(str::to_owned).collect()
-}
-
 /// Fails with the names that a page does not list.
 #[track_caller]
 fn assert_lists<'a>(page: &str, known: impl IntoIterator<Item = &'a str>) {
     let listed = listed(&reference(page));
     let missing: Vec<&str> = known.into_iter().filter(|name| !listed.contains(*name)).collect();
     assert!(missing.is_empty(), "{page} does not list {missing:?}");
+}
+
+/// Returns the keys of all mappings below a shape of a schema, not those of its own place.
+fn keys_below(shape: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let own = shape.as_object().into_iter().flatten();
+    for (name, part) in own {
+        if let ("properties", Some(properties)) = (name.as_str(), part.as_object()) {
+            found.extend(properties.keys().cloned());
+            found.extend(properties.values().flat_map(keys_below));
+        } else if !["if", "then", "else", "not"].contains(&name.as_str()) {
+            found.extend(keys_below(part));
+        }
+    }
+    found.extend(shape.as_array().into_iter().flatten().flat_map(keys_below));
+    found
 }
 
 fn keys(schema: FileSchema) -> Vec<String> {

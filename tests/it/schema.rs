@@ -105,9 +105,10 @@ fn editor_lines_name_the_kept_schemas() {
     files(&root().join("workflows"), &mut found);
     files(&root().join("examples"), &mut found);
     for path in found {
-        let Some((file @ (FileSchema::Manifest | FileSchema::Graph), text)) = yaml_of(&path) else {
-            continue;
-        };
+        let Some((file, text)) = yaml_of(&path) else { continue };
+        if file == FileSchema::Frontmatter {
+            continue; // It is a part of a file that is no YAML.
+        }
         if path.starts_with(root().join("examples")) {
             continue; // It has types of its own, which the kept schema does not know.
         }
@@ -116,5 +117,20 @@ fn editor_lines_name_the_kept_schemas() {
         let named = path.parent().expect("a folder").join(schema);
         let kept = root().join("schema").join(file.file_name());
         assert_eq!(named.canonicalize().ok(), kept.canonicalize().ok(), "{}", path.display());
+    }
+}
+
+/// The pages about these files show the line, with the name of the kept schema.
+#[test]
+fn pages_of_files_show_the_editor_line() {
+    let pages = [
+        (FileSchema::Manifest, "raymond-yaml.md"),
+        (FileSchema::Replies, "replies.md"),
+        (FileSchema::Graph, "graphs.md"),
+    ];
+    for (file, page) in pages {
+        let text = fs::read_to_string(root().join("docs/reference").join(page)).expect("a page");
+        let line = format!("\n# yaml-language-server: $schema=../../schema/{}\n", file.file_name());
+        assert!(text.contains(&line), "{page} does not show{line}");
     }
 }

@@ -30,12 +30,12 @@ const FUNCTIONS: [(&str, BuiltinFunction); 7] = [
     ("Object.entries", BuiltinFunction::Entries),
 ];
 
-impl BuiltinFunction {
-    /// Returns the names of all functions.
-    pub(super) fn names() -> impl Iterator<Item = &'static str> {
-        FUNCTIONS.iter().map(|(name, _)| *name)
-    }
+/// Returns the names of all functions.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|(name, _)| *name)
+}
 
+impl BuiltinFunction {
     pub(super) fn from_name(name: &str) -> Option<Self> {
         FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
     }

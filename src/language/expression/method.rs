@@ -138,12 +138,12 @@ pub(super) enum EvaluatedArgument<'value> {
     Pattern(&'value RegexPattern),
 }
 
-impl BuiltinMethod {
-    /// Returns the names of all methods.
-    pub(super) fn names() -> impl Iterator<Item = &'static str> {
-        METHODS.iter().map(|row| row.0)
-    }
+/// Returns the names of all methods.
+pub fn method_names() -> impl Iterator<Item = &'static str> {
+    METHODS.iter().map(|row| row.0)
+}
 
+impl BuiltinMethod {
     pub(super) fn from_name(name: &str) -> Option<Self> {
         METHODS.iter().find(|row| row.0 == name).map(|row| row.1)
     }

@@ -27,9 +27,11 @@ mod token;
 mod value;
 
 pub use ast::Expression;
+pub use call::function_names;
 pub use environment::NameScope;
 pub use flaw::{Error, SyntaxError};
 pub use fuel::Fuel;
+pub use method::method_names;
 pub use reads::PathRead;
 pub use template::ValueTemplate;
 pub use value::truth;

@@ -63,12 +63,7 @@ impl ProgramReader<'_> {
 
     fn judged(&mut self, form: &Form, stands: ConditionPosition) -> Option<ProgramCondition> {
         let (name, rest) = self.head(form, &CONDITION)?;
-        let known: &[&'static str] = match name {
-            "signal" => &["key", "equals", "consume", "as"],
-            "transcript-response" => &["request-id", "on-error"],
-            _ => &[],
-        };
-        let fields = self.fields(form.at, (name, rest), known);
+        let fields = self.fields(form.at, (name, rest), CONDITION.keywords_of(name));
         match name {
             "signal" => self.signal(&fields, stands),
             "transcript-response" => self.transcript_response(&fields),

@@ -28,16 +28,7 @@ impl ProgramReader<'_> {
 
     fn instruction(&mut self, form: &Form, sort: &FormKind) -> Option<Instruction> {
         let (name, rest) = self.head(form, sort)?;
-        let known: &[&'static str] = match name {
-            "wait" | "await" => &["timeout", "on-timeout"],
-            "terminal" => &["status", "result"],
-            "send-prompt" => &["agent", "template", "args", "request-id"],
-            "run-folder" => &["agent", "start", "input", "request-id"],
-            "assert" => &["key", "value"],
-            "retract" => &["key"],
-            _ => &[],
-        };
-        let fields = self.fields(form.at, (name, rest), known);
+        let fields = self.fields(form.at, (name, rest), sort.keywords_of(name));
         let kind = match name {
             "wait" | "await" => self.wait(&fields).map(InstructionKind::Wait),
             "action" => Some(self.action(&fields)),

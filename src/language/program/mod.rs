@@ -24,6 +24,6 @@ mod syntax_fixes;
 #[cfg(test)]
 mod tests;
 mod values;
-mod vocabulary;
+pub mod vocabulary;
 pub mod walk;
 mod workflow;

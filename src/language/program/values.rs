@@ -88,12 +88,7 @@ impl ProgramReader<'_> {
 
     fn computed(&mut self, form: &Form) -> Option<TextExpression> {
         let (name, rest) = self.head(form, &VALUE)?;
-        let known: &[&'static str] = match name {
-            "signal" => &["key"],
-            "response" | "feedback" => &["field"],
-            _ => &[],
-        };
-        let fields = self.fields(form.at, (name, rest), known);
+        let fields = self.fields(form.at, (name, rest), VALUE.keywords_of(name));
         match name {
             "signal" => {
                 let label = self.label(&fields);

@@ -1,4 +1,36 @@
-//! The forms of programs, by kind.
+//! The forms of programs, by kind, and the keywords that they take.
+
+use crate::language::turn_options::DASHED_KEYS;
+
+/// The keys of the metadata.
+pub const METADATA: [&str; 5] =
+    ["label", "description", "max-iterations", "max-budget-usd", "model"];
+
+/// The keywords of a role: its own, and those of the options of turns.
+pub const ROLE_KEYWORDS: [&str; 5 + DASHED_KEYS.len()] = {
+    let mut keys = ["agent-kind"; 5 + DASHED_KEYS.len()];
+    (keys[1], keys[2], keys[3], keys[4]) = ("handle-ref", "model", "cwd", "output");
+    let mut index = 0;
+    while index < DASHED_KEYS.len() {
+        keys[5 + index] = DASHED_KEYS[index];
+        index += 1;
+    }
+    keys
+};
+
+/// A form and its keywords.
+type FormKeywords = (&'static str, &'static [&'static str]);
+
+/// The keywords of instructions and actions. Either is read in the place of the other.
+const STEP_KEYWORDS: &[FormKeywords] = &[
+    ("wait", &["timeout", "on-timeout"]),
+    ("await", &["timeout", "on-timeout"]),
+    ("terminal", &["status", "result"]),
+    ("send-prompt", &["agent", "template", "args", "request-id"]),
+    ("run-folder", &["agent", "start", "input", "request-id"]),
+    ("assert", &["key", "value"]),
+    ("retract", &["key"]),
+];
 
 /// A kind of forms, which may be in the same positions.
 pub(super) struct FormKind {
@@ -7,45 +39,67 @@ pub(super) struct FormKind {
     /// An example of one.
     pub(super) like: &'static str,
     pub(super) names: &'static [&'static str],
+    /// The keywords of those that take some.
+    keywords: &'static [FormKeywords],
 }
 
-pub(super) const FILE: FormKind =
-    FormKind { what: "a workflow", like: "`(workflow NAME …)`", names: &["workflow"] };
+impl FormKind {
+    /// Returns the keywords that a form takes here.
+    pub(super) fn keywords_of(&self, name: &str) -> &'static [&'static str] {
+        self.keywords.iter().find(|(form, _)| *form == name).map_or(&[], |(_, keywords)| keywords)
+    }
+}
+
+pub(super) const FILE: FormKind = FormKind {
+    what: "a workflow",
+    like: "`(workflow NAME …)`",
+    names: &["workflow"],
+    keywords: &[],
+};
 
 pub(super) const PART: FormKind = FormKind {
     what: "a part of a workflow",
     like: "`(state NAME …)`",
     names: &["metadata", "roles", "state"],
+    keywords: &[],
 };
 
 pub(super) const INSTRUCTION: FormKind = FormKind {
     what: "an instruction",
     like: "`(goto STATE)`",
     names: &["wait", "await", "action", "loop", "branch", "goto", "terminal"],
+    keywords: STEP_KEYWORDS,
 };
 
 pub(super) const ACTION: FormKind = FormKind {
     what: "an action",
     like: "`(send-prompt :agent ROLE :template TEXT)`",
     names: &["send-prompt", "run-folder", "assert", "retract", "log", "wait", "await"],
+    keywords: STEP_KEYWORDS,
 };
 
 pub(super) const ARM: FormKind = FormKind {
     what: "an arm of a branch",
     like: "`(on CONDITION …)`",
     names: &["on", "otherwise"],
+    keywords: &[],
 };
 
 pub(super) const CONDITION: FormKind = FormKind {
     what: "a condition",
     like: "`(signal LABEL)`",
     names: &["signal", "transcript-response", "matches", "after", "at", "and", "or", "not"],
+    keywords: &[
+        ("signal", &["key", "equals", "consume", "as"]),
+        ("transcript-response", &["request-id", "on-error"]),
+    ],
 };
 
 pub(super) const VALUE: FormKind = FormKind {
     what: "a value",
     like: "`(response REQUEST)`",
     names: &["signal", "response", "feedback", "artifact"],
+    keywords: &[("signal", &["key"]), ("response", &["field"]), ("feedback", &["field"])],
 };
 
 const ALL: [&FormKind; 7] = [&FILE, &PART, &INSTRUCTION, &ACTION, &ARM, &CONDITION, &VALUE];
@@ -53,4 +107,9 @@ const ALL: [&FormKind; 7] = [&FILE, &PART, &INSTRUCTION, &ACTION, &ARM, &CONDITI
 /// Returns the kind of the form with this name, if there is one.
 pub(super) fn sort_of(name: &str) -> Option<&'static FormKind> {
     ALL.into_iter().find(|sort| sort.names.contains(&name))
+}
+
+/// Returns each form with the keywords that it takes; one that stands in several places is there for each.
+pub fn forms() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    ALL.into_iter().flat_map(|kind| kind.names.iter().map(|name| (*name, kind.keywords_of(name))))
 }

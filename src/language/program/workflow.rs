@@ -6,29 +6,14 @@ use super::checked_program::{
 use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
-use super::vocabulary::{FILE, PART};
+use super::vocabulary::{FILE, METADATA, PART, ROLE_KEYWORDS};
 use crate::domain::id::Folder;
 use crate::domain::model::ModelName;
 use crate::language::manifest::{dollars, model};
 use crate::language::model_hint::model_hint;
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
-use crate::language::turn_options::{DASHED_KEYS, WrittenOptions};
-
-/// The keys of the metadata.
-const METADATA: [&str; 5] = ["label", "description", "max-iterations", "max-budget-usd", "model"];
-
-/// The keywords of a role.
-const ROLE_KEYS: [&str; 5 + DASHED_KEYS.len()] = {
-    let mut keys = ["agent-kind"; 5 + DASHED_KEYS.len()];
-    (keys[1], keys[2], keys[3], keys[4]) = ("handle-ref", "model", "cwd", "output");
-    let mut index = 0;
-    while index < DASHED_KEYS.len() {
-        keys[5 + index] = DASHED_KEYS[index];
-        index += 1;
-    }
-    keys
-};
+use crate::language::turn_options::WrittenOptions;
 
 /// The only kind of agent that a role may be.
 const AGENT_KIND: &str = "claude-code";
@@ -241,7 +226,7 @@ impl ProgramReader<'_> {
     }
 
     fn a_role(&mut self, at: SourcePlace, (name, rest): (&str, &[Form])) -> ProgramRole {
-        let fields = self.fields(at, (name, rest), &ROLE_KEYS);
+        let fields = self.fields(at, (name, rest), &ROLE_KEYWORDS);
         self.exactly(&fields, []);
         if let Some(form) = fields.get("agent-kind")
             && let Some(kind) = self.text(form, "`claude-code`").filter(|kind| *kind != AGENT_KIND)

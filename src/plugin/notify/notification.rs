@@ -3,7 +3,7 @@
 //! A run's end has no record of its own: it follows from the number of live agents. It is notified when no more
 //! records come, so that the sum holds all costs.
 
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::actor::message::Published;
 use crate::actor::registry::AgentActivity;
@@ -24,7 +24,7 @@ use crate::plugin::sentence::date;
 const MAX_MESSAGE_BYTES: usize = 2000;
 
 /// The kind of a notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum NotificationKind {
     /// The run holds still until someone resumes it.

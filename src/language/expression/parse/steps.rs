@@ -10,9 +10,9 @@ use crate::language::expression::argument::refusal;
 use crate::language::expression::ast::{
     ArgumentNode, ExpressionNode, Lambda, PathAccess, PathStep, PrefixOperator, TextSpan,
 };
-use crate::language::expression::call::BuiltinFunction;
+use crate::language::expression::call::{BuiltinFunction, function_names};
 use crate::language::expression::flaw::SyntaxError;
-use crate::language::expression::method::BuiltinMethod;
+use crate::language::expression::method::{BuiltinMethod, method_names};
 use crate::language::expression::token;
 use crate::language::hint::closest;
 
@@ -77,25 +77,25 @@ fn called<'text>(
 }
 
 fn unknown_function(start: usize, name: &str) -> SyntaxError {
-    let ways = BuiltinFunction::names().chain(BuiltinMethod::names());
+    let ways = function_names().chain(method_names());
     let hint = match closest(name, ways) {
         Some(method) if BuiltinMethod::from_name(method).is_some() => {
             format!("{method} is a method: write `x.{method}(…)`")
         }
         Some(function) => format!("did you mean {function}?"),
-        None => format!("there are {}", list(BuiltinFunction::names())),
+        None => format!("there are {}", list(function_names())),
     };
     SyntaxError::unknown(start, format!("there is no function {name}; {hint}"))
 }
 
 fn unknown_method(start: usize, name: &str) -> SyntaxError {
-    let hint = match (BuiltinFunction::from_name(name), closest(name, BuiltinMethod::names())) {
+    let hint = match (BuiltinFunction::from_name(name), closest(name, method_names())) {
         _ if name == "test" => "write `text.match(/…/)`".to_owned(),
         _ if name == "push" => "write `list.concat([x])`".to_owned(),
         _ if name == "length" => "write `.length` without brackets".to_owned(),
         (Some(_), _) => format!("it is a function: write `{name}(…)`"),
         (None, Some(method)) => format!("did you mean {method}?"),
-        (None, None) => format!("there are {}", list(BuiltinMethod::names())),
+        (None, None) => format!("there are {}", list(method_names())),
     };
     SyntaxError::unknown(start, format!("there is no method {name}; {hint}"))
 }

@@ -14,7 +14,9 @@ use crate::domain::budget_shortage::BudgetShortage;
 use crate::domain::settings::AnswererKind;
 use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
-use crate::plugin::sentence::wait::{wait_sentence, waits_of_many};
+use crate::plugin::sentence::wait::{
+    EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence, waits_of_many,
+};
 use crate::process::transcript::TurnFiles;
 use crate::store::layout::RunDir;
 use crate::store::view::RunView;
@@ -67,8 +69,10 @@ impl<'run> AgentStatuses<'run> {
 
 /// Returns the status of an agent in words.
 #[must_use]
-pub fn sentence(status: &AgentStatus) -> String {
+pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
     match status {
+        AgentStatus::Running if agent.runs_graph() => EXECUTES_GRAPH.to_owned(),
+        AgentStatus::Running if agent.runs_program() => EXECUTES_PROGRAM.to_owned(),
         AgentStatus::Running => "running".to_owned(),
         AgentStatus::Scripted => "a script answers it".to_owned(),
         AgentStatus::Waiting(reason) => wait_sentence(reason, date),

@@ -89,7 +89,7 @@ pub fn of_many(status: &AgentStatus) -> &'static str {
     }
 }
 
-/// Adds the status of a live agent to its JSON, and the reason why it waits.
+/// Adds the status of a live agent to its JSON, and what it waits for.
 pub fn add_status(value: &mut Value, status: &AgentStatus) {
     value["status"] = json!(status.name());
     if let Some(reason) = status.wait_reason() {
@@ -99,7 +99,7 @@ pub fn add_status(value: &mut Value, status: &AgentStatus) {
 
 /// Returns a wait reason as JSON.
 fn as_json(reason: &WaitReason) -> Value {
-    let mut value = json!({ "reason": reason.name() });
+    let mut value = json!({ "kind": reason.name() });
     match reason {
         WaitReason::Backoff(until) | WaitReason::Stagger(until) | WaitReason::UsageLimit(until) => {
             value["until"] = json!(until);
@@ -108,7 +108,7 @@ fn as_json(reason: &WaitReason) -> Value {
             value["by"] = json!(by);
             value["until"] = json!(until);
         }
-        WaitReason::Person(message) => value["message"] = json!(message),
+        WaitReason::Person(reason) => value["reason"] = json!(reason),
         WaitReason::Answer { node, question } => {
             value["node"] = json!(node);
             value["question"] = json!(question);

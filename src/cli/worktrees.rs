@@ -145,7 +145,7 @@ impl RunWorktrees<'_> {
     fn tell_of_none(&self) {
         let id = &self.view.run.workflow_id;
         output::tell(&format!(
-            "{id} has no worktrees now; an agent gets one if the state it starts in says `worktree: true`. What was kept of those that are gone: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
+            "{id} has no worktrees now; an agent gets one if the state it starts in says `worktree: true`. Work kept from removed worktrees: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
         ));
     }
 

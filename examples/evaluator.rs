@@ -1,7 +1,7 @@
 //! A plug-in that looks at each result, and sends an agent back whose result is too short.
 //!
 //! `cargo run --example evaluator -- WORKFLOW STATE LENGTH`: an agent that ends with fewer characters
-//! goes on at STATE instead, three times at most.
+//! continues at STATE instead, three times at most.
 
 #![expect(clippy::print_stdout, reason = "a program that shows what came of it")]
 

@@ -5,8 +5,8 @@
 #
 # A plug-in reads lines of JSON on its stdin until there are no more. This one says hello without a
 # wish, so it only looks on: it is never asked anything, and never waited for. It takes the few values
-# it wants out of a line with nothing but the shell. `raymond schema told` says what else there is, and
-# the journal with every record is "$RAYMOND_DIR/runs/$RAYMOND_RUN/journal.jsonl".
+# it wants out of a line with nothing but the shell. `raymond schema host-message` says what else
+# there is, and the journal with every record is "$RAYMOND_DIR/runs/$RAYMOND_RUN/journal.jsonl".
 
 file=${1:?usage: log.sh FILE}
 

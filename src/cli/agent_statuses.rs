@@ -14,7 +14,9 @@ use crate::domain::budget_shortage::BudgetShortage;
 use crate::domain::settings::AnswererKind;
 use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
-use crate::plugin::sentence::wait::{wait_sentence, waits_of_many};
+use crate::plugin::sentence::wait::{
+    EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence, waits_of_many,
+};
 use crate::process::transcript::TurnFiles;
 use crate::store::layout::RunDir;
 use crate::store::view::RunView;
@@ -67,8 +69,10 @@ impl<'run> AgentStatuses<'run> {
 
 /// Returns the status of an agent in words.
 #[must_use]
-pub fn sentence(status: &AgentStatus) -> String {
+pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
     match status {
+        AgentStatus::Running if agent.runs_graph() => EXECUTES_GRAPH.to_owned(),
+        AgentStatus::Running if agent.runs_program() => EXECUTES_PROGRAM.to_owned(),
         AgentStatus::Running => "running".to_owned(),
         AgentStatus::Scripted => "a script answers it".to_owned(),
         AgentStatus::Waiting(reason) => wait_sentence(reason, date),
@@ -85,7 +89,7 @@ pub fn of_many(status: &AgentStatus) -> &'static str {
     }
 }
 
-/// Adds the status of a live agent to its JSON, and the reason why it waits.
+/// Adds the status of a live agent to its JSON, and what it waits for.
 pub fn add_status(value: &mut Value, status: &AgentStatus) {
     value["status"] = json!(status.name());
     if let Some(reason) = status.wait_reason() {
@@ -95,7 +99,7 @@ pub fn add_status(value: &mut Value, status: &AgentStatus) {
 
 /// Returns a wait reason as JSON.
 fn as_json(reason: &WaitReason) -> Value {
-    let mut value = json!({ "reason": reason.name() });
+    let mut value = json!({ "kind": reason.name() });
     match reason {
         WaitReason::Backoff(until) | WaitReason::Stagger(until) | WaitReason::UsageLimit(until) => {
             value["until"] = json!(until);
@@ -104,7 +108,7 @@ fn as_json(reason: &WaitReason) -> Value {
             value["by"] = json!(by);
             value["until"] = json!(until);
         }
-        WaitReason::Person(message) => value["message"] = json!(message),
+        WaitReason::Person(reason) => value["reason"] = json!(reason),
         WaitReason::Answer { node, question } => {
             value["node"] = json!(node);
             value["question"] = json!(question);

@@ -119,9 +119,10 @@ impl<'run> AgentTable<'run> {
                         let (AgentEnding::Result(text) | AgentEnding::Error(text)) = &agent.ending;
                         one_line(text)
                     }
-                    (TreeMember::Live(_), status) => {
-                        status.as_ref().map(agent_statuses::sentence).unwrap_or_default()
+                    (TreeMember::Live(agent), Some(status)) => {
+                        agent_statuses::sentence(agent, status)
                     }
+                    (TreeMember::Live(_), None) => String::new(),
                 }
             }
             RowSubject::Many { members, .. } => self.counts(members),
@@ -183,7 +184,7 @@ fn ending(agent: &FinishedAgent) -> String {
     match (&agent.ending, agent.cause) {
         (AgentEnding::Result(_), _) => "finished".to_owned(),
         (AgentEnding::Error(_), None) => "failed".to_owned(),
-        (AgentEnding::Error(_), Some(FailureCause::Unneeded)) => "stopped".to_owned(),
+        (AgentEnding::Error(_), Some(FailureCause::Unneeded)) => "unneeded".to_owned(),
         (AgentEnding::Error(_), Some(cause)) => format!("failed ({cause})"),
     }
 }

@@ -189,7 +189,7 @@ fn as_json(
             json!({ "agent": event.turn.agent, "node": event.node, "id": event.answer.id })
         })
         .collect();
-    json!({ "run": run, "held": held, "answered": answered, "questions": questions::as_json(open) })
+    json!({ "run": run, "locked": held, "answered": answered, "questions": questions::as_json(open) })
 }
 
 fn as_text(

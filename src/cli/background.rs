@@ -1,4 +1,4 @@
-//! Takes up a run in another process that outlives this one and its terminal.
+//! Resumes a run in another process that outlives this one and its terminal.
 //!
 //! That process is in a session of its own, without a terminal: closing the terminal sends it no SIGHUP, and none
 //! of its children can ask for a password there. It leaves the session itself, first of all, and its starter waits
@@ -89,7 +89,7 @@ pub(super) fn detach() -> Result<(), Error> {
     dup2_stdin(nothing).map_err(|error| failed(error.into()))
 }
 
-/// A run that another process takes up.
+/// A run that another process resumes.
 #[derive(Debug)]
 pub struct DetachedRun(Child);
 

@@ -7,7 +7,7 @@ use super::options::RunOptions;
 use super::{output, person};
 use crate::runtime::{Error, PreparedRun, RunStarter, directories};
 
-/// The most questions before a run: about the run, and about the folder whose files it takes up.
+/// The most questions before a run: about the run, and about the folder whose files it uses.
 const MAX_QUESTIONS: usize = 2;
 
 /// Prepares a run; if it asks for more than was confirmed and someone is at the terminal, asks them and

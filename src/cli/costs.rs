@@ -92,7 +92,7 @@ impl CostReport<'_> {
     /// Returns the notes on costs that the sums leave out.
     fn not_known(&self) -> String {
         let mut text = String::new();
-        let (unreported_turns, owing) =
+        let (unreported_turns, unbilled_agents) =
             (self.ledger.total.unreported_turns, self.unbilled_agents());
         if self.view.held && !self.view.run.agents.is_empty() {
             text.push_str("\nrunning turns are counted when they have ended\n");
@@ -109,10 +109,10 @@ impl CostReport<'_> {
                 "\n{unreported_turns} failed turns ended before they reported a cost; {estimated}"
             );
         }
-        if owing > 0 {
+        if unbilled_agents > 0 {
             let _ = writeln!(
                 text,
-                "\n{owing} agents ended with the run, perhaps in a turn of unknown cost"
+                "\n{unbilled_agents} agents ended with the run, perhaps in a turn of unknown cost"
             );
         }
         text
@@ -130,12 +130,12 @@ impl CostReport<'_> {
         let models = dearest(&ledger.models).into_iter();
         let agents = dearest(&ledger.agents).into_iter();
         json!({
-            "workflow_id": run.workflow_id,
+            "run": run.workflow_id,
             "status": status::word(self.view),
             "total_cost_usd": run.total_cost_usd,
             "budget_usd": run.settings.budget_usd,
             "scripted": self.is_scripted(),
-            "owing": self.unbilled_agents(),
+            "unbilled_agents": self.unbilled_agents(),
             "total": as_json(&ledger.total, self.whole()),
             "states": states.map(|(name, line)| named("state", json!(name), line)).collect::<Vec<_>>(),
             "models": models.map(|(name, line)| named("model", json!(name), line)).collect::<Vec<_>>(),

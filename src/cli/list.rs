@@ -54,7 +54,7 @@ pub(super) fn show(
 fn as_json((id, view): &ListedRun) -> Value {
     match view {
         Ok(view) => json!({
-            "workflow_id": id,
+            "run": id,
             "status": status::word(view),
             "pause": view.run.pause,
             "live": view.run.agents.len(),
@@ -63,7 +63,7 @@ fn as_json((id, view): &ListedRun) -> Value {
             "scope_dir": view.run.scope_dir,
         }),
         Err(error) => {
-            json!({ "workflow_id": id, "status": "unreadable", "error": error.to_string() })
+            json!({ "run": id, "status": "unreadable", "error": error.to_string() })
         }
     }
 }

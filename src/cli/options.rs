@@ -208,7 +208,7 @@ pub struct ProcessArgs {
     pub prestart: Option<u16>,
 }
 
-/// The supervision of agents, unless the state that an agent is born in says otherwise.
+/// The supervision of agents, unless the state that an agent starts in says otherwise.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Supervision")]
 pub struct SupervisionArgs {

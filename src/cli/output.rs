@@ -88,8 +88,8 @@ pub fn add_ending(value: &mut Value, agent: &FinishedAgent) {
             value["result"] = json!(payload);
         }
         AgentEnding::Error(error) => {
-            let is_stopped = agent.cause == Some(FailureCause::Unneeded);
-            value["status"] = json!(if is_stopped { "stopped" } else { "failed" });
+            let is_unneeded = agent.cause == Some(FailureCause::Unneeded);
+            value["status"] = json!(if is_unneeded { "unneeded" } else { "failed" });
             value["error"] = json!(error);
             value["cause"] = json!(agent.cause);
         }

@@ -23,9 +23,11 @@ pub enum SchemaNameArg {
     /// All messages to and from a plug-in
     Plugin,
     /// Messages to a plug-in
-    Told,
+    #[value(alias = "told")]
+    HostMessage,
     /// Messages from a plug-in
-    Said,
+    #[value(alias = "said")]
+    PluginMessage,
     /// A record of an event, as plug-ins and readers of --json see it
     Record,
     /// Queries to a plug-in
@@ -49,8 +51,8 @@ pub enum SchemaNameArg {
 pub fn print(args: &SchemaArgs) -> Result<CliExitCode, Error> {
     let schema = match args.name {
         SchemaNameArg::Plugin => schema(ProtocolPart::All),
-        SchemaNameArg::Told => schema(ProtocolPart::Told),
-        SchemaNameArg::Said => schema(ProtocolPart::Said),
+        SchemaNameArg::HostMessage => schema(ProtocolPart::HostMessage),
+        SchemaNameArg::PluginMessage => schema(ProtocolPart::PluginMessage),
         SchemaNameArg::Record => schema(ProtocolPart::Record),
         SchemaNameArg::Consult => schema(ProtocolPart::Consult),
         SchemaNameArg::Verdict => schema(ProtocolPart::Verdict),

@@ -168,8 +168,8 @@ impl AgentDetails<'_> {
     fn end(&self, out: &mut String, turn: &HistoryTurn) {
         let Some(record) = &turn.end else {
             let live = self.view.run.agents.get(self.agent);
-            let status = live.map(|agent| AgentStatuses::of(self.view, &self.dir).status(agent));
-            let status = status.as_ref().map(agent_statuses::sentence);
+            let statuses = AgentStatuses::of(self.view, &self.dir);
+            let status = live.map(|agent| agent_statuses::sentence(agent, &statuses.status(agent)));
             let status = status.as_deref().unwrap_or("not finished yet");
             let _ = writeln!(out, "    {}", printable_line(status));
             return;
@@ -208,7 +208,7 @@ impl AgentDetails<'_> {
             }));
         }
         let mut value = json!({
-            "workflow_id": self.view.run.workflow_id,
+            "run": self.view.run.workflow_id,
             "agent": self.agent,
             "parent": self.agent.parent(),
             "live": self.ended().is_none(),

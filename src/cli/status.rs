@@ -51,10 +51,15 @@ pub(super) fn standing(status: RunStatus, held: bool) -> &'static str {
     }
 }
 
-/// Returns the run as JSON in the state file's shape, with the status of the run and of its live agents as seen from
-/// outside.
+/// Returns the run as JSON in the state file's shape, with the id under the key of all commands, and with the status
+/// of the run and of its live agents as seen from outside.
 fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
     let mut value = serde_json::to_value(&view.run).unwrap_or_default();
+    if let Some(keys) = value.as_object_mut()
+        && let Some(id) = keys.remove("workflow_id")
+    {
+        keys.insert("run".to_owned(), id);
+    }
     value["status"] = json!(word(view));
     let open = questions::open(&view.run);
     if !open.is_empty() {

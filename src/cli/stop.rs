@@ -57,9 +57,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     let after = load_view(&root, id)?;
     if args.one.json {
         let asked = state == StopRequestState::Made;
-        return output::print_json(
-            &json!({ "workflow_id": id, "asked": asked, "status": word(&after) }),
-        );
+        return output::print_json(&json!({ "run": id, "asked": asked, "status": word(&after) }));
     }
     let said = match (state, after.held) {
         (StopRequestState::NotHeld, _) => format!("{id} is not live, so there is nothing to stop"),

@@ -58,7 +58,7 @@ fn step(node: &AgentNode<'_>) -> String {
 
 fn as_json(view: &RunView, table: &AgentTable<'_>) -> Value {
     json!({
-        "workflow_id": view.run.workflow_id,
+        "run": view.run.workflow_id,
         "status": status::word(view),
         "total_cost_usd": view.run.total_cost_usd,
         "agents": table.each().map(node_json).collect::<Vec<_>>(),

@@ -145,7 +145,7 @@ impl RunWorktrees<'_> {
     fn tell_of_none(&self) {
         let id = &self.view.run.workflow_id;
         output::tell(&format!(
-            "{id} has no worktrees now; an agent gets one if the state it is born in says `worktree: true`. What was kept of those that are gone: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
+            "{id} has no worktrees now; an agent gets one if the state it starts in says `worktree: true`. Work kept from removed worktrees: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
         ));
     }
 
@@ -206,18 +206,18 @@ impl RunWorktrees<'_> {
         };
         value["head"] = json!(sight.head);
         value["condition"] = json!(match &sight.condition {
-            WorktreeStatus::Incomplete => "begun",
-            WorktreeStatus::RemovalBegun => "going",
+            WorktreeStatus::Incomplete => "incomplete",
+            WorktreeStatus::RemovalBegun => "removal_begun",
             WorktreeStatus::Missing { unmerged } => {
                 value["unmerged"] = json!(unmerged);
-                "gone"
+                "missing"
             }
             WorktreeStatus::Present { ahead, unmerged, uncommitted, locked } => {
                 value["ahead"] = json!(ahead);
                 value["unmerged"] = json!(unmerged);
                 value["uncommitted"] = json!(uncommitted);
                 value["locked"] = json!(locked);
-                "there"
+                "present"
             }
         });
         if matches!(
@@ -264,7 +264,7 @@ impl RunWorktrees<'_> {
 
     fn print_json(&self, worktrees: &[Value]) -> Result<CliExitCode, Error> {
         let id = &self.view.run.workflow_id;
-        output::print_json(&json!({ "workflow_id": id, "worktrees": worktrees }))
+        output::print_json(&json!({ "run": id, "worktrees": worktrees }))
     }
 }
 

@@ -271,7 +271,7 @@ fn step_finished(
         state: agent.spec.state.clone(),
         cause: FailureCause::Restarts,
         cost: TurnCost::default(),
-        why: format!("it ended once more, and is permanent ({because}; max_restarts allows more)"),
+        why: format!("the permanent agent ended again ({because}); raise max_restarts"),
     };
     vec![finished, restarts_exhausted(ended, then)]
 }

@@ -140,7 +140,7 @@ pub struct RunStarted {
     pub workflow_id: RunId,
     /// The directory of the workflow's files.
     pub scope_dir: String,
-    /// The state the first agent is born in.
+    /// The state the first agent starts in.
     pub entry: StateName,
     /// The session of its first turn.
     pub session: SessionId,

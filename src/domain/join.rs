@@ -260,12 +260,12 @@ impl Join {
 pub struct ChildOutcome<'run> {
     /// The agent.
     pub id: &'run AgentId,
-    /// The state it was born in.
+    /// The state it started in.
     pub state: &'run StateName,
     /// The end of the agent.
     #[serde(flatten)]
     pub status: ChildStatus<'run>,
-    /// The variables it was born with.
+    /// The variables it started with.
     pub variables: &'run Variables,
 }
 

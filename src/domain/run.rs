@@ -202,7 +202,7 @@ pub struct FinishedAgent {
     /// The turn that may have been running when the whole run ended; its cost is still to be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unbilled_turn: Option<UnbilledTurn>,
-    /// The values it was born with, for the agent that forked it and may wait for it.
+    /// The values it started with, for the agent that forked it and may wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Variables>,
     /// True if a waiting agent was notified; then a bad ending does not fail the run.
@@ -251,7 +251,7 @@ impl Run {
         }
     }
 
-    /// Returns the policy that supervises an agent: the run's, overridden by the state the agent was born in.
+    /// Returns the policy that supervises an agent: the run's, overridden by the state the agent started in.
     #[must_use]
     pub fn supervision_of(&self, agent: &Agent) -> SupervisionPolicy {
         self.settings.supervision.with(&agent.spec.options.supervision)

@@ -1,7 +1,7 @@
 //! The supervision of an agent: OTP's restart policies by name, and time limits.
 //!
-//! A run has one [`SupervisionPolicy`]. The state an agent is born in may override some points, which the agent
-//! keeps as [`SupervisionOverrides`]. The overrides at its birth hold for its life.
+//! A run has one [`SupervisionPolicy`]. The state an agent starts in may override some points, which the agent
+//! keeps as [`SupervisionOverrides`]. The overrides at its start hold for its life.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestartPolicy {
-    /// Each end: after a result the agent begins again in the state it was born in.
+    /// Each end: after a result the agent begins again in the state it started in.
     Permanent,
     /// A failure, but not a result.
     #[default]

@@ -67,7 +67,7 @@ pub enum Transition {
     },
     /// Starts independent agents and continues in the same session.
     Fork {
-        /// The state the new agent is born in.
+        /// The state the new agent starts in.
         target: StateName,
         /// The state this agent continues at.
         next: StateName,

@@ -193,7 +193,7 @@ pub enum FailureCause {
     Crash,
     /// The turn took longer than it may.
     Timeout,
-    /// The turn went on without any progress for longer than it may.
+    /// The turn continued without any progress for longer than it may.
     Stall,
     /// The API asked for fewer requests, or had no room, until the program gave up.
     #[strum(to_string = "throttled")]

@@ -1,7 +1,7 @@
 //! The working directory of an agent: the run's own directory, one below it, or a worktree.
 //!
 //! Claude Code finds a session only from the directory it was made in, so an agent keeps one working directory
-//! for its whole life, in all its states. An agent that is born in a state with `worktree: true` gets a git
+//! for its whole life, in all its states. An agent that starts in a state with `worktree: true` gets a git
 //! worktree of its own. Agents that it forks live in it too, unless they get one of their own.
 
 use schemars::JsonSchema;

@@ -71,7 +71,7 @@ pub enum WorktreeStatus {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemovalRefusal {
     /// Somebody works in it.
-    #[error("its agent, or one that works in it too, is not at its end")]
+    #[error("an agent that works in it is still live")]
     Live,
     /// Somebody locked it.
     #[error("it is locked{}; unlock it with `git worktree unlock`", if .0.is_empty() { String::new() } else { format!(" ({})", .0) })]

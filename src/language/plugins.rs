@@ -240,7 +240,7 @@ mod tests {
                 "plugins:\n  - { command: x, requird: true }\n",
                 "unknown key `requird`; did you mean",
             ),
-            ("plugins:\n  - { name: x }\n", "something is missing here: missing field `command`"),
+            ("plugins:\n  - { name: x }\n", "the key `command` is missing here"),
             ("plugins:\n  - { command: x, name: '' }\n", "2:25: a name has 1 to 64 bytes"),
             (
                 "plugins:\n  - { command: x, name: a }\n  - { command: y, name: a }\n",

@@ -62,7 +62,7 @@ impl PrivilegeSurvey<'_> {
                     file: path.clone(),
                     place: SourcePlace::START,
                     privilege: Privilege::ClaudeSettings,
-                    purpose: "Claude Code reads this file where it works beside it".to_owned(),
+                    purpose: "Claude Code reads this file when it works in this folder".to_owned(),
                 });
             }
             let mut found = match StateName::parse(name) {
@@ -298,7 +298,7 @@ mod tests {
             ("sub/g.yaml", GRAPH),
         ]);
         let expected = [
-            ".claude/settings.json:1:1 ClaudeSettings Claude Code reads this file where it works beside it",
+            ".claude/settings.json:1:1 ClaudeSettings Claude Code reads this file when it works in this folder",
             "START.md:2:17 Permissions `allowed_tools`: `Bash(rm:*)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(rm:*)'",
             "raymond.yaml:3:1 PlugIns python3 /w/budget.py",
             "sub/g.yaml:12:21 Commands the node `build`: bash_exec: make ${item}",

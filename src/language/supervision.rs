@@ -141,7 +141,7 @@ pub fn restarts(text: &str) -> Result<(u32, Option<u64>), String> {
 /// A text that says what is expected.
 pub fn some_time(text: &str) -> Result<u64, String> {
     match millis(text)? {
-        0 => Err("nothing can be done in no time; write for example 90s or 45m".to_owned()),
+        0 => Err("the duration must be longer than zero; write for example 90s or 45m".to_owned()),
         time => Ok(time),
     }
 }
@@ -222,7 +222,10 @@ mod tests {
             ("on_exhausted: stop\n", "1:15: unknown value `stop`; use fail-agent, fail-run, wait"),
             ("max_restarts: many\n", "1:15: write a number such as 3, or 3/10m"),
             ("max_restarts: -1\n", "1:15: write a number such as 3, or 3/10m"),
-            ("timeout: 0s\n", "1:10: nothing can be done in no time; write for example 90s or 45m"),
+            (
+                "timeout: 0s\n",
+                "1:10: the duration must be longer than zero; write for example 90s or 45m",
+            ),
             (
                 "timeout: soon\n",
                 "1:10: `soon` is not a duration; write for example 200ms, 30s, 5m or 1h",

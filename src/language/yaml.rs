@@ -91,7 +91,7 @@ pub(in crate::language) fn read<T: for<'tree> Deserialize<'tree>>(
     match (read, errors.0.into_iter().next()) {
         (_, Some(error)) => Err(error),
         (Some(read), None) => Ok(read),
-        (None, None) => Err(Error::at(SourcePlace::START, "something is missing here".to_owned())),
+        (None, None) => Err(Error::at(SourcePlace::START, "a value is missing here".to_owned())),
     }
 }
 

@@ -13,10 +13,10 @@ pub enum ProtocolPart {
     /// Each line, in both directions.
     All,
     /// A message to a plug-in.
-    Told,
+    HostMessage,
     /// A message of a plug-in.
-    Said,
-    /// A record, as it is told.
+    PluginMessage,
+    /// A record, as plug-ins and readers of `--json` see it.
     Record,
     /// A consultation.
     Consult,
@@ -37,8 +37,12 @@ pub fn schema(part: ProtocolPart) -> Value {
             };
             document("all", "a line to a plug-in, or of one", lines)
         }
-        ProtocolPart::Told => only::<HostMessage<'static>>("told", "a line to a plug-in"),
-        ProtocolPart::Said => only::<PluginMessage>("said", "a line of a plug-in"),
+        ProtocolPart::HostMessage => {
+            only::<HostMessage<'static>>("host-message", "a line to a plug-in")
+        }
+        ProtocolPart::PluginMessage => {
+            only::<PluginMessage>("plugin-message", "a line of a plug-in")
+        }
         ProtocolPart::Record => only::<PublicRecord>("record", "a record"),
         ProtocolPart::Consult => only::<Consultation>("consult", "a question"),
         ProtocolPart::Verdict => only::<ConsultAnswer>("verdict", "an answer"),

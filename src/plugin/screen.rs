@@ -3,7 +3,7 @@
 //! It stays calm: a headline, the agents that run, as many as fit, and a line for the rest.
 
 use super::sentence::date;
-use super::sentence::wait::wait_sentence;
+use super::sentence::wait::{EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence};
 use crate::actor::registry::{AgentActivity, AgentView};
 use crate::domain::money::Usd;
 use crate::domain::run::RunStatus;
@@ -59,7 +59,7 @@ fn column<'text>(texts: impl Iterator<Item = &'text str>) -> usize {
 
 fn head(headline: &RunHeadline, views: &[AgentView], now: Timestamp) -> String {
     let running =
-        views.iter().filter(|view| matches!(view.activity, AgentActivity::Turn { .. })).count();
+        views.iter().filter(|view| !matches!(view.activity, AgentActivity::Waiting(_))).count();
     let mut parts =
         vec![format!("{running} running"), format!("{} waiting", views.len() - running)];
     let (ended, failed) = headline.ended;
@@ -98,8 +98,8 @@ fn row(
             let seen = if seen.is_empty() { "starting" } else { seen };
             (seen.to_owned(), clock(now.since(*since)))
         }
-        AgentActivity::Graph => ("walks the graph".to_owned(), String::new()),
-        AgentActivity::Program => ("advances the program".to_owned(), String::new()),
+        AgentActivity::Graph => (EXECUTES_GRAPH.to_owned(), String::new()),
+        AgentActivity::Program => (EXECUTES_PROGRAM.to_owned(), String::new()),
         AgentActivity::Waiting(reason) => {
             let limited = limit.filter(|_| *reason == WaitReason::Permit);
             let reason = limited.map_or_else(|| reason.clone(), WaitReason::UsageLimit);
@@ -168,17 +168,19 @@ mod tests {
             view(14, AgentActivity::Waiting(WaitReason::Stagger(Timestamp(67_000)))),
             view(15, AgentActivity::Waiting(join(3, 5))),
             view(16, AgentActivity::Waiting(join(1, 1))),
+            view(17, AgentActivity::Graph),
         ];
         assert_eq!(
             rows(&headline(), &views, Timestamp(65_000), (24, 100)),
             [
-                "tour · 1 running, 5 waiting, 3 finished, 1 failed · $0.25 of $1.00 · 1:05",
+                "tour · 2 running, 5 waiting, 3 finished, 1 failed · $0.25 of $1.00 · 1:05",
                 "  main.1   WORKER.md    0:05     $0.02  Bash",
                 "  main.12  WORKER.md             $0.02  waits for a free process",
                 "  main.13  WORKER.md             $0.02  is run again in 0:02",
                 "  main.14  WORKER.md             $0.02  starts in 0:02",
                 "  main.15  WORKER.md             $0.02  waits for 3 more of 5 agents",
                 "  main.16  WORKER.md             $0.02  waits for 1 more of 1 agent",
+                "  main.17  WORKER.md             $0.02  executes the graph",
             ]
         );
     }

@@ -63,7 +63,7 @@ pub enum ProcessFailure {
     #[error("could not be started: {0}")]
     NotStarted(std::io::Error),
     /// It took too long.
-    #[error("had not ended after {longest:?} and was ended")]
+    #[error("took longer than {longest:?} and was terminated")]
     TooLong {
         /// Its time limit.
         longest: Duration,
@@ -262,7 +262,7 @@ mod tests {
         let script = format!("mkfifo {0}; sleep 600 > {0} & exec cat {0}", fifo.display());
         let brief = ProcessSpec { longest: Duration::from_millis(300), ..shell(&script) };
         let failure = brief.run(pending()).await.expect_err("it is ended");
-        assert_eq!(failure.to_string(), "had not ended after 300ms and was ended");
+        assert_eq!(failure.to_string(), "took longer than 300ms and was terminated");
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         drop(stop);
         let stopped = async {

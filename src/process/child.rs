@@ -55,7 +55,7 @@ pub struct ChildProcessSpec {
     pub stderr: Stdio,
     /// The purpose that it is noted with.
     pub purpose: ProcessPurpose,
-    /// True if it goes on when its handle is dropped, so that the next raymond can adopt it; else its group is
+    /// True if it keeps running when its handle is dropped, so that the next raymond can adopt it; else its group is
     /// killed then.
     pub outlives_handle: bool,
 }

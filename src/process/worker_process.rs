@@ -64,7 +64,7 @@ pub enum ShutdownMode {
 }
 
 impl WorkerProcess {
-    /// Starts a process that goes on when this runtime dies.
+    /// Starts a process that keeps running when this runtime dies.
     ///
     /// # Errors
     /// The system's error.

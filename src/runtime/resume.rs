@@ -49,7 +49,7 @@ pub fn resume(
     let mut terms = vec![found];
     let pins = match pins {
         Some(pins) if !graphs.migrate => {
-            // What is pinned was taken up on purpose, also where an agent began with another text of it.
+            // Pinned files are used on purpose, also where an agent began with another text of it.
             graphs.migrate = true;
             let scope = pinned_scope(&run, &settings, store.dir(), pins.clone())?;
             scope.check_copy().map_err(step::Error::from)?;

@@ -49,7 +49,7 @@ pub struct PreparedRun {
     pub warnings: Vec<String>,
     /// The environment of its graphs.
     pub graphs: GraphSetup,
-    /// The differences in the files that it takes up, a text of several lines for each.
+    /// The differences in the files that it uses, a text of several lines for each.
     pub notes: Vec<String>,
     /// The user's own state: the key, the trust in folders, the seals.
     pub user_state: UserState,

@@ -2,7 +2,7 @@
 //! `{"format":2,"seq":1,"at":"2026-01-15T14:30:22.123Z","event":…,"crc":"89abcdef"}`.
 //!
 //! The format stands first, so that each line says by itself how it is read; a line without it has format 1. A
-//! run that was begun in an older format goes on in the newest one, line by line. Older formats are read by
+//! run that was begun in an older format continues in the newest one, line by line. Older formats are read by
 //! `store::migrate`.
 //!
 //! The checksum covers the line without itself, so a line is checked before it is parsed. It is spliced on as

@@ -177,8 +177,7 @@ fn intent_file(steps: &Path, path: &Path) -> PathBuf {
 
 fn lost(path: &Path) -> String {
     format!(
-        "WF502 append_to_file had begun, and {} was changed by somebody else before it was known \
-         to be done: look at its end",
+        "WF502 another program changed {} before the append was confirmed; check the end of the file",
         path.display()
     )
 }

@@ -236,7 +236,7 @@ async fn own(
     name: &str,
     parameters: &Map<String, Value>,
 ) -> Result<Value, OperationError> {
-    let unknown = || format!("this program has no type `{name}`: it was there when the run began");
+    let unknown = || format!("this program no longer provides `{name}`, which the run began with");
     let own = shared.place.own.get(name).ok_or_else(unknown)?;
     let parameters = parameters.clone();
     // A task of its own, so that a panic in it is its own.
@@ -246,9 +246,7 @@ async fn own(
     match ended? {
         Ok(Ok(done)) => Ok(done?),
         Ok(Err(error)) => Err(panicked(error).into()),
-        Err(_) => {
-            Err(format!("it had not ended after {OPERATION_TIMEOUT:?} and was dropped").into())
-        }
+        Err(_) => Err(format!("it took longer than {OPERATION_TIMEOUT:?} and was dropped").into()),
     }
 }
 

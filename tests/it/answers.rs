@@ -130,7 +130,7 @@ fn a_run_that_stays_up_takes_answers_as_they_come() {
     live.wait_event("graph_advanced", 1);
     let taken = test.raymond(&["answer", "t", "ask_type=1", "--json"]).ok().json();
     assert_eq!(taken["answered"], json!([{ "agent": "main", "node": "ask_type", "id": "git" }]));
-    assert_eq!(taken["held"], true);
+    assert_eq!(taken["locked"], true);
     live.wait_event("graph_advanced", 2);
     test.raymond(&["answer", "t", "ask_name=again"]).ok();
     live.wait_event("graph_advanced", 3);

@@ -114,7 +114,7 @@ fn status_tells_who_is_where() {
     live.wait_event("step_finished", 3);
 
     let status = test.status();
-    assert_eq!(status["workflow_id"], "t");
+    assert_eq!(status["run"], "t");
     assert_eq!(status["status"], "running");
     assert_eq!(status["total_cost_usd"], json!(0.25));
     let scope = Path::new(status["scope_dir"].as_str().unwrap_or_default());

@@ -27,7 +27,7 @@ fn the_ledger_is_by_state_and_by_agent_and_its_sum_is_the_runs() {
     assert_eq!(line(&costs["agents"], "agent", "main"), (2, 0.03));
     assert_eq!(line(&costs["agents"], "agent", "main.1"), (1, 0.01));
     assert_eq!(costs["agents"][0]["share"], json!(0.75));
-    assert_eq!((&costs["scripted"], &costs["owing"]), (&json!(false), &json!(0)));
+    assert_eq!((&costs["scripted"], &costs["unbilled_agents"]), (&json!(false), &json!(0)));
     test.raymond(&["costs", "t"])
         .ok()
         .stdout_has("START.md")

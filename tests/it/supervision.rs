@@ -48,6 +48,11 @@ fn parked_agent_lets_others_finish_and_continues_on_resume() {
     let outcome = live.wait();
     outcome.code(2).ended("main", "led").stderr_has("no disk").stderr_has("raymond resume t");
     assert_eq!((test.calls().len(), test.status()["status"].as_str()), (4, Some("paused")));
+    let status = test.status();
+    let waits = &status["agents"][0]["waits_for"];
+    assert_eq!(waits["kind"], "person");
+    assert!(waits["reason"].as_str().is_some_and(|why| why.contains("no disk")), "{status}");
+    assert_eq!(status["agents"][0]["hold"]["person"]["reason"], waits["reason"]);
     test.raymond(&["status", "t"]).ok().stdout_has("wait").stdout_has("no disk");
     test.raymond(&["recover"]).ok().stdout_has("t ");
 

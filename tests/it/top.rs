@@ -112,7 +112,11 @@ fn killed_run_is_shown_and_followed_when_resumed() {
     live.wait_calls(1);
     live.kill9();
     let mut screen = test.on_screen(&["top"], SIZE);
-    screen.wait_for(&["t  interrupted", "was running when", "`raymond resume t` resumes it"]);
+    screen.wait_for(&[
+        "t  interrupted",
+        "waits for the run to be resumed",
+        "`raymond resume t` resumes it",
+    ]);
     screen.keys(ENTER).wait_for(&["nothing has been seen of it yet"]).keys(ESCAPE);
     test.release("go");
     test.again(&[]).ok();

@@ -35,7 +35,7 @@ fn each_agent_is_listed_below_its_parent_with_its_status() {
     live.wait_for("the held turn", |test| test.calls_with("work").len() == 2);
 
     let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
-    assert_eq!((tree["workflow_id"].as_str(), &tree["status"]), (Some("t"), &json!("running")));
+    assert_eq!((tree["run"].as_str(), &tree["status"]), (Some("t"), &json!("running")));
     let main = agent(&tree, "main");
     assert_eq!((&main["live"], &main["cause"]), (&json!(false), &json!("protocol")));
     assert_eq!(main["status"], "failed");
@@ -85,7 +85,7 @@ fn agent_without_free_budget_waits_for_it_in_tree_and_status() {
         let agents = shown["agents"].as_array().expect("agents");
         let mut statuses: Vec<&str> = agents
             .iter()
-            .filter_map(|agent| agent["waits_for"]["reason"].as_str().or(agent["status"].as_str()))
+            .filter_map(|agent| agent["waits_for"]["kind"].as_str().or(agent["status"].as_str()))
             .collect();
         statuses.sort_unstable();
         assert_eq!(statuses, ["budget", "running"], "{command}: {shown}");
@@ -117,7 +117,7 @@ fn joining_agent_shows_how_many_agents_it_waits_for() {
     let main = agent(&tree, "main");
     let waits = &main["waits_for"];
     assert_eq!(
-        (&waits["reason"], &waits["more"], &waits["of"]),
+        (&waits["kind"], &waits["more"], &waits["of"]),
         (&json!("join"), &json!(2), &json!(3))
     );
     assert_eq!((&waits["done"], &waits["failed"]), (&json!(1), &json!(0)));
@@ -146,7 +146,7 @@ fn killed_run_is_shown_as_interrupted_with_a_resume_hint() {
     live.kill9();
     let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
     assert_eq!(tree["status"], "interrupted");
-    assert_eq!(agent(&tree, "main.2")["waits_for"], json!({ "reason": "run_interrupted" }));
+    assert_eq!(agent(&tree, "main.2")["waits_for"], json!({ "kind": "run_interrupted" }));
     test.raymond(&["tree", "t"]).ok().stdout_has("raymond resume t").stdout_lacks("running");
     test.release("go");
     test.again(&[]).code(1);

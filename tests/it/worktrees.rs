@@ -57,7 +57,7 @@ fn worktrees(test: &Test, options: &[&str]) -> Outcome {
 fn listed(test: &Test) -> Vec<Value> {
     let listed = worktrees(test, &["--json"]);
     let listed = listed.ok().json();
-    assert_eq!(listed["workflow_id"], "t");
+    assert_eq!(listed["run"], "t");
     listed["worktrees"].as_array().expect("a list").clone()
 }
 
@@ -92,7 +92,7 @@ fn worktree_has_its_own_branch_and_is_pruned_only_once_merged() {
         ("live", json!(false)),
         ("branch", json!("raymond/t/main")),
         ("directory", json!(tree)),
-        ("condition", json!("there")),
+        ("condition", json!("present")),
         ("ahead", json!(1)),
         ("unmerged", json!(1)),
         ("uncommitted", json!(2)),
@@ -195,7 +195,7 @@ fn killed_anywhere_a_worktree_is_made_once() {
         first.assert(first.killed(), point);
         let test = test.env("RAYMOND_FAILPOINT", "none:1");
         if point == "worktree.noted" {
-            assert_eq!(listed(&test)[0]["condition"], "begun");
+            assert_eq!(listed(&test)[0]["condition"], "incomplete");
         }
         test.again(&[]).ok();
         assert_eq!(git(&test.flow(), &["show", "raymond/t/main:mine"]), "mine", "{point}");

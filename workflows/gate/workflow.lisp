@@ -9,7 +9,7 @@
 (workflow gate
   (metadata
     (label "A gate by CI and by a person")
-    (description "Work goes on until CI has passed and a person has approved it."))
+    (description "Work continues until CI has passed and a person has approved it."))
 
   (roles
     (worker :agent-kind "claude-code"))
@@ -35,10 +35,10 @@
           (retract gate/verdict :key @workflow-id)
           (send-prompt
             :agent worker
-            :template "CI says:\n\n~a\n\nMend it, and commit that."
+            :template "CI says:\n\n~a\n\nFix it, and commit that."
             :args (@outcome)
-            :request-id mend)
-          (await (transcript-response :request-id mend)))
+            :request-id fix)
+          (await (transcript-response :request-id fix)))
         (goto ci))))
 
   (state person

@@ -16,7 +16,7 @@ pub(super) const ANSWER_HELP: &str = "Examples:
 The first valid answer to a question wins. It is stored when this command returns, whether the run is live or
 not; resume a run that is not live with `raymond resume RUN`.
 
---json prints { run, held, answered, questions }: accepted answers with agent, node and id, and open questions
+--json prints { run, locked, answered, questions }: accepted answers with agent, node and id, and open questions
 with agent, node, question, header, options (id, label, description), free, asked_at, until.";
 
 /// Answers ahead of time, and what else a run does about questions and graphs.

@@ -23,9 +23,9 @@ pub(super) const START_HELP: &str =
 `raymond start` starts prompts and graphs in the background.";
 
 pub(super) const WATCH_HELP: &str =
-    "Shows past and new events until the run ends or stops: workflow/state,
-workflow/log, agent-request and agent-response with their texts. Its exit code is that of the run.
---json prints each record as a line of JSON.";
+    "Shows past and new events until the run ends or stops, in the language's notation of facts: workflow/state,
+workflow/log, agent-request and agent-response with their texts. `raymond log` shows the same events in words.
+Its exit code is that of the run. --json prints each record as a line of JSON, under the names of `raymond log`.";
 
 /// Commands about programs.
 #[derive(Debug, Subcommand)]

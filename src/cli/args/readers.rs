@@ -9,15 +9,15 @@ use crate::domain::id::{AgentId, RunId};
 pub(super) const TREE_HELP: &str = "Examples:
   raymond tree RUN                       parents and forks, states, costs, what each waits for
   raymond tree RUN --all                 one line for each agent
-  raymond tree RUN --json | jq '.agents[] | select(.waits_for.reason == \"person\") | .id'
+  raymond tree RUN --json | jq '.agents[] | select(.waits_for.kind == \"person\") | .id'
 
 More than twelve agents with the same parent, or with parents folded into one line, that began in the same
 state are folded into one line of counts. Below it, up to twelve that wait for a person and up to twelve that
 failed have lines of their own.
 
---json prints { workflow_id, status, total_cost_usd, agents }: all agents, each after its parent, with
+--json prints { run, status, total_cost_usd, agents }: all agents, each after its parent, with
 id, parent, live, status, cost_usd, cost_with_descendants_usd, descendants; those that live with state, step
-and, if they wait, waits_for (reason: permit, backoff, stagger, plugin, usage_limit, person, answer, agent,
+and, if they wait, waits_for (kind: permit, backoff, stagger, plugin, usage_limit, person, answer, agent,
 join, program, request, run_paused or run_interrupted; a join with more, of, done and failed), the others
 with result, or error and cause.";
 
@@ -26,7 +26,7 @@ pub(super) const SHOW_HELP: &str = "Examples:
   raymond show RUN main.2 --step 3       one step in full
   raymond show RUN main --json | jq -r '.steps[].turns[].answer'
 
---json prints { workflow_id, agent, parent, live, cost_usd, scripted, steps }, and result, or error and
+--json prints { run, agent, parent, live, cost_usd, scripted, steps }, and result, or error and
 cause; a step has step, state, since, cost_usd and turns. A turn is its record as printed by
 `raymond log --json`, with session_id, prompt and answer, and evaluator if its evaluator was asked; the next
 turn has the event `due`.";
@@ -36,11 +36,12 @@ pub(super) const COSTS_HELP: &str = "Examples:
   raymond costs RUN --all                all agents, not only the most expensive
   raymond costs RUN --json | jq '.states[] | {state, cost_usd, share}'
 
---json prints { workflow_id, status, total_cost_usd, budget_usd, scripted, owing, total, states, models,
-agents }. A line has turns, failed, reminders, unreported_turns, the tokens, cost_usd, estimated_usd and share (of
-the total, 0 to 1). `unreported_turns` counts turns that ended before they reported a cost, `estimated_usd` is their
-estimate; `owing` counts agents that ended with the run, perhaps during a turn. The states include the prompts
-of evaluators. A turn that used two models counts for both; costs of an unknown model have the model null.";
+--json prints { run, status, total_cost_usd, budget_usd, scripted, unbilled_agents, total, states, models,
+agents }. A line has turns, failed, reminders, unreported_turns, the tokens, cost_usd, estimated_usd and share
+(of the total, 0 to 1). `unreported_turns` counts turns that ended before they reported a cost,
+`estimated_usd` is their estimate; `unbilled_agents` counts agents that ended with the run, perhaps during a
+turn. The states include the prompts of evaluators. A turn that used two models counts for both; costs of an
+unknown model have the model null.";
 
 pub(super) const LOG_HELP: &str = "Examples:
   raymond log RUN --follow               past and new events

@@ -18,8 +18,8 @@ directory has the commits; ignored files are removed with it. With --all, uncomm
 commit under refs/raymond/kept/RUN/AGENT, and unmerged branches stay: `git show REF` shows the commit, and
 `git worktree add DIR BRANCH` restores a branch. Locked worktrees, and those of live agents, always stay.
 
---json prints { workflow_id, worktrees }; one has agent, live, branch, directory, base, head, condition
-(there, gone, begun or going), and if known ahead, unmerged, uncommitted, merged, merged_into,
+--json prints { run, worktrees }; one has agent, live, branch, directory, base, head, condition
+(present, missing, incomplete or removal_begun), and if known ahead, unmerged, uncommitted, merged, merged_into,
 locked, error. With --prune one has agent, branch, directory, removed, kept (a ref, or null), branch_kept,
 why (it was kept).";
 

@@ -49,8 +49,6 @@ pub(super) enum TopAgentStatus {
     Silent,
     /// Its turn runs.
     Running,
-    /// The turn was begun by a raymond that is gone.
-    Left,
     /// A script answers it.
     Scripted,
     /// It waits.
@@ -83,7 +81,7 @@ impl TopAgentStatus {
             Self::Silent => StatusFilter::Stuck,
             Self::Waiting(reason) if reason.is_for_person() => StatusFilter::Stuck,
             Self::Running => StatusFilter::Running,
-            Self::Left | Self::Scripted | Self::Waiting(_) => StatusFilter::Waiting,
+            Self::Scripted | Self::Waiting(_) => StatusFilter::Waiting,
             Self::Failed => StatusFilter::Failed,
             Self::Finished | Self::Unneeded => StatusFilter::Finished,
         }
@@ -95,11 +93,10 @@ impl TopAgentStatus {
             Self::Silent => 0,
             Self::Waiting(reason) if reason.is_for_person() => 0,
             Self::Running => 1,
-            Self::Left => 2,
-            Self::Waiting(WaitReason::Backoff(_) | WaitReason::Plugin { .. }) => 3,
-            Self::Waiting(_) | Self::Scripted => 4,
-            Self::Failed => 5,
-            Self::Finished | Self::Unneeded => 6,
+            Self::Waiting(WaitReason::Backoff(_) | WaitReason::Plugin { .. }) => 2,
+            Self::Waiting(_) | Self::Scripted => 3,
+            Self::Failed => 4,
+            Self::Finished | Self::Unneeded => 5,
         }
     }
 
@@ -202,9 +199,6 @@ fn status(known: MonitoredRun<'_>, agent: &Agent, seen: Option<&MonitoredTurn>) 
         }
         (AgentStatus::Running, _) => TopAgentStatus::Running,
         (AgentStatus::Scripted, _) => TopAgentStatus::Scripted,
-        (AgentStatus::Waiting(WaitReason::RunPaused | WaitReason::RunInterrupted), Some(_)) => {
-            TopAgentStatus::Left
-        }
         (AgentStatus::Waiting(reason), _) => TopAgentStatus::Waiting(reason),
     }
 }

@@ -151,7 +151,7 @@ impl DrawArea<'_, '_> {
                 format!("show only: {}▏  (Enter keeps it, Esc drops it)", screen.filter.text)
             }
             ScreenView::Asking if known.held => {
-                "stop the run? what runs may finish, and it can go on later: y or n".to_owned()
+                "stop the run? what runs may finish, and it can be resumed: y or n".to_owned()
             }
             ScreenView::Asking => "the run is not live, so there is nothing to stop".to_owned(),
             ScreenView::Messages { .. } => "↑ ↓ scroll   q Esc back".to_owned(),

@@ -19,24 +19,21 @@ pub(super) enum KeyCommand {
 /// The keys with their explanations.
 pub(super) const HELP: &[(&str, &str)] = &[
     ("↑ ↓  j k", "choose a row; PgUp PgDn by a page; g and Home the first, G and End the last"),
-    ("Enter", "the last messages of an agent; opens a row of many, and closes it again"),
-    ("→ ←  l h", "opens a row of many; closes it, or leads to the row that this one stands below"),
-    ("o", "opens all rows of many, and closes them again"),
+    ("Enter", "the last messages of an agent; opens a folded row, and closes it again"),
+    ("→ ←  l h", "opens a folded row; closes it, or selects its parent"),
+    ("o", "opens all folded rows, and closes them again"),
     ("/", "type a part of an id or a state: only such agents are shown; Esc shows all again"),
     ("r w u f", "only those that run, wait, are stuck, have failed"),
     ("a", "all agents again"),
-    ("s p", "stop the run, after a question: what runs may finish, and it can go on later"),
+    ("s p", "stop the run, after a question: what runs may finish, and it can be resumed"),
     ("?", "this help"),
-    ("q  Ctrl-C", "leave; the run goes on"),
+    ("q  Ctrl-C", "leave; the run keeps running"),
     ("", ""),
     ("!", "stuck: it waits for a person, or has been silent for half of the time it may be"),
     ("▶ ·", "its turn runs; it waits"),
-    ("✗ ✓ –", "it has failed; it has ended well; it was stopped, as it was no longer needed"),
-    (
-        "▸ ▾",
-        "many that began in the same state, folded and opened; below a folded row are those of",
-    ),
-    ("", "them that are stuck, run or have failed, the first twelve of each"),
+    ("✗ ✓ –", "failed; finished; unneeded: it was ended because nobody waits for it any longer"),
+    ("▸ ▾", "agents that began in the same state, folded and opened; a folded row is followed by"),
+    ("", "those of them that are stuck, run or have failed, the first twelve of each"),
 ];
 
 /// Handles a key, and returns its command, if any.

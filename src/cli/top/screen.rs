@@ -105,7 +105,7 @@ impl TopScreen {
         self.scroll(last);
     }
 
-    /// Opens or closes the selected row of many.
+    /// Opens or closes the selected folded row.
     pub(super) fn open(&mut self, rows: &[TreeRow], open: bool) {
         if let Some(TreeRow { of: RowSubject::Many { family, .. }, .. }) = rows.get(self.at) {
             if open {

@@ -10,7 +10,7 @@ use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::tree::fold::{RowSubject, TreeRow};
 use crate::plugin::screen::clock;
-use crate::plugin::sentence::wait::wait_sentence;
+use crate::plugin::sentence::wait::{EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence};
 use crate::plugin::sentence::waiting;
 
 /// The tone of a text.
@@ -184,10 +184,12 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
             format!("is evaluated: {}", doing())
         }
         TopAgentStatus::Running if agent.is_some_and(Agent::runs_graph) => {
-            "walks the graph".to_owned()
+            EXECUTES_GRAPH.to_owned()
+        }
+        TopAgentStatus::Running if agent.is_some_and(Agent::runs_program) => {
+            EXECUTES_PROGRAM.to_owned()
         }
         TopAgentStatus::Running => doing(),
-        TopAgentStatus::Left => "was running when its raymond ended".to_owned(),
         TopAgentStatus::Scripted => "a script answers it".to_owned(),
         TopAgentStatus::Waiting(reason) => {
             wait_sentence(reason, |until| format!("in {}", clock(until.since(known.now))))

@@ -55,9 +55,9 @@ fn definition(one: &DefinedProgram) -> serde_json::Value {
 }
 
 fn run((id, view): &ListedRun) -> serde_json::Value {
-    let Ok(view) = view else { return json!({ "workflow_id": id }) };
+    let Ok(view) = view else { return json!({ "run": id }) };
     let names: Vec<&str> = view.run.definitions.values().map(|own| own.name.as_str()).collect();
-    let programs: Vec<_> = view
+    let executions: Vec<_> = view
         .run
         .agents
         .values()
@@ -65,7 +65,7 @@ fn run((id, view): &ListedRun) -> serde_json::Value {
         .map(|(agent, own)| {
             json!({
                 "agent": agent.id,
-                "workflow": own.name,
+                "name": own.name,
                 "label": own.label,
                 "state": &*own.position.current,
                 "awaiting": awaiting(own),
@@ -73,10 +73,10 @@ fn run((id, view): &ListedRun) -> serde_json::Value {
         })
         .collect();
     json!({
-        "workflow_id": id,
+        "run": id,
         "status": status::word(view),
         "programs": names,
-        "programs": programs,
+        "executions": executions,
         "total_cost_usd": view.run.total_cost_usd,
     })
 }

@@ -34,7 +34,7 @@ pub struct ForkList {
 /// One `<fork>` tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForkTag {
-    /// The state the new agent is born in.
+    /// The state the new agent starts in.
     pub target: StateName,
     /// The list that has an entry for each of several agents.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]

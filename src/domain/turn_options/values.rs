@@ -213,7 +213,7 @@ pub enum StartupMode {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum OnDenied {
-    /// The agent goes on with its answer.
+    /// The agent continues with its answer.
     #[default]
     Continue,
     /// The agent fails.

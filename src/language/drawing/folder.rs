@@ -185,7 +185,7 @@ impl<'a> FolderDrawingBuilder<'a> {
         }
     }
 
-    /// Draws the results that joins wait for. Returns the states that the joined agents are born in, and all
+    /// Draws the results that joins wait for. Returns the states that the joined agents start in, and all
     /// states that they reach.
     fn joined(&mut self) -> (BTreeSet<&'a StateName>, BTreeSet<&'a StateName>) {
         let outline = self.outline;

@@ -89,9 +89,9 @@ pub enum EdgeKind {
     Calls,
     /// The agent returns from a call.
     Returns,
-    /// A further agent is born.
+    /// A further agent starts.
     Forks,
-    /// Several are born at once.
+    /// Several start at once.
     FansOut,
     /// The results of agents are waited for.
     Joins,

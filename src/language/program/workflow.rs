@@ -43,7 +43,7 @@ impl ProgramReader<'_> {
                 }
                 Some(_) if !form.is_wrong() => {
                     let why = format!(
-                        "{} stands beside the workflow; put it in, or remove it",
+                        "{} stands outside the workflow; put it in, or remove it",
                         form.described()
                     );
                     self.report.error(form.at, "SX201", why);

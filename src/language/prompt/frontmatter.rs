@@ -55,13 +55,13 @@ listed_keys! {
         output: Option<PlacedValue<OrderedJson>> => shape::output,
         /// The model of the state: opus, sonnet, haiku, or a full name.
         model: Option<PlacedValue<String>> => shape::model,
-        /// The supervision of agents that are born here.
+        /// The supervision of agents that start here.
         supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
-        /// The budget, in US dollars, of agents that are born here.
+        /// The budget, in US dollars, of agents that start here.
         budget: Option<PlacedValue<String>> => shape::dollars,
         /// A second check of a requested transition, before it is taken.
         evaluator: Option<PlacedValue<evaluator::RawEvaluator>> => evaluator::RawEvaluator::shape,
-        /// True if agents that are born here get a git worktree of their own.
+        /// True if agents that start here get a git worktree of their own.
         worktree: Option<bool> => shape::boolean,
         /// The number of `<fork>` tags that one reply may have: one, or many.
         forks: Option<PlacedValue<String>> => forking::forks_shape,

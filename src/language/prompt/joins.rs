@@ -13,7 +13,7 @@ use crate::domain::transition::Transition;
 /// The agents that may be waited for in a state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JoinableAgents<'a> {
-    /// The states they are born in.
+    /// The states they start in.
     pub born_in: BTreeSet<&'a StateName>,
     /// True if there may be others, because an agent on the way may take any transition.
     pub others: bool,

@@ -236,7 +236,7 @@ pub fn join(state: &StateName, source: &dyn WorkflowSource) -> Result<Option<Joi
 }
 
 /// Returns the options of an agent that begins in a state. A state that cannot be used gives default options: the
-/// agent born there fails by itself, with the reason.
+/// agent that starts there fails by itself, with the reason.
 #[must_use]
 pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
     let text = state.is_prompt().then(|| source.read(state).ok()).flatten();

@@ -73,7 +73,7 @@ impl de::Error for TypeMismatch {
     }
 
     fn missing_field(key: &'static str) -> Self {
-        Self::custom(format!("something is missing here: missing field `{key}`"))
+        Self::custom(format!("the key `{key}` is missing here"))
     }
 }
 
@@ -91,7 +91,7 @@ impl<'tree> YamlDeserializer<'tree> {
         match self.0.as_written() {
             Some(text) => Ok(text),
             None if matches!(self.0.value, YamlContent::Null) => {
-                self.wrong("something is missing here")
+                self.wrong("a value is missing here")
             }
             None => self.wrong("a text is expected here"),
         }

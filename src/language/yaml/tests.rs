@@ -49,7 +49,7 @@ fn each_door_reports_the_same_mistake_at_the_same_place() {
         ("a: !x [1]\n", "1:7: the tag `!x` means nothing here; leave it out"),
         ("a: !!int one\n", "1:10: `one` is not what the tag `!!int` says"),
         ("a: *b\n", "1:4: this is not YAML: while parsing node, found unknown anchor"),
-        ("a: &x [*x]\n", "1:8: this alias stands in what it stands for; write it out"),
+        ("a: &x [*x]\n", "1:8: this alias contains itself; write it out"),
         ("? [a]\n: 1\n", "1:3: a key has to be a text that is written out"),
     ];
     for (text, expected) in table {

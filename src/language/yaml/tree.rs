@@ -182,7 +182,7 @@ impl<'text> YamlBuilder<'text> {
 
     fn alias(&mut self, id: usize, at: SourcePlace) -> YamlResult<YamlValue> {
         let Some((node, size)) = self.anchors.get(&id) else {
-            return Err(fault(at, "this alias stands in what it stands for; write it out"));
+            return Err(fault(at, "this alias contains itself; write it out"));
         };
         self.size = self.size.saturating_add(*size);
         if self.size > MAX_GROWTH * self.kind.max_bytes {

@@ -42,7 +42,7 @@ fn over(joined: &JoinFinished) -> String {
     let JoinFinished { turn, state, outcome, tally, enters, stopped } = joined;
     let JoinTally { count, done, failed } = tally;
     let how = match outcome {
-        JoinOutcome::Met => "goes on",
+        JoinOutcome::Met => "continues",
         JoinOutcome::Missed if *failed == 0 => "it has forked too few",
         JoinOutcome::Missed => "too many failed",
         JoinOutcome::Late => "waited too long",

@@ -5,6 +5,12 @@ use crate::domain::printable::one_line;
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
 
+/// The activity of an agent whose graph is executed.
+pub const EXECUTES_GRAPH: &str = "executes the graph";
+
+/// The activity of an agent whose program is executed.
+pub const EXECUTES_PROGRAM: &str = "executes the program";
+
 /// Returns why an agent waits, as a sentence about it. `when` gives the time of its next try in words.
 #[must_use]
 pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) -> String {

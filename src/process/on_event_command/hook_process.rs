@@ -77,15 +77,15 @@ pub enum HookFailure {
         complaint: String,
     },
     /// It took too long.
-    #[error("had not ended after {longest:?} and was ended{complaint}")]
+    #[error("took longer than {longest:?} and was terminated{complaint}")]
     TooLong {
         /// The longest time that it may take.
         longest: Duration,
         /// The end of its stderr.
         complaint: String,
     },
-    /// It was not run for some calls.
-    #[error("was not run for {0} events: it takes longer than the events take to arrive")]
+    /// It was skipped for some calls.
+    #[error("skipped for {0} events, because it is slower than they arrive")]
     LeftOut(u64),
 }
 
@@ -221,7 +221,7 @@ mod tests {
         let brief = Duration::from_millis(300);
         let program = shell(&script, HookTimeouts { longest: brief, grace: brief });
         let failure = run(&program, "").await.expect_err("it is ended");
-        assert_eq!(failure, "had not ended after 300ms and was ended");
+        assert_eq!(failure, "took longer than 300ms and was terminated");
         assert_is_gone(&pid).await;
     }
 

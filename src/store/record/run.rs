@@ -20,7 +20,7 @@ two_way_mirror_of_event! {
         workflow_id: RunId,
         /// The directory of the workflow's files.
         scope_dir: String,
-        /// The state the first agent is born in.
+        /// The state the first agent starts in.
         entry: StateName,
         /// The session of its first turn.
         session: SessionId,

@@ -133,7 +133,9 @@ async fn types_of_ones_own_are_performed_and_their_panics_are_failures() {
     assert_eq!(known, OperationOutcome::Done(Ok(json!("hello all"))), "what was noted before");
     let why = ground.why(call("panic", RecoveryClass::Read)).await;
     assert_eq!(why, "it panicked: nobody is there");
-    assert!(ground.why(call("none", RecoveryClass::Read)).await.contains("has no type `none`"));
+    assert!(
+        ground.why(call("none", RecoveryClass::Read)).await.contains("no longer provides `none`")
+    );
     let waiting = serde_json::from_value(call("wait", RecoveryClass::Read)).expect("an operation");
     let stopping = async { ground.world.stop() };
     let (performed, ()) = tokio::join!(ground.world.perform("main.2", &waiting, false), stopping);

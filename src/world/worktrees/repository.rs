@@ -61,7 +61,7 @@ impl GitRepository {
         let none = || {
             let at = self.at.display();
             format!(
-                "the repository of {at} has no commit yet, where a worktree could begin: make one with `git commit`"
+                "the repository of {at} has no commit yet to start a worktree from: make one with `git commit`"
             )
         };
         Ok(git.resolve_commit(&self.at, "HEAD").await?.ok_or_else(none)?)

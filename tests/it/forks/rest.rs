@@ -65,6 +65,9 @@ fn turns_that_run_are_ended_and_so_are_their_descendants() {
             (&json!(why), &json!("unneeded"))
         );
         assert_eq!(test.status()["status"], "completed");
+        let shown = test.raymond(&["show", "t", "main.2", "--json"]).ok().json();
+        assert_eq!(shown["status"], "unneeded");
+        test.raymond(&["tree", "t"]).ok().stdout_has("unneeded");
         let prompt = &test.calls_with("merge")[0].prompt;
         assert!(
             prompt.contains(r#""id":"main.3","state":"WORKER.md","status":"stopped""#),
@@ -116,7 +119,7 @@ fn those_that_have_not_begun_never_do() {
     assert!(stopped >= 4);
     test.assert_no_survivors();
     let costs = test.raymond(&["costs", "t", "--json"]).ok().json();
-    assert_eq!(costs["owing"], 0, "of no turn it is unknown what it has cost: {costs}");
+    assert_eq!(costs["unbilled_agents"], 0, "of no turn it is unknown what it has cost: {costs}");
     let test = place("join: any\nrest: stop")
         .rule(when("start").reply(&each("[1, 2, 3]")))
         .rule(when("work").reply("<result>done</result>"))

@@ -47,7 +47,8 @@ for message in told():
     if message['type'] == 'consult':
         answer(message, **(answers.pop(0) if answers else dict(verdict='stop', reason='enough', scope='agent')))
 ";
-    let (all, out, back) = (schema(&[]), schema(&["told"]), schema(&["said"]));
+    let (all, out) = (schema(&[]), schema(&["host-message"]));
+    let back = schema(&["plugin-message"]);
     let (record, verdict) = (schema(&["record"]), schema(&["verdict"]));
     let question = schema(&["consult"]);
     let test = with(verdicts, "");
@@ -100,8 +101,17 @@ fn records_of_forks_failures_and_rejections_fit_the_schema() {
 }
 
 #[test]
+fn former_names_of_schemas_print_the_same_schema() {
+    let test = Test::new();
+    for (former, name) in [("told", "host-message"), ("said", "plugin-message")] {
+        let printed = |name: &str| test.raymond(&["schema", name]).ok().json();
+        assert_eq!(printed(former), printed(name));
+    }
+}
+
+#[test]
 fn schema_rejects_each_invalid_message() {
-    let said = schema(&["said"]);
+    let said = schema(&["plugin-message"]);
     let right = json!({"type": "verdict", "id": 1, "verdict": "hold", "for": "30s"});
     fits(&said, &right);
     for (key, value) in [

@@ -143,6 +143,9 @@ fn defined_workflow_is_started_by_its_name_and_listed() {
     listed.ok().stdout_has("defined:\nplanner-worker-review").stdout_has("runs:\nt");
     let listed = test.raymond(&["workflow", "list", "--json"]).ok().json();
     assert_eq!(listed["definitions"][0]["name"], "planner-worker-review");
-    assert_eq!(listed["runs"][0]["status"], "completed");
+    let run = &listed["runs"][0];
+    assert_eq!((&run["run"], &run["status"]), (&json!("t"), &json!("completed")));
+    assert_eq!(run["programs"], json!(["planner-worker-review"]));
+    assert_eq!(run["executions"], json!([]), "it has ended");
     test.assert_no_survivors();
 }

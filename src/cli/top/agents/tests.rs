@@ -109,9 +109,9 @@ fn who_waits_for_what_it_has_forked_tells_for_how_many() {
     ));
     assert!(text.starts_with("waits for 2 more of 3 agents, until "), "{text}");
 
-    scene.run.finished[0].ending = AgentEnding::Error("main goes on without it".to_owned());
+    scene.run.finished[0].ending = AgentEnding::Error("main continues without it".to_owned());
     scene.run.finished[0].cause = Some(FailureCause::Unneeded);
-    let told = (TopAgentStatus::Unneeded, "no longer needed: main goes on without it".to_owned());
+    let told = (TopAgentStatus::Unneeded, "no longer needed: main continues without it".to_owned());
     assert_eq!(why(&scene.run, "main.1"), told);
 }
 
@@ -134,7 +134,7 @@ fn nobody_is_said_to_run_without_a_raymond() {
     let scene = scene();
     let seen = seen("Bash", true, Timestamp(0));
     let known = MonitoredRun { run: &scene.run, held: false, seen: &seen, now: Timestamp(MINUTE) };
-    assert_eq!(told(known, "main.1").0, TopAgentStatus::Left);
+    assert_eq!(told(known, "main.1").1, "waits for the run to be resumed");
     assert!(headline(known, &entries(known)).starts_with("r  interrupted  0 running, 2 waiting"));
 }
 

@@ -54,11 +54,10 @@ fn what_many(members: &[&AgentEntry]) -> String {
 fn all_of(status: &TopAgentStatus) -> &'static str {
     match status {
         TopAgentStatus::Silent | TopAgentStatus::Running => "running",
-        TopAgentStatus::Left => "were running when their raymond ended",
         TopAgentStatus::Scripted => "are answered by a script",
         TopAgentStatus::Waiting(reason) => waits_of_many(reason),
         TopAgentStatus::Failed => "failed",
         TopAgentStatus::Finished => "finished",
-        TopAgentStatus::Unneeded => "stopped",
+        TopAgentStatus::Unneeded => "unneeded",
     }
 }

@@ -130,7 +130,7 @@ fn a_permanent_agent_without_restarts_left_ends_after_its_last_result() {
         assert_eq!((failed.cause, failed.ends_run), (FailureCause::Restarts, ends_run));
         assert_eq!(
             failed.error,
-            "in A.md: it ended once more, and is permanent (restarted once within 10m; max_restarts allows more)"
+            "in A.md: the permanent agent ended again (restarted once within 10m); raise max_restarts"
         );
         let effects: Vec<Effect> = events.into_iter().flat_map(|e| scene.happens(e)).collect();
         assert!(effects.contains(&Effect::Retire(agent_id("main"))), "{effects:?}");

@@ -19,7 +19,7 @@ fn what_is_no_yaml() {
         ("a: [1", "WF001 this is not YAML: "),
         ("a: b: c", "WF001 this is not YAML: "),
         ("a: *b", "WF001 this is not YAML: "),
-        ("a: &x [*x]", "1:8: WF001 this alias stands in what it stands for; write it out"),
+        ("a: &x [*x]", "1:8: WF001 this alias contains itself; write it out"),
         ("a: 1\n---\nb: 1", "3:1: WF001 a second document begins here; a graph is one document"),
         ("a: !thing 1", "WF001 the tag `!thing` means nothing here; leave it out"),
         ("? [a]\n: b", "WF001 a key has to be a text that is written out"),

@@ -27,7 +27,7 @@ fn the_frame() {
             "(workflow v (state s))\n(workflow w (state s)) x",
             &[
                 "2:1: SX201 a file has one workflow, and this one has another in line 1; put it into a file of its own",
-                "2:24: SX201 the symbol `x` stands beside the workflow; put it in, or remove it",
+                "2:24: SX201 the symbol `x` stands outside the workflow; put it in, or remove it",
             ],
         ),
         ("(workflow w)", &["1:1: SX208 this workflow has no state; write `(state NAME …)` in it"]),

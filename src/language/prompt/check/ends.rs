@@ -46,7 +46,7 @@ impl FolderDiagnostics<'_> {
             let place = place.target.unwrap_or(place.entry);
             if resetting.contains(target) {
                 let message = format!(
-                    "this {tag} of {target} comes back from nothing but a reset, and a reset forgets who called; use goto on the way to the result"
+                    "this {tag} of {target} never comes back: every way back passes a reset, which drops the pending return; use goto on the way to the result"
                 );
                 self.warning(name, place, "RF302", message);
             } else {
@@ -58,7 +58,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// Forks in a loop that nothing leaves, and agents that fork such as themselves.
+    /// Forks in a loop that nothing leaves, and agents that fork copies of themselves.
     fn forks(&mut self, outline: &WorkflowMap) {
         let forking: StateSet<'_> = outline
             .steps()
@@ -79,7 +79,7 @@ impl FolderDiagnostics<'_> {
                 self.warning(name, place.entry, "RF303", message);
             } else if breeds {
                 let message = format!(
-                    "agents that are forked here in {target} may come to {name} and fork again, each generation more of them; let them come to a result without forking, or set a budget in raymond.yaml"
+                    "agents that are forked here in {target} may come to {name} and fork again, so their number keeps growing; let them come to a result without forking, or set a budget in raymond.yaml"
                 );
                 self.warning(name, place.entry, "RF305", message);
             }

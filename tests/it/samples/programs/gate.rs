@@ -12,7 +12,7 @@ fn work_goes_back_until_ci_has_passed_and_a_person_has_approved() {
     let mut run = stage.start("f", &INPUT);
     run.until("agent-request main#1/work/1 :to worker").until("Add a --dry-run flag").until(CI);
     stage.signal("gate/ci", "f", "failed: the copy is written");
-    run.until("agent-request main#1/mend/1").until("failed: the copy is written").until(CI);
+    run.until("agent-request main#1/fix/1").until("failed: the copy is written").until(CI);
     stage.signal("gate/ci", "f", "passed");
     run.until(PERSON);
     stage.signal("gate/verdict", "f", "the help says nothing");
@@ -32,7 +32,7 @@ fn decision_on_earlier_work_does_not_count() {
     run.until(CI);
     stage.signal("gate/verdict", "f", "approved");
     stage.signal("gate/ci", "f", "failed");
-    run.until("agent-response main#1/mend/1").until(CI);
+    run.until("agent-response main#1/fix/1").until(CI);
     stage.signal("gate/ci", "f", "passed");
     run.until(PERSON);
     stage.signal("gate/ci", "f", "passed");

@@ -34,7 +34,7 @@ fn generations_have_a_bound() {
     assert_eq!(
         breeding(again, ""),
         [
-            "W.md:4:5: warning: RF305 agents that are forked here in W.md may come to W.md and fork again, each generation more of them; let them come to a result without forking, or set a budget in raymond.yaml"
+            "W.md:4:5: warning: RF305 agents that are forked here in W.md may come to W.md and fork again, so their number keeps growing; let them come to a result without forking, or set a budget in raymond.yaml"
         ]
     );
     let through = breeding("tag: result; tag: goto, target: START.md", "");

@@ -17,7 +17,7 @@ fn a_call_comes_back() {
     assert_eq!(
         found,
         [
-            "START.md:3:26: warning: RF302 this call of A.md comes back from nothing but a reset, and a reset forgets who called; use goto on the way to the result"
+            "START.md:3:26: warning: RF302 this call of A.md never comes back: every way back passes a reset, which drops the pending return; use goto on the way to the result"
         ]
     );
     let through = "tag: function, target: B.md, return: C.md";

@@ -39,11 +39,8 @@ impl Supervisor {
     /// Returns whether `events` stop an agent whose turn was begun before the run was resumed and is not attached
     /// yet; such a turn cannot be ended before it is attached.
     fn stops_unfollowed(&self, events: &[Event]) -> bool {
-        let mut joins = events.iter().filter_map(|event| match event {
-            Event::JoinFinished(joined) => Some(joined),
-            _ => None,
-        });
-        joins.any(|joined| joined.stopped.iter().any(|one| self.admission.is_reserved(&one.agent)))
+        let mut stopped = events.iter().flat_map(Event::stopped_children);
+        stopped.any(|child| self.admission.is_reserved(&child.agent))
     }
 
     /// Ends the running turn of an agent that was ended. Its actor stays until the turn has told its cost.

@@ -197,7 +197,13 @@ fn settled(run: &Run, report: &TurnReport, state: &StateName) -> TurnCost {
             let amount = report.cost.amount.max(run.budget().estimate_cost(state));
             TurnCost { amount, estimated: true, ..report.cost.clone() }
         }
-        _ => report.cost.clone(),
+        TurnJudgement::Accepted(_)
+        | TurnJudgement::Proposed { .. }
+        | TurnJudgement::JoinDue(_)
+        | TurnJudgement::NotStarted
+        | TurnJudgement::Violated { .. }
+        | TurnJudgement::GraphAdvanced(_)
+        | TurnJudgement::Failed(_) => report.cost.clone(),
     }
 }
 
@@ -222,7 +228,9 @@ fn step_finished(
             RestartDecision::Retry { not_before, .. } => {
                 (Some(not_before.unwrap_or(chosen.now)), None)
             }
-            _ => (None, None),
+            RestartDecision::GiveUp
+            | RestartDecision::Pause(_)
+            | RestartDecision::AwaitLimit { .. } => (None, None),
         }
     } else {
         (None, None)

@@ -69,7 +69,28 @@ impl ConsolePlugin {
                 self.headline.status = RunStatus::Running;
                 self.headline.budget = settings.budget_usd;
             }
-            _ => {}
+            Event::RunStarted(_)
+            | Event::StepFinished(_)
+            | Event::TransitionProposed(_)
+            | Event::GraphAdvanced(_)
+            | Event::QuestionAnswered(_)
+            | Event::QuestionTimedOut(_)
+            | Event::ProgramDefined(_)
+            | Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
+            | Event::RoleResponded(_)
+            | Event::RoleDelegated(_)
+            | Event::JoinBegun(_)
+            | Event::JoinFinished(_)
+            | Event::FactsSeen { .. }
+            | Event::TurnHeld(_)
+            | Event::TurnRejected(_)
+            | Event::TurnFailed(_)
+            | Event::CostCounted { .. }
+            | Event::AgentParked(_)
+            | Event::CommandReceived { .. } => {}
         }
     }
 }

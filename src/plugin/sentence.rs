@@ -172,7 +172,23 @@ fn failed(event: &TurnFailed) -> String {
         | FailureCause::Throttle
         | FailureCause::Panic
         | FailureCause::Lost => "; it is run again",
-        _ => "",
+        FailureCause::UsageLimit
+        | FailureCause::Interrupted
+        | FailureCause::Rejected
+        | FailureCause::Output
+        | FailureCause::Protocol
+        | FailureCause::Workflow
+        | FailureCause::Restarts
+        | FailureCause::Budget
+        | FailureCause::Stopped
+        | FailureCause::Ending
+        | FailureCause::Join
+        | FailureCause::Unneeded
+        | FailureCause::Uncertain
+        | FailureCause::Storage
+        | FailureCause::ToolRefused
+        | FailureCause::Authentication
+        | FailureCause::Unavailable => "",
     };
     format!("{}  {}: {}: {}{again}", event.turn.agent, event.state, event.cause, event.message)
 }

@@ -41,7 +41,10 @@ pub(super) fn graph_advanced(
     let mut effects = match event.next_action {
         NextAction::Nothing => Vec::new(),
         NextAction::Question(_) => vec![Effect::Ask(id)],
-        _ => vec![Effect::Proceed(id)],
+        NextAction::Walk
+        | NextAction::Operation(_)
+        | NextAction::Task(_)
+        | NextAction::Agent { .. } => vec![Effect::Proceed(id)],
     };
     if let Some(child) = born {
         let born = child.id.clone();

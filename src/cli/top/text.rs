@@ -5,7 +5,7 @@ mod many;
 use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus};
 use super::rows::AgentFilter;
 use crate::cli::status::standing;
-use crate::domain::agent::Agent;
+use crate::domain::agent_status::AgentStatus;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::tree::fold::{RowSubject, TreeRow};
@@ -180,16 +180,14 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     };
     match &entry.status {
         TopAgentStatus::Silent => format!("silent since: {}", doing()),
-        TopAgentStatus::Running if agent.is_some_and(|agent| agent.proposal().is_some()) => {
-            format!("is evaluated: {}", doing())
-        }
-        TopAgentStatus::Running if agent.is_some_and(Agent::runs_graph) => {
-            "walks the graph".to_owned()
-        }
-        TopAgentStatus::Running => doing(),
         TopAgentStatus::Left => "was running when its raymond ended".to_owned(),
-        TopAgentStatus::Scripted => "a script answers it".to_owned(),
-        TopAgentStatus::Waiting(reason) => {
+        TopAgentStatus::Live(AgentStatus::Running) => match agent {
+            Some(agent) if agent.proposal().is_some() => format!("is evaluated: {}", doing()),
+            Some(agent) if agent.runs_graph() => "walks the graph".to_owned(),
+            _ => doing(),
+        },
+        TopAgentStatus::Live(AgentStatus::Scripted) => "a script answers it".to_owned(),
+        TopAgentStatus::Live(AgentStatus::Waiting(reason)) => {
             wait_sentence(reason, |until| format!("in {}", clock(until.since(known.now))))
         }
         TopAgentStatus::Failed | TopAgentStatus::Finished | TopAgentStatus::Unneeded => {

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::{TableCells, TextTone, counted, indented, tone};
+use crate::cli::agent_statuses::of_many;
 use crate::cli::top::agents::{AgentEntry, TopAgentStatus};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
-use crate::plugin::sentence::wait::waits_of_many;
 
 /// Returns the row of a family.
 pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableCells {
@@ -53,10 +53,9 @@ fn what_many(members: &[&AgentEntry]) -> String {
 
 fn all_of(status: &TopAgentStatus) -> &'static str {
     match status {
-        TopAgentStatus::Silent | TopAgentStatus::Running => "running",
+        TopAgentStatus::Live(status) => of_many(status),
+        TopAgentStatus::Silent => "running",
         TopAgentStatus::Left => "were running when their raymond ended",
-        TopAgentStatus::Scripted => "are answered by a script",
-        TopAgentStatus::Waiting(reason) => waits_of_many(reason),
         TopAgentStatus::Failed => "failed",
         TopAgentStatus::Finished => "finished",
         TopAgentStatus::Unneeded => "stopped",

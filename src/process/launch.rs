@@ -131,7 +131,7 @@ impl ClaudeRunner {
         worker.options = launch.options;
         worker.reads_results = launch.reads_results;
         worker.output = launch.output.cloned();
-        worker.life = Some(self.census.add());
+        worker.life = Some(self.process_counts.add());
         Ok(worker)
     }
 
@@ -151,7 +151,7 @@ impl ClaudeRunner {
         if self.refuse_if_stopped().is_err() {
             return false;
         }
-        if self.gauge.memory().is_some_and(|memory| memory.room() <= 1) {
+        if self.memory_probe.memory().is_some_and(|memory| memory.room() <= 1) {
             return false;
         }
         let Some(slot) = self.pool.free_slot() else { return false };

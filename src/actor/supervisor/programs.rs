@@ -62,7 +62,7 @@ impl Supervisor {
             }
             return;
         }
-        let scene = ProgramEnvironment {
+        let environment = ProgramEnvironment {
             definition: &definition,
             execution,
             facts: &self.run.facts,
@@ -71,7 +71,7 @@ impl Supervisor {
             path: &path,
             now: now(),
         };
-        let advance = advance(&scene, fetched);
+        let advance = advance(&environment, fetched);
         let sessions = sessions(&advance);
         let events = program_advanced(&self.run, agent, &advance, sessions, choice(None));
         if events.is_empty() {

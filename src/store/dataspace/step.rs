@@ -53,7 +53,8 @@ pub(super) enum FactOperation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct IdempotencyKey {
     pub(super) step: u64,
-    pub(super) deed: FactOperation,
+    #[serde(rename = "deed")]
+    pub(super) operation: FactOperation,
     pub(super) label: String,
     pub(super) key: String,
     /// The number of the fact: the one it was first asserted with, or the one that is removed.
@@ -65,11 +66,14 @@ impl IdempotencyKey {
     pub(super) fn is_of(
         &self,
         step: &DataspaceStep,
-        deed: FactOperation,
+        operation: FactOperation,
         label: &str,
         key: &str,
     ) -> bool {
-        self.step == step.step && self.deed == deed && self.label == label && self.key == key
+        self.step == step.step
+            && self.operation == operation
+            && self.label == label
+            && self.key == key
     }
 }
 

@@ -22,10 +22,10 @@ use crate::language::graph::read::read;
 use crate::language::manifest;
 use crate::language::position::SourcePlace;
 use crate::language::program;
-use crate::language::prompt::outline::{WorkflowMap, WorkflowMapOptions};
 use crate::language::prompt::step::{self, PromptContext, step};
 use crate::language::prompt::survey::{FAR_ENOUGH, survey};
 use crate::language::prompt::widenings::{FoundWidening, in_graph, in_outline, in_program};
+use crate::language::prompt::workflow_map::{WorkflowMap, WorkflowMapOptions};
 use crate::language::source::WorkflowSource;
 use crate::store::workflow::WorkflowDir;
 

@@ -4,7 +4,7 @@
 //! at the start is better than a failure at night. `raymond check` finds more, and takes more time.
 
 use super::check::check_reachable;
-use super::outline::{WorkflowMap, WorkflowMapOptions};
+use super::workflow_map::{WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::source::WorkflowSource;
@@ -16,8 +16,8 @@ pub const FAR_ENOUGH: usize = 1000;
 #[must_use]
 pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
     let reach = WorkflowMapOptions { by_text: false, most: FAR_ENOUGH, graphs: None };
-    let outline = WorkflowMap::of(entry, source, reach);
-    check_reachable(&outline, source).iter().map(Diagnostic::without_severity).collect()
+    let workflow_map = WorkflowMap::of(entry, source, reach);
+    check_reachable(&workflow_map, source).iter().map(Diagnostic::without_severity).collect()
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use crate::proof::ProofKey;
 use crate::store::layout::RunDir;
 
 /// The pause between two looks for an open question; one that was answered ahead of time is never asked.
-const SETTLED: Duration = Duration::from_millis(100);
+const QUESTION_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The person at the terminal. Dropping it restores the terminal.
 #[derive(Debug, Default)]
@@ -221,7 +221,7 @@ impl Actor for AnswerPrompt {
     fn started(&mut self, ctx: &mut Self::Context) {
         let own = ctx.address();
         self.keyboard.listen(move |keys| own.do_send(KeysTyped(keys.to_vec())));
-        ctx.run_interval(SETTLED, |this, _| this.ask());
+        ctx.run_interval(QUESTION_POLL_INTERVAL, |this, _| this.ask());
     }
 }
 

@@ -49,7 +49,7 @@ fn draw(subject: &InspectedWorkflow, title: &str) -> Result<WorkflowDrawing, Vec
     let entry = beginning(&subject.scope, subject.entry.as_ref())
         .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let graphs = subject.graphs(GraphProfile::Lenient);
-    let reach = WorkflowMapOptions { by_text: true, most: usize::MAX, graphs: Some(&graphs) };
+    let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&graphs) };
     let workflow_map = WorkflowMap::of(&entry, &subject.scope, reach);
     match workflow_map.states.get(&entry) {
         Some(FolderState::Graph(FolderGraph { program, diagnostics })) => {

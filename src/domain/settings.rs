@@ -92,7 +92,7 @@ pub struct Settings {
     #[serde(default)]
     pub max_procs: MaxProcs,
     /// True if a process serves further turns of its session.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub warm: bool,
     /// The time an idle process is kept, in milliseconds.
     #[serde(default = "five_minutes")]
@@ -193,7 +193,7 @@ impl Default for Settings {
     }
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 

@@ -9,7 +9,7 @@ use console::Term;
 use super::screen::{RunHeadline, rows};
 use super::sentence::{sentence, waiting};
 use super::terminal::Terminal;
-use crate::actor::clock::{now, wall};
+use crate::actor::clock::{now, wall_clock_now};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::actor::registry::AgentRegistry;
 use crate::domain::event::Event;
@@ -151,13 +151,14 @@ impl Handler<Published> for ConsolePlugin {
         if is_shown(&published.record.event, self.terminal.is_live()) {
             self.terminal.line(&sentence(&published.record));
         }
-        if let Event::GraphAdvanced(walked) = &published.record.event {
-            for text in &walked.shown {
+        if let Event::GraphAdvanced(advanced) = &published.record.event {
+            for text in &advanced.shown {
                 self.terminal.line(&printable_block(text));
             }
         }
         if let Event::RunResumed { .. } = &published.record.event
-            && let Some(until) = self.headline.limited_until.filter(|&until| until > wall())
+            && let Some(until) =
+                self.headline.limited_until.filter(|&until| until > wall_clock_now())
         {
             self.terminal.line(&waiting(until));
         }

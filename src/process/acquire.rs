@@ -145,7 +145,7 @@ impl ClaudeRunner {
             working_dir: input.working_dir.clone(),
             reads_results: input.reads_results,
             output: input.output.as_ref(),
-            most: input.max_cost,
+            spending_limit: input.max_cost,
             prompt: (!reads_messages).then_some(&lines),
         };
         let mut worker = self.launch(launch).await?;

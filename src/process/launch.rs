@@ -40,7 +40,7 @@ pub(super) struct WorkerLaunch<'launch> {
     /// The schema that its answers are checked against.
     pub(super) output: Option<&'launch Arc<str>>,
     /// Its spending limit.
-    pub(super) most: Option<Usd>,
+    pub(super) spending_limit: Option<Usd>,
     /// Its stdin; `None` if it reads messages from a pipe.
     pub(super) prompt: Option<&'launch str>,
 }
@@ -78,7 +78,7 @@ impl ClaudeRunner {
             &options,
             (&self.settings, &self.folders),
             reads_messages,
-            launch.most,
+            launch.spending_limit,
         );
         if launch.reads_results {
             let results = self.steps.with_file_name("results").display().to_string();
@@ -169,7 +169,7 @@ impl ClaudeRunner {
             working_dir: WorkingDir::default(),
             reads_results: false,
             output: None,
-            most: self.settings.budget_usd,
+            spending_limit: self.settings.budget_usd,
             prompt: None,
         };
         match self.launch(launch).await {

@@ -136,10 +136,10 @@ impl Supervisor {
                 return false;
             }
         };
-        let news: Vec<_> =
+        let changes: Vec<_> =
             changes.into_iter().filter(|change| self.run.facts.is_news(change)).collect();
-        if !news.is_empty() {
-            self.commit(Event::FactsSeen { changes: news }, ctx);
+        if !changes.is_empty() {
+            self.commit(Event::FactsSeen { changes }, ctx);
         }
         true
     }

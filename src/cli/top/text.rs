@@ -40,7 +40,7 @@ pub(super) struct TableCells {
     /// The amount spent.
     pub(super) spent: String,
     /// The activity.
-    pub(super) what: String,
+    pub(super) activity: String,
     /// The tone.
     pub(super) tone: TextTone,
 }
@@ -130,7 +130,7 @@ fn agent(known: MonitoredRun<'_>, entry: &AgentEntry, depth: usize) -> TableCell
         quiet: quiet.unwrap_or_default(),
         tokens: tokens.map(short).unwrap_or_default(),
         spent: spent(known, entry),
-        what: printable_line(&what(known, entry)),
+        activity: printable_line(&activity(known, entry)),
         tone: tone(&entry.status),
     }
 }
@@ -172,7 +172,7 @@ fn tone(status: &TopAgentStatus) -> TextTone {
 }
 
 /// Returns the activity of an agent, or the reason why it waits.
-pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
+pub(super) fn activity(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     let agent = known.run.agents.get(&entry.id);
     let doing = || {
         let seen = known.seen.get(&entry.id).and_then(|seen| seen.doing.as_deref());

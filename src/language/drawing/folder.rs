@@ -139,10 +139,12 @@ impl<'a> FolderDrawingBuilder<'a> {
         let ways = || {
             workflow_map.prompts().flat_map(|(_, prompt)| &prompt.ways).map(|way| &way.transition)
         };
-        let (born, joined) = self.joined();
+        let (joined_children, joined) = self.joined();
         let on_their_own = ways().filter_map(|transition| match transition {
             Transition::Reset { target, .. } => Some(target).filter(|to| !joined.contains(to)),
-            Transition::Fork { target, .. } => Some(target).filter(|to| !born.contains(to)),
+            Transition::Fork { target, .. } => {
+                Some(target).filter(|to| !joined_children.contains(to))
+            }
             _ => None,
         });
         let ending = self.until_the_end(on_their_own.chain([&workflow_map.entry]));
@@ -190,7 +192,7 @@ impl<'a> FolderDrawingBuilder<'a> {
     /// states that they reach.
     fn joined(&mut self) -> (BTreeSet<&'a StateName>, BTreeSet<&'a StateName>) {
         let workflow_map = self.workflow_map;
-        let (mut born, mut joined) = (BTreeSet::new(), BTreeSet::new());
+        let (mut children, mut joined) = (BTreeSet::new(), BTreeSet::new());
         for (join, agents) in awaited(workflow_map) {
             let prompt = workflow_map.states.get(join).and_then(FolderState::prompt);
             if prompt.is_none_or(|prompt| prompt.frontmatter.join.is_none()) {
@@ -202,10 +204,10 @@ impl<'a> FolderDrawingBuilder<'a> {
                     self.edge(name.as_str(), join.as_str(), "joined", EdgeKind::Joins, certain);
                 }
             }
-            born.extend(agents.born_in);
+            children.extend(agents.born_in);
             joined.extend(states);
         }
-        (born, joined)
+        (children, joined)
     }
 
     /// Draws the results that return from a call; the call itself leads on, if no result is known.

@@ -56,8 +56,11 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     let mut report = FolderDiagnostics::new(subject.source, subject.consent);
     let (manifest, mut files) = report.manifest();
     if let Some(entry) = report.entry(subject.entry, &manifest) {
-        let reach =
-            WorkflowMapOptions { by_text: true, most: usize::MAX, graphs: Some(subject.graphs) };
+        let reach = WorkflowMapOptions {
+            by_text: true,
+            max_states: usize::MAX,
+            graphs: Some(subject.graphs),
+        };
         let workflow_map = WorkflowMap::of(&entry, subject.source, reach);
         report.files(&workflow_map);
         report.ways(&workflow_map);

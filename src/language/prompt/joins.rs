@@ -47,7 +47,7 @@ pub fn awaited(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgent
         workflow_map,
         all: BTreeMap::new(),
     };
-    while behind.goes_on() {}
+    while behind.advance() {}
     behind.all
 }
 
@@ -65,7 +65,7 @@ struct JoinAnalysis<'a> {
 
 impl<'a> JoinAnalysis<'a> {
     /// Advances the analysis by one step from each state; returns whether it found something new.
-    fn goes_on(&mut self) -> bool {
+    fn advance(&mut self) -> bool {
         let mut is_new = false;
         for (name, prompt) in self.workflow_map.prompts() {
             let left = self.left(name, prompt);
@@ -148,7 +148,7 @@ mod tests {
         };
         let source: BTreeMap<String, String> =
             files.iter().map(|(name, entries)| ((*name).to_owned(), text(entries))).collect();
-        let reach = WorkflowMapOptions { by_text: true, most: 100, graphs: None };
+        let reach = WorkflowMapOptions { by_text: true, max_states: 100, graphs: None };
         let workflow_map =
             WorkflowMap::of(&StateName::parse("A.md").expect("a state"), &source, reach);
         let awaited = awaited(&workflow_map);

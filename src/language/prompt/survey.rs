@@ -10,12 +10,13 @@ use crate::language::diagnostic::Diagnostic;
 use crate::language::source::WorkflowSource;
 
 /// The maximum number of states examined.
-pub const FAR_ENOUGH: usize = 1000;
+pub const MAX_SURVEYED_STATES: usize = 1000;
 
 /// Returns the problems of the states that policies lead to from `entry`, one text each.
 #[must_use]
 pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
-    let reach = WorkflowMapOptions { by_text: false, most: FAR_ENOUGH, graphs: None };
+    let reach =
+        WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };
     let workflow_map = WorkflowMap::of(entry, source, reach);
     check_reachable(&workflow_map, source).iter().map(Diagnostic::without_severity).collect()
 }

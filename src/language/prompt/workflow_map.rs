@@ -71,7 +71,7 @@ pub struct WorkflowMapOptions<'a> {
     /// True if names in the text of a state without policy lead on.
     pub by_text: bool,
     /// The maximum number of states.
-    pub most: usize,
+    pub max_states: usize,
     /// Reads a graph; without it, neither graphs nor programs are read.
     pub graphs: Option<&'a dyn Fn(&StateName) -> FolderGraph>,
 }
@@ -92,7 +92,9 @@ impl WorkflowMap {
         };
         let mut to_look_at = VecDeque::from([entry.clone()]);
         while let Some(name) = to_look_at.pop_front() {
-            if workflow_map.states.contains_key(&name) || workflow_map.states.len() >= reach.most {
+            if workflow_map.states.contains_key(&name)
+                || workflow_map.states.len() >= reach.max_states
+            {
                 continue;
             }
             let state = read_state(&name, source, reach);

@@ -236,8 +236,8 @@ impl NotificationTracker {
                 self.live = self.live.saturating_sub(joined.stopped.len());
                 self.ended += joined.stopped.len();
             }
-            Event::GraphAdvanced(walked)
-                if matches!(walked.next_action, NextAction::Agent { .. }) =>
+            Event::GraphAdvanced(advanced)
+                if matches!(advanced.next_action, NextAction::Agent { .. }) =>
             {
                 self.live += 1;
             }

@@ -1,7 +1,7 @@
 //! The activity of an agent and its words, case by case.
 
 use super::*;
-use crate::cli::top::text::{cells, headline, what};
+use crate::cli::top::text::{activity, cells, headline};
 use crate::domain::agent::TurnHold;
 use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::budget::BudgetShare;
@@ -26,7 +26,7 @@ fn scene() -> Scene {
 fn told(known: MonitoredRun<'_>, id: &str) -> (TopAgentStatus, String) {
     let entries = entries(known);
     let entry = entries.iter().find(|entry| entry.id.as_str() == id).expect("it is there");
-    (entry.status.clone(), what(known, entry))
+    (entry.status.clone(), activity(known, entry))
 }
 
 fn seen(doing: &str, at_work: bool, progressed: Timestamp) -> HashMap<AgentId, MonitoredTurn> {

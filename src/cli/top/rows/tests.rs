@@ -99,7 +99,7 @@ fn what_is_said_of_a_family() {
     let said = |entries: &[AgentEntry]| {
         let rows = rows(entries, &AgentFilter::default(), &ExpandedFamilies::default());
         let cells = cells(known, entries, &rows[1]);
-        format!("{} | {} | {} | {}", cells.name, cells.state, cells.spent, cells.what)
+        format!("{} | {} | {} | {}", cells.name, cells.state, cells.spent, cells.activity)
     };
     let mixed = |number| match number {
         1..=640 => TopAgentStatus::Finished,

@@ -16,7 +16,7 @@ pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableC
     TableCells {
         name: format!("{}{mark} {} agents", indented(depth), members.len()),
         state: states(members),
-        what: what_many(members),
+        activity: common_activity(members),
         tone: members.first().map_or(TextTone::Plain, |first| tone(&first.status)),
         spent: spent.to_string(),
         quiet: String::new(),
@@ -40,7 +40,7 @@ fn states(members: &[&AgentEntry]) -> String {
 }
 
 /// Returns the activity of all agents if it is the same, else the number of each kind.
-fn what_many(members: &[&AgentEntry]) -> String {
+fn common_activity(members: &[&AgentEntry]) -> String {
     let Some(first) = members.first() else { return String::new() };
     if members.iter().all(|entry| entry.status.class() == first.status.class()) {
         return all_of(&first.status).to_owned();

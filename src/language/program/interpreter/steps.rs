@@ -113,10 +113,10 @@ impl<'environment> ProgramInterpreter<'environment> {
     /// Continues in another state, out of all blocks.
     pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
         self.position.entered += 1;
-        let most = self.environment.definition.metadata.max_iterations;
-        if self.position.entered > most {
+        let max_iterations = self.environment.definition.metadata.max_iterations;
+        if self.position.entered > max_iterations {
             let why = format!(
-                "it has gone from state to state {most} times without ever blocking; put a wait or an await on the way"
+                "it has gone from state to state {max_iterations} times without ever blocking; put a wait or an await on the way"
             );
             return Err(ProgramSuspension::Fail { at, why });
         }
@@ -160,14 +160,14 @@ impl<'environment> ProgramInterpreter<'environment> {
 
     /// Checks that a loop may start another round.
     fn may_go_round(&mut self, round: u64, blocked: bool) -> Result<(), ProgramSuspension> {
-        let most = self.environment.definition.metadata.max_iterations;
+        let max_iterations = self.environment.definition.metadata.max_iterations;
         let why = if !blocked {
             format!(
                 "round {round} of the loop never blocked, so it would go round for ever; put a wait or an await in it"
             )
-        } else if round >= most {
+        } else if round >= max_iterations {
             format!(
-                "the loop has gone round {most} times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))"
+                "the loop has gone round {max_iterations} times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))"
             )
         } else {
             return Ok(());

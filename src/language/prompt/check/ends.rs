@@ -31,8 +31,8 @@ impl FolderDiagnostics<'_> {
 
     /// Reports calls whose target cannot give a result to its caller.
     fn calls(&mut self, workflow_map: &WorkflowMap) {
-        let returning = workflow_map.all_that(&StateSet::new(), comes_back);
-        let resetting = workflow_map.all_that(&StateSet::new(), comes_to_reset);
+        let returning = workflow_map.states_where(&StateSet::new(), may_return);
+        let resetting = workflow_map.states_where(&StateSet::new(), may_reset);
         for (name, transition, place) in workflow_map.steps() {
             let (Transition::Call { target, .. } | Transition::Function { target, .. }) =
                 transition
@@ -67,7 +67,7 @@ impl FolderDiagnostics<'_> {
             .collect();
         let without = |name: &&StateName| workflow_map.reachable(name).is_disjoint(&forking);
         let without: StateSet<'_> = workflow_map.states.keys().filter(without).collect();
-        let bounded = workflow_map.all_that(&without, ends_wholly);
+        let bounded = workflow_map.states_where(&without, may_end_wholly);
         for (name, transition, place) in workflow_map.steps() {
             let Transition::Fork { target, next, .. } = transition else { continue };
             let again = |state| workflow_map.reachable(state).contains(name);
@@ -88,7 +88,7 @@ impl FolderDiagnostics<'_> {
 
     /// Reports loops that nothing leaves.
     fn loops(&mut self, workflow_map: &WorkflowMap) {
-        let bounded = workflow_map.all_that(&StateSet::new(), ends_wholly);
+        let bounded = workflow_map.states_where(&StateSet::new(), may_end_wholly);
         let endless = workflow_map.prompts().find(|(name, prompt)| {
             let mut next = prompt.ways.iter().flat_map(|way| way.transition.states());
             !bounded.contains(name) && next.any(|next| workflow_map.reachable(next).contains(name))
@@ -111,7 +111,7 @@ impl WorkflowMap {
     }
 
     /// Returns the smallest set of states that satisfy a condition, including `given`.
-    fn all_that<'a>(
+    fn states_where<'a>(
         &'a self,
         given: &StateSet<'a>,
         holds: impl Fn(&Transition, &dyn Fn(&StateName) -> bool) -> bool,
@@ -159,7 +159,7 @@ impl WorkflowMap {
 }
 
 /// Returns whether a transition leads to a result in the same call, given the states that do.
-fn comes_back(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+fn may_return(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Result { .. } => true,
         Transition::Reset { .. } => false,
@@ -171,7 +171,7 @@ fn comes_back(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> boo
 }
 
 /// Returns whether a transition leads to a reset, given the states that do.
-fn comes_to_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+fn may_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Reset { .. } => true,
         Transition::Fork { next, .. } => does(next),
@@ -180,7 +180,7 @@ fn comes_to_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) ->
 }
 
 /// Returns whether a transition leads to the end of the agent and of all it forks, given the states that do.
-fn ends_wholly(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+fn may_end_wholly(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Ask { .. } => transition.states().any(does),
         other => other.states().all(does),

@@ -54,7 +54,7 @@ impl FolderDiagnostics<'_> {
         if given.is_none() && named.is_some() {
             return named.filter(|entry| self.source.check(entry).is_ok());
         }
-        let first = StateName::parse(manifest::FIRST).ok()?;
+        let first = StateName::parse(manifest::FIRST_STATE).ok()?;
         let others = [manifest::GRAPH, manifest::PROGRAM];
         let usual = std::iter::once(first.clone())
             .chain(others.iter().filter_map(|other| StateName::parse(other).ok()))
@@ -138,7 +138,7 @@ fn no_beginning(similar: Option<&str>) -> String {
     };
     format!(
         "a workflow begins with {}, {} or {}, and none is in this folder; {hint}, or name its first file as `entry` in raymond.yaml",
-        manifest::FIRST,
+        manifest::FIRST_STATE,
         manifest::GRAPH,
         manifest::PROGRAM
     )

@@ -37,7 +37,7 @@ fn below(
     let mut report =
         FolderDiagnostics { source, ceiling: ceiling.clone(), diagnostics: Vec::new() };
     let unread = |_: &StateName| FolderGraph::default();
-    let reach = WorkflowMapOptions { by_text: true, most: usize::MAX, graphs: Some(&unread) };
+    let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&unread) };
     let workflow_map = WorkflowMap::of(start, source, reach);
     report.files(&workflow_map);
     report.ways(&workflow_map);

@@ -59,7 +59,7 @@ fn answered(
         };
     };
     let below = Folder::parse(folder).ok().and_then(|folder| source.within(&folder).ok());
-    let Some(below) = below else { return Err(missing(names.what(), key, workflow_map)) };
+    let Some(below) = below else { return Err(missing(names.kind(), key, workflow_map)) };
     names.is_in(&*below, workflow_map)
 }
 
@@ -99,7 +99,7 @@ impl ReplyKey<'_> {
     fn is_in(&self, source: &dyn WorkflowSource, workflow_map: &WorkflowMap) -> Result<(), String> {
         self.fits(workflow_map)?;
         if source.check(self.name).is_err() {
-            return Err(missing(self.what(), self.whole, workflow_map));
+            return Err(missing(self.kind(), self.whole, workflow_map));
         }
         self.is_one_of(beside(self.name, source))
     }
@@ -110,7 +110,7 @@ impl ReplyKey<'_> {
         if kind.is_some() && (kind == Some(StateKind::Prompt)) == self.part.is_none() {
             return Ok(());
         }
-        Err(missing(self.what(), self.whole, workflow_map))
+        Err(missing(self.kind(), self.whole, workflow_map))
     }
 
     fn is_one_of(&self, parts: FileParts) -> Result<(), String> {
@@ -120,11 +120,11 @@ impl ReplyKey<'_> {
         }
         let similar = closest(part, parts.iter().map(String::as_str));
         let file = self.whole.split_once('#').map_or(self.whole, |(file, _)| file);
-        Err(said(self.what(), self.whole, similar.map(|own| format!("{file}#{own}"))))
+        Err(not_found(self.kind(), self.whole, similar.map(|own| format!("{file}#{own}"))))
     }
 
     /// Returns the kind of thing that the key names, judged by its form.
-    fn what(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         match (StateKind::of(self.name), self.part) {
             (Some(StateKind::Prompt), None) => "prompt",
             (Some(StateKind::Graph), Some(_)) => "node",
@@ -135,7 +135,7 @@ impl ReplyKey<'_> {
 }
 
 /// Returns the message that no such thing exists, with a similar name of the workflow, if any.
-fn missing(what: &str, key: &str, workflow_map: &WorkflowMap) -> String {
+fn missing(kind: &str, key: &str, workflow_map: &WorkflowMap) -> String {
     let names: Vec<String> = workflow_map
         .states
         .iter()
@@ -144,13 +144,13 @@ fn missing(what: &str, key: &str, workflow_map: &WorkflowMap) -> String {
             None => vec![name.to_string()],
         })
         .collect();
-    said(what, key, closest(key, names.iter().map(String::as_str)).map(str::to_owned))
+    not_found(kind, key, closest(key, names.iter().map(String::as_str)).map(str::to_owned))
 }
 
-fn said(what: &str, key: &str, similar: Option<String>) -> String {
+fn not_found(kind: &str, key: &str, similar: Option<String>) -> String {
     let hint = match similar {
         Some(name) => format!("did you mean {name}?"),
         None => "no agent is ever given these".to_owned(),
     };
-    format!("there is no {what} {key}; {hint}")
+    format!("there is no {kind} {key}; {hint}")
 }

@@ -63,7 +63,7 @@ impl FolderDiagnostics<'_> {
                 let all = workflow_map.evaluators.get(evaluator).filter(|_| given.unknown);
                 let all = all.iter().flat_map(|prompt| &prompt.placeholders);
                 known.extend(all.map(|(name, _)| name.clone()));
-                let shown = evaluator::SHOWN.map(str::to_owned);
+                let shown = evaluator::EVALUATOR_PLACEHOLDERS.map(str::to_owned);
                 of_evaluators.entry(evaluator).or_default().extend(known.into_iter().chain(shown));
             }
         }

@@ -87,7 +87,9 @@ impl FolderDiagnostics<'_> {
         let (Some(file), Some(place)) = (prompt.evaluator(), prompt.places.evaluator) else {
             return;
         };
-        let shown = |(name, _): &(String, SourcePlace)| evaluator::SHOWN.contains(&&**name);
+        let shown = |(name, _): &(String, SourcePlace)| {
+            evaluator::EVALUATOR_PLACEHOLDERS.contains(&&**name)
+        };
         match (workflow_map.evaluators.get(file), self.source.read(file)) {
             (None, Err(error)) => {
                 self.error(name, place, "RF102", format!("{file}: {}", why(&error)));

@@ -61,7 +61,7 @@ pub trait ActivityExecutor {
         self: Rc<Self>,
         working_dir: WorkingDir,
         file: String,
-        most: u64,
+        max_bytes: u64,
     ) -> LocalFuture<LookupOutcome<String>>;
 
     /// Checks that there is such a directory.

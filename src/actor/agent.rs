@@ -139,7 +139,7 @@ impl AgentActor {
                 return self.report(TurnReport::failed(assignment.turn, failure));
             }
         };
-        if let Some(join) = ask.join.filter(|_| assignment.comes_to_join()) {
+        if let Some(join) = ask.join.filter(|_| assignment.may_join()) {
             let judgement = TurnJudgement::JoinDue(Box::new(join));
             return self.report(TurnReport { judgement, ..TurnReport::empty(assignment.turn) });
         }
@@ -184,7 +184,7 @@ impl AgentActor {
             session: assignment.session,
             model: ask.model.or_else(|| self.context.model.clone()),
             options,
-            max_cost: admitted.most,
+            max_cost: admitted.spending_limit,
             output: schema,
             limits: assignment.limits,
             prompt: assignment.reminder.unwrap_or(ask.prompt),
@@ -287,9 +287,9 @@ impl Handler<DispatchTurn> for AgentActor {
         if assignment.runs_graph {
             let wait_result = assignment.wait_result.clone().map(|wait_result| *wait_result);
             let report = TurnReport::empty(assignment.turn.clone());
-            return self.walk(assignment, wait_result, report, ctx);
+            return self.advance_graph(assignment, wait_result, report, ctx);
         }
-        if !self.arrives(&assignment) {
+        if !self.report_due_join(&assignment) {
             self.work = AgentWork::Idle;
         }
     }
@@ -326,7 +326,7 @@ impl Handler<TurnEnded> for AgentActor {
                 };
                 match self.task_result(&turn_context, &reply) {
                     Ok(wait_result) => {
-                        self.walk(assignment.clone(), Some(wait_result), report, ctx);
+                        self.advance_graph(assignment.clone(), Some(wait_result), report, ctx);
                     }
                     Err(judgement) => {
                         self.report(TurnReport { judgement: *judgement, ..report });

@@ -36,12 +36,12 @@ impl SteadyClock {
 #[must_use]
 pub fn now() -> Timestamp {
     let (start, clock) = &*CLOCK;
-    clock.read(wall(), millis(start.elapsed().as_millis()))
+    clock.read(wall_clock_now(), millis(start.elapsed().as_millis()))
 }
 
 /// Returns the time of the wall clock, which may be set back.
 #[must_use]
-pub fn wall() -> Timestamp {
+pub fn wall_clock_now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(millis(since.as_millis()).saturating_add_signed(clock_shift()))
 }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn now_is_the_wall_clock_while_nobody_sets_it() {
-        let before = wall();
+        let before = wall_clock_now();
         assert!(now() >= before);
     }
 }

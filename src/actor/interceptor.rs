@@ -15,14 +15,14 @@ use tokio::time::{Instant, timeout_at};
 
 use super::message::Consult;
 use crate::domain::consult::{ConsultVerdict, Consultation, PluginVerdict, StopScope};
-use crate::domain::plugin::DEADLINE_MS;
+use crate::domain::plugin::DEFAULT_DEADLINE_MS;
 use crate::domain::time::format_duration;
 
 /// The default deadline of a plug-in's answer.
-pub const DEADLINE: Duration = Duration::from_millis(DEADLINE_MS);
+pub const DEFAULT_DEADLINE: Duration = Duration::from_millis(DEFAULT_DEADLINE_MS);
 
 /// The longest deadline that any clock can count, used where a deadline is longer.
-const A_LIFETIME: Duration = Duration::from_hours(24 * 365 * 30);
+const MAX_DEADLINE: Duration = Duration::from_hours(24 * 365 * 30);
 
 /// A plug-in that has a say.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl PluginInterceptor {
 
     /// Returns the time at which its deadline is over; a deadline beyond any clock is as good as none.
     fn until(&self, now: Instant) -> Instant {
-        now.checked_add(self.deadline).unwrap_or_else(|| now + A_LIFETIME)
+        now.checked_add(self.deadline).unwrap_or_else(|| now + MAX_DEADLINE)
     }
 
     /// Returns its verdict, once it has answered or its deadline is over.

@@ -125,9 +125,9 @@ pub async fn supervise(
     let outcome = loop {
         tokio::select! {
             outcome = &mut over => break outcome,
-            told = journaled.recv(), if journal_lives => {
-                journal_lives = told.is_some();
-                supervisor.do_send(JournalReported(told.unwrap_or(WriteOutcome::Failed)));
+            written = journaled.recv(), if journal_lives => {
+                journal_lives = written.is_some();
+                supervisor.do_send(JournalReported(written.unwrap_or(WriteOutcome::Failed)));
             }
             Some(()) = interrupts.recv() => supervisor.do_send(InterruptRun),
         }

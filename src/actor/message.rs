@@ -95,7 +95,7 @@ pub struct TurnAssignment {
     pub activity: Option<Activity>,
     /// The task that is asked instead of the state's prompt.
     pub task: Option<Box<PromptTask>>,
-    /// True if a graph is walked instead of a turn that is asked.
+    /// True if the agent advances a graph instead of asking a turn.
     pub runs_graph: bool,
     /// True if the due work may have been begun before: by a runtime that died, or an actor that failed.
     pub may_have_begun: bool,
@@ -135,7 +135,7 @@ pub struct TurnPermit {
     /// The spending so far, for the plug-ins that are asked.
     pub spent: SpendingTotals,
     /// The spending limit of the turn.
-    pub most: Option<Usd>,
+    pub spending_limit: Option<Usd>,
 }
 
 /// To an agent: the run is to hold still. Plug-ins that are being asked about its turn are not waited for; they

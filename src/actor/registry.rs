@@ -64,8 +64,7 @@ impl AgentView {
 impl AgentActivity {
     /// Returns the activity of an agent with no running turn.
     fn of(agent: &Agent) -> Self {
-        let reason = WaitReason::of_step(agent);
-        match reason.or_else(|| agent.hold.as_ref().map(WaitReason::of_hold)) {
+        match WaitReason::of_agent(agent) {
             Some(reason) => Self::Waiting(reason),
             None if agent.runs_graph() => Self::Graph,
             None if agent.runs_program() => Self::Program,

@@ -51,7 +51,7 @@ impl ScriptedRunner {
         let mut stop = self.stops.of_turn(&input.turn.agent);
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(scripted.delay_ms)), if scripted.delay_ms > 0 => {}
-            () = told_to_stop(&mut stop, input.limits.shutdown_ms), if scripted.delay_ms > 0 => {
+            () = wait_for_stop(&mut stop, input.limits.shutdown_ms), if scripted.delay_ms > 0 => {
                 let message = "the turn was ended because the run was stopped";
                 return TurnOutcome::Failed(TurnFailure::new(FailureCause::Interrupted, message));
             }
@@ -68,10 +68,10 @@ impl ScriptedRunner {
 }
 
 /// Waits until the turn is to end: at once, or when its grace is over.
-async fn told_to_stop(stop: &mut watch::Receiver<StopLevel>, grace_ms: u64) {
-    let _ = stop.wait_for(|&told| told != StopLevel::None).await;
+async fn wait_for_stop(stop: &mut watch::Receiver<StopLevel>, grace_ms: u64) {
+    let _ = stop.wait_for(|&level| level != StopLevel::None).await;
     let grace = Duration::from_millis(grace_ms);
-    let _ = tokio::time::timeout(grace, stop.wait_for(|&told| told > StopLevel::Patiently)).await;
+    let _ = tokio::time::timeout(grace, stop.wait_for(|&level| level > StopLevel::Patiently)).await;
 }
 
 impl StepRunner for ScriptedRunner {

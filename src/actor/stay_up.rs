@@ -39,13 +39,13 @@ impl StayUp {
 
     /// Returns whether it stays up for questions.
     #[must_use]
-    pub fn for_questions(&self) -> bool {
+    pub fn is_for_questions(&self) -> bool {
         self.questions.load(Ordering::Relaxed)
     }
 
     /// Returns whether it stays up for signals and times.
     #[must_use]
-    pub fn for_signals(&self) -> bool {
+    pub fn is_for_signals(&self) -> bool {
         self.signals
     }
 }

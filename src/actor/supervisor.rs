@@ -219,11 +219,11 @@ impl Supervisor {
         point("commit.before");
         let at = now();
         let mut records = Vec::with_capacity(events.len());
-        let mut owed = Vec::with_capacity(events.len());
+        let mut due_effects = Vec::with_capacity(events.len());
         for event in events {
             let record = Record { seq: self.run.seq + 1, at, event };
             match apply(&mut self.run, &record) {
-                Ok(effects) => owed.push((effects, self.run.total_cost_usd)),
+                Ok(effects) => due_effects.push((effects, self.run.total_cost_usd)),
                 Err(refused) => {
                     tracing::error!(seq = record.seq, "an event was refused: {refused}");
                     break;
@@ -234,7 +234,7 @@ impl Supervisor {
         if let Err(error) = self.store.append(&records, &self.run) {
             return self.give_up(Some(error), ctx);
         }
-        for (record, (effects, total_cost)) in records.into_iter().zip(owed) {
+        for (record, (effects, total_cost)) in records.into_iter().zip(due_effects) {
             let agent =
                 record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
             self.queued_effects.add(&effects, &self.run);

@@ -101,7 +101,7 @@ impl<'run> AgentTable<'run> {
     }
 
     /// Returns an agent's status or result, the counts of a family, and a note about cut descendants.
-    pub(super) fn what(&self, row: &TreeRow) -> String {
+    pub(super) fn summary(&self, row: &TreeRow) -> String {
         let own = self.own(row);
         if !row.cut {
             return own;
@@ -133,23 +133,23 @@ impl<'run> AgentTable<'run> {
         let mut counts: BTreeMap<(u8, String), usize> = BTreeMap::new();
         let mut kinds = [0; OUTSTANDING.len()];
         for &index in members {
-            let told = match (self.tree.nodes()[index].member, &self.status[index]) {
+            let status = match (self.tree.nodes()[index].member, &self.status[index]) {
                 (TreeMember::Ended(agent), _) => (ending_rank(agent), ending(agent)),
                 (TreeMember::Live(_), status) => status.as_ref().map(in_many).unwrap_or_default(),
             };
-            *counts.entry(told).or_default() += 1;
+            *counts.entry(status).or_default() += 1;
             for ((kind, _), count) in OUTSTANDING.iter().zip(&mut kinds) {
                 *count += usize::from(self.stands_out(index) == Some(*kind));
             }
         }
         let mut counts: Vec<((u8, String), usize)> = counts.into_iter().collect();
         counts.sort_by_key(|((rank, _), count)| (*rank, Reverse(*count)));
-        let told = counts.iter().map(|((_, what), count)| format!("{count} {what}"));
+        let counts = counts.iter().map(|((_, what), count)| format!("{count} {what}"));
         let many = OUTSTANDING.iter().zip(kinds).filter(|(_, count)| *count > FAMILY_FOLD_SIZE);
         let many = many.map(|((_, what), count)| {
             format!("; the first {FAMILY_FOLD_SIZE} of {count} that {what} follow")
         });
-        told.collect::<Vec<_>>().join(" · ") + &many.collect::<String>()
+        counts.collect::<Vec<_>>().join(" · ") + &many.collect::<String>()
     }
 }
 
@@ -224,7 +224,7 @@ mod tests {
         let of = |agent: &Agent| AgentStatus::of(&scene.run, agent, seen, Some(false));
         let table = AgentTable::of(AgentTree::of(&scene.run), of);
         let row = |row: &TreeRow| {
-            format!("{} | {} | {}", table.name(row), table.state_text(row), table.what(row))
+            format!("{} | {} | {}", table.name(row), table.state_text(row), table.summary(row))
         };
         table.rows(false).iter().map(row).collect()
     }

@@ -48,7 +48,7 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     for (name, text) in &args.answers {
         let given = given(name, text)?;
         let (given, event) = examine(&run, &waiting, given)?;
-        happen(&mut run, Event::QuestionAnswered(event.clone()));
+        apply_event(&mut run, Event::QuestionAnswered(event.clone()));
         answered.push((given, event));
     }
     for (given, _) in &answered {
@@ -104,14 +104,14 @@ fn taken_from_inbox(
     for entry in lying {
         let Some(RunCommand::Answer(given)) = entry.command else { continue };
         if let Ok(Event::QuestionAnswered(event)) = decide(run, &given) {
-            happen(run, Event::QuestionAnswered(event.clone()));
+            apply_event(run, Event::QuestionAnswered(event.clone()));
             taken.push(event);
         }
     }
     Ok(taken)
 }
 
-fn happen(run: &mut Run, event: Event) {
+fn apply_event(run: &mut Run, event: Event) {
     let record = Record { seq: run.seq + 1, at: now(), event };
     let _ = apply(run, &record);
 }

@@ -18,7 +18,7 @@ use super::answer::put;
 use super::questions::{self, OpenQuestion};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::actor::stay_up::StayUp;
-use crate::domain::event::{Event, NextAction, Record};
+use crate::domain::event::{Event, Record};
 use crate::domain::id::AgentId;
 use crate::domain::printable::printable_line;
 use crate::domain::question::{AnswerCommand, Question};
@@ -28,7 +28,7 @@ use crate::proof::ProofKey;
 use crate::store::layout::RunDir;
 
 /// The pause between two looks for an open question; one that was answered ahead of time is never asked.
-const SETTLED: Duration = Duration::from_millis(100);
+const QUESTION_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The person at the terminal. Dropping it restores the terminal.
 #[derive(Debug, Default)]
@@ -190,15 +190,11 @@ impl AnswerPrompt {
 
 /// Returns the question that a record asks, if any.
 fn asked(record: &Record) -> Option<OpenQuestion> {
-    let (turn, question, timeout) = match &record.event {
-        Event::GraphAdvanced(walked) => match &walked.next_action {
-            NextAction::Question(question) => (&walked.turn, (**question).clone(), None),
-            _ => return None,
-        },
-        Event::StepFinished(step) => {
-            (&step.turn, Question::of(&step.transition)?.0, step.transition.ask_timeout())
-        }
-        _ => return None,
+    let (turn, question) = (record.event.turn()?, record.event.question()?);
+    let timeout = if let Event::StepFinished(step) = &record.event {
+        step.transition.ask_timeout()
+    } else {
+        None
     };
     Some(OpenQuestion {
         agent: turn.agent.clone(),
@@ -225,7 +221,7 @@ impl Actor for AnswerPrompt {
     fn started(&mut self, ctx: &mut Self::Context) {
         let own = ctx.address();
         self.keyboard.listen(move |keys| own.do_send(KeysTyped(keys.to_vec())));
-        ctx.run_interval(SETTLED, |this, _| this.ask());
+        ctx.run_interval(QUESTION_POLL_INTERVAL, |this, _| this.ask());
     }
 }
 

@@ -15,7 +15,7 @@ use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, story};
 
 /// The number of agents that are shown without `--all`.
-const DEAREST: usize = 10;
+const DEFAULT_AGENT_ROWS: usize = 10;
 
 /// Runs `raymond costs`.
 ///
@@ -29,7 +29,7 @@ pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
     if args.one.json {
         return output::print_json(&costs.as_json());
     }
-    output::print(&costs.as_text(if args.all { usize::MAX } else { DEAREST }))
+    output::print(&costs.as_text(if args.all { usize::MAX } else { DEFAULT_AGENT_ROWS }))
 }
 
 struct CostReport<'run> {
@@ -51,20 +51,23 @@ impl CostReport<'_> {
         self.view.run.finished.iter().filter(|ended| ended.unbilled_turn.is_some()).count()
     }
 
-    fn as_text(&self, most: usize) -> String {
+    fn as_text(&self, max_rows: usize) -> String {
         let mut text = status::headline(self.view);
         let mut parts = vec![("", vec![("in all".to_owned(), self.ledger.total)])];
-        let states = dearest(&self.ledger.states).into_iter();
+        let states = most_expensive_first(&self.ledger.states).into_iter();
         let states = states.map(|(state, line)| (state.to_string(), *line));
         parts.push(("state", states.collect()));
         let model = |(model, line): (&Option<String>, &LedgerLine)| {
             (model.clone().unwrap_or_else(|| "not known".to_owned()), *line)
         };
         if !self.is_scripted() {
-            parts.push(("model", dearest(&self.ledger.models).into_iter().map(model).collect()));
+            parts.push((
+                "model",
+                most_expensive_first(&self.ledger.models).into_iter().map(model).collect(),
+            ));
         }
-        let agents = dearest(&self.ledger.agents);
-        let shown = &agents[..agents.len().min(most)];
+        let agents = most_expensive_first(&self.ledger.agents);
+        let shown = &agents[..agents.len().min(max_rows)];
         let rest = &agents[shown.len()..];
         let mut lines: Vec<(String, LedgerLine)> =
             shown.iter().map(|(agent, line)| (agent.to_string(), **line)).collect();
@@ -126,9 +129,9 @@ impl CostReport<'_> {
             value
         };
         let ledger = self.ledger;
-        let states = dearest(&ledger.states).into_iter();
-        let models = dearest(&ledger.models).into_iter();
-        let agents = dearest(&ledger.agents).into_iter();
+        let states = most_expensive_first(&ledger.states).into_iter();
+        let models = most_expensive_first(&ledger.models).into_iter();
+        let agents = most_expensive_first(&ledger.agents).into_iter();
         json!({
             "run": run.workflow_id,
             "status": status::word(self.view),
@@ -144,8 +147,8 @@ impl CostReport<'_> {
     }
 }
 
-/// Returns the lines, the dearest first.
-fn dearest<N: Ord>(lines: &BTreeMap<N, LedgerLine>) -> Vec<(&N, &LedgerLine)> {
+/// Returns the lines, the most expensive first.
+fn most_expensive_first<N: Ord>(lines: &BTreeMap<N, LedgerLine>) -> Vec<(&N, &LedgerLine)> {
     let mut lines: Vec<_> = lines.iter().collect();
     lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.used.cost_usd));
     lines

@@ -86,8 +86,8 @@ fn person_at(
         None if is_there => StayUp::for_all(),
         None => StayUp::default(),
     };
-    let is_told = on_wait == Some(OnWait::Stay);
-    let while_there = if is_told { StayUp::default() } else { prepared.graphs.stay_up.clone() };
+    let stays_up = on_wait == Some(OnWait::Stay);
+    let while_there = if stays_up { StayUp::default() } else { prepared.graphs.stay_up.clone() };
     (is_there && on_wait != Some(OnWait::Exit)).then(|| KeyboardGuard::for_whom(while_there))
 }
 

@@ -10,7 +10,7 @@ use crate::language::drawing::{dot, folder, graph, mermaid, program, svg};
 use crate::language::excerpt::shown;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::prompt::check::beginning;
-use crate::language::prompt::outline::{
+use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderState, WorkflowMap, WorkflowMapOptions,
 };
 use crate::language::source::WorkflowSource;
@@ -49,9 +49,9 @@ fn draw(subject: &InspectedWorkflow, title: &str) -> Result<WorkflowDrawing, Vec
     let entry = beginning(&subject.scope, subject.entry.as_ref())
         .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let graphs = subject.graphs(GraphProfile::Lenient);
-    let reach = WorkflowMapOptions { by_text: true, most: usize::MAX, graphs: Some(&graphs) };
-    let outline = WorkflowMap::of(&entry, &subject.scope, reach);
-    match outline.states.get(&entry) {
+    let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&graphs) };
+    let workflow_map = WorkflowMap::of(&entry, &subject.scope, reach);
+    match workflow_map.states.get(&entry) {
         Some(FolderState::Graph(FolderGraph { program, diagnostics })) => {
             let drawn = program.as_ref().map(|program| graph::draw(program, title));
             drawn.ok_or_else(|| errors(diagnostics, ""))
@@ -62,7 +62,7 @@ fn draw(subject: &InspectedWorkflow, title: &str) -> Result<WorkflowDrawing, Vec
             drawn.ok_or_else(|| errors(diagnostics, &text()))
         }
         Some(FolderState::Unreadable(error)) => Err(vec![error.to_string()]),
-        _ => Ok(folder::draw(&outline, title)),
+        _ => Ok(folder::draw(&workflow_map, title)),
     }
 }
 

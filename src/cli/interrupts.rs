@@ -23,18 +23,18 @@ const TERMINAL_IS_GONE: i32 = 5;
 /// # Errors
 /// [`Error::Io`].
 pub(super) fn signals() -> Result<InterruptReceiver, Error> {
-    let (tell, told) = mpsc::unbounded_channel();
+    let (sender, receiver) = mpsc::unbounded_channel();
     for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-        listen(kind, usize::MAX, tell.clone())?;
+        listen(kind, usize::MAX, sender.clone())?;
     }
     if !ignores_hangup() {
-        listen(SignalKind::hangup(), 1, tell)?;
+        listen(SignalKind::hangup(), 1, sender)?;
     }
-    Ok(told)
+    Ok(receiver)
 }
 
 /// Passes on the first `times` signals of a kind.
-fn listen(kind: SignalKind, times: usize, tell: UnboundedSender<()>) -> Result<(), Error> {
+fn listen(kind: SignalKind, times: usize, sender: UnboundedSender<()>) -> Result<(), Error> {
     let mut stream = signal(kind).map_err(|error| Error::Io {
         doing: "listen for signals of",
         path: "this process".into(),
@@ -42,7 +42,7 @@ fn listen(kind: SignalKind, times: usize, tell: UnboundedSender<()>) -> Result<(
     })?;
     actix::spawn(async move {
         for _ in 0..times {
-            if stream.recv().await.is_none() || tell.send(()).is_err() {
+            if stream.recv().await.is_none() || sender.send(()).is_err() {
                 return;
             }
         }

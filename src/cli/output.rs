@@ -13,7 +13,7 @@ use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::turn::FailureCause;
 
 /// The widest cell that widens its column, in characters.
-const WIDEST: usize = 80;
+const MAX_CELL_WIDTH: usize = 80;
 
 /// Prints a text for people to stdout, with unprintable characters made visible.
 ///
@@ -106,7 +106,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
         rows.iter()
             .filter_map(|row| row.get(column))
             .map(|cell| cell.chars().count())
-            .filter(|&width| width <= WIDEST)
+            .filter(|&width| width <= MAX_CELL_WIDTH)
             .max()
             .unwrap_or(0)
     };

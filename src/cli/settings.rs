@@ -67,7 +67,7 @@ pub fn for_resume(
 }
 
 /// The arguments of Claude Code that only raymond sets: another value would break every turn.
-const OWN: [&str; 13] = [
+const RESERVED_ARGUMENTS: [&str; 13] = [
     "-p",
     "--print",
     "-c",
@@ -85,7 +85,12 @@ const OWN: [&str; 13] = [
 
 fn refuse_own(options: &RunOptions) -> Result<(), Error> {
     let name = |argument: &String| argument.split('=').next().unwrap_or_default().to_owned();
-    match options.claude_args.iter().map(name).find(|name| OWN.contains(&name.as_str())) {
+    match options
+        .claude_args
+        .iter()
+        .map(name)
+        .find(|name| RESERVED_ARGUMENTS.contains(&name.as_str()))
+    {
         None => Ok(()),
         Some(own) => Err(Error::Usage(format!(
             "{own} is set by raymond for each turn; leave it out after --"

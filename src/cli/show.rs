@@ -26,8 +26,8 @@ use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, story};
 
 /// The most lines and bytes of a text that are shown without `--step`.
-const LINES: usize = 8;
-const BYTES: usize = 600;
+const MAX_SHOWN_LINES: usize = 8;
+const MAX_SHOWN_BYTES: usize = 600;
 
 /// The agent that is shown.
 struct AgentDetails<'run> {
@@ -84,12 +84,16 @@ impl AgentDetails<'_> {
     }
 
     /// Reads the prompt and the reply of a turn; `None` if it has left no files.
-    fn said(&self, turn: &HistoryTurn) -> Result<Option<PromptAndReply>, Error> {
+    fn prompt_and_reply(&self, turn: &HistoryTurn) -> Result<Option<PromptAndReply>, Error> {
         let steps = self.dir.steps();
-        let said = TurnTranscript::find(&steps, &turn.id.stem())
+        let prompt_and_reply = TurnTranscript::find(&steps, &turn.id.stem())
             .map(TurnTranscript::prompt_and_reply)
             .transpose();
-        said.map_err(|error| Error::Io { doing: "read the files in", path: steps, error })
+        prompt_and_reply.map_err(|error| Error::Io {
+            doing: "read the files in",
+            path: steps,
+            error,
+        })
     }
 
     fn head(&self) -> String {
@@ -122,16 +126,17 @@ impl AgentDetails<'_> {
         let mut is_cut = false;
         for (place, turn) in turns.iter().enumerate() {
             let is_new = place == 0 || turns[place - 1].id != turn.id;
-            let said = if is_new && !self.is_scripted() { self.said(turn)? } else { None };
+            let prompt_and_reply =
+                if is_new && !self.is_scripted() { self.prompt_and_reply(turn)? } else { None };
             if is_new {
                 let whose = turn.evaluator.as_ref().map(|asked| format!("  evaluator {asked}"));
                 let (number, whose) = (turn.id.turn + 1, whose.unwrap_or_default());
                 let _ = writeln!(text, "  turn {number}{whose}  session {}", turn.session);
             }
-            if let Some(said) = said {
+            if let Some(prompt_and_reply) = prompt_and_reply {
                 let asked = if turn.reminder.is_some() { "reminder" } else { "prompt" };
-                is_cut |= self.quote(&mut text, asked, said.prompt.as_deref());
-                is_cut |= self.quote(&mut text, "answer", said.answer.as_deref());
+                is_cut |= self.quote(&mut text, asked, prompt_and_reply.prompt.as_deref());
+                is_cut |= self.quote(&mut text, "answer", prompt_and_reply.answer.as_deref());
             } else if let Some(reminder) = turn.reminder.as_deref().filter(|_| is_new) {
                 is_cut |= self.quote(&mut text, "reminder", Some(reminder));
             }
@@ -174,9 +179,11 @@ impl AgentDetails<'_> {
             let _ = writeln!(out, "    {}", printable_line(status));
             return;
         };
-        let said = sentence(record);
-        let said = said.strip_prefix(&format!("{}  ", self.agent)).unwrap_or(&said);
-        let _ = writeln!(out, "    {}  {said}", date(record.at));
+        let prompt_and_reply = sentence(record);
+        let prompt_and_reply = prompt_and_reply
+            .strip_prefix(&format!("{}  ", self.agent))
+            .unwrap_or(&prompt_and_reply);
+        let _ = writeln!(out, "    {}  {prompt_and_reply}", date(record.at));
         let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else { return };
         if !matches!(record.event, Event::StepFinished(_)) && charge.cost.amount > Usd::ZERO {
             let known =
@@ -184,8 +191,8 @@ impl AgentDetails<'_> {
             let _ = writeln!(out, "    {known} {}", charge.cost.amount);
         }
         for refusal in &charge.cost.refused_tools.calls {
-            let said = format!("    {}: {}", notice(refusal), refusal.why);
-            let _ = writeln!(out, "{}", printable_line(&said));
+            let prompt_and_reply = format!("    {}: {}", notice(refusal), refusal.why);
+            let _ = writeln!(out, "{}", printable_line(&prompt_and_reply));
         }
         if let Some(advice) = advice(&charge.cost.refused_tools) {
             let _ = writeln!(out, "    allowed with: {}", printable_line(&advice));
@@ -230,15 +237,15 @@ impl AgentDetails<'_> {
             Some(end) => json!({ "event": "ended_with_run", "by": end.event.agent() }),
             None => json!({ "event": "due" }),
         };
-        let said = self.said(turn)?.unwrap_or_default();
+        let prompt_and_reply = self.prompt_and_reply(turn)?.unwrap_or_default();
         value["agent"] = json!(turn.id.agent);
         value["step"] = json!(turn.id.step);
         value["turn"] = json!(turn.id.turn);
         value["state"] = json!(step.state);
         value["at"] = json!(turn.end.as_ref().map(|end| end.at));
         value["session_id"] = json!(turn.session);
-        value["prompt"] = json!(said.prompt);
-        value["answer"] = json!(said.answer);
+        value["prompt"] = json!(prompt_and_reply.prompt);
+        value["answer"] = json!(prompt_and_reply.answer);
         if let Some(evaluator) = &turn.evaluator {
             value["evaluator"] = json!(evaluator);
         }
@@ -248,8 +255,9 @@ impl AgentDetails<'_> {
 
 /// Returns the beginning of a text.
 fn beginning(text: &str) -> &str {
-    let lines = text.match_indices('\n').nth(LINES - 1).map_or(text.len(), |(end, _)| end);
-    &text[..lines.min(text.floor_char_boundary(BYTES))]
+    let lines =
+        text.match_indices('\n').nth(MAX_SHOWN_LINES - 1).map_or(text.len(), |(end, _)| end);
+    &text[..lines.min(text.floor_char_boundary(MAX_SHOWN_BYTES))]
 }
 
 fn tokens(used: &ModelUse) -> String {
@@ -270,7 +278,7 @@ mod tests {
     #[test]
     fn only_the_beginning_of_a_long_text_is_shown() {
         assert_eq!(beginning("a\nb"), "a\nb");
-        assert_eq!(beginning(&"a\n".repeat(20)).lines().count(), LINES);
-        assert_eq!(beginning(&"ü".repeat(1000)).len(), BYTES);
+        assert_eq!(beginning(&"a\n".repeat(20)).lines().count(), MAX_SHOWN_LINES);
+        assert_eq!(beginning(&"ü".repeat(1000)).len(), MAX_SHOWN_BYTES);
     }
 }

@@ -128,7 +128,7 @@ fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
         _ => [String::new(), String::new()],
     };
     let cost = table.sum(row, |node| node.cost).to_string();
-    vec![table.name(row), table.state_text(row), step, stack, cost, table.what(row)]
+    vec![table.name(row), table.state_text(row), step, stack, cost, table.summary(row)]
 }
 
 /// Returns a note about processes that run on after a raymond was killed; empty if there are none.

@@ -29,7 +29,7 @@ pub(super) fn endings_in_short(run: &Run) -> (String, String) {
     let rows = table.rows(false);
     let line = |row: &TreeRow| match (&row.of, table.members(row).next().map(|node| node.member)) {
         (RowSubject::One(_), Some(TreeMember::Ended(agent))) if !row.cut => ending(agent),
-        _ => format!("{}: {}\n", table.name(row), table.what(row)),
+        _ => format!("{}: {}\n", table.name(row), table.summary(row)),
     };
     (rows.iter().map(line).collect(), AgentTable::hint(&rows, &run.workflow_id))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::exit::Error;
 use crate::domain::id::RunId;
 use crate::language::hint::closest;
-use crate::runtime::{FIRST, Workflow};
+use crate::runtime::{FIRST_STATE, Workflow};
 use crate::store::layout::RunsRoot;
 use crate::store::view;
 
@@ -81,7 +81,7 @@ fn nothing(target: &str, root: &RunsRoot) -> String {
     } else if let Some(command) = closest(target, COMMANDS) {
         format!("; did you mean the command `raymond {command}`?")
     } else {
-        format!(": name a prompt file, a folder with {FIRST}, or a run of `raymond list`")
+        format!(": name a prompt file, a folder with {FIRST_STATE}, or a run of `raymond list`")
     };
     format!("{target}: there is no such file, and no such run in {}{hint}", root.runs().display())
 }

@@ -57,9 +57,9 @@ pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
     let root = RunsRoot::new(&args.dir.dir);
     let (id, others) = choose::choose(&root, args.run.as_ref())?;
     let watch = RunWatcher::open(root.run(&id))?;
-    let told = Arc::new(AtomicBool::new(false));
+    let leave = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&told)).map_err(failed)?;
+        signal_hook::flag::register(signal, Arc::clone(&leave)).map_err(failed)?;
     }
     let notice = (others > 0).then(|| {
         format!("this is the newest of {} live runs; `raymond list` shows all", others + 1)
@@ -75,20 +75,20 @@ pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
         drawn: None,
     };
     let terminal = ratatui::try_init().map_err(failed)?;
-    leave_when_told(Arc::clone(&told));
-    let came_to = top.show(terminal, &told);
+    leave_when_asked(Arc::clone(&leave));
+    let outcome = top.show(terminal, &leave);
     let _ = ratatui::try_restore();
-    came_to
+    outcome
 }
 
 /// Ends the program when a signal asks for it, or when its terminal is gone: a read of keys from a terminal that
 /// is gone may never return.
-fn leave_when_told(told: Arc<AtomicBool>) {
+fn leave_when_asked(leave: Arc<AtomicBool>) {
     let _ = std::thread::Builder::new().name("leave".to_owned()).spawn(move || {
-        while !told.load(Ordering::Relaxed) && stdin().is_terminal() {
+        while !leave.load(Ordering::Relaxed) && stdin().is_terminal() {
             std::thread::sleep(POLL_INTERVAL);
         }
-        told.store(true, Ordering::Relaxed);
+        leave.store(true, Ordering::Relaxed);
         std::thread::sleep(REDRAW_INTERVAL);
         let _ = ratatui::try_restore();
         std::process::exit(CliExitCode::Interrupted.code().into());
@@ -113,12 +113,12 @@ impl TopApp {
     fn show(
         mut self,
         mut terminal: DefaultTerminal,
-        told: &AtomicBool,
+        leave: &AtomicBool,
     ) -> Result<CliExitCode, Error> {
-        let mut looked = Instant::now();
-        while !told.load(Ordering::Relaxed) {
-            if looked.elapsed() >= POLL_INTERVAL {
-                looked = Instant::now();
+        let mut refreshed = Instant::now();
+        while !leave.load(Ordering::Relaxed) {
+            if refreshed.elapsed() >= POLL_INTERVAL {
+                refreshed = Instant::now();
                 if self.watch.refresh()? {
                     (self.made, self.drawn) = (None, None);
                     if !self.watch.known().held {
@@ -129,7 +129,7 @@ impl TopApp {
             if self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_INTERVAL) {
                 self.draw(&mut terminal)?;
             }
-            let mut wait = POLL_INTERVAL.saturating_sub(looked.elapsed());
+            let mut wait = POLL_INTERVAL.saturating_sub(refreshed.elapsed());
             while poll(wait).map_err(failed)? {
                 if self.take(&read().map_err(failed)?)? == Some(KeyCommand::Leave) {
                     return Ok(CliExitCode::Success);

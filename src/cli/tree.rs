@@ -46,7 +46,7 @@ fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
     let cost = table.sum(row, |node| node.cost).to_string();
     let total = table.sum(row, |node| node.total_cost);
     let total = if below > 0 { total.to_string() } else { String::new() };
-    vec![name, table.state_text(row), step, cost, total, table.what(row)]
+    vec![name, table.state_text(row), step, cost, total, table.summary(row)]
 }
 
 fn step(node: &AgentNode<'_>) -> String {

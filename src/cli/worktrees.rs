@@ -37,7 +37,7 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
     })?;
     let grove = RunWorktrees {
         world: world_of(&root, &args.one.run, &view.run.settings),
-        deserted: unused_worktrees(&view.run),
+        unused: unused_worktrees(&view.run),
         view: &view,
         args,
     };
@@ -61,7 +61,7 @@ pub fn left(root: &RunsRoot, run: &Run) -> Option<String> {
 struct RunWorktrees<'run> {
     world: WorkspaceExecutor,
     /// The agents whose worktrees are unused.
-    deserted: BTreeSet<&'run AgentId>,
+    unused: BTreeSet<&'run AgentId>,
     view: &'run RunView,
     args: &'run WorktreesArgs,
 }
@@ -74,7 +74,7 @@ struct PrunedWorktree {
 
 impl RunWorktrees<'_> {
     fn is_live(&self, agent: &AgentId) -> bool {
-        !self.deserted.contains(agent)
+        !self.unused.contains(agent)
     }
 
     fn directory(&self, agent: &AgentId) -> PathBuf {
@@ -268,8 +268,8 @@ impl RunWorktrees<'_> {
     }
 }
 
-fn done<T>(looked: InspectionOutcome<T>) -> Result<T, Error> {
-    match looked {
+fn done<T>(inspection: InspectionOutcome<T>) -> Result<T, Error> {
+    match inspection {
         InspectionOutcome::Done(outcome) => outcome.map_err(Error::Worktrees),
         InspectionOutcome::Interrupted => Err(Error::Worktrees("it was interrupted".to_owned())),
     }

@@ -32,8 +32,8 @@ impl AgentStatus {
     /// Returns the status of an agent; `begun` tells whether its turn has begun, if that is known.
     #[must_use]
     pub fn of(run: &Run, agent: &Agent, seen: RunObservation, begun: Option<bool>) -> Self {
-        let own = || agent.parked_reason().map(|because| WaitReason::Person(because.to_owned()));
-        if let Some(reason) = WaitReason::of_step(agent).or_else(own) {
+        let own = WaitReason::of_agent(agent);
+        if let Some(reason) = own.clone().filter(|reason| reason.hold_end().is_none()) {
             return Self::Waiting(reason);
         }
         let begun = if agent.runs_graph() || agent.runs_program() {
@@ -44,13 +44,13 @@ impl AgentStatus {
         if seen.held && begun == Some(true) {
             return Self::Running;
         }
-        let held = || agent.hold.as_ref().filter(|hold| hold.until() > Some(seen.now));
+        let hold = own.filter(|reason| reason.hold_end() > Some(seen.now));
         Self::Waiting(if run.status != RunStatus::Running {
             WaitReason::RunPaused
         } else if !seen.held {
             WaitReason::RunInterrupted
-        } else if let Some(hold) = held() {
-            WaitReason::of_hold(hold)
+        } else if let Some(hold) = hold {
+            hold
         } else if let Some(until) = run.limited(seen.now) {
             WaitReason::UsageLimit(until)
         } else if begun.is_some() {

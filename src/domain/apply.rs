@@ -102,12 +102,12 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
     if record.seq != 1 {
         return Err(ApplyError::OutOfOrder { last: 0, found: record.seq });
     }
-    let birth = AgentSpec {
+    let spec = AgentSpec {
         variables: variables.clone(),
         options: options.clone(),
         ..AgentSpec::plain(entry.clone())
     };
-    let main = Agent::from_spec(AgentId::main(), birth, session.clone(), record.at);
+    let main = Agent::from_spec(AgentId::main(), spec, session.clone(), record.at);
     let effects = vec![Effect::Proceed(main.id.clone())];
     let mut run = Run {
         version: SNAPSHOT_VERSION,

@@ -8,7 +8,7 @@
 //! one more.
 
 /// The memory estimate of one process, in bytes.
-pub const PROCESS: u64 = 300 * MIB;
+pub const PROCESS_MEMORY_BYTES: u64 = 300 * MIB;
 
 /// The number of processes per core.
 pub const PER_CORE: usize = 8;
@@ -52,7 +52,7 @@ pub fn processes(cores: usize, memory: Option<HostMemory>) -> usize {
 }
 
 fn processes_in(bytes: u64) -> usize {
-    usize::try_from(bytes / PROCESS).unwrap_or(usize::MAX)
+    usize::try_from(bytes / PROCESS_MEMORY_BYTES).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

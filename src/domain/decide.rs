@@ -167,7 +167,9 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
         TurnJudgement::Violated { violation, reminder } => {
             vec![repair(run, agent, violation, reminder.as_deref(), report)]
         }
-        TurnJudgement::GraphAdvanced(walk) => graph_advanced(run, agent, walk, report, chosen),
+        TurnJudgement::GraphAdvanced(advance) => {
+            graph_advanced(run, agent, advance, report, chosen)
+        }
         TurnJudgement::Failed(failure) => turn_failed(run, agent, failure, report, chosen),
     }
 }
@@ -178,7 +180,7 @@ fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
     let owing =
         run.finished.iter().filter_map(|ended| Some((ended.unbilled_turn.as_ref()?, ended.cause)));
     let Some((UnbilledTurn { state, .. }, cause)) =
-        owing.into_iter().find(|(owed, _)| owed.turn == report.turn)
+        owing.into_iter().find(|(unbilled, _)| unbilled.turn == report.turn)
     else {
         return Vec::new();
     };
@@ -197,7 +199,13 @@ fn settled(run: &Run, report: &TurnReport, state: &StateName) -> TurnCost {
             let amount = report.cost.amount.max(run.budget().estimate_cost(state));
             TurnCost { amount, estimated: true, ..report.cost.clone() }
         }
-        _ => report.cost.clone(),
+        TurnJudgement::Accepted(_)
+        | TurnJudgement::Proposed { .. }
+        | TurnJudgement::JoinDue(_)
+        | TurnJudgement::NotStarted
+        | TurnJudgement::Violated { .. }
+        | TurnJudgement::GraphAdvanced(_)
+        | TurnJudgement::Failed(_) => report.cost.clone(),
     }
 }
 
@@ -216,13 +224,15 @@ fn step_finished(
     }
     let ends = matches!(accepted.transition, Transition::Result { .. }) && agent.stack.is_empty();
     let supervision = run.supervision_of(agent);
-    let (reborn, exhausted) = if ends && supervision.restart == RestartPolicy::Permanent {
+    let (restart_at, exhausted) = if ends && supervision.restart == RestartPolicy::Permanent {
         match restart(agent, restart_context(run, &supervision, &chosen)) {
             RestartDecision::Exhausted { reason, then } => (Some(chosen.now), Some((reason, then))),
             RestartDecision::Retry { not_before, .. } => {
                 (Some(not_before.unwrap_or(chosen.now)), None)
             }
-            _ => (None, None),
+            RestartDecision::GiveUp
+            | RestartDecision::Pause(_)
+            | RestartDecision::AwaitLimit { .. } => (None, None),
         }
     } else {
         (None, None)
@@ -230,7 +240,7 @@ fn step_finished(
     let new_session = match accepted.transition {
         Transition::Goto { .. } | Transition::Ask { .. } => None,
         Transition::Call { .. } => Some(chosen.session),
-        Transition::Result { .. } if reborn.is_none() => None,
+        Transition::Result { .. } if restart_at.is_none() => None,
         Transition::Fork { .. } if !report.children.is_empty() => None,
         Transition::Result { .. }
         | Transition::Reset { .. }
@@ -254,7 +264,7 @@ fn step_finished(
         new_session,
         options: Box::new(report.child_options.clone()),
         children: fork_groups(run, accepted, report, chosen.now),
-        restarted: reborn.map(|not_before| PermanentRestart { not_before }),
+        restarted: restart_at.map(|not_before| PermanentRestart { not_before }),
     });
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
     let Some((because, then)) = exhausted else {

@@ -11,6 +11,7 @@ mod join;
 #[macro_use]
 mod mirror;
 mod program;
+mod shared;
 mod turns;
 
 use schemars::JsonSchema;
@@ -32,7 +33,7 @@ use super::agent::AgentOptions;
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
-use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
+use super::id::{MessageId, RunId, SessionId, StateName};
 use super::question::AnswerCommand;
 use super::run::PauseReason;
 use super::settings::Settings;
@@ -209,92 +210,5 @@ impl StepFinished {
     #[must_use]
     pub fn prompt(&self) -> &StateName {
         self.evaluator.as_ref().unwrap_or(&self.state)
-    }
-}
-
-impl Event {
-    /// Returns the session that is opened, if any.
-    #[must_use]
-    pub fn new_session(&self) -> Option<&SessionId> {
-        match self {
-            Self::StepFinished(step) => step.new_session.as_ref(),
-            Self::TransitionProposed(proposed) => Some(&proposed.new_session),
-            Self::GraphAdvanced(walked) => walked.new_session.as_ref(),
-            Self::RoleRequested(asked) => asked.new_session.as_ref(),
-            Self::RoleDelegated(delegated) => Some(&delegated.new_session),
-            _ => None,
-        }
-    }
-
-    /// Returns the turn the event is about, if any.
-    #[must_use]
-    pub fn turn(&self) -> Option<&TurnId> {
-        match self {
-            Self::StepFinished(event) => Some(&event.turn),
-            Self::TransitionProposed(event) => Some(&event.turn),
-            Self::GraphAdvanced(event) => Some(&event.turn),
-            Self::QuestionAnswered(event) => Some(&event.turn),
-            Self::QuestionTimedOut(event) => Some(&event.turn),
-            Self::ProgramStarted(event) => Some(&event.turn),
-            Self::ProgramAdvanced(event) => Some(&event.turn),
-            Self::ProgramLogged(event) => Some(&event.turn),
-            Self::RoleRequested(event) => Some(&event.turn),
-            Self::RoleResponded(event) => Some(&event.turn),
-            Self::RoleDelegated(event) => Some(&event.turn),
-            Self::JoinBegun(event) => Some(&event.turn),
-            Self::JoinFinished(event) => Some(&event.turn),
-            Self::TurnHeld(event) => Some(&event.turn),
-            Self::TurnRejected(event) => Some(&event.turn),
-            Self::TurnFailed(event) => Some(&event.turn),
-            Self::AgentFailed(event) => Some(&event.turn),
-            Self::AgentParked(event) => Some(&event.turn),
-            Self::CostCounted { turn, .. } => Some(turn),
-            Self::RunStarted(_)
-            | Self::ProgramDefined(_)
-            | Self::FactsSeen { .. }
-            | Self::LimitReached { .. }
-            | Self::RunPaused { .. }
-            | Self::RunResumed { .. }
-            | Self::CommandReceived { .. } => None,
-        }
-    }
-
-    /// Returns the agent the event is about, if any.
-    #[must_use]
-    pub fn agent(&self) -> Option<&AgentId> {
-        self.turn().map(|turn| &turn.agent)
-    }
-
-    /// Returns the cost of the turn that the event ends; `None` if it ends none.
-    #[must_use]
-    pub fn cost(&self) -> Option<&TurnCost> {
-        match self {
-            Self::StepFinished(event) => Some(&event.cost),
-            Self::TransitionProposed(event) => Some(&event.cost),
-            Self::GraphAdvanced(event) => event.task.as_ref().map(|task| &task.cost),
-            Self::RoleResponded(event) => Some(&event.cost),
-            Self::TurnRejected(event) => Some(&event.cost),
-            Self::TurnFailed(event) => Some(&event.cost),
-            Self::AgentFailed(event) => Some(&event.cost),
-            Self::CostCounted { cost, .. } => Some(cost),
-            Self::RunStarted(_)
-            | Self::QuestionAnswered(_)
-            | Self::QuestionTimedOut(_)
-            | Self::ProgramDefined(_)
-            | Self::ProgramStarted(_)
-            | Self::ProgramAdvanced(_)
-            | Self::ProgramLogged(_)
-            | Self::RoleRequested(_)
-            | Self::RoleDelegated(_)
-            | Self::JoinBegun(_)
-            | Self::JoinFinished(_)
-            | Self::FactsSeen { .. }
-            | Self::TurnHeld(_)
-            | Self::AgentParked(_)
-            | Self::LimitReached { .. }
-            | Self::RunPaused { .. }
-            | Self::RunResumed { .. }
-            | Self::CommandReceived { .. } => None,
-        }
     }
 }

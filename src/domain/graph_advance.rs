@@ -1,4 +1,4 @@
-//! An agent's report of a walk over a graph, before it is recorded.
+//! An agent's report on the advance of a graph, before it is recorded.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use super::event::GraphEntry;
 use super::graph_execution::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
 use super::question::Question;
 
-/// The outcome of a walk over nodes.
+/// The advance of a graph over nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphAdvance {
-    /// The entry into the graph, if the walk began with one.
+    /// The entry into the graph, if the advance began with one.
     pub entered: Option<Box<GraphEntry>>,
     /// The checksum of the graph it continues with, if that was changed on purpose.
     pub migrated: Option<Arc<str>>,
@@ -20,7 +20,7 @@ pub struct GraphAdvance {
     pub changes: Vec<GraphStateChange>,
     /// The texts that people are shown.
     pub shown: Vec<String>,
-    /// The next node, or the one that the walk is in the middle of.
+    /// The next node, or the one that the graph is in the middle of.
     pub node: NodeName,
     /// The position within that node.
     pub cursor: NodeCursor,
@@ -28,10 +28,10 @@ pub struct GraphAdvance {
     pub next: GraphNext,
 }
 
-/// The step after a walk.
+/// The step after an advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphNext {
-    /// The walk over further nodes.
+    /// An advance over further nodes.
     Walk,
     /// An operation that changes the world, by its type.
     Operation(String),

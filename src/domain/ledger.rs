@@ -129,8 +129,12 @@ impl Ledger {
         let line = LedgerLine::of(&charge);
         self.total.add(line);
         self.agents.entry(charge.turn.agent.clone()).or_default().add(line);
-        let owed = || before.finished.iter().filter_map(|ended| ended.unbilled_turn.as_ref());
-        let late = || owed().find(|owed| owed.turn == *charge.turn).map(|owed| &owed.state);
+        let unbilled = || before.finished.iter().filter_map(|ended| ended.unbilled_turn.as_ref());
+        let late = || {
+            unbilled()
+                .find(|unbilled| unbilled.turn == *charge.turn)
+                .map(|unbilled| &unbilled.state)
+        };
         if let Some(state) = charge.prompt.or_else(late) {
             self.states.entry(state.clone()).or_default().add(line);
         }
@@ -156,10 +160,10 @@ impl Ledger {
 impl LedgerLine {
     fn of(charge: &LedgerCharge<'_>) -> Self {
         let used = ModelUse { cost_usd: charge.cost.amount, ..charge.cost.usage.total() };
-        let (ran, failed, reminded) = match charge.on {
+        let (has_run, failed, reminded) = match charge.on {
             ChargeKind::Answer => (true, false, false),
             ChargeKind::Rejected => (true, false, true),
-            ChargeKind::Failed(cause) => (ran(cause, charge), ran(cause, charge), false),
+            ChargeKind::Failed(cause) => (has_run(cause, charge), has_run(cause, charge), false),
             ChargeKind::Late => (true, true, false),
             ChargeKind::Nothing => (false, false, false),
         };
@@ -172,7 +176,7 @@ impl LedgerLine {
         let unreported_turns = charge.cost.estimated || silent;
         let estimated = if charge.cost.estimated { charge.cost.amount } else { Usd::ZERO };
         Self {
-            turns: ran.into(),
+            turns: has_run.into(),
             failed: failed.into(),
             reminders: reminded.into(),
             unreported_turns: unreported_turns.into(),
@@ -209,7 +213,7 @@ impl LedgerLine {
 
 /// Returns whether a turn ran at all, given the cause of the failure. A plug-in can stop an agent before its
 /// turn or after it.
-fn ran(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
+fn has_run(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
     match cause {
         FailureCause::Workflow
         | FailureCause::Restarts

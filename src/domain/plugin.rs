@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::supervision::{SupervisionOverrides, SupervisionPolicy};
 
 /// The default time limit of a plug-in's answer, in milliseconds.
-pub const DEADLINE_MS: u64 = 2000;
+pub const DEFAULT_DEADLINE_MS: u64 = 2000;
 
 /// The longest name of a plug-in, in bytes.
 const MAX_NAME_BYTES: usize = 64;
@@ -40,7 +40,7 @@ impl PlugIn {
             command,
             by_workflow: false,
             required: false,
-            deadline_ms: DEADLINE_MS,
+            deadline_ms: DEFAULT_DEADLINE_MS,
             supervision: SupervisionOverrides::default(),
         }
     }

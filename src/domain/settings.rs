@@ -99,7 +99,7 @@ pub struct Settings {
     #[serde(default = "usual_patience")]
     pub patience_ms: u64,
     /// True if a process serves further turns of its session.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub warm: bool,
     /// The time an idle process is kept, in milliseconds.
     #[serde(default = "five_minutes")]
@@ -202,7 +202,7 @@ impl Default for Settings {
     }
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 

@@ -1,6 +1,6 @@
 //! A turn's place in the stream of a process that served other turns before.
 //!
-//! A process that stays writes all its turns into one stream, named after the first. A passage is kept for each
+//! A process that stays writes all its turns into one stream, named after the first. An offset is kept for each
 //! further turn before it is asked. With it the process, the place and the cost of that turn are found later,
 //! even after a crash of the runtime.
 
@@ -97,10 +97,10 @@ mod tests {
     #[test]
     fn one_that_an_earlier_version_kept_is_read() {
         let old = r#"{"process":"main-1-0","from":7,"spent_usd":0.25,"message":"m"}"#;
-        let passage: TurnOffset = serde_json::from_str(old).expect("a passage");
+        let turn_offset: TurnOffset = serde_json::from_str(old).expect("an offset");
         let spent = ProcessSpending { cost: Usd::from_dollars(0.25), ..ProcessSpending::default() };
-        assert_eq!((passage.from, &passage.spent), (7, &spent));
-        assert_eq!(serde_json::to_string(&passage).expect("it is JSON"), old);
+        assert_eq!((turn_offset.from, &turn_offset.spent), (7, &spent));
+        assert_eq!(serde_json::to_string(&turn_offset).expect("it is JSON"), old);
     }
 
     #[test]

@@ -66,9 +66,15 @@ impl WaitReason {
     /// The names of all reasons.
     pub const NAMES: &'static [&'static str] = Self::VARIANTS;
 
-    /// Returns the reason that lies in the agent's step: a question, other agents, its program, or a missing request.
+    /// Returns the reason that lies in the agent itself: its step first, then a hold on its next turn. `None` if only
+    /// its run can keep it waiting.
     #[must_use]
-    pub fn of_step(agent: &Agent) -> Option<Self> {
+    pub fn of_agent(agent: &Agent) -> Option<Self> {
+        Self::of_step(agent).or_else(|| agent.hold.as_ref().map(Self::of_hold))
+    }
+
+    /// Returns the reason that lies in the agent's step: a question, other agents, its program, or a missing request.
+    fn of_step(agent: &Agent) -> Option<Self> {
         let of_wait = |wait: &AgentWait| match wait {
             AgentWait::Answer(asked) => {
                 let (node, text) = (&asked.question.node, &asked.question.text);
@@ -96,13 +102,33 @@ impl WaitReason {
     }
 
     /// Returns the reason that lies in a hold on the agent's next turn.
-    #[must_use]
-    pub fn of_hold(hold: &TurnHold) -> Self {
+    fn of_hold(hold: &TurnHold) -> Self {
         match hold {
             TurnHold::Backoff { until } => Self::Backoff(*until),
             TurnHold::Stagger { until } => Self::Stagger(*until),
             TurnHold::Plugin { by, until } => Self::Plugin { by: by.clone(), until: *until },
             TurnHold::Person { reason } => Self::Person(reason.clone()),
+        }
+    }
+
+    /// Returns the end of the hold that it names; `None` if it is no hold, or one that only a person ends.
+    #[must_use]
+    pub fn hold_end(&self) -> Option<Timestamp> {
+        match self {
+            Self::Backoff(until) | Self::Stagger(until) | Self::Plugin { until, .. } => {
+                Some(*until)
+            }
+            Self::Permit
+            | Self::Budget
+            | Self::UsageLimit(_)
+            | Self::Person(_)
+            | Self::Answer { .. }
+            | Self::Agent(_)
+            | Self::Join { .. }
+            | Self::Program(_)
+            | Self::Request
+            | Self::RunPaused
+            | Self::RunInterrupted => None,
         }
     }
 

@@ -27,7 +27,7 @@ use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 pub const FILE: &str = "raymond.yaml";
 
 /// The prompt a folder begins with, if its manifest names none.
-pub const FIRST: &str = "START.md";
+pub const FIRST_STATE: &str = "START.md";
 
 /// The graph a folder begins with that has no such prompt.
 pub const GRAPH: &str = "workflow.yaml";

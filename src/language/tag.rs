@@ -98,11 +98,12 @@ enum NearMiss<'text> {
 
 /// Returns the offset of the next `<`. Near ones are found by a scan, which beats a search.
 fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
-    const NEAR: usize = 12;
+    const SCANNED_BYTES: usize = 12;
     let rest = &bytes[from..];
-    let (near, far) = rest.split_at(rest.len().min(NEAR));
+    let (near, far) = rest.split_at(rest.len().min(SCANNED_BYTES));
     let open = |&byte: &u8| byte == b'<';
-    let found = near.iter().position(open).or_else(|| Some(NEAR + memchr::memchr(b'<', far)?));
+    let found =
+        near.iter().position(open).or_else(|| Some(SCANNED_BYTES + memchr::memchr(b'<', far)?));
     found.map(|offset| from + offset)
 }
 

@@ -9,7 +9,7 @@ use console::Term;
 use super::screen::{RunHeadline, rows};
 use super::sentence::{sentence, waiting};
 use super::terminal::Terminal;
-use crate::actor::clock::{now, wall};
+use crate::actor::clock::{now, wall_clock_now};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::actor::registry::AgentRegistry;
 use crate::domain::event::Event;
@@ -69,7 +69,28 @@ impl ConsolePlugin {
                 self.headline.status = RunStatus::Running;
                 self.headline.budget = settings.budget_usd;
             }
-            _ => {}
+            Event::RunStarted(_)
+            | Event::StepFinished(_)
+            | Event::TransitionProposed(_)
+            | Event::GraphAdvanced(_)
+            | Event::QuestionAnswered(_)
+            | Event::QuestionTimedOut(_)
+            | Event::ProgramDefined(_)
+            | Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
+            | Event::RoleResponded(_)
+            | Event::RoleDelegated(_)
+            | Event::JoinBegun(_)
+            | Event::JoinFinished(_)
+            | Event::FactsSeen { .. }
+            | Event::TurnHeld(_)
+            | Event::TurnRejected(_)
+            | Event::TurnFailed(_)
+            | Event::CostCounted { .. }
+            | Event::AgentParked(_)
+            | Event::CommandReceived { .. } => {}
         }
     }
 }
@@ -130,13 +151,14 @@ impl Handler<Published> for ConsolePlugin {
         if is_shown(&published.record.event, self.terminal.is_live()) {
             self.terminal.line(&sentence(&published.record));
         }
-        if let Event::GraphAdvanced(walked) = &published.record.event {
-            for text in &walked.shown {
+        if let Event::GraphAdvanced(advanced) = &published.record.event {
+            for text in &advanced.shown {
                 self.terminal.line(&printable_block(text));
             }
         }
         if let Event::RunResumed { .. } = &published.record.event
-            && let Some(until) = self.headline.limited_until.filter(|&until| until > wall())
+            && let Some(until) =
+                self.headline.limited_until.filter(|&until| until > wall_clock_now())
         {
             self.terminal.line(&waiting(until));
         }

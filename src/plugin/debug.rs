@@ -16,13 +16,12 @@ use super::extract::write_turn_json;
 use super::sentence::{destination, local, sentence};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::event::{
-    AgentFailed, Event, GraphAdvanced, RoleResponded, StepFinished, TurnFailed, TurnRejected,
+    Event, GraphAdvanced, Record, RoleResponded, StepFinished, TransitionProposed,
 };
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
-use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
-use crate::domain::turn::{FailureCause, TurnId};
+use crate::domain::turn::FailureCause;
 use crate::plain_file;
 
 /// The debug directory's actor.
@@ -56,23 +55,27 @@ impl DebugPlugin {
         &self.dir
     }
 
-    /// Keeps the output of Claude Code in a turn.
-    fn keep_turn(&mut self, turn: &TurnId, state: &StateName, cost: Usd) -> (&'static str, String) {
+    /// Keeps the output of Claude Code in the turn that an event ends, under the name of the turn's prompt.
+    fn keep_turn(&mut self, event: &Event, prompt: &StateName) -> Option<(&'static str, String)> {
+        let (turn, cost) = (event.turn()?, event.cost()?);
         let number = self.numbers.entry(turn.agent.clone()).or_default();
         *number += 1;
-        let name = format!("{}_{}_{number:03}.json", turn.agent.file_name(), state.stem());
+        let name = format!("{}_{}_{number:03}.json", turn.agent.file_name(), prompt.stem());
         let path = self.dir.join(&name);
         let written = plain_file::create(&path);
         let copied =
-            written.and_then(|file| write_turn_json(&self.steps, &turn.stem(), cost, file));
+            written.and_then(|file| write_turn_json(&self.steps, &turn.stem(), cost.amount, file));
         if let Err(error) = copied {
             tracing::warn!("debug: {}: {error}", path.display());
         }
-        ("output", name)
+        Some(("output", name))
     }
 
-    fn log(&self, at: Timestamp, agent: &str, what: &str, details: &[(&str, String)]) {
-        let mut entry = format!("{} [{agent}] {what}\n", local(at).strftime("%Y-%m-%d %H:%M:%S"));
+    /// Appends an entry about a record to the log.
+    fn log(&self, record: &Record, what: &str, details: &[(&str, String)]) {
+        let agent = record.event.agent().map_or("run", AgentId::as_str);
+        let at = local(record.at).strftime("%Y-%m-%d %H:%M:%S");
+        let mut entry = format!("{at} [{agent}] {what}\n");
         for (name, value) in details {
             let _ = writeln!(entry, "  {name}: {value}");
         }
@@ -88,9 +91,11 @@ impl DebugPlugin {
     }
 
     fn step(&mut self, step: &StepFinished, published: &Published) {
-        let at = published.record.at;
-        let output = (!step.without_turn)
-            .then(|| self.keep_turn(&step.turn, step.prompt(), step.cost.amount));
+        let output = if step.without_turn {
+            None
+        } else {
+            self.keep_turn(&published.record.event, step.prompt())
+        };
         let tag = step.transition.tag();
         let to = match (&published.agent, destination(&step.transition)) {
             (None, _) => format!("({tag}, terminated)"),
@@ -98,11 +103,8 @@ impl DebugPlugin {
             (Some(agent), None) => format!("{} ({tag})", agent.state),
         };
         let resumed = if self.sessions.insert(step.session_id.clone()) { "" } else { " (resumed)" };
-        let mut details = vec![
-            ("session_id", format!("{}{resumed}", step.session_id)),
-            ("cost", step.cost.amount.to_string()),
-            ("total_cost", published.total_cost.to_string()),
-        ];
+        let mut details = vec![("session_id", format!("{}{resumed}", step.session_id))];
+        details.extend(costs(published));
         if let Some(agent) = published.agent.as_ref().filter(|agent| agent.stack > 0) {
             details.push(("stack_depth", agent.stack.to_string()));
         }
@@ -134,53 +136,57 @@ impl DebugPlugin {
             details.extend(asked.map(|asked| ("asked", asked)));
         }
         details.extend(output);
-        self.log(at, step.turn.agent.as_str(), &format!("{} -> {to}", step.state), &details);
+        self.log(&published.record, &format!("{} -> {to}", step.state), &details);
     }
 
     /// Logs a turn without a transition.
-    fn no_step(
-        &mut self,
-        turn: &TurnId,
-        from: &StateName,
-        cost: Usd,
-        to: &str,
-        why: &str,
-        published: &Published,
-    ) {
-        let output = self.keep_turn(turn, from, cost);
-        let details = [
-            ("error", why.to_owned()),
-            ("cost", cost.to_string()),
-            ("total_cost", published.total_cost.to_string()),
-            output,
-        ];
-        self.log(published.record.at, turn.agent.as_str(), &format!("{from} -> {to}"), &details);
+    fn no_step(&mut self, to: &str, why: &str, published: &Published) {
+        let event = &published.record.event;
+        let Some(from) = event.turn_state() else { return };
+        let output = self.keep_turn(event, from);
+        let mut details = vec![("error", why.to_owned())];
+        details.extend(costs(published));
+        details.extend(output);
+        self.log(&published.record, &format!("{from} -> {to}"), &details);
+    }
+
+    /// Logs a transition that an evaluator checks first.
+    fn proposed(&mut self, proposed: &TransitionProposed, published: &Published) {
+        let output = self.keep_turn(&published.record.event, &proposed.state);
+        let mut details = vec![("asked", proposed.transition.to_string())];
+        details.extend(costs(published));
+        details.extend(output);
+        let what = format!("{} -> {} (evaluator)", proposed.state, proposed.evaluator);
+        self.log(&published.record, &what, &details);
     }
 
     /// Logs the answer of a role of a program.
     fn answered(&mut self, answered: &RoleResponded, published: &Published) {
-        let output = self.keep_turn(&answered.turn, &answered.state, answered.cost.amount);
-        let details = [
-            ("cost", answered.cost.amount.to_string()),
-            ("total_cost", published.total_cost.to_string()),
-            output,
-        ];
-        let way = format!("{} answers {}", answered.state, answered.request);
-        self.log(published.record.at, answered.turn.agent.as_str(), &way, &details);
+        let output = self.keep_turn(&published.record.event, &answered.state);
+        let mut details = costs(published);
+        details.extend(output);
+        let what = format!("{} answers {}", answered.state, answered.request);
+        self.log(&published.record, &what, &details);
     }
 
-    /// Logs the nodes of a graph that were walked, and the turn of one of them.
-    fn walked(&mut self, walked: &GraphAdvanced, published: &Published) {
-        let nodes = walked.visits.iter().map(|visit| &*visit.node);
-        let way = nodes.chain([&*walked.node]).collect::<Vec<_>>().join(" -> ");
-        let output = walked
-            .task
-            .as_ref()
-            .map(|paid| self.keep_turn(&walked.turn, &walked.state, paid.cost.amount));
+    /// Logs the executed nodes of a graph, and the turn of one of them.
+    fn advanced(&mut self, advanced: &GraphAdvanced, published: &Published) {
+        let nodes = advanced.visits.iter().map(|visit| &*visit.node);
+        let path = nodes.chain([&*advanced.node]).collect::<Vec<_>>().join(" -> ");
+        let output = self.keep_turn(&published.record.event, &advanced.state);
         let details: Vec<_> = output.into_iter().collect();
-        let way = format!("{}: {way}", walked.state);
-        self.log(published.record.at, walked.turn.agent.as_str(), &way, &details);
+        self.log(&published.record, &format!("{}: {path}", advanced.state), &details);
     }
+}
+
+/// Returns the cost of the turn that a record ends, and of the whole run.
+fn costs(published: &Published) -> Vec<(&'static str, String)> {
+    let cost = published.record.event.cost().map(|cost| ("cost", cost.amount.to_string()));
+    cost.into_iter().chain([total_cost(published)]).collect()
+}
+
+fn total_cost(published: &Published) -> (&'static str, String) {
+    ("total_cost", published.total_cost.to_string())
 }
 
 impl Actor for DebugPlugin {
@@ -191,95 +197,55 @@ impl Handler<Published> for DebugPlugin {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
-        match &published.record.event {
+        let record = &published.record;
+        match &record.event {
             Event::StepFinished(step) => self.step(step, &published),
-            Event::TurnRejected(TurnRejected { turn, state, violation, cost, .. }) => {
-                self.no_step(
-                    turn,
-                    state,
-                    cost.amount,
-                    &format!("{state} (reminder)"),
-                    violation,
-                    &published,
-                );
+            Event::TurnRejected(rejected) => {
+                let to = format!("{} (reminder)", rejected.state);
+                self.no_step(&to, &rejected.violation, &published);
             }
-            Event::TurnFailed(TurnFailed { turn, state, message, cost, .. }) => {
-                self.no_step(
-                    turn,
-                    state,
-                    cost.amount,
-                    &format!("{state} (run again)"),
-                    message,
-                    &published,
-                );
+            Event::TurnFailed(failed) => {
+                let to = format!("{} (run again)", failed.state);
+                self.no_step(&to, &failed.message, &published);
             }
-            Event::AgentFailed(AgentFailed {
-                turn,
-                cause: FailureCause::Restarts | FailureCause::Budget,
-                error,
-                ..
-            }) => {
-                let why = ("error", error.clone());
-                self.log(published.record.at, turn.agent.as_str(), "(failed)", &[why]);
+            Event::AgentFailed(failed)
+                if matches!(failed.cause, FailureCause::Restarts | FailureCause::Budget) =>
+            {
+                self.log(record, "(failed)", &[("error", failed.error.clone())]);
             }
-            Event::AgentFailed(AgentFailed { turn, state, error, cost, .. }) => {
-                self.no_step(turn, state, cost.amount, "(failed)", error, &published);
-            }
-            Event::TransitionProposed(proposed) => {
-                let output = self.keep_turn(&proposed.turn, &proposed.state, proposed.cost.amount);
-                let details = [
-                    ("asked", proposed.transition.to_string()),
-                    ("cost", proposed.cost.amount.to_string()),
-                    ("total_cost", published.total_cost.to_string()),
-                    output,
-                ];
-                let way = format!("{} -> {} (evaluator)", proposed.state, proposed.evaluator);
-                self.log(published.record.at, proposed.turn.agent.as_str(), &way, &details);
-            }
-            Event::GraphAdvanced(walked) => self.walked(walked, &published),
+            Event::AgentFailed(failed) => self.no_step("(failed)", &failed.error, &published),
+            Event::TransitionProposed(proposed) => self.proposed(proposed, &published),
+            Event::GraphAdvanced(advanced) => self.advanced(advanced, &published),
             Event::RoleResponded(answered) => self.answered(answered, &published),
-            event @ (Event::ProgramStarted(_)
+            Event::ProgramStarted(_)
             | Event::ProgramAdvanced(_)
             | Event::ProgramLogged(_)
             | Event::RoleRequested(_)
             | Event::RoleDelegated(_)
             | Event::JoinBegun(_)
             | Event::JoinFinished(_)
-            | Event::FactsSeen { .. }) => {
-                let agent = event.agent().map_or("run", AgentId::as_str);
-                self.log(published.record.at, agent, &sentence(&published.record), &[]);
-            }
+            | Event::FactsSeen { .. } => self.log(record, &sentence(record), &[]),
             Event::QuestionAnswered(answered) => {
-                let answer = ("answer", answered.answer.raw.clone());
-                let way = format!("{} (answered)", answered.node);
-                self.log(published.record.at, answered.turn.agent.as_str(), &way, &[answer]);
+                let what = format!("{} (answered)", answered.node);
+                self.log(record, &what, &[("answer", answered.answer.raw.clone())]);
             }
             Event::QuestionTimedOut(late) => {
-                let way = format!("{} -> {} (nobody answered)", late.state, late.enters);
-                self.log(published.record.at, late.turn.agent.as_str(), &way, &[]);
+                let what = format!("{} -> {} (nobody answered)", late.state, late.enters);
+                self.log(record, &what, &[]);
             }
             Event::TurnHeld(held) => {
-                let by = ("by", held.by.clone());
-                let agent = held.turn.agent.as_str();
-                self.log(
-                    published.record.at,
-                    agent,
-                    "(held)",
-                    &[by, ("reason", held.reason.clone())],
-                );
+                let details = [("by", held.by.clone()), ("reason", held.reason.clone())];
+                self.log(record, "(held)", &details);
+            }
+            Event::AgentParked(parked) => {
+                let reason = ("reason", parked.reason.clone());
+                self.log(record, "(waits for a person)", &[reason]);
             }
             Event::RunPaused { pause } => {
-                let total = ("total_cost", published.total_cost.to_string());
-                self.log(published.record.at, "run", &format!("paused: {pause}"), &[total]);
-            }
-            Event::AgentParked(event) => {
-                let because = ("reason", event.reason.clone());
-                let agent = event.turn.agent.as_str();
-                self.log(published.record.at, agent, "(waits for a person)", &[because]);
+                self.log(record, &format!("paused: {pause}"), &[total_cost(&published)]);
             }
             Event::LimitReached { message, .. } => {
-                let total = ("total_cost", published.total_cost.to_string());
-                self.log(published.record.at, "run", &format!("usage limit: {message}"), &[total]);
+                self.log(record, &format!("usage limit: {message}"), &[total_cost(&published)]);
             }
             Event::RunStarted(_)
             | Event::ProgramDefined(_)

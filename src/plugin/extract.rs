@@ -74,13 +74,13 @@ mod tests {
         let second =
             "{\"type\":\"user\",\"uuid\":\"m\"}\n{\"type\":\"result\",\"result\":\"two\"}\n";
         write("main-1-0.jsonl", &format!("{first}{unasked}{second}{{\"type\":\"later\"}}\n"));
-        let passage = TurnOffset {
+        let turn_offset = TurnOffset {
             process: "main-1-0".to_owned(),
             from: first.len() as u64,
             spent: ProcessSpending::default(),
             message: MessageId::new("m"),
         };
-        write("main-2-0.turn", &serde_json::to_string(&passage).expect("written"));
+        write("main-2-0.turn", &serde_json::to_string(&turn_offset).expect("written"));
 
         let texts = |value: Value| -> Vec<Value> {
             value.as_array().expect("an array").iter().map(|line| line["result"].clone()).collect()

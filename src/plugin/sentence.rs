@@ -47,7 +47,7 @@ fn event_sentence(record: &Record) -> String {
             one_line(&event.transition.to_string()),
             event.cost.amount
         ),
-        Event::GraphAdvanced(event) => walked(event),
+        Event::GraphAdvanced(event) => graph_sentence(event),
         Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
         | Event::ProgramAdvanced(_)
@@ -103,13 +103,13 @@ fn event_sentence(record: &Record) -> String {
     }
 }
 
-/// Returns the nodes that were walked, and the next action.
-fn walked(event: &GraphAdvanced) -> String {
-    const SHOWN: usize = 4;
+/// Returns the executed nodes and the next action.
+fn graph_sentence(event: &GraphAdvanced) -> String {
+    const MAX_SHOWN_NODES: usize = 4;
     let agent = &event.turn.agent;
     let nodes: Vec<String> =
         event.visits.iter().map(|visit| format!("{} ({})", visit.node, visit.outcome)).collect();
-    let skipped = nodes.len().saturating_sub(SHOWN);
+    let skipped = nodes.len().saturating_sub(MAX_SHOWN_NODES);
     let dots = if skipped > 0 { format!("{skipped} nodes … ") } else { String::new() };
     let way = nodes[skipped..].join(" → ");
     let arrow = if way.is_empty() { "" } else { " → " };
@@ -172,7 +172,23 @@ fn failed(event: &TurnFailed) -> String {
         | FailureCause::Throttle
         | FailureCause::Panic
         | FailureCause::Lost => "; it is run again",
-        _ => "",
+        FailureCause::UsageLimit
+        | FailureCause::Interrupted
+        | FailureCause::Rejected
+        | FailureCause::Output
+        | FailureCause::Protocol
+        | FailureCause::Workflow
+        | FailureCause::Restarts
+        | FailureCause::Budget
+        | FailureCause::Stopped
+        | FailureCause::Ending
+        | FailureCause::Join
+        | FailureCause::Unneeded
+        | FailureCause::Uncertain
+        | FailureCause::Storage
+        | FailureCause::ToolRefused
+        | FailureCause::Authentication
+        | FailureCause::Unavailable => "",
     };
     format!("{}  {}: {}: {}{again}", event.turn.agent, event.state, event.cause, event.message)
 }

@@ -84,14 +84,14 @@ impl ClaudeRunner {
             worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
             return Ok(None);
         }
-        let passage = TurnOffset {
+        let turn_offset = TurnOffset {
             process: worker.files.name.clone(),
             from: worker.follower.position(),
             spent: worker.spent.clone(),
             message: new_message(),
         };
-        worker.turn_from = passage.from;
-        if let Err((path, error)) = files.note(&passage, &self.proofs) {
+        worker.turn_from = turn_offset.from;
+        if let Err((path, error)) = files.note(&turn_offset, &self.proofs) {
             self.retire(worker);
             return Err(unwritable(&path, &error));
         }
@@ -102,7 +102,7 @@ impl ClaudeRunner {
         }
         let model = input.model.clone().or(worker.options.model);
         worker.options = ProcessOptions { model, turn: input.options.clone() };
-        lines.push_str(&message::prompt(&passage.message, &input.prompt));
+        lines.push_str(&message::prompt(&turn_offset.message, &input.prompt));
         let timeouts =
             WriteTimeouts { longest: first_output_timeout(input), ..write_timeouts(input) };
         let is_written = worker.write(&lines, stop, timeouts).await;
@@ -113,7 +113,7 @@ impl ClaudeRunner {
             return Ok(None);
         }
         let tasks = worker.background.left_running();
-        let stream = answer_to(passage.message, passage.spent, tasks, input);
+        let stream = answer_to(turn_offset.message, turn_offset.spent, tasks, input);
         Ok(Some(WorkerTurn { worker, stream, took_over: true, attached: false }))
     }
 
@@ -145,7 +145,7 @@ impl ClaudeRunner {
             working_dir: input.working_dir.clone(),
             reads_results: input.reads_results,
             output: input.output.as_ref(),
-            most: input.max_cost,
+            spending_limit: input.max_cost,
             prompt: (!reads_messages).then_some(&lines),
         };
         let mut worker = self.launch(launch).await?;
@@ -215,9 +215,9 @@ fn new_message() -> MessageId {
 }
 
 fn forget(files: &TurnFiles) -> Result<(), TurnFailure> {
-    match std::fs::remove_file(&files.passage) {
+    match std::fs::remove_file(&files.turn_offset) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(unwritable(&files.passage, &error))
+            Err(unwritable(&files.turn_offset, &error))
         }
         _ => Ok(()),
     }

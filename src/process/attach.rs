@@ -38,8 +38,10 @@ impl ClaudeRunner {
         files: &TurnFiles,
     ) -> Result<WorkerTurn, TurnFailure> {
         let turn = &input.turn;
-        let passage = files.passage();
-        let name = passage.as_ref().map_or_else(|| turn.stem(), |passage| passage.process.clone());
+        let turn_offset = files.turn_offset();
+        let name = turn_offset
+            .as_ref()
+            .map_or_else(|| turn.stem(), |turn_offset| turn_offset.process.clone());
         let process_files = ProcessFiles::named(&self.steps, &name);
         let stream_file = process_files.stream.clone();
         let marker = self.marker.clone();
@@ -50,17 +52,17 @@ impl ClaudeRunner {
             .filter(|orphan| orphans::writes_to(orphan, &stream_file))
             .min_by_key(|orphan| orphan.started)
             .map_or(WorkerProcess::Gone, WorkerProcess::Adopted);
-        let from = passage.as_ref().map_or(0, |passage| passage.from);
+        let from = turn_offset.as_ref().map_or(0, |turn_offset| turn_offset.from);
         partial_message_removal::recover(&stream_file, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
         let mut worker = Worker::new(process, process_files, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
         worker.cgroup = self.groups.find(&name);
         worker.slot = self.pool.free_slot();
-        worker.life = Some(self.census.add());
-        let stream = passage.map_or_else(StreamParser::default, |passage| {
-            worker.spent = passage.spent.clone();
-            StreamParser::answer_to(passage.message, passage.spent)
+        worker.life = Some(self.process_counts.add());
+        let stream = turn_offset.map_or_else(StreamParser::default, |turn_offset| {
+            worker.spent = turn_offset.spent.clone();
+            StreamParser::answer_to(turn_offset.message, turn_offset.spent)
         });
         let background = input.options.background.unwrap_or_default();
         let mut stream = stream.with_background(background, BackgroundTasks::default());

@@ -20,7 +20,7 @@ pub(super) const LOG_IN: &str =
     "; log in by running `claude` once, or set a valid ANTHROPIC_API_KEY";
 
 /// Advice for an account without credit.
-const PAY: &str = "; check the billing of the account";
+const BILLING_ADVICE: &str = "; check the billing of the account";
 
 /// Beginnings of the lines with which the program refuses its arguments, on stderr.
 const ARGUMENT_ERRORS: [&str; 12] = [
@@ -88,7 +88,7 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
     let shown = excerpt(&whole);
     let (cause, hint) = match limit {
         Some(_) => (FailureCause::UsageLimit, ""),
-        None if is_unpaid(stream, result, &shown) => (FailureCause::UsageLimit, PAY),
+        None if is_unpaid(stream, result, &shown) => (FailureCause::UsageLimit, BILLING_ADVICE),
         None => classify(stream, result, &shown),
     };
     TurnFailure {

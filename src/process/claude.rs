@@ -66,8 +66,8 @@ pub struct ClaudeRunner {
     pub(super) pool: Rc<WorkerPool>,
     pub(super) stops: CancellationTokens,
     capacity: usize,
-    pub(super) gauge: MemoryProbe,
-    pub(super) census: ProcessCounts,
+    pub(super) memory_probe: MemoryProbe,
+    pub(super) process_counts: ProcessCounts,
     pub(super) groups: RunGroups,
     pub(super) starts_ahead: Cell<bool>,
     warned_of_version: Cell<bool>,
@@ -98,12 +98,12 @@ impl ClaudeRunner {
         steps: PathBuf,
         marker: EnvironmentMarker,
     ) -> Self {
-        let gauge = MemoryProbe::default();
+        let memory_probe = MemoryProbe::default();
         let groups = RunGroups::of(&marker, &steps);
         let writes = WriteWatches::of(steps.clone());
         let has_served = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
         let capacity = match settings.max_procs {
-            MaxProcs::Auto => capacity::processes(host::cores(), gauge.memory()),
+            MaxProcs::Auto => capacity::processes(host::cores(), memory_probe.memory()),
             MaxProcs::Count(count) => count.max(1),
         };
         Self {
@@ -119,8 +119,8 @@ impl ClaudeRunner {
             pool: Rc::new(WorkerPool::new(capacity)),
             stops: CancellationTokens::default(),
             capacity,
-            gauge,
-            census: ProcessCounts::default(),
+            memory_probe,
+            process_counts: ProcessCounts::default(),
             groups,
             starts_ahead: Cell::new(false),
             warned_of_version: Cell::new(false),
@@ -194,8 +194,8 @@ impl ClaudeRunner {
 
     /// Returns the name of the files of the process that serves a turn.
     fn process_of(&self, turn: &TurnId) -> String {
-        let passage = TurnFiles::of(&self.steps, turn).passage();
-        passage.map_or_else(|| turn.stem(), |passage| passage.process)
+        let turn_offset = TurnFiles::of(&self.steps, turn).turn_offset();
+        turn_offset.map_or_else(|| turn.stem(), |turn_offset| turn_offset.process)
     }
 
     /// Returns the number of turns that can run at the same time.
@@ -209,7 +209,7 @@ impl ClaudeRunner {
     /// longest is retired; the next one only when a new reading shows that it was not enough.
     #[must_use]
     pub fn fits(&self) -> usize {
-        let (memory, is_new) = self.gauge.read();
+        let (memory, is_new) = self.memory_probe.read();
         let Some(memory) = memory else { return usize::MAX };
         let room = memory.room();
         if room == 0
@@ -218,7 +218,7 @@ impl ClaudeRunner {
         {
             self.retire(worker);
         }
-        room.saturating_add(self.census.grown_at_work())
+        room.saturating_add(self.process_counts.grown_at_work())
     }
 
     /// Returns the agents with an idle process.

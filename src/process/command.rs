@@ -42,7 +42,7 @@ pub fn arguments(
     options: &ProcessOptions,
     (settings, folders): (&Settings, &WorkflowFolders),
     reads_messages: bool,
-    most: Option<Usd>,
+    spending_limit: Option<Usd>,
 ) -> Vec<String> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
@@ -65,12 +65,13 @@ pub fn arguments(
     }
     arguments.extend(denied_tools(&options.turn, folders));
     arguments.extend(settings.claude_args.iter().cloned());
-    let given = given_most(&settings.claude_args);
-    if let Some(most) = most.filter(|most| *most > Usd::ZERO)
-        && given.is_none_or(|given| given > most)
+    let given = given_spending_limit(&settings.claude_args);
+    if let Some(spending_limit) =
+        spending_limit.filter(|spending_limit| *spending_limit > Usd::ZERO)
+        && given.is_none_or(|given| given > spending_limit)
     {
         // Of several the last counts: what is given may only be less.
-        arguments.extend([BUDGET_FLAG.to_owned(), most.dollars().to_string()]);
+        arguments.extend([BUDGET_FLAG.to_owned(), spending_limit.dollars().to_string()]);
     }
     // What a state says itself comes after what holds for all, and so wins.
     match own_mode {
@@ -83,7 +84,7 @@ pub fn arguments(
 }
 
 /// Returns the spending limit that arguments for Claude Code set.
-fn given_most(arguments: &[String]) -> Option<Usd> {
+fn given_spending_limit(arguments: &[String]) -> Option<Usd> {
     let mut rest = arguments.iter();
     let mut given = None;
     while let Some(argument) = rest.next() {

@@ -40,7 +40,7 @@ pub(super) struct WorkerLaunch<'launch> {
     /// The schema that its answers are checked against.
     pub(super) output: Option<&'launch Arc<str>>,
     /// Its spending limit.
-    pub(super) most: Option<Usd>,
+    pub(super) spending_limit: Option<Usd>,
     /// Its stdin; `None` if it reads messages from a pipe.
     pub(super) prompt: Option<&'launch str>,
 }
@@ -78,7 +78,7 @@ impl ClaudeRunner {
             &options,
             (&self.settings, &self.folders),
             reads_messages,
-            launch.most,
+            launch.spending_limit,
         );
         if launch.reads_results {
             let results = self.steps.with_file_name("results").display().to_string();
@@ -131,7 +131,7 @@ impl ClaudeRunner {
         worker.options = launch.options;
         worker.reads_results = launch.reads_results;
         worker.output = launch.output.cloned();
-        worker.life = Some(self.census.add());
+        worker.life = Some(self.process_counts.add());
         Ok(worker)
     }
 
@@ -151,7 +151,7 @@ impl ClaudeRunner {
         if self.refuse_if_stopped().is_err() {
             return false;
         }
-        if self.gauge.memory().is_some_and(|memory| memory.room() <= 1) {
+        if self.memory_probe.memory().is_some_and(|memory| memory.room() <= 1) {
             return false;
         }
         let Some(slot) = self.pool.free_slot() else { return false };
@@ -169,7 +169,7 @@ impl ClaudeRunner {
             working_dir: WorkingDir::default(),
             reads_results: false,
             output: None,
-            most: self.settings.budget_usd,
+            spending_limit: self.settings.budget_usd,
             prompt: None,
         };
         match self.launch(launch).await {

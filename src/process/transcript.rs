@@ -17,7 +17,7 @@ use crate::plain_file;
 use crate::proof::StepProofs;
 
 /// The longest file of a turn's offset, in bytes.
-const MAX_PASSAGE: u64 = 1024 * 1024;
+const MAX_TURN_OFFSET_BYTES: u64 = 1024 * 1024;
 
 /// The number of bytes that are read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -28,7 +28,7 @@ const MAX_CHUNKS: usize = 64;
 /// The number of bytes of the end of stderr that are shown.
 const STDERR_TAIL_BYTES: u64 = 2048;
 
-/// The files of a turn in the directory of all turns: it has either a stream or a passage.
+/// The files of a turn in the directory of all turns: it has either a stream or an offset in the stream of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnFiles {
     /// The name that they have in common.
@@ -36,7 +36,7 @@ pub struct TurnFiles {
     /// The stream of a process whose first turn it is.
     stream: PathBuf,
     /// The file with the turn's offset in the stream of another.
-    pub passage: PathBuf,
+    pub turn_offset: PathBuf,
     /// The proof that raymond started the process whose first turn it is.
     started: PathBuf,
     /// The mark of a turn that was asked while the disk was full. It is empty, because that needs no room.
@@ -77,7 +77,7 @@ impl TurnFiles {
         Self {
             stem: turn.stem(),
             stream: file("jsonl"),
-            passage: file("turn"),
+            turn_offset: file("turn"),
             started: file("started"),
             unkept: file("unkept"),
         }
@@ -98,18 +98,19 @@ impl TurnFiles {
     /// Returns whether the turn was begun before, whatever has become of it.
     #[must_use]
     pub fn are_there(&self) -> bool {
-        plain_file::is_there(&self.stream) || plain_file::is_there(&self.passage)
+        plain_file::is_there(&self.stream) || plain_file::is_there(&self.turn_offset)
     }
 
-    /// Returns whether raymond began the turn, whose files exist. A passage without a proof is ignored, so it is
+    /// Returns whether raymond began the turn, whose files exist. An offset without a proof is ignored, so it is
     /// removed if the turn began otherwise.
     pub(super) fn are_proven(&self, proofs: &StepProofs) -> bool {
-        let passage = self.read_passage();
-        if passage.as_ref().is_some_and(|stored| proofs.believe_passage(&self.stem, stored)) {
+        let turn_offset = self.read_turn_offset();
+        if turn_offset.as_ref().is_some_and(|stored| proofs.believe_turn_offset(&self.stem, stored))
+        {
             return true;
         }
         let has_started = proofs.believe_start(&self.stem, &self.started);
-        has_started && (passage.is_none() || std::fs::remove_file(&self.passage).is_ok())
+        has_started && (turn_offset.is_none() || std::fs::remove_file(&self.turn_offset).is_ok())
     }
 
     /// Writes the turn's offset, with a proof that it was asked.
@@ -118,26 +119,26 @@ impl TurnFiles {
     /// The file, and the system's error.
     pub fn note(
         &self,
-        passage: &TurnOffset,
+        turn_offset: &TurnOffset,
         proofs: &StepProofs,
     ) -> Result<(), (PathBuf, std::io::Error)> {
         let written = proofs
-            .stored_passage(&self.stem, passage)
+            .stored_turn_offset(&self.stem, turn_offset)
             .map_err(std::io::Error::from)
-            .and_then(|json| plain_file::create(&self.passage)?.write_all(&json));
-        written.map_err(|error| (self.passage.clone(), error))
+            .and_then(|json| plain_file::create(&self.turn_offset)?.write_all(&json));
+        written.map_err(|error| (self.turn_offset.clone(), error))
     }
 
     /// Returns the turn's offset, if it is no process's first turn. A file that was not written to its end
     /// is ignored: the turn had not been asked yet.
     #[must_use]
-    pub fn passage(&self) -> Option<TurnOffset> {
-        serde_json::from_slice(&self.read_passage()?).ok()
+    pub fn turn_offset(&self) -> Option<TurnOffset> {
+        serde_json::from_slice(&self.read_turn_offset()?).ok()
     }
 
     /// Reads the file of the turn's offset.
-    fn read_passage(&self) -> Option<Vec<u8>> {
-        plain_file::read(&self.passage, MAX_PASSAGE).ok()
+    fn read_turn_offset(&self) -> Option<Vec<u8>> {
+        plain_file::read(&self.turn_offset, MAX_TURN_OFFSET_BYTES).ok()
     }
 }
 

@@ -94,11 +94,11 @@ pub fn option_flags(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<Str
     for path in options.plugin_dirs.iter().flatten() {
         add("--plugin-dir", vec![inside(path)]);
     }
-    if let Some(most) = options.max_turns {
-        add("--max-turns", vec![most.to_string()]);
+    if let Some(limit) = options.max_turns {
+        add("--max-turns", vec![limit.to_string()]);
     }
-    if let Some(most) = options.max_thinking_tokens {
-        add("--max-thinking-tokens", vec![most.to_string()]);
+    if let Some(limit) = options.max_thinking_tokens {
+        add("--max-thinking-tokens", vec![limit.to_string()]);
     }
     if let Some(models) = options.fallback_model.as_ref().filter(|models| !models.is_empty()) {
         let names: Vec<&str> = models.iter().map(ModelName::as_str).collect();

@@ -22,13 +22,13 @@ const MAX_PROOF: u64 = 1024;
 const PROCESS: &str = "process";
 
 /// The kind of the proof that a turn was asked of a process.
-const PASSAGE: &str = "passage";
+const TURN_OFFSET: &str = "passage";
 
-/// A passage and its proof, side by side.
+/// The offset of a turn and its proof, side by side.
 #[derive(Debug, Serialize, Deserialize)]
 struct ProvenTurnOffset {
     #[serde(flatten)]
-    passage: TurnOffset,
+    turn_offset: TurnOffset,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     proof: String,
 }
@@ -46,27 +46,27 @@ impl StepProofs {
         plain_file::create(file)?.write_all(proof.as_bytes())
     }
 
-    /// Returns a passage with its proof, as it is stored.
+    /// Returns the offset of a turn with its proof, as they are stored.
     ///
     /// # Errors
     /// It cannot be written as JSON.
-    pub(super) fn stored_passage(
+    pub(super) fn stored_turn_offset(
         &self,
         stem: &str,
-        passage: &TurnOffset,
+        turn_offset: &TurnOffset,
     ) -> serde_json::Result<Vec<u8>> {
-        let content = serde_json::to_vec(&(stem, passage))?;
-        let proof = self.proof(PASSAGE, &content);
-        serde_json::to_vec(&ProvenTurnOffset { passage: passage.clone(), proof })
+        let content = serde_json::to_vec(&(stem, turn_offset))?;
+        let proof = self.proof(TURN_OFFSET, &content);
+        serde_json::to_vec(&ProvenTurnOffset { turn_offset: turn_offset.clone(), proof })
     }
 
-    /// Returns whether a stored passage is that of the turn, as raymond wrote it.
-    pub(super) fn believe_passage(&self, stem: &str, stored: &[u8]) -> bool {
-        let Ok(ProvenTurnOffset { passage, proof }) = serde_json::from_slice(stored) else {
+    /// Returns whether stored bytes are the offset of this turn, as raymond wrote it.
+    pub(super) fn believe_turn_offset(&self, stem: &str, stored: &[u8]) -> bool {
+        let Ok(ProvenTurnOffset { turn_offset, proof }) = serde_json::from_slice(stored) else {
             return false;
         };
-        let content = serde_json::to_vec(&(stem, &passage)).unwrap_or_default();
-        !passage.process.contains('/') && self.believe(PASSAGE, &content, &proof)
+        let content = serde_json::to_vec(&(stem, &turn_offset)).unwrap_or_default();
+        !turn_offset.process.contains('/') && self.believe(TURN_OFFSET, &content, &proof)
     }
 
     /// Returns whether a file proves that raymond started the process.
@@ -103,19 +103,20 @@ mod tests {
     #[test]
     fn passage_is_proven_for_one_turn_and_its_content() {
         let (process, message) = ("main-1-0".to_owned(), MessageId::new("m"));
-        let passage = TurnOffset { process, from: 7, spent: ProcessSpending::default(), message };
-        let stored = proofs("k").stored_passage("main-2-0", &passage).expect("JSON");
+        let turn_offset =
+            TurnOffset { process, from: 7, spent: ProcessSpending::default(), message };
+        let stored = proofs("k").stored_turn_offset("main-2-0", &turn_offset).expect("JSON");
         let is_believed =
-            |key: &str, stem: &str, stored: &[u8]| proofs(key).believe_passage(stem, stored);
+            |key: &str, stem: &str, stored: &[u8]| proofs(key).believe_turn_offset(stem, stored);
         assert!(is_believed("k", "main-2-0", &stored));
         assert!(!is_believed("l", "main-2-0", &stored) && !is_believed("k", "main-3-0", &stored));
         let changed = String::from_utf8(stored).expect("text").replace(":7", ":8");
         assert!(!is_believed("k", "main-2-0", changed.as_bytes()));
-        let plain = serde_json::to_vec(&passage).expect("JSON");
+        let plain = serde_json::to_vec(&turn_offset).expect("JSON");
         assert!(!is_believed("k", "main-2-0", &plain) && !is_believed("k", "main-2-0", b"{"));
-        assert!(StepProofs::default().believe_passage("main-2-0", &plain));
-        let outside = TurnOffset { process: "../x".to_owned(), ..passage };
-        let stored = proofs("k").stored_passage("main-2-0", &outside).expect("JSON");
+        assert!(StepProofs::default().believe_turn_offset("main-2-0", &plain));
+        let outside = TurnOffset { process: "../x".to_owned(), ..turn_offset };
+        let stored = proofs("k").stored_turn_offset("main-2-0", &outside).expect("JSON");
         assert!(!is_believed("k", "main-2-0", &stored));
     }
 }

@@ -71,16 +71,18 @@ impl TurnTail {
     #[must_use]
     pub fn of(steps: &Path, turn: &TurnId, keep: usize) -> Self {
         let files = TurnFiles::of(steps, turn);
-        let passage = files.passage();
-        let stem = passage.as_ref().map_or_else(|| turn.stem(), |passage| passage.process.clone());
-        let from = passage.map_or(0, |passage| passage.from);
+        let turn_offset = files.turn_offset();
+        let stem = turn_offset
+            .as_ref()
+            .map_or_else(|| turn.stem(), |turn_offset| turn_offset.process.clone());
+        let from = turn_offset.map_or(0, |turn_offset| turn_offset.from);
         Self {
             path: steps.join(format!("{stem}.jsonl")),
             stream: None,
             from,
             position: from,
             activity: TurnActivity::keeping(keep),
-            progressed: changed(&files.passage).unwrap_or_default(),
+            progressed: changed(&files.turn_offset).unwrap_or_default(),
         }
     }
 
@@ -175,13 +177,15 @@ mod tests {
         let mut stream = options.append(true).create(true).open(&path).expect("made");
         let earlier = format!("{}{{\"type\":\"result\"}}\n", tool("Read"));
         stream.write_all(earlier.as_bytes()).expect("written");
-        let passage = TurnOffset {
+        let turn_offset = TurnOffset {
             process: "main-1-0".into(),
             from: earlier.len() as u64,
             spent: ProcessSpending::default(),
             message: MessageId::new("m"),
         };
-        TurnFiles::of(steps.path(), &second).note(&passage, &StepProofs::default()).expect("noted");
+        TurnFiles::of(steps.path(), &second)
+            .note(&turn_offset, &StepProofs::default())
+            .expect("noted");
         let mut tail = TurnTail::of(steps.path(), &second, 0);
         assert!(!tail.read_new().expect("read"));
         stream.write_all(tool("Bash").as_bytes()).expect("written");

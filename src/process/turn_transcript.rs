@@ -17,7 +17,7 @@ use crate::domain::turn_offset::TurnOffset;
 use crate::plain_file;
 
 /// The maximum size of the file with a turn's position, in bytes.
-const MAX_PASSAGE_BYTES: u64 = 1024 * 1024;
+const MAX_TURN_OFFSET_BYTES: u64 = 1024 * 1024;
 
 /// The maximum size of a prompt, in bytes.
 const MAX_PROMPT_BYTES: u64 = 256 * 1024 * 1024;
@@ -59,12 +59,12 @@ impl TurnTranscript {
             let read = prompt.is_none().then(StreamParser::default);
             return Some(transcript(stream, read, None, prompt));
         }
-        let passage = plain_file::read(&file(name, "turn"), MAX_PASSAGE_BYTES).ok()?;
-        let passage: TurnOffset = serde_json::from_slice(&passage).ok()?;
-        let mut stream = plain_file::open(&file(&passage.process, "jsonl")).ok()?;
-        stream.seek(SeekFrom::Start(passage.from)).ok()?;
-        let read = StreamParser::answer_to(passage.message.clone(), passage.spent);
-        Some(transcript(stream, Some(read), Some(passage.message), None))
+        let turn_offset = plain_file::read(&file(name, "turn"), MAX_TURN_OFFSET_BYTES).ok()?;
+        let turn_offset: TurnOffset = serde_json::from_slice(&turn_offset).ok()?;
+        let mut stream = plain_file::open(&file(&turn_offset.process, "jsonl")).ok()?;
+        stream.seek(SeekFrom::Start(turn_offset.from)).ok()?;
+        let read = StreamParser::answer_to(turn_offset.message.clone(), turn_offset.spent);
+        Some(transcript(stream, Some(read), Some(turn_offset.message), None))
     }
 
     /// Returns the prompt and the reply in it.
@@ -263,13 +263,13 @@ mod tests {
         let first = [&asked("a", "first"), tool, &wrote("thinking aloud"), result].concat();
         let second = [&asked("m", "second"), &wrote("two"), "{\"type\":\"assi"].concat();
         write("main-1-0.jsonl", &format!("{first}{second}"));
-        let passage = TurnOffset {
+        let turn_offset = TurnOffset {
             process: "main-1-0".to_owned(),
             from: first.len() as u64,
             spent: ProcessSpending::default(),
             message: MessageId::new("m"),
         };
-        write("main-2-0.turn", &serde_json::to_string(&passage).expect("written"));
+        write("main-2-0.turn", &serde_json::to_string(&turn_offset).expect("written"));
         let pair = |found: PromptAndReply| {
             (found.prompt.unwrap_or_default(), found.answer.unwrap_or_default())
         };

@@ -102,13 +102,13 @@ fn opening(tokens: TokenSlice<'_>, at: usize) -> Option<TokenSlice<'_>> {
     match &tokens[at..] {
         ["hit" | "reached", "your", rest @ ..] => {
             let you = matches!(before, [.., "you", "have"] | [.., "you", _, "ve"] | [.., "youve"]);
-            let named = &rest[..rest.iter().take(8).take_while(|t| in_clause(t)).count()];
+            let named = &rest[..rest.iter().take(8).take_while(|t| is_in_clause(t)).count()];
             let limit = named.iter().position(|t| matches!(*t, "limit" | "limits"))?;
             let ours = limit == 0 || named[..limit].iter().any(|t| LIMITED.contains(t));
             (you && ours && !named[..limit].iter().any(is_other)).then_some(rest)
         }
         ["limit", "reached" | "exhausted", rest @ ..] => {
-            let named = before.iter().rev().take_while(|t| in_clause(t));
+            let named = before.iter().rev().take_while(|t| is_in_clause(t));
             let words: Vec<&str> = named.copied().filter(|t| t.len() > 1).take(5).collect();
             let ours = words.iter().any(|t| LIMITED.contains(t));
             (ours && words.len() < 5 && !words.iter().any(is_other)).then_some(rest)
@@ -128,7 +128,7 @@ fn is_other(token: &&str) -> bool {
 }
 
 /// Returns whether a token continues the clause that it is in.
-fn in_clause(token: &str) -> bool {
+fn is_in_clause(token: &str) -> bool {
     matches!(token, "'" | "’" | "-" | "/" | "_") || token.starts_with(|c: char| c.is_alphanumeric())
 }
 

@@ -122,8 +122,8 @@ fn not_trusted(privilege: Privilege) -> String {
     )
 }
 
-fn found<T>(looked: InspectionOutcome<T>) -> LookupOutcome<T> {
-    match looked {
+fn found<T>(inspection: InspectionOutcome<T>) -> LookupOutcome<T> {
+    match inspection {
         InspectionOutcome::Done(outcome) => LookupOutcome::Done(outcome),
         InspectionOutcome::Interrupted => LookupOutcome::Ended,
     }
@@ -152,11 +152,11 @@ impl ActivityExecutor for LocalActivityExecutor {
         self: Rc<Self>,
         working_dir: WorkingDir,
         file: String,
-        most: u64,
+        max_bytes: u64,
     ) -> LocalFuture<LookupOutcome<String>> {
         Box::pin(async move {
             match self.world.at(&working_dir) {
-                Ok(world) => found(world.text(&file, most).await),
+                Ok(world) => found(world.text(&file, max_bytes).await),
                 Err(why) => LookupOutcome::Done(Err(why)),
             }
         })
@@ -202,7 +202,7 @@ impl ActivityExecutor for LocalActivityExecutor {
         Box::pin(async move {
             let stem = turn.stem();
             let world = || self.world.at(&working_dir);
-            let looked = match &activity {
+            let inspection = match &activity {
                 Activity::Assert { .. } | Activity::Retract { .. } | Activity::Claim { .. } => {
                     return self.change(&turn, activity).await;
                 }
@@ -215,7 +215,7 @@ impl ActivityExecutor for LocalActivityExecutor {
                     Err(why) => return ActivityOutcome::Done(Err(why)),
                 },
             };
-            match looked {
+            match inspection {
                 InspectionOutcome::Done(outcome) => ActivityOutcome::Done(outcome),
                 InspectionOutcome::Interrupted => ActivityOutcome::Ended,
             }
@@ -227,12 +227,12 @@ impl ActivityExecutor for LocalActivityExecutor {
         labels: &BTreeSet<String>,
         known: &KnownFacts,
     ) -> Result<Vec<FactChange>, String> {
-        let news =
+        let changes =
             self.watch.borrow_mut().changes(labels, known).map_err(|error| error.to_string())?;
-        for warning in &news.warnings {
+        for warning in &changes.warnings {
             self.warn_once(warning);
         }
-        Ok(news.changes)
+        Ok(changes.changes)
     }
 
     fn stop(&self) {

@@ -36,4 +36,4 @@ pub use resume::resume;
 pub use settings::settings_of;
 pub use supervise::{InterruptReceiver, PreparedRun, supervised};
 pub use trust::RunStarter;
-pub use workflow::{FIRST, Workflow};
+pub use workflow::{FIRST_STATE, Workflow};

@@ -152,12 +152,12 @@ impl PluginProcessSpawner {
 
 impl PluginSpawner for PluginProcessSpawner {
     fn spawn(&self) -> std::io::Result<SpawnedPlugin> {
-        let (companion, pipes) = PluginProcess::start(&self.pinned()?)?;
+        let (process, pipes) = PluginProcess::start(&self.pinned()?)?;
         Ok(SpawnedPlugin {
             stdin: Box::new(pipes.stdin),
             stdout: Box::new(pipes.stdout),
             stderr: Box::new(pipes.stderr),
-            life: Box::new(PluginProcessHandle(companion)),
+            life: Box::new(PluginProcessHandle(process)),
         })
     }
 }

@@ -12,12 +12,12 @@ use actix::{Actor, Addr, Arbiter, Context, Handler, Recipient};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::actor::interceptor::{DEADLINE, PluginInterceptor};
+use crate::actor::interceptor::{DEFAULT_DEADLINE, PluginInterceptor};
 use crate::actor::message::{Consult, FinishPublishing, Published};
 use crate::actor::observer::{Observer, ObserverKind};
 
 /// The maximum number of records that wait for a plug-in.
-const MAILBOX: usize = 4096;
+const MAILBOX_CAPACITY: usize = 4096;
 
 /// The time that the end of a run waits for a companion plug-in to deal with its records.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ pub struct PluginOptions {
 impl Default for PluginOptions {
     /// Returns the options of a plug-in that is not required and has two seconds to answer.
     fn default() -> Self {
-        Self { required: false, deadline: DEADLINE }
+        Self { required: false, deadline: DEFAULT_DEADLINE }
     }
 }
 
@@ -118,7 +118,7 @@ impl PlugIns {
         actor: A,
     ) -> (Addr<A>, oneshot::Receiver<()>) {
         let arbiter = Arbiter::new();
-        let (mailbox, read) = channel(MAILBOX);
+        let (mailbox, read) = channel(MAILBOX_CAPACITY);
         let (ended, end) = oneshot::channel::<()>();
         arbiter.spawn_fn(move || {
             let life = Context::with_receiver(read).into_future(actor);
@@ -131,9 +131,9 @@ impl PlugIns {
         (Addr::new(mailbox), end)
     }
 
-    fn observe(&mut self, name: &str, options: PluginOptions, told: Recipient<Published>) {
+    fn observe(&mut self, name: &str, options: PluginOptions, recipient: Recipient<Published>) {
         let kind = ObserverKind::PlugIn { required: options.required };
-        self.observers.push(Observer::new(name, told, kind));
+        self.observers.push(Observer::new(name, recipient, kind));
     }
 
     fn advise(&mut self, name: &str, options: PluginOptions, asked: Recipient<Consult>) {
@@ -153,10 +153,10 @@ impl PlugIns {
     /// Waits until raymond's own plug-ins have dealt with everything, and a moment for the others; failed ones are
     /// not waited for. All handles given out by `take` must be dropped before.
     pub(super) async fn finish(mut self) {
-        let told = |(recipient, limit): &(Recipient<FinishPublishing>, Option<Duration>)| {
+        let finish = |(recipient, limit): &(Recipient<FinishPublishing>, Option<Duration>)| {
             (recipient.send(FinishPublishing), limit.map(|limit| Instant::now() + limit))
         };
-        let finishing: Vec<_> = std::mem::take(&mut self.finish).iter().map(told).collect();
+        let finishing: Vec<_> = std::mem::take(&mut self.finish).iter().map(finish).collect();
         for (finished, until) in finishing {
             match until {
                 None => drop(finished.await),

@@ -22,10 +22,10 @@ use crate::language::graph::read::read;
 use crate::language::manifest;
 use crate::language::position::SourcePlace;
 use crate::language::program;
-use crate::language::prompt::outline::{WorkflowMap, WorkflowMapOptions};
 use crate::language::prompt::step::{self, PromptContext, step};
-use crate::language::prompt::survey::{FAR_ENOUGH, survey};
+use crate::language::prompt::survey::{MAX_SURVEYED_STATES, survey};
 use crate::language::prompt::widenings::{FoundWidening, in_graph, in_outline, in_program};
+use crate::language::prompt::workflow_map::{WorkflowMap, WorkflowMapOptions};
 use crate::language::source::WorkflowSource;
 use crate::store::workflow::WorkflowDir;
 
@@ -79,7 +79,8 @@ fn first_prompt(
             scope.check(&state).map_err(|error| wrong_answer(node, text, error.to_string()))?;
         }
     }
-    let reach = WorkflowMapOptions { by_text: false, most: FAR_ENOUGH, graphs: None };
+    let reach =
+        WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };
     refuse_widenings(scope, settings, |ceiling| {
         in_outline(&WorkflowMap::of(entry, scope, reach), scope, ceiling)
     })?;

@@ -129,11 +129,11 @@ fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
 /// Checks that all agents can resume in their graphs.
 fn check_graphs(run: &Run, scope: &dyn WorkflowSource, graphs: &GraphSetup) -> Result<(), Error> {
     let mut inside = run.agents.values().filter_map(|agent| Some((agent, agent.graph()?)));
-    inside.try_for_each(|(agent, memory)| stands(run, agent, &memory.state, scope, graphs))
+    inside.try_for_each(|(agent, memory)| check_graph(run, agent, &memory.state, scope, graphs))
 }
 
 /// Checks that an agent can resume in its graph.
-fn stands(
+fn check_graph(
     run: &Run,
     agent: &Agent,
     state: &GraphState,

@@ -11,7 +11,7 @@ use crate::language::turn_options::embed_files;
 use crate::store::workflow::WorkflowDir;
 
 /// The prompt a folder begins with.
-pub const FIRST: &str = manifest::FIRST;
+pub const FIRST_STATE: &str = manifest::FIRST_STATE;
 
 /// The first files of a folder without such a prompt, in order.
 const OTHERS: [&str; 2] = [manifest::GRAPH, manifest::PROGRAM];
@@ -71,7 +71,7 @@ impl Workflow {
             error,
         })?;
         let manifest = manifest_of(&scope)?;
-        let file = file.or(manifest.entry.as_deref()).unwrap_or(FIRST).to_owned();
+        let file = file.or(manifest.entry.as_deref()).unwrap_or(FIRST_STATE).to_owned();
         let entry = StateName::parse(&file)?;
         match scope.check(&entry) {
             Err(source::Error::Missing { .. }) if manifest.entry.as_deref() == Some(&*file) => {
@@ -79,13 +79,13 @@ impl Workflow {
                 let path = scope.root().join(manifest::FILE).display().to_string();
                 Err(step::Error::from(source::Error::Unreadable { path, error }).into())
             }
-            Err(source::Error::Missing { similar, .. }) if file == FIRST => {
+            Err(source::Error::Missing { similar, .. }) if file == FIRST_STATE => {
                 if let Some(other) = OTHERS.into_iter().find(|other| is_there(&scope, other)) {
                     return Self::within(folder, Some(other));
                 }
                 let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
                 let error = format!(
-                    "there is no {FIRST} in this folder{hint}, no {} and no {}; a workflow begins with one of them: create it, or name its first file",
+                    "there is no {FIRST_STATE} in this folder{hint}, no {} and no {}; a workflow begins with one of them: create it, or name its first file",
                     manifest::GRAPH,
                     manifest::PROGRAM,
                 );

@@ -43,7 +43,7 @@ use crate::plain_file::{self, is_unfit};
 use crate::proof::ProofKey;
 
 /// The size at which the file of changes begins anew, in bytes.
-const ROOM: u64 = 1024 * 1024;
+const MAX_CHANGE_LOG_BYTES: u64 = 1024 * 1024;
 
 /// The purpose of the proofs of facts.
 const FACT: &str = "fact";
@@ -89,7 +89,7 @@ impl Dataspace {
     /// Returns the dataspace of a directory of runs.
     #[must_use]
     pub fn of(root: &RunsRoot) -> Self {
-        Self { path: root.dataspace(), room: ROOM, ends: None, key: None }
+        Self { path: root.dataspace(), room: MAX_CHANGE_LOG_BYTES, ends: None, key: None }
     }
 
     /// Returns the dataspace for a reader who believes only facts that were written with the user's key.

@@ -69,10 +69,10 @@ pub enum RecordError {
 const FORMAT_KEY: &str = "{\"format\":";
 
 /// The text in the line of a record that is not the last of its moment.
-const MORE: &[u8] = b"\",\"more\":true,";
+const MORE_FLAG: &[u8] = b"\",\"more\":true,";
 
 /// The length of the start of a line that may hold that text, in bytes.
-const HEAD: usize = 100;
+const HEAD_BYTES: usize = 100;
 
 /// Writes a record as a line, without the line's end.
 ///
@@ -161,8 +161,8 @@ pub fn is_proven(line: &str, key: &ProofKey) -> bool {
 /// quotes would be escaped, so the text cannot stand there.
 #[must_use]
 pub fn has_more(line: &str) -> bool {
-    let head = &line.as_bytes()[..line.len().min(HEAD)];
-    head.windows(MORE.len()).any(|part| part == MORE)
+    let head = &line.as_bytes()[..line.len().min(HEAD_BYTES)];
+    head.windows(MORE_FLAG.len()).any(|part| part == MORE_FLAG)
 }
 
 /// The part of a line that is read first.

@@ -36,7 +36,7 @@ pub(super) async fn run_at_most_once(
     let done = match work.await {
         Ok(value) => Ok(value),
         Err(OperationError::Failed(why)) => Err(why),
-        Err(trouble) => return Err(trouble),
+        Err(error) => return Err(error),
     };
     let noted = done.clone();
     blocking(shared, move |_| note.end(&noted)).await??;

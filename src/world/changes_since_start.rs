@@ -28,7 +28,7 @@ use crate::process::command::locate;
 const MAX_DIFF_BYTES: usize = 1024 * 1024;
 
 /// The number of bytes that are kept of git's other output.
-const KEPT: usize = 64 * 1024;
+const MAX_GIT_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// The settings for the format of a diff, which override all configurations.
 const DIFF_SETTINGS: [&str; 17] = [
@@ -64,7 +64,7 @@ const DIFF: [&str; 8] = [
 ];
 
 /// The names of raymond's directories in a directory of runs that does not have the usual name.
-const OWN: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
+const RAYMOND_DIRECTORIES: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
 
 /// Returns the base commits of directories.
 pub(super) async fn bases(
@@ -178,10 +178,10 @@ impl WorkingDirDiff<'_> {
         };
         // Files beyond a sparse checkout are only taken if that is said, and an older git cannot be told.
         let mut words = add(&["--sparse"]);
-        let mut ended = self.with(path, copy, &words, KEPT).await?;
+        let mut ended = self.with(path, copy, &words, MAX_GIT_OUTPUT_BYTES).await?;
         if ended.exit == ProcessExit::Code(129) {
             words = add(&[]);
-            ended = self.with(path, copy, &words, KEPT).await?;
+            ended = self.with(path, copy, &words, MAX_GIT_OUTPUT_BYTES).await?;
         }
         // 1: some of them cannot be added, such as a repository without commits; the others are.
         if !matches!(ended.exit, ProcessExit::Code(0 | 1)) {
@@ -255,7 +255,7 @@ fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
 /// Returns the arguments for the files of a directory without raymond's own.
 fn shown(shared: &OperationContext, path: &Path) -> Vec<OsString> {
     let usual = ["--", ".", ":(exclude,icase,glob)**/.raymond/**"].map(OsString::from);
-    let own = OWN.iter().filter_map(|name| {
+    let own = RAYMOND_DIRECTORIES.iter().filter_map(|name| {
         let own = shared.place.marker.dir.join(name);
         let mut word = OsString::from(":(exclude,literal)");
         word.push(own.strip_prefix(path).ok()?);

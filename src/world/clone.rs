@@ -57,9 +57,9 @@ impl GitClone<'_> {
         let cloned = git.run(shared.root(), &self.words(&draft)).await;
         let placed = blocking(shared, move |_| match cloned {
             Ok(_) => Ok(put(&draft, &path)),
-            Err(trouble) => {
+            Err(error) => {
                 let _ = std::fs::remove_dir_all(&draft);
-                Err(trouble)
+                Err(error)
             }
         });
         placed.await??.map_err(|error| self.refused(&error.to_string()))?;

@@ -29,10 +29,10 @@ pub(super) fn read(root: &Path, given: &str) -> Result<String, String> {
     read_at_most(root, given, MAX_FILE_BYTES)
 }
 
-/// Returns the text of a file of at most `most` bytes.
-pub(super) fn read_at_most(root: &Path, given: &str, most: u64) -> Result<String, String> {
+/// Returns the text of a file of at most `max_bytes` bytes.
+pub(super) fn read_at_most(root: &Path, given: &str, max_bytes: u64) -> Result<String, String> {
     let path = resolve(root, given, FileAccess::Read)?;
-    match text_at(&path, most) {
+    match text_at(&path, max_bytes) {
         Ok(Some(text)) => Ok(text),
         Ok(None) => Err(format!("there is no file `{given}` in {}", root.display())),
         Err(why) => Err(format!("cannot read `{given}` in {}: {why}", root.display())),
@@ -44,7 +44,7 @@ pub(super) fn read_at(path: &Path) -> Result<Option<String>, String> {
     text_at(path, MAX_FILE_BYTES)
 }
 
-fn text_at(path: &Path, most: u64) -> Result<Option<String>, String> {
+fn text_at(path: &Path, max_bytes: u64) -> Result<Option<String>, String> {
     let found = match std::fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
@@ -54,11 +54,14 @@ fn text_at(path: &Path, most: u64) -> Result<Option<String>, String> {
     if !found.is_file() {
         return Err(if found.is_dir() { "it is a directory" } else { "it is no file" }.to_owned());
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(found.len().min(most)).unwrap_or(0) + 1);
+    let mut bytes =
+        Vec::with_capacity(usize::try_from(found.len().min(max_bytes)).unwrap_or(0) + 1);
     let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > most {
-        return Err(format!("it is larger than {}", size(most)));
+    file.take(max_bytes.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(format!("it is larger than {}", size(max_bytes)));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

@@ -23,7 +23,7 @@ use crate::process::child::exit::ProcessExit;
 const GIT_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The number of bytes that are kept of its stdout, and of its stderr.
-const KEPT: usize = 64 * 1024;
+const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// The settings that override all configurations.
 const SETTINGS: [&str; 7] = [
@@ -105,7 +105,7 @@ impl GitRunner<'_> {
         words: &[impl AsRef<OsStr>],
     ) -> Result<String, OperationError> {
         let above = cwd.parent().map(|above| ("GIT_CEILING_DIRECTORIES".into(), above.into()));
-        let ended = self.run_raw(cwd, words, above, KEPT).await?;
+        let ended = self.run_raw(cwd, words, above, MAX_OUTPUT_BYTES).await?;
         if ended.exit == ProcessExit::Code(0) {
             return Ok(ended.stdout.text().trim_end().to_owned());
         }
@@ -140,7 +140,7 @@ impl GitRunner<'_> {
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
     ) -> Result<ProcessOutput, OperationError> {
-        self.run_raw(cwd, words, self.surroundings(), KEPT).await
+        self.run_raw(cwd, words, self.surroundings(), MAX_OUTPUT_BYTES).await
     }
 
     /// Inspects a directory like [`inspect`](Self::inspect); returns git's stdout without the last line's end.

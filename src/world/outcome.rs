@@ -40,8 +40,8 @@ impl From<String> for OperationError {
 }
 
 impl From<OperationError> for OperationOutcome {
-    fn from(trouble: OperationError) -> Self {
-        Err(trouble).into()
+    fn from(error: OperationError) -> Self {
+        Err(error).into()
     }
 }
 

@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// The directory of runs, where nothing may write but raymond itself.
-const OWN: &str = ".raymond";
+const RUNS_DIRECTORY: &str = ".raymond";
 
 /// The names of files and directories that other programs execute, or take their orders from: writing there is a
 /// hidden way to run commands.
@@ -129,9 +129,9 @@ fn may_change(below: &Path, given: &str) -> Result<(), String> {
     if below.as_os_str().is_empty() {
         return Err(format!("the path `{given}` is the workspace itself: name one below it"));
     }
-    if below.iter().any(|name| name.eq_ignore_ascii_case(OWN)) {
+    if below.iter().any(|name| name.eq_ignore_ascii_case(RUNS_DIRECTORY)) {
         return Err(format!(
-            "the path `{given}` is in {OWN}, which raymond keeps its runs in: write elsewhere"
+            "the path `{given}` is in {RUNS_DIRECTORY}, which raymond keeps its runs in: write elsewhere"
         ));
     }
     let is_executed = |name: &OsStr| EXECUTED.iter().any(|known| name.eq_ignore_ascii_case(known));

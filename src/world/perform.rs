@@ -64,13 +64,14 @@ impl WorkspaceExecutor {
         &self.0.place.working_dirs
     }
 
-    /// Returns the text of a file of at most `most` bytes.
-    pub async fn text(&self, file: &str, most: u64) -> InspectionOutcome<String> {
+    /// Returns the text of a file of at most `max_bytes` bytes.
+    pub async fn text(&self, file: &str, max_bytes: u64) -> InspectionOutcome<String> {
         let file = file.to_owned();
-        let read = move |shared: &OperationContext| files::read_at_most(shared.root(), &file, most);
+        let read =
+            move |shared: &OperationContext| files::read_at_most(shared.root(), &file, max_bytes);
         match blocking(&self.0, read).await {
             Ok(text) => InspectionOutcome::Done(text),
-            Err(trouble) => Err(trouble).into(),
+            Err(error) => Err(error).into(),
         }
     }
 

@@ -9,7 +9,7 @@ use super::paths::{FileAccess, resolve};
 use crate::domain::operation::Operation;
 
 /// The protected directories below raymond's own, and their purposes.
-const KEPT: [(&str, &str); 2] =
+const PROTECTED_DIRECTORIES: [(&str, &str); 2] =
     [("runs", "its runs in"), ("worktrees", "the worktrees of agents in")];
 
 /// Refuses an operation that would change something in those directories of `dir`.
@@ -20,7 +20,7 @@ pub(super) fn check_protected_paths(
 ) -> Result<(), String> {
     let Some((given, wanted)) = changes(operation) else { return Ok(()) };
     let path = resolve(root, given, wanted)?;
-    for (name, what) in KEPT {
+    for (name, what) in PROTECTED_DIRECTORIES {
         let kept = dir.join(name);
         let kept = kept.canonicalize().unwrap_or(kept);
         let inside = path.starts_with(&kept) && !root.starts_with(&kept);

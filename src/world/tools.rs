@@ -18,7 +18,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
 const MODULE_SEARCH_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The number of bytes that are kept of the beginning of a command's stdout, and of its stderr.
-const KEPT: usize = 1024 * 1024;
+const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// The number of characters of a command that are shown.
 const MAX_SHOWN_CHARS: usize = 60;
@@ -107,7 +107,7 @@ pub(super) async fn shell(
         cwd: shared.root().to_owned(),
         environment: shared.environment(),
         longest: COMMAND_TIMEOUT,
-        kept: KEPT,
+        kept: MAX_OUTPUT_BYTES,
     };
     let work = async {
         let ended = shared.run(run).await?;

@@ -53,14 +53,14 @@ impl WorkspaceExecutor {
         let stem = format!("{}.worktree", agent.file_name());
         let git = GitRunner { shared: &self.0, stem: &stem };
         let made = WorktreeCreator { git, agent, base }.make().await;
-        let told = |trouble| match trouble {
+        let described = |error| match error {
             OperationError::Failed(why) => OperationError::Failed(format!(
                 "cannot make the worktree of the agent {agent} at {}: {why}",
                 self.0.place.working_dirs.tree(agent).display()
             )),
             other => other,
         };
-        made.map_err(told).into()
+        made.map_err(described).into()
     }
 
     /// Returns all worktrees of the run, each with its inspection or the reason why there is none.

@@ -17,7 +17,7 @@ use crate::store::files::{make_dir, replace};
 
 impl TurnAssignment {
     /// Returns whether the state's own prompt is due, and nothing has been waited for yet.
-    pub(super) fn comes_to_join(&self) -> bool {
+    pub(super) fn may_join(&self) -> bool {
         self.results.is_none()
             && self.task.is_none()
             && self.proposal.is_none()
@@ -28,8 +28,8 @@ impl TurnAssignment {
 impl AgentActor {
     /// Reports an agent with forked children that came to a state which waits for them; that takes no permit. An
     /// unreadable state reports its error when its prompt is due.
-    pub(super) fn arrives(&mut self, assignment: &TurnAssignment) -> bool {
-        if !assignment.comes_to_join() {
+    pub(super) fn report_due_join(&mut self, assignment: &TurnAssignment) -> bool {
+        if !assignment.may_join() {
             return false;
         }
         let source = self.context.source_of(assignment.folder.as_ref());

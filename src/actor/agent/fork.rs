@@ -60,7 +60,7 @@ impl AgentActor {
         let planner = ForkPlanner {
             context: Rc::clone(&self.context),
             turn: turn.clone(),
-            most: turn_context.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
+            max_fan_out: turn_context.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
             turn_context: turn_context.clone(),
         };
         let gathering = async move {
@@ -96,7 +96,7 @@ impl AgentActor {
 struct ForkPlanner {
     context: Rc<RunContext>,
     turn: TurnId,
-    most: u32,
+    max_fan_out: u32,
     turn_context: TurnContext,
 }
 
@@ -107,7 +107,7 @@ impl ForkPlanner {
         for forked in fork.forked() {
             let entries = self.entries(&forked).await?;
             let many = agent_count(&groups) + entries.len();
-            if many > usize::try_from(self.most).unwrap_or(usize::MAX) {
+            if many > usize::try_from(self.max_fan_out).unwrap_or(usize::MAX) {
                 return Err(ForkError::Wrong(self.too_many(many)));
             }
             let agents = self.child(&forked, entries).await?;
@@ -122,7 +122,7 @@ impl ForkPlanner {
     fn too_many(&self, many: usize) -> String {
         format!(
             "{many} agents would be forked, but one reply may fork at most {} (max_fan_out, in the frontmatter of {} or in raymond.yaml)",
-            self.most, self.turn_context.state
+            self.max_fan_out, self.turn_context.state
         )
     }
 

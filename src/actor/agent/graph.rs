@@ -1,7 +1,7 @@
-//! An agent in a graph: the interpreter walks, operations are performed, and their outcome is reported.
+//! An agent in a graph: the interpreter executes nodes, operations are performed, and their outcome is reported.
 //!
-//! An operation that changes the world runs only after the record of its intent is durable: the walk before it is
-//! reported first, and then the agent comes back to it.
+//! An operation that changes the world runs only after the record of its intent is durable: the
+//! nodes before it are reported first, and then the agent comes back to it.
 
 use std::rc::Rc;
 
@@ -24,9 +24,8 @@ use crate::language::graph::interpreter::{GraphEnvironment, GraphInterpreter, Gr
 use crate::language::prompt::step;
 
 impl AgentActor {
-    /// Continues the walk; `report` holds the cost of the turn that the walk hears the result of, if there was
-    /// one.
-    pub(super) fn walk(
+    /// Advances the graph. `report` holds the cost of the turn whose result is `wait_result`, if it is one.
+    pub(super) fn advance_graph(
         &mut self,
         assignment: TurnAssignment,
         wait_result: Option<WaitResult>,
@@ -35,7 +34,7 @@ impl AgentActor {
     ) {
         let context = Rc::clone(&self.context);
         let turn = assignment.turn.clone();
-        let advancing = async move { advance_graph(&context, assignment, wait_result).await };
+        let advancing = async move { execute_nodes(&context, assignment, wait_result).await };
         let handle = ctx.spawn(advancing.into_actor(self).map(move |judgement, this, _| {
             let report = match judgement {
                 TurnJudgement::Failed(failure) => {
@@ -50,7 +49,8 @@ impl AgentActor {
     }
 }
 
-async fn advance_graph(
+/// Executes nodes of a graph up to the next action that has to be recorded.
+async fn execute_nodes(
     context: &RunContext,
     assignment: TurnAssignment,
     wait_result: Option<WaitResult>,

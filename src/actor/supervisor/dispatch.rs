@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{ShutdownPhase, Supervisor};
 use crate::actor::agent::AgentActor;
-use crate::actor::clock::{now, wall};
+use crate::actor::clock::{now, wall_clock_now};
 use crate::actor::message::{DispatchTurn, TurnAssignment, TurnPermit};
 use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
@@ -24,10 +24,10 @@ use crate::domain::run::{PauseReason, RunStatus};
 use crate::language::prompt::step;
 
 /// The delay before memory is checked again after it was short.
-const AGAIN: Duration = Duration::from_secs(1);
+const MEMORY_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The longest time between two checks of the clock.
-pub(super) const MINUTE: Duration = Duration::from_mins(1);
+pub(super) const MAX_CLOCK_CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Supervisor {
     pub(super) fn perform(&mut self, effect: Effect, ctx: &mut Ctx<Self>) {
@@ -150,9 +150,9 @@ impl Supervisor {
                 self.admission.release(&agent);
                 continue;
             };
-            let most = self.run.budget().process_limit(&agent, state);
+            let spending_limit = self.run.budget().process_limit(&agent, state);
             let spent = self.spent(&agent);
-            self.assign(&agent, Some(TurnPermit { begun, spent, most }));
+            self.assign(&agent, Some(TurnPermit { begun, spent, spending_limit }));
         }
         for (agent, whose) in self.admission.rejected() {
             self.reject_over_budget(&agent, &whose, ctx);
@@ -222,8 +222,8 @@ impl Supervisor {
 
     /// Returns the number of turns that may run now. While memory is short no further one starts, but for a first.
     fn permits(&mut self, ctx: &mut Ctx<Self>) -> usize {
-        if self.run.limited(wall()).is_some() {
-            self.schedule_later(MINUTE, ctx);
+        if self.run.limited(wall_clock_now()).is_some() {
+            self.schedule_later(MAX_CLOCK_CHECK_INTERVAL, ctx);
             return 0;
         }
         let allowed = self.throttle.allowed();
@@ -232,7 +232,7 @@ impl Supervisor {
         }
         let fits = self.context.runner.fits().max(1);
         if fits < allowed {
-            self.schedule_later(AGAIN, ctx);
+            self.schedule_later(MEMORY_RETRY_DELAY, ctx);
         }
         allowed.min(fits)
     }
@@ -250,8 +250,9 @@ impl Supervisor {
     /// Schedules once the usage limit has reset. The clock is checked once a minute, because time goes on while
     /// a machine sleeps.
     fn await_limit(&mut self, ctx: &mut Ctx<Self>) {
-        let Some(until) = self.run.limited(wall()) else { return self.schedule(ctx) };
-        let wait = Duration::from_millis(until.since(wall()).saturating_add(1)).min(MINUTE);
+        let Some(until) = self.run.limited(wall_clock_now()) else { return self.schedule(ctx) };
+        let wait = Duration::from_millis(until.since(wall_clock_now()).saturating_add(1))
+            .min(MAX_CLOCK_CHECK_INTERVAL);
         ctx.run_later(wait, super::Supervisor::await_limit);
     }
 

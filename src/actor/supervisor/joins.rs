@@ -20,11 +20,11 @@ impl Supervisor {
     /// process is kept for it.
     pub(super) fn await_forks(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        let Some(joining) = agent.pending_join() else { return };
-        let until = joining.until();
+        let Some(pending) = agent.pending_join() else { return };
+        let until = pending.until();
         let holders: HashSet<&AgentId> = self.admission.holders().collect();
         let events = finish_join(&self.run, agent, now(), &|agent| holders.contains(agent));
-        if self.stops_unfollowed(&events) {
+        if self.is_too_early_to_stop(&events) {
             return self.wake(id, now().plus(SOON_MS), ctx);
         }
         if !events.is_empty() {
@@ -38,12 +38,9 @@ impl Supervisor {
 
     /// Returns whether `events` stop an agent whose turn was begun before the run was resumed and is not attached
     /// yet; such a turn cannot be ended before it is attached.
-    fn stops_unfollowed(&self, events: &[Event]) -> bool {
-        let mut joins = events.iter().filter_map(|event| match event {
-            Event::JoinFinished(joined) => Some(joined),
-            _ => None,
-        });
-        joins.any(|joined| joined.stopped.iter().any(|one| self.admission.is_reserved(&one.agent)))
+    fn is_too_early_to_stop(&self, events: &[Event]) -> bool {
+        let mut stopped = events.iter().flat_map(Event::stopped_children);
+        stopped.any(|child| self.admission.is_reserved(&child.agent))
     }
 
     /// Ends the running turn of an agent that was ended. Its actor stays until the turn has told its cost.
@@ -74,9 +71,9 @@ impl Supervisor {
     pub(super) fn count_discarded_turns(&mut self, ctx: &mut Ctx<Self>) {
         let ended =
             self.run.finished.iter().filter(|ended| ended.cause == Some(FailureCause::Unneeded));
-        let owed: Vec<_> =
+        let unbilled: Vec<_> =
             ended.filter_map(|ended| Some(ended.unbilled_turn.as_ref()?.turn.clone())).collect();
-        for turn in owed {
+        for turn in unbilled {
             let why = "its runtime ended before the turn reported its cost";
             let failure =
                 TurnFailure { unsettled: true, ..TurnFailure::new(FailureCause::Lost, why) };

@@ -18,7 +18,7 @@ use crate::fault::point;
 use crate::store::{self, inbox};
 
 /// The poll interval of the inbox.
-const INBOX: Duration = Duration::from_millis(200);
+const INBOX_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 impl Supervisor {
     pub(super) fn begin(&mut self, ctx: &mut Ctx<Self>) {
@@ -43,11 +43,11 @@ impl Supervisor {
             }
             SupervisorStart::Done => {}
         }
-        let mut stayed = self.stay_up.for_questions();
-        ctx.run_interval(INBOX, move |this, ctx| {
+        let mut stayed = self.stay_up.is_for_questions();
+        ctx.run_interval(INBOX_POLL_INTERVAL, move |this, ctx| {
             this.read_inbox(ctx);
             this.refresh_facts(ctx);
-            if std::mem::replace(&mut stayed, this.stay_up.for_questions()) != stayed {
+            if std::mem::replace(&mut stayed, this.stay_up.is_for_questions()) != stayed {
                 this.schedule(ctx);
             }
         });
@@ -138,8 +138,8 @@ impl Supervisor {
         self.admission.close();
         self.context.runner.stop_all(StopLevel::Now);
         self.context.performer.stop();
-        let told = self.store.finish().err().or(known);
-        let error = told.unwrap_or_else(|| self.stopped("its thread has ended".to_owned()));
+        let reason = self.store.finish().err().or(known);
+        let error = reason.unwrap_or_else(|| self.stopped("its thread has ended".to_owned()));
         if let Some(done) = self.done.take() {
             let _ = done.send(Err(error));
         }
@@ -213,7 +213,7 @@ impl Supervisor {
         for address in live.filter_map(|id| self.agents.get(id)) {
             address.do_send(CancelConsult);
         }
-        ctx.run_later(INBOX, Self::cancel_consults);
+        ctx.run_later(INBOX_POLL_INTERVAL, Self::cancel_consults);
     }
 
     /// Ends the run because it was asked for: running turns have their grace.

@@ -62,7 +62,7 @@ impl Supervisor {
             }
             return;
         }
-        let scene = ProgramEnvironment {
+        let environment = ProgramEnvironment {
             definition: &definition,
             execution,
             facts: &self.run.facts,
@@ -71,7 +71,7 @@ impl Supervisor {
             path: &path,
             now: now(),
         };
-        let advance = advance(&scene, fetched);
+        let advance = advance(&environment, fetched);
         let sessions = sessions(&advance);
         let events = program_advanced(&self.run, agent, &advance, sessions, choice(None));
         if events.is_empty() {
@@ -136,10 +136,10 @@ impl Supervisor {
                 return false;
             }
         };
-        let news: Vec<_> =
+        let changes: Vec<_> =
             changes.into_iter().filter(|change| self.run.facts.is_news(change)).collect();
-        if !news.is_empty() {
-            self.commit(Event::FactsSeen { changes: news }, ctx);
+        if !changes.is_empty() {
+            self.commit(Event::FactsSeen { changes }, ctx);
         }
         true
     }

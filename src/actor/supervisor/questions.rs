@@ -41,10 +41,10 @@ impl Supervisor {
     pub(super) fn stays_up_for(&self, pause: &PauseReason) -> bool {
         match pause {
             PauseReason::Asking { .. } => {
-                self.stay_up.for_questions()
-                    || (self.stay_up.for_signals() && self.run.external_waits().next().is_some())
+                self.stay_up.is_for_questions()
+                    || (self.stay_up.is_for_signals() && self.run.external_waits().next().is_some())
             }
-            PauseReason::Waiting { .. } => self.stay_up.for_signals(),
+            PauseReason::Waiting { .. } => self.stay_up.is_for_signals(),
             PauseReason::Budget { .. }
             | PauseReason::Agents { .. }
             | PauseReason::Interrupted

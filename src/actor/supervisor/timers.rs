@@ -12,7 +12,7 @@ use std::time::Duration;
 use actix::{AsyncContext, Context as Ctx, SpawnHandle};
 
 use super::Supervisor;
-use super::dispatch::MINUTE;
+use super::dispatch::MAX_CLOCK_CHECK_INTERVAL;
 use crate::actor::clock::now;
 use crate::domain::id::AgentId;
 use crate::domain::time::Timestamp;
@@ -42,7 +42,7 @@ impl Supervisor {
             }
             None => {}
         }
-        let wait = Duration::from_millis(first.since(now())).min(MINUTE);
+        let wait = Duration::from_millis(first.since(now())).min(MAX_CLOCK_CHECK_INTERVAL);
         let timer = ctx.run_later(wait, |this, ctx| {
             this.timers.timer = None;
             for id in this.timers.take_due(now()) {

@@ -346,5 +346,5 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
 }
 
 fn admitted() -> TurnPermit {
-    TurnPermit { begun: false, spent: SpendingTotals::default(), most: None }
+    TurnPermit { begun: false, spent: SpendingTotals::default(), spending_limit: None }
 }

@@ -45,14 +45,10 @@ pub(super) struct MonitoredRun<'run> {
 /// The status of an agent, live or ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TopAgentStatus {
+    /// It is live.
+    Live(AgentStatus),
     /// The turn runs, but has been silent for so long that it may be ended.
     Silent,
-    /// Its turn runs.
-    Running,
-    /// A script answers it.
-    Scripted,
-    /// It waits.
-    Waiting(WaitReason),
     /// It ended with an error.
     Failed,
     /// It ended with a result.
@@ -62,7 +58,11 @@ pub(super) enum TopAgentStatus {
 }
 
 /// The status of an agent, without its details.
-type TopStatusClass = (Discriminant<TopAgentStatus>, Option<Discriminant<WaitReason>>);
+type TopStatusClass = (
+    Discriminant<TopAgentStatus>,
+    Option<Discriminant<AgentStatus>>,
+    Option<Discriminant<WaitReason>>,
+);
 
 /// A kind of agents that can be shown alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,9 +79,11 @@ impl TopAgentStatus {
     pub(super) fn kind(&self) -> StatusFilter {
         match self {
             Self::Silent => StatusFilter::Stuck,
-            Self::Waiting(reason) if reason.is_for_person() => StatusFilter::Stuck,
-            Self::Running => StatusFilter::Running,
-            Self::Scripted | Self::Waiting(_) => StatusFilter::Waiting,
+            Self::Live(AgentStatus::Waiting(reason)) if reason.is_for_person() => {
+                StatusFilter::Stuck
+            }
+            Self::Live(AgentStatus::Running) => StatusFilter::Running,
+            Self::Live(AgentStatus::Scripted | AgentStatus::Waiting(_)) => StatusFilter::Waiting,
             Self::Failed => StatusFilter::Failed,
             Self::Finished | Self::Unneeded => StatusFilter::Finished,
         }
@@ -91,10 +93,12 @@ impl TopAgentStatus {
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::Silent => 0,
-            Self::Waiting(reason) if reason.is_for_person() => 0,
-            Self::Running => 1,
-            Self::Waiting(WaitReason::Backoff(_) | WaitReason::Plugin { .. }) => 2,
-            Self::Waiting(_) | Self::Scripted => 3,
+            Self::Live(AgentStatus::Waiting(reason)) if reason.is_for_person() => 0,
+            Self::Live(AgentStatus::Running) => 1,
+            Self::Live(AgentStatus::Waiting(
+                WaitReason::Backoff(_) | WaitReason::Plugin { .. },
+            )) => 2,
+            Self::Live(AgentStatus::Waiting(_) | AgentStatus::Scripted) => 3,
             Self::Failed => 4,
             Self::Finished | Self::Unneeded => 5,
         }
@@ -102,9 +106,9 @@ impl TopAgentStatus {
 
     /// Returns the class that is the same for all agents with this status.
     pub(super) fn class(&self) -> TopStatusClass {
-        let reason =
-            if let Self::Waiting(reason) = self { Some(discriminant(reason)) } else { None };
-        (discriminant(self), reason)
+        let live = if let Self::Live(status) = self { Some(status) } else { None };
+        let reason = live.and_then(AgentStatus::wait_reason);
+        (discriminant(self), live.map(discriminant), reason.map(discriminant))
     }
 
     /// Returns the rank of its kind, if it must not be overlooked in a row of many.
@@ -152,13 +156,9 @@ fn live<'run>(
     agent: &'run Agent,
 ) -> AgentEntry {
     let seen = known.seen.get(&agent.id);
-    let status = match status(known, agent, seen) {
-        TopAgentStatus::Waiting(WaitReason::Permit) if shortage.applies_to(agent) => {
-            TopAgentStatus::Waiting(WaitReason::Budget)
-        }
-        status => status,
-    };
-    let turns = matches!(status, TopAgentStatus::Silent | TopAgentStatus::Running);
+    let status = status(known, shortage, agent, seen);
+    let turns =
+        matches!(status, TopAgentStatus::Silent | TopAgentStatus::Live(AgentStatus::Running));
     let progressed = seen.filter(|_| turns).map(|seen| seen.progressed);
     AgentEntry {
         id: agent.id.clone(),
@@ -187,19 +187,23 @@ fn ended(place: usize, agent: &FinishedAgent) -> AgentEntry {
     }
 }
 
-fn status(known: MonitoredRun<'_>, agent: &Agent, seen: Option<&MonitoredTurn>) -> TopAgentStatus {
+fn status(
+    known: MonitoredRun<'_>,
+    shortage: &BudgetShortage<'_>,
+    agent: &Agent,
+    seen: Option<&MonitoredTurn>,
+) -> TopAgentStatus {
     let MonitoredRun { run, held, now, .. } = known;
     let begun = match (seen, run.settings.answerer) {
         (None, AnswererKind::Scripted) => None,
         (seen, AnswererKind::Claude | AnswererKind::Scripted) => Some(seen.is_some()),
     };
-    match (AgentStatus::of(run, agent, RunObservation { now, held }, begun), seen) {
+    let status = AgentStatus::of(run, agent, RunObservation { now, held }, begun);
+    match (shortage.refine(agent, status), seen) {
         (AgentStatus::Running, Some(seen)) if is_silent(run, agent, seen, now) => {
             TopAgentStatus::Silent
         }
-        (AgentStatus::Running, _) => TopAgentStatus::Running,
-        (AgentStatus::Scripted, _) => TopAgentStatus::Scripted,
-        (AgentStatus::Waiting(reason), _) => TopAgentStatus::Waiting(reason),
+            (status, _) => TopAgentStatus::Live(status),
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct ScreenContent<'run> {
 }
 
 /// The number of lines that are no rows.
-const AROUND: u16 = 4;
+const NON_ROW_LINES: u16 = 4;
 
 /// The greatest widths of the columns for ids, states and amounts.
 const NAME: usize = 40;
@@ -39,7 +39,7 @@ const MONEY: usize = 20;
 
 /// Returns the number of rows that fit into a height.
 pub(super) fn room(height: u16) -> usize {
-    usize::from(height.saturating_sub(AROUND))
+    usize::from(height.saturating_sub(NON_ROW_LINES))
 }
 
 /// Draws the screen.
@@ -48,11 +48,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &ScreenContent<'_>, screen: &
     let mut place = DrawArea { frame, area, colours: picture.colours };
     let known = picture.known;
     place.line(0, picture.headline, Style::new().add_modifier(Modifier::BOLD));
-    let told = screen
+    let notice = screen
         .notice
         .clone()
         .unwrap_or_else(|| situation(known, &screen.filter, picture.rows.len()));
-    place.line(1, &told, place.style(TextTone::Bad));
+    place.line(1, &notice, place.style(TextTone::Bad));
     match &screen.view {
         ScreenView::Messages { agent, back } => {
             place.line(2, &format!("the last messages of {agent}"), place.style(TextTone::Faint));
@@ -105,10 +105,10 @@ impl DrawArea<'_, '_> {
         let state = widest(&mut cells.iter().map(|cells| &*cells.state), 8, STATE);
         let money = widest(&mut cells.iter().map(|cells| &*cells.spent), 8, MONEY);
         let row = |cells: &TableCells| {
-            let TableCells { quiet, tokens, spent, what, .. } = cells;
+            let TableCells { quiet, tokens, spent, activity, .. } = cells;
             let name = pad_str(&cells.name, name, console::Alignment::Left, Some("…"));
             let state = pad_str(&cells.state, state, console::Alignment::Left, Some("…"));
-            format!("{name}  {state}  {quiet:>7}  {tokens:>6}  {spent:>money$}  {what}")
+            format!("{name}  {state}  {quiet:>7}  {tokens:>6}  {spent:>money$}  {activity}")
         };
         let heads = row(&TableCells {
             name: "agent".into(),
@@ -116,7 +116,7 @@ impl DrawArea<'_, '_> {
             quiet: "quiet".into(),
             tokens: "tokens".into(),
             spent: "spent".into(),
-            what: "what it does".into(),
+            activity: "what it does".into(),
             tone: TextTone::Faint,
         });
         self.line(2, &heads, self.style(TextTone::Faint));

@@ -14,15 +14,15 @@ pub(super) fn lines<'said>(
 ) -> Vec<(TextTone, String)> {
     let mut lines = Vec::new();
     for said in said {
-        let (tone, first, rest, text, most) = match said {
+        let (tone, first, rest, text, max_lines) = match said {
             ConversationItem::Text(text) => (TextTone::Plain, "", "", text, usize::MAX),
             ConversationItem::Tool(text) => (TextTone::Good, "▸ ", "  ", text, usize::MAX),
             ConversationItem::Answer(text) => (TextTone::Faint, "  → ", "    ", text, ANSWER),
             ConversationItem::Note(text) => (TextTone::Faint, "— ", "  ", text, usize::MAX),
         };
         let wrapped = wrap(&printable(text), width.saturating_sub(rest.len()).max(1));
-        let more = wrapped.len() > most;
-        for (number, line) in wrapped.into_iter().take(most).enumerate() {
+        let more = wrapped.len() > max_lines;
+        for (number, line) in wrapped.into_iter().take(max_lines).enumerate() {
             let ahead = if number == 0 { first } else { rest };
             lines.push((tone, format!("{ahead}{line}")));
         }

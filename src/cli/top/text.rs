@@ -5,7 +5,7 @@ mod many;
 use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus};
 use super::rows::AgentFilter;
 use crate::cli::status::standing;
-use crate::domain::agent::Agent;
+use crate::domain::agent_status::AgentStatus;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::tree::fold::{RowSubject, TreeRow};
@@ -40,7 +40,7 @@ pub(super) struct TableCells {
     /// The amount spent.
     pub(super) spent: String,
     /// The activity.
-    pub(super) what: String,
+    pub(super) activity: String,
     /// The tone.
     pub(super) tone: TextTone,
 }
@@ -130,7 +130,7 @@ fn agent(known: MonitoredRun<'_>, entry: &AgentEntry, depth: usize) -> TableCell
         quiet: quiet.unwrap_or_default(),
         tokens: tokens.map(short).unwrap_or_default(),
         spent: spent(known, entry),
-        what: printable_line(&what(known, entry)),
+        activity: printable_line(&activity(known, entry)),
         tone: tone(&entry.status),
     }
 }
@@ -172,7 +172,7 @@ fn tone(status: &TopAgentStatus) -> TextTone {
 }
 
 /// Returns the activity of an agent, or the reason why it waits.
-pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
+pub(super) fn activity(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     let agent = known.run.agents.get(&entry.id);
     let doing = || {
         let seen = known.seen.get(&entry.id).and_then(|seen| seen.doing.as_deref());
@@ -180,18 +180,14 @@ pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     };
     match &entry.status {
         TopAgentStatus::Silent => format!("silent since: {}", doing()),
-        TopAgentStatus::Running if agent.is_some_and(|agent| agent.proposal().is_some()) => {
-            format!("is evaluated: {}", doing())
-        }
-        TopAgentStatus::Running if agent.is_some_and(Agent::runs_graph) => {
-            EXECUTES_GRAPH.to_owned()
-        }
-        TopAgentStatus::Running if agent.is_some_and(Agent::runs_program) => {
-            EXECUTES_PROGRAM.to_owned()
-        }
-        TopAgentStatus::Running => doing(),
-        TopAgentStatus::Scripted => "a script answers it".to_owned(),
-        TopAgentStatus::Waiting(reason) => {
+        TopAgentStatus::Live(AgentStatus::Running) => match agent {
+            Some(agent) if agent.proposal().is_some() => format!("is evaluated: {}", doing()),
+            Some(agent) if agent.runs_graph() => EXECUTES_GRAPH.to_owned(),
+            Some(agent) if agent.runs_program() => EXECUTES_PROGRAM.to_owned(),
+            _ => doing(),
+        },
+        TopAgentStatus::Live(AgentStatus::Scripted) => "a script answers it".to_owned(),
+        TopAgentStatus::Live(AgentStatus::Waiting(reason)) => {
             wait_sentence(reason, |until| format!("in {}", clock(until.since(known.now))))
         }
         TopAgentStatus::Failed | TopAgentStatus::Finished | TopAgentStatus::Unneeded => {

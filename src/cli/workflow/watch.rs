@@ -95,11 +95,11 @@ fn shown(record: &Record) -> Option<String> {
                 atom(&event.request.role)
             );
             match &event.request.body {
-                RequestBody::Prompt(task) => said(&head, &task.prompt),
+                RequestBody::Prompt(task) => form_with_text(&head, &task.prompt),
                 RequestBody::Folder { folder, start, input } => {
                     let folder =
                         folder.as_ref().map_or(String::new(), |folder| format!("{folder}/"));
-                    said(&format!("{head} runs {folder}{start}"), input)
+                    form_with_text(&format!("{head} runs {folder}{start}"), input)
                 }
             }
         }
@@ -112,7 +112,7 @@ fn shown(record: &Record) -> Option<String> {
             let id = atom(&event.request);
             let head =
                 format!("(agent-response {id} :status {status} :cost {})", event.cost.amount);
-            said(&head, text)
+            form_with_text(&head, text)
         }
         Event::FactsSeen { changes } => {
             changes.iter().map(fact).collect::<Vec<_>>().join("\n                          ")
@@ -152,7 +152,7 @@ fn fact(change: &FactChange) -> String {
 }
 
 /// Formats a form with a text below it.
-fn said(head: &str, text: &str) -> String {
+fn form_with_text(head: &str, text: &str) -> String {
     let mut shown = head.to_owned();
     for line in text.lines() {
         shown.push_str("\n    ");

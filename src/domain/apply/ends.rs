@@ -57,12 +57,12 @@ pub(super) fn cost_counted(
     let owing = run
         .finished
         .iter_mut()
-        .find(|ended| ended.unbilled_turn.as_ref().is_some_and(|owed| owed.turn == *turn));
+        .find(|ended| ended.unbilled_turn.as_ref().is_some_and(|unbilled| unbilled.turn == *turn));
     let ended = owing.ok_or_else(|| ApplyError::NoAgent(turn.agent.clone()))?;
-    let owed = ended.unbilled_turn.take();
+    let unbilled = ended.unbilled_turn.take();
     ended.cost_usd += cost;
-    if let Some(owed) = owed {
-        spend(run, &turn.agent, &owed.state, cost, EstimateUpdate::No);
+    if let Some(unbilled) = unbilled {
+        spend(run, &turn.agent, &unbilled.state, cost, EstimateUpdate::No);
     }
     Ok(Vec::new())
 }

@@ -73,7 +73,7 @@ pub(super) fn count_end_at_parent(
     let forked = agent.spec.variables.clone();
     let tally = parent.unjoined.tally(parent.stack.len());
     let is_decided =
-        parent.pending_join().is_some_and(|joining| joining.join.outcome(tally).is_some());
+        parent.pending_join().is_some_and(|pending| pending.join.outcome(tally).is_some());
     (Some(forked), is_decided.then(|| parent.id.clone()))
 }
 

@@ -33,7 +33,7 @@ pub(super) fn graph_advanced(
     }
     advance(agent, event, state);
     agent.next_step(at);
-    let born = wait_for(agent, &event.next_action, opened, at);
+    let child = wait_for(agent, &event.next_action, opened, at);
     let id = event.turn.agent.clone();
     if let Some(paid) = &event.task {
         spend(run, &id, &paid.prompt, paid.cost.amount, EstimateUpdate::Yes);
@@ -41,13 +41,16 @@ pub(super) fn graph_advanced(
     let mut effects = match event.next_action {
         NextAction::Nothing => Vec::new(),
         NextAction::Question(_) => vec![Effect::Ask(id)],
-        _ => vec![Effect::Proceed(id)],
+        NextAction::Walk
+        | NextAction::Operation(_)
+        | NextAction::Task(_)
+        | NextAction::Agent { .. } => vec![Effect::Proceed(id)],
     };
-    if let Some(child) = born {
-        let born = child.id.clone();
-        begin_share(run, &born, child.spec.options.budget_usd);
+    if let Some(child) = child {
+        let id = child.id.clone();
+        begin_share(run, &id, child.spec.options.budget_usd);
         run.agents.insert(child);
-        effects.push(Effect::Proceed(born));
+        effects.push(Effect::Proceed(id));
     }
     Ok(effects)
 }

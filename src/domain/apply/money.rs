@@ -36,11 +36,11 @@ pub(super) fn spend(
 }
 
 /// Counts a new agent in every share of its ancestors, and opens its own share if it is given one.
-pub(super) fn begin_share(run: &mut Run, born: &AgentId, limit: Option<Usd>) {
+pub(super) fn begin_share(run: &mut Run, child: &AgentId, limit: Option<Usd>) {
     if let Some(limit_usd) = limit {
-        run.shares.insert(born.clone(), BudgetShare { limit_usd, spent_usd: Usd::ZERO, live: 0 });
+        run.shares.insert(child.clone(), BudgetShare { limit_usd, spent_usd: Usd::ZERO, live: 0 });
     }
-    for_each_share(run, born, |share| share.live = share.live.saturating_add(1));
+    for_each_share(run, child, |share| share.live = share.live.saturating_add(1));
 }
 
 /// Counts an agent's end; a share in which no agent lives any more is closed.

@@ -30,11 +30,11 @@ pub(super) fn program_started(
     event: &ProgramStarted,
 ) -> Result<Vec<Effect>, ApplyError> {
     if !run.definitions.contains_key(&event.program) {
-        return Err(misfit("its program is not defined"));
+        return Err(program_error("its program is not defined"));
     }
     let agent = due(run, &event.turn)?;
     if !agent.runs_program() || agent.program().is_some() {
-        return Err(misfit("it begins no program"));
+        return Err(program_error("it begins no program"));
     }
     agent.execution = AgentExecution::Program(Box::new(ProgramExecution {
         program: event.program.clone(),
@@ -150,9 +150,9 @@ pub(super) fn role_requested(
     execution.handles.insert(handle.clone(), child.clone());
     agent.forked_count = children;
     let working_dir = WorkingDir { cwd: cwd.clone().or(working_dir.cwd), ..working_dir };
-    let birth = AgentSpec { folder, working_dir, ..AgentSpec::plain(file.clone()) };
+    let spec = AgentSpec { folder, working_dir, ..AgentSpec::plain(file.clone()) };
     let session = new_session.clone().ok_or(ApplyError::NoSession)?;
-    let mut role = Agent::from_spec(child.clone(), birth, session, at);
+    let mut role = Agent::from_spec(child.clone(), spec, session, at);
     role.execution = AgentExecution::Role(Box::new(mailbox));
     role.take_request(request.clone(), at);
     begin_share(run, &child, None);
@@ -186,7 +186,7 @@ pub(super) fn role_delegated(
 ) -> Result<Vec<Effect>, ApplyError> {
     let role = due(run, &event.turn)?;
     if !role.mailbox().is_some_and(|mailbox| mailbox.is_at(&event.request)) {
-        return Err(misfit("it was not asked that"));
+        return Err(program_error("it was not asked that"));
     }
     role.next_step(at);
     role.forked_count = role.forked_count.saturating_add(1);
@@ -206,7 +206,7 @@ pub(super) fn role_responded(
 ) -> Result<Vec<Effect>, ApplyError> {
     let role = due(run, &event.turn)?;
     if !role.mailbox().is_some_and(|mailbox| mailbox.is_at(&event.request)) {
-        return Err(misfit("it was not asked that"));
+        return Err(program_error("it was not asked that"));
     }
     if !event.without_turn {
         role.count_turn(event.cost.amount);
@@ -296,9 +296,9 @@ fn roles_of(execution: &ProgramExecution) -> Vec<AgentId> {
 }
 
 fn no_program() -> ApplyError {
-    misfit("it is in no program")
+    program_error("it is in no program")
 }
 
-fn misfit(why: &str) -> ApplyError {
+fn program_error(why: &str) -> ApplyError {
     ApplyError::Program(why.to_owned())
 }

@@ -67,7 +67,28 @@ pub(super) fn turn_failed(
     agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
     agent.throttles = match event.cause {
         FailureCause::Throttle => agent.throttles.saturating_add(1),
-        _ => 0,
+        FailureCause::Crash
+        | FailureCause::Timeout
+        | FailureCause::Stall
+        | FailureCause::UsageLimit
+        | FailureCause::Panic
+        | FailureCause::Interrupted
+        | FailureCause::Lost
+        | FailureCause::Rejected
+        | FailureCause::Output
+        | FailureCause::Protocol
+        | FailureCause::Workflow
+        | FailureCause::Restarts
+        | FailureCause::Budget
+        | FailureCause::Stopped
+        | FailureCause::Ending
+        | FailureCause::Join
+        | FailureCause::Unneeded
+        | FailureCause::Uncertain
+        | FailureCause::Storage
+        | FailureCause::ToolRefused
+        | FailureCause::Authentication
+        | FailureCause::Unavailable => 0,
     };
     if event.counts {
         agent.restarts.push(at);

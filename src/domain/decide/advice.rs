@@ -178,7 +178,12 @@ fn plug_in(name: &str) -> String {
 fn stopped_by_plugin(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event {
     let what = match report.judgement {
         TurnJudgement::NotStarted => "did not let its turn start",
-        _ => "did not let it take its transition",
+        TurnJudgement::Accepted(_)
+        | TurnJudgement::Proposed { .. }
+        | TurnJudgement::JoinDue(_)
+        | TurnJudgement::Violated { .. }
+        | TurnJudgement::GraphAdvanced(_)
+        | TurnJudgement::Failed(_) => "did not let it take its transition",
     };
     FailedTurn {
         turn: report.turn.clone(),
@@ -200,7 +205,30 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         Event::StepFinished(step) if matches!(step.transition, Transition::Ask { .. }) => false,
         Event::StepFinished(step) => next_state(agent, step).is_none(),
         Event::AgentFailed(_) => true,
-        _ => false,
+        Event::RunStarted(_)
+        | Event::TransitionProposed(_)
+        | Event::GraphAdvanced(_)
+        | Event::QuestionAnswered(_)
+        | Event::QuestionTimedOut(_)
+        | Event::ProgramDefined(_)
+        | Event::ProgramStarted(_)
+        | Event::ProgramAdvanced(_)
+        | Event::ProgramLogged(_)
+        | Event::RoleRequested(_)
+        | Event::RoleResponded(_)
+        | Event::RoleDelegated(_)
+        | Event::JoinBegun(_)
+        | Event::JoinFinished(_)
+        | Event::FactsSeen { .. }
+        | Event::TurnHeld(_)
+        | Event::TurnRejected(_)
+        | Event::TurnFailed(_)
+        | Event::CostCounted { .. }
+        | Event::AgentParked(_)
+        | Event::LimitReached { .. }
+        | Event::RunPaused { .. }
+        | Event::RunResumed { .. }
+        | Event::CommandReceived { .. } => false,
     };
     let all = |event: &Event| matches!(event, Event::AgentFailed(failure) if failure.ends_run);
     !events.iter().any(all) && (run.agents.len() > 1 || !events.iter().any(ends))

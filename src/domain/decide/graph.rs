@@ -20,20 +20,20 @@ use crate::domain::turn_cost::TurnCost;
 pub(super) fn graph_advanced(
     run: &Run,
     agent: &Agent,
-    walk: &GraphAdvance,
+    advance: &GraphAdvance,
     report: &TurnReport,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
-    if let GraphNext::Agent { .. } = &walk.next
+    if let GraphNext::Agent { .. } = &advance.next
         && let Some(pause) = no_room(run, 1)
     {
         return vec![Event::RunPaused { pause }];
     }
-    let done = record(agent, walk, report, &chosen);
+    let done = record(agent, advance, report, &chosen);
     let mut after = Agent { step: next.step, turn: 0, ..agent.clone() };
     after.stage = StepStage::default();
-    let then = match &walk.next {
+    let then = match &advance.next {
         GraphNext::Question(question) => {
             prepared_answer(run, question, &next, &agent.current_state).into_iter().collect()
         }
@@ -64,11 +64,11 @@ pub(super) fn graph_advanced(
 
 fn record(
     agent: &Agent,
-    walk: &GraphAdvance,
+    advance: &GraphAdvance,
     report: &TurnReport,
     chosen: &NondeterministicInputs,
 ) -> GraphAdvanced {
-    let next_action = match &walk.next {
+    let next_action = match &advance.next {
         GraphNext::Walk => NextAction::Walk,
         GraphNext::Operation(kind) => NextAction::Operation(kind.clone()),
         GraphNext::Task(task) => NextAction::Task(task.clone()),
@@ -97,13 +97,13 @@ fn record(
     GraphAdvanced {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
-        entered: walk.entered.clone(),
-        migrated: walk.migrated.clone(),
-        visits: walk.visits.clone(),
-        changes: walk.changes.clone(),
-        shown: walk.shown.clone(),
-        node: walk.node.clone(),
-        cursor: walk.cursor.clone(),
+        entered: advance.entered.clone(),
+        migrated: advance.migrated.clone(),
+        visits: advance.visits.clone(),
+        changes: advance.changes.clone(),
+        shown: advance.shown.clone(),
+        node: advance.node.clone(),
+        cursor: advance.cursor.clone(),
         next_action,
         task,
         new_session,

@@ -36,14 +36,14 @@ pub fn finish_join(
     now: Timestamp,
     at_work: &dyn Fn(&AgentId) -> bool,
 ) -> Vec<Event> {
-    let Some(joining) = agent.pending_join() else { return Vec::new() };
+    let Some(pending) = agent.pending_join() else { return Vec::new() };
     let tally = agent.unjoined.tally(agent.stack.len());
-    let is_late = joining.until().is_some_and(|until| until <= now);
-    let outcome = joining.join.outcome(tally).or(is_late.then_some(JoinOutcome::Late));
+    let is_late = pending.until().is_some_and(|until| until <= now);
+    let outcome = pending.join.outcome(tally).or(is_late.then_some(JoinOutcome::Late));
     let Some(outcome) = outcome else { return Vec::new() };
-    let stopped = unneeded(run, agent, &joining.join)
+    let stopped = unneeded(run, agent, &pending.join)
         .map(|agent| StoppedChild { at_work: at_work(agent), agent: agent.clone() });
-    end_join(run, agent, &joining.join, (outcome, tally), stopped.collect())
+    end_join(run, agent, &pending.join, (outcome, tally), stopped.collect())
 }
 
 fn end_join(

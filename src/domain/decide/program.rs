@@ -53,8 +53,8 @@ pub fn program_started(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec
         start,
     }));
     let is_known = run.definitions.contains_key(&definition.program);
-    let is_told = is_known && run.first_definition(agent).is_none();
-    let defined = (!is_told).then(|| Event::ProgramDefined(Box::new(definition)));
+    let is_recorded = is_known && run.first_definition(agent).is_none();
+    let defined = (!is_recorded).then(|| Event::ProgramDefined(Box::new(definition)));
     defined.into_iter().chain([begun]).collect()
 }
 

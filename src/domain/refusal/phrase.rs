@@ -14,7 +14,7 @@ const RULES: usize = 12;
 const EVERY_COMMAND: &str = "Bash";
 
 /// The characters of a call's input that a sentence shows.
-const SHOWN: usize = 60;
+const MAX_INPUT_CHARS: usize = 60;
 
 /// Returns the sentence that closes a run: what was refused, how often, and what would allow it.
 #[must_use]
@@ -96,7 +96,7 @@ fn call(refusal: &ToolRefusal) -> String {
 }
 
 fn shortened(input: &str) -> String {
-    match input.char_indices().nth(SHOWN) {
+    match input.char_indices().nth(MAX_INPUT_CHARS) {
         Some((end, _)) => format!("{}…", input[..end].trim_end()),
         None => input.to_owned(),
     }

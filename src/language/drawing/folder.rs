@@ -11,7 +11,7 @@ use crate::domain::time::format_duration;
 use crate::domain::transition::{ANY_LIST, ForkList, TagName, Transition};
 use crate::language::program::walk::started;
 use crate::language::prompt::joins::awaited;
-use crate::language::prompt::outline::{
+use crate::language::prompt::workflow_map::{
     FolderProgram, FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
 };
 
@@ -21,18 +21,18 @@ const END: &str = "/end";
 
 /// Draws a folder.
 #[must_use]
-pub fn draw(outline: &WorkflowMap, title: &str) -> WorkflowDrawing {
+pub fn draw(workflow_map: &WorkflowMap, title: &str) -> WorkflowDrawing {
     let mut drawing = WorkflowDrawing { title: title.to_owned(), ..WorkflowDrawing::default() };
     drawing.node(START, "", NodeKind::Start);
-    for name in &outline.order {
-        let kind = outline.states.get(name).map_or(NodeKind::Missing, kind);
-        let join = outline.states.get(name).and_then(join);
+    for name in &workflow_map.order {
+        let kind = workflow_map.states.get(name).map_or(NodeKind::Missing, kind);
+        let join = workflow_map.states.get(name).and_then(join);
         let label = join.map_or_else(|| name.to_string(), |join| format!("{name}\n{join}"));
         drawing.node(name.as_str(), &label, kind);
     }
-    let mut picture = FolderDrawingBuilder { outline, drawing };
-    picture.edge(START, outline.entry.as_str(), "", EdgeKind::Goes, true);
-    for (name, prompt) in outline.prompts() {
+    let mut picture = FolderDrawingBuilder { workflow_map, drawing };
+    picture.edge(START, workflow_map.entry.as_str(), "", EdgeKind::Goes, true);
+    for (name, prompt) in workflow_map.prompts() {
         picture.ways(name, prompt);
         picture.mentions(name, prompt);
         if let Some(evaluator) = prompt.evaluator() {
@@ -71,7 +71,7 @@ fn forks(way: &TransitionEdge, prompt: &FolderPrompt) -> EdgeKind {
 }
 
 struct FolderDrawingBuilder<'a> {
-    outline: &'a WorkflowMap,
+    workflow_map: &'a WorkflowMap,
     drawing: WorkflowDrawing,
 }
 
@@ -123,8 +123,8 @@ impl<'a> FolderDrawingBuilder<'a> {
 
     /// Draws the agents that programs start.
     fn started(&mut self) {
-        let outline = self.outline;
-        for (name, state) in &outline.states {
+        let workflow_map = self.workflow_map;
+        for (name, state) in &workflow_map.states {
             if let FolderState::Program(FolderProgram { definition: Some(program), .. }) = state {
                 for first in started(program) {
                     self.edge(name.as_str(), first.as_str(), "run-folder", EdgeKind::Forks, true);
@@ -135,16 +135,19 @@ impl<'a> FolderDrawingBuilder<'a> {
 
     /// Draws the edges that results lead along.
     fn results(&mut self) {
-        let outline = self.outline;
-        let ways =
-            || outline.prompts().flat_map(|(_, prompt)| &prompt.ways).map(|way| &way.transition);
-        let (born, joined) = self.joined();
+        let workflow_map = self.workflow_map;
+        let ways = || {
+            workflow_map.prompts().flat_map(|(_, prompt)| &prompt.ways).map(|way| &way.transition)
+        };
+        let (joined_children, joined) = self.joined();
         let on_their_own = ways().filter_map(|transition| match transition {
             Transition::Reset { target, .. } => Some(target).filter(|to| !joined.contains(to)),
-            Transition::Fork { target, .. } => Some(target).filter(|to| !born.contains(to)),
+            Transition::Fork { target, .. } => {
+                Some(target).filter(|to| !joined_children.contains(to))
+            }
             _ => None,
         });
-        let ending = self.until_the_end(on_their_own.chain([&outline.entry]));
+        let ending = self.until_the_end(on_their_own.chain([&workflow_map.entry]));
         if ending.iter().any(|name| self.gives_result(name).is_some()) {
             self.drawing.node(END, "end", NodeKind::End);
         }
@@ -153,7 +156,7 @@ impl<'a> FolderDrawingBuilder<'a> {
                 self.edge(name.as_str(), END, "result", EdgeKind::Ends, certain);
             }
         }
-        for (caller, prompt) in outline.prompts() {
+        for (caller, prompt) in workflow_map.prompts() {
             for way in &prompt.ways {
                 if let Transition::Call { target, return_to, .. }
                 | Transition::Function { target, return_to, .. } = &way.transition
@@ -171,9 +174,9 @@ impl<'a> FolderDrawingBuilder<'a> {
     ) -> BTreeSet<&'a StateName> {
         let mut begun: BTreeSet<&StateName> = from.into_iter().collect();
         loop {
-            let reached = self.outline.level(begun.iter().copied());
+            let reached = self.workflow_map.level(begun.iter().copied());
             let prompts =
-                reached.iter().filter_map(|name| self.outline.states.get(*name)?.prompt());
+                reached.iter().filter_map(|name| self.workflow_map.states.get(*name)?.prompt());
             let resets = prompts.flat_map(|prompt| &prompt.ways).filter_map(|way| {
                 way.transition.target().filter(|_| way.transition.tag() == TagName::Reset)
             });
@@ -188,10 +191,10 @@ impl<'a> FolderDrawingBuilder<'a> {
     /// Draws the results that joins wait for. Returns the states that the joined agents start in, and all
     /// states that they reach.
     fn joined(&mut self) -> (BTreeSet<&'a StateName>, BTreeSet<&'a StateName>) {
-        let outline = self.outline;
-        let (mut born, mut joined) = (BTreeSet::new(), BTreeSet::new());
-        for (join, agents) in awaited(outline) {
-            let prompt = outline.states.get(join).and_then(FolderState::prompt);
+        let workflow_map = self.workflow_map;
+        let (mut children, mut joined) = (BTreeSet::new(), BTreeSet::new());
+        for (join, agents) in awaited(workflow_map) {
+            let prompt = workflow_map.states.get(join).and_then(FolderState::prompt);
             if prompt.is_none_or(|prompt| prompt.frontmatter.join.is_none()) {
                 continue;
             }
@@ -201,16 +204,16 @@ impl<'a> FolderDrawingBuilder<'a> {
                     self.edge(name.as_str(), join.as_str(), "joined", EdgeKind::Joins, certain);
                 }
             }
-            born.extend(agents.born_in);
+            children.extend(agents.born_in);
             joined.extend(states);
         }
-        (born, joined)
+        (children, joined)
     }
 
     /// Draws the results that return from a call; the call itself leads on, if no result is known.
     fn returns(&mut self, caller: &StateName, target: &StateName, return_to: &StateName) {
         let mut comes_back = false;
-        for name in self.outline.level([target]) {
+        for name in self.workflow_map.level([target]) {
             if let Some(certain) = self.gives_result(name) {
                 comes_back = true;
                 self.edge(name.as_str(), return_to.as_str(), "returns", EdgeKind::Returns, certain);
@@ -223,7 +226,7 @@ impl<'a> FolderDrawingBuilder<'a> {
 
     /// Returns whether a state gives a result: `Some(true)` if that is certain, `None` if it gives none.
     fn gives_result(&self, name: &StateName) -> Option<bool> {
-        let state = self.outline.states.get(name)?;
+        let state = self.workflow_map.states.get(name)?;
         let is_result = |way: &&TransitionEdge| matches!(way.transition, Transition::Result { .. });
         match state {
             FolderState::Graph(_) | FolderState::Program(_) => Some(true),

@@ -92,8 +92,8 @@ pub(super) fn order(one: &Number, other: &Number) -> Ordering {
 
 /// Returns the result of a calculation, as a whole number if it is one; `None` if it is no number.
 pub(super) fn number(float: f64) -> Option<Value> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if float.fract() == 0.0 && float.abs() <= EXACT {
+    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
+    if float.fract() == 0.0 && float.abs() <= MAX_EXACT_INTEGER {
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
         return Some(Value::from(float as i64));
     }

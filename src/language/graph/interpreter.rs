@@ -177,7 +177,7 @@ impl<'graph> GraphInterpreter<'graph> {
     pub fn next(&mut self, wait_result: Option<WaitResult>, now: Timestamp) -> GraphYield {
         self.now = now;
         self.wait_result = wait_result;
-        if self.looks()
+        if self.is_checking_conditions()
             && let Some(wait_result) = self.wait_result.take()
         {
             self.answers.push(match wait_result {
@@ -212,7 +212,7 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Returns whether the current step checks conditions, so that a result answers one of them.
-    fn looks(&self) -> bool {
+    fn is_checking_conditions(&self) -> bool {
         let node = self.graph.nodes.get(&self.state.current_node);
         self.gate
             || matches!(

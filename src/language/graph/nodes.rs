@@ -44,7 +44,7 @@ impl GraphReader<'_> {
     }
 
     /// Reads the target of a key.
-    pub(super) fn way(
+    pub(super) fn required_target(
         &mut self,
         fields: &MappingFields<'_>,
         from: &GraphNodeName,
@@ -57,7 +57,7 @@ impl GraphReader<'_> {
 
     /// Reads the target of an optional key; the outer option is `None` if it is wrong.
     #[expect(clippy::option_option, reason = "no way and a wrong one are different")]
-    pub(super) fn perhaps(
+    pub(super) fn optional_target(
         &mut self,
         fields: &MappingFields<'_>,
         from: &GraphNodeName,
@@ -74,8 +74,8 @@ impl GraphReader<'_> {
     ) -> Option<GraphNode> {
         let list = self.need(fields, "actions").and_then(|entry| self.list(entry));
         let actions = list.and_then(|list| self.actions(list));
-        let on_success = self.way(fields, name, "on_success");
-        let on_failure = self.way(fields, name, "on_failure");
+        let on_success = self.required_target(fields, name, "on_success");
+        let on_failure = self.required_target(fields, name, "on_failure");
         Some(GraphNode::Action {
             actions: actions?,
             on_success: on_success?,
@@ -124,16 +124,16 @@ impl GraphReader<'_> {
     fn gate(&mut self, fields: &MappingFields<'_>, name: &GraphNodeName) -> Option<GraphNode> {
         let list = self.need(fields, "validations").and_then(|entry| self.list(entry));
         let validations = list.and_then(|list| self.conditions(list));
-        let on_valid = self.way(fields, name, "on_valid");
-        let on_invalid = self.way(fields, name, "on_invalid");
+        let on_valid = self.required_target(fields, name, "on_valid");
+        let on_invalid = self.required_target(fields, name, "on_invalid");
         self.variables.write("computed.validation_errors");
         let (on_valid, on_invalid) = (on_valid?, on_invalid?);
         Some(GraphNode::ValidationGate { validations: validations?, on_valid, on_invalid })
     }
 
     fn reference(&mut self, fields: &MappingFields<'_>, name: &GraphNodeName) -> Option<GraphNode> {
-        let next = self.way(fields, name, "next_node");
-        let on_failure = self.perhaps(fields, name, "on_failure");
+        let next = self.required_target(fields, name, "next_node");
+        let on_failure = self.optional_target(fields, name, "on_failure");
         let context = self.context(fields.get("context").map(|entry| &entry.value));
         let section = fields.get("section");
         let sound = section.is_none_or(|entry| self.words(entry).is_some());

@@ -145,8 +145,8 @@ impl GraphReader<'_> {
             let read = self.list(entry).and_then(|list| self.actions(list));
             consequence = consequence.zip(read).map(|(before, read)| [before, read].concat());
         }
-        let next = self.way(&fields, name, "next_node");
-        let on_failure = self.perhaps(&fields, name, "on_failure");
+        let next = self.required_target(&fields, name, "next_node");
+        let on_failure = self.optional_target(&fields, name, "on_failure");
         Some(UserPromptResponse { consequence: consequence?, next: next?, on_failure: on_failure? })
     }
 }

@@ -120,7 +120,7 @@ impl VariableUses {
                 }
                 "flags" if !below.is_empty() => (self.flags.contains(below), false),
                 "user_responses" if !below.is_empty() => (self.prompts.contains(below), false),
-                name => (self.has(name), self.any_computed),
+                name => (self.is_known(name), self.any_computed),
             };
             if known || name.is_empty() {
                 continue;
@@ -141,7 +141,7 @@ impl VariableUses {
         }
     }
 
-    fn has(&self, name: &str) -> bool {
+    fn is_known(&self, name: &str) -> bool {
         BUILT_IN.contains(&name)
             || [&self.computed, &self.flags, &self.prompts, &self.fields]
                 .into_iter()

@@ -141,7 +141,7 @@ impl GraphVocabulary {
     /// [`TypeNameTaken`] if there is such a type already.
     pub fn add(&mut self, name: &str, own: OwnTypeSpec) -> Result<(), TypeNameTaken> {
         let known = [TypeRole::Precondition, TypeRole::Consequence];
-        let known = known.into_iter().any(|role| comes_with(role, name).is_some());
+        let known = known.into_iter().any(|role| builtin_type(role, name).is_some());
         if known || self.own.contains_key(name) {
             return Err(TypeNameTaken { name: name.to_owned() });
         }
@@ -164,7 +164,7 @@ impl GraphVocabulary {
         let built_in = |&BuiltinParameter { name, takes, required }: &BuiltinParameter| {
             TypeParameter { name, takes, required }
         };
-        match comes_with(role, name) {
+        match builtin_type(role, name) {
             Some(known) => Some(known.parameters.iter().map(built_in).collect()),
             None => self.own(role, name).map(OwnTypeSpec::parameters),
         }
@@ -186,7 +186,7 @@ fn table(role: TypeRole) -> &'static [BuiltinType] {
 }
 
 /// Returns a built-in type.
-fn comes_with(role: TypeRole, name: &str) -> Option<&'static BuiltinType> {
+fn builtin_type(role: TypeRole, name: &str) -> Option<&'static BuiltinType> {
     table(role).iter().find(|known| known.name == name)
 }
 

@@ -46,7 +46,7 @@ impl SentRequests {
         self.0[word] |= 1 << (number % 64);
     }
 
-    fn has(&self, number: usize) -> bool {
+    fn has_sent(&self, number: usize) -> bool {
         self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
@@ -180,7 +180,7 @@ impl SendFlowAnalysis {
         match condition {
             ProgramCondition::Response { request, .. } => {
                 let number = self.number(request);
-                (!sent.has(number)).then(|| ProgramSymbol::clone(request))
+                (!sent.has_sent(number)).then(|| ProgramSymbol::clone(request))
             }
             ProgramCondition::And(all) => all.iter().find_map(|inner| self.missing(inner, sent)),
             _ => None,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::await_before_send;
 use super::checked_program::{Instruction, InstructionKind, Program, TextExpression, TextTemplate};
-use super::walk::error_states;
+use super::walk::{blocks, error_states, instructions};
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of suspicious parts of a sound program.
@@ -15,30 +15,9 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     unreachable(program, report);
     unused(program, report);
     for state in &program.states {
-        body(&state.body, report);
+        check_body(&state.body, report);
     }
     await_before_send::check(program, report);
-}
-
-/// Visits the instructions of a body, and those in their blocks.
-fn each<'p>(body: &'p [Instruction], visit: &mut impl FnMut(&'p Instruction)) {
-    for instruction in body {
-        visit(instruction);
-        for inner in blocks(&instruction.kind) {
-            each(inner, visit);
-        }
-    }
-}
-
-/// Returns the bodies in an instruction.
-fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
-    match kind {
-        InstructionKind::Action(body) | InstructionKind::Loop(body) => vec![body],
-        InstructionKind::Branch { arms, otherwise } => {
-            arms.iter().map(|arm| &arm.body[..]).chain(otherwise.as_deref()).collect()
-        }
-        _ => Vec::new(),
-    }
 }
 
 /// Returns the states that an instruction itself leads to.
@@ -55,7 +34,14 @@ fn targets(kind: &InstructionKind) -> Vec<usize> {
                 found.extend(error_states(&arm.condition));
             }
         }
-        _ => {}
+        InstructionKind::Action(_)
+        | InstructionKind::Loop(_)
+        | InstructionKind::Terminal { .. }
+        | InstructionKind::Send(_)
+        | InstructionKind::RunFolder(_)
+        | InstructionKind::Assert { .. }
+        | InstructionKind::Retract { .. }
+        | InstructionKind::Log(_) => {}
     }
     found
 }
@@ -66,7 +52,9 @@ fn unreachable(program: &Program, report: &mut FileDiagnostics) {
     while let Some(number) = ahead.pop() {
         let Some(state) = program.states.get(number) else { continue };
         let mut ways = Vec::new();
-        each(&state.body, &mut |instruction| ways.extend(targets(&instruction.kind)));
+        for instruction in instructions(&state.body) {
+            ways.extend(targets(&instruction.kind));
+        }
         if !state.body.iter().any(ends) {
             ways.push(number + 1);
         }
@@ -86,11 +74,7 @@ fn unreachable(program: &Program, report: &mut FileDiagnostics) {
 fn unused(program: &Program, report: &mut FileDiagnostics) {
     let mut used = BTreeSet::new();
     for state in &program.states {
-        each(&state.body, &mut |instruction| match &instruction.kind {
-            InstructionKind::Send(send) => _ = used.insert(send.role),
-            InstructionKind::RunFolder(run) => _ = used.insert(run.role),
-            _ => {}
-        });
+        used.extend(instructions(&state.body).into_iter().filter_map(asked_role));
     }
     for (number, role) in program.roles.iter().enumerate() {
         if !used.contains(&number) {
@@ -100,30 +84,46 @@ fn unused(program: &Program, report: &mut FileDiagnostics) {
     }
 }
 
+/// Returns the number of the role that an instruction asks, if any.
+fn asked_role(instruction: &Instruction) -> Option<usize> {
+    match &instruction.kind {
+        InstructionKind::Send(send) => Some(send.role),
+        InstructionKind::RunFolder(run) => Some(run.role),
+        InstructionKind::Wait(_)
+        | InstructionKind::Action(_)
+        | InstructionKind::Loop(_)
+        | InstructionKind::Branch { .. }
+        | InstructionKind::Goto(_)
+        | InstructionKind::Terminal { .. }
+        | InstructionKind::Assert { .. }
+        | InstructionKind::Retract { .. }
+        | InstructionKind::Log(_) => None,
+    }
+}
+
 /// Warns of suspicious parts of a body.
-fn body(instructions: &[Instruction], report: &mut FileDiagnostics) {
-    let end = instructions.iter().position(ends);
-    if let Some(dead) = end.and_then(|end| instructions.get(end + 1)) {
+fn check_body(body: &[Instruction], report: &mut FileDiagnostics) {
+    let end = body.iter().position(ends);
+    if let Some(dead) = end.and_then(|end| body.get(end + 1)) {
         let why = "this is unreachable: control never continues here; remove it";
         report.warning(dead.at, "SX402", why);
     }
-    for instruction in instructions {
+    for instruction in body {
         if let InstructionKind::Loop(inner) = &instruction.kind {
             endless(instruction, inner, report);
         }
         for inner in blocks(&instruction.kind) {
-            body(inner, report);
+            check_body(inner, report);
         }
     }
 }
 
 fn endless(repeat: &Instruction, inner: &[Instruction], report: &mut FileDiagnostics) {
-    let mut leaves = false;
-    each(inner, &mut |instruction| {
-        leaves |= matches!(instruction.kind, InstructionKind::Terminal { .. });
-        leaves |= !targets(&instruction.kind).is_empty();
-    });
-    if !leaves {
+    let leaves = |instruction: &&Instruction| {
+        matches!(instruction.kind, InstructionKind::Terminal { .. })
+            || !targets(&instruction.kind).is_empty()
+    };
+    if !instructions(inner).iter().any(leaves) {
         let why = "nothing leaves this loop; write `(goto STATE)` or `(terminal)` in it";
         report.warning(repeat.at, "SX403", why);
     }
@@ -143,7 +143,13 @@ fn ends(instruction: &Instruction) -> bool {
             let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
             otherwise.is_some() && bodies.all(|body| body.iter().any(ends))
         }
-        _ => false,
+        InstructionKind::Wait(_)
+        | InstructionKind::Action(_)
+        | InstructionKind::Send(_)
+        | InstructionKind::RunFolder(_)
+        | InstructionKind::Assert { .. }
+        | InstructionKind::Retract { .. }
+        | InstructionKind::Log(_) => false,
     }
 }
 

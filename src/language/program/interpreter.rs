@@ -32,19 +32,19 @@ const MAX_COMMANDS: usize = 10_000;
 
 /// The environment of a program execution.
 #[derive(Debug)]
-pub struct ProgramEnvironment<'scene> {
+pub struct ProgramEnvironment<'environment> {
     /// The program.
-    pub definition: &'scene Program,
+    pub definition: &'environment Program,
     /// The execution.
-    pub execution: &'scene ProgramExecution,
+    pub execution: &'environment ProgramExecution,
     /// The facts.
-    pub facts: &'scene KnownFacts,
+    pub facts: &'environment KnownFacts,
     /// The run.
-    pub run: &'scene RunId,
+    pub run: &'environment RunId,
     /// The program's file.
-    pub file: &'scene StateName,
+    pub file: &'environment StateName,
     /// That file as people see it.
-    pub path: &'scene str,
+    pub path: &'environment str,
     /// The time.
     pub now: Timestamp,
 }
@@ -52,10 +52,10 @@ pub struct ProgramEnvironment<'scene> {
 /// Advances a program. `fetched` is the result of the activity that was due, or the error.
 #[must_use]
 pub fn advance(
-    scene: &ProgramEnvironment<'_>,
+    environment: &ProgramEnvironment<'_>,
     fetched: Option<Result<ActivityResult, String>>,
 ) -> ProgramAdvance {
-    let mut machine = ProgramInterpreter::new(scene);
+    let mut machine = ProgramInterpreter::new(environment);
     if machine.position.activity.is_some() && fetched.is_none() {
         return machine.finish(ProgramNext::Activity);
     }
@@ -71,11 +71,11 @@ enum ProgramSuspension {
     Fail { at: SourcePlace, why: String },
 }
 
-struct ProgramInterpreter<'scene> {
-    scene: &'scene ProgramEnvironment<'scene>,
+struct ProgramInterpreter<'environment> {
+    environment: &'environment ProgramEnvironment<'environment>,
     position: ProgramPosition,
     /// The requests of this advance; they take precedence over earlier ones.
-    requests: BTreeMap<&'scene str, RequestEntry>,
+    requests: BTreeMap<&'environment str, RequestEntry>,
     bindings: BTreeMap<String, String>,
     bases: Option<BTreeMap<String, Option<String>>>,
     commands: Vec<ProgramCommand>,
@@ -83,11 +83,11 @@ struct ProgramInterpreter<'scene> {
     by: Option<Timestamp>,
 }
 
-impl<'scene> ProgramInterpreter<'scene> {
-    fn new(scene: &'scene ProgramEnvironment<'scene>) -> Self {
+impl<'environment> ProgramInterpreter<'environment> {
+    fn new(environment: &'environment ProgramEnvironment<'environment>) -> Self {
         Self {
-            scene,
-            position: scene.execution.position.clone(),
+            environment,
+            position: environment.execution.position.clone(),
             requests: BTreeMap::new(),
             bindings: BTreeMap::new(),
             bases: None,
@@ -147,14 +147,14 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     /// Requests the activity that has to be done before the first instruction, if there is one.
     fn next_activity(&mut self) -> Result<(), ProgramSuspension> {
-        if !self.position.cursor.is_empty() || !self.scene.execution.bases.is_empty() {
+        if !self.position.cursor.is_empty() || !self.environment.execution.bases.is_empty() {
             return Ok(());
         }
-        let directories = self.scene.definition.work_directories();
+        let directories = self.environment.definition.work_directories();
         if directories.is_empty() {
             return Ok(());
         }
-        let branch = self.scene.execution.branch.clone();
+        let branch = self.environment.execution.branch.clone();
         self.due(Activity::Bases { directories, branch })
     }
 
@@ -179,7 +179,7 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     /// Returns the time since which the current instruction blocks.
     fn since(&self) -> Timestamp {
-        self.position.wait.as_ref().map_or(self.scene.now, |wait| wait.since)
+        self.position.wait.as_ref().map_or(self.environment.now, |wait| wait.since)
     }
 
     fn has_blocked(&mut self) {
@@ -192,7 +192,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     fn request(&self, name: &str) -> Option<&RequestEntry> {
-        self.requests.get(name).or_else(|| self.scene.execution.requests.get(name))
+        self.requests.get(name).or_else(|| self.environment.execution.requests.get(name))
     }
 
     /// Returns the place of the current instruction.
@@ -203,7 +203,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     fn failed(&mut self, at: SourcePlace, why: &str) -> ProgramNext {
         self.position.wait = None;
         self.position.activity = None;
-        let error = format!("{}:{}:{}: {why}", self.scene.path, at.line, at.column);
+        let error = format!("{}:{}:{}: {why}", self.environment.path, at.line, at.column);
         let payload = self.outcome("failed", Some(&error));
         ProgramNext::End { payload, error: Some(error) }
     }
@@ -221,7 +221,8 @@ impl<'scene> ProgramInterpreter<'scene> {
             RequestStatus::Failed(why) => Some(format!("the request {name} failed: {why}")),
             _ => None,
         };
-        let texts: Vec<String> = self.scene.execution.requests.iter().filter_map(failed).collect();
+        let texts: Vec<String> =
+            self.environment.execution.requests.iter().filter_map(failed).collect();
         for text in texts {
             self.log(text, true);
         }
@@ -230,7 +231,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     /// Returns the default result of a program.
     fn outcome(&self, status: &str, error: Option<&str>) -> String {
         let mut outcome = json!({
-            "workflow": self.scene.execution.name,
+            "workflow": self.environment.execution.name,
             "status": status,
             "state": &*self.position.current,
         });

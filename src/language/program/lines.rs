@@ -3,14 +3,14 @@
 use crate::language::position::SourcePlace;
 
 /// The bytes between two points with precomputed character counts.
-const STRIDE: usize = 256;
+const STRIDE_BYTES: usize = 256;
 
 /// An index of the lines of a text.
 pub(super) struct LineIndex<'text> {
     text: &'text str,
     /// The byte each line begins at.
     starts: Vec<usize>,
-    /// The number of characters that begin before each multiple of [`STRIDE`].
+    /// The number of characters that begin before each multiple of [`STRIDE_BYTES`].
     counts: Vec<usize>,
 }
 
@@ -19,7 +19,7 @@ impl<'text> LineIndex<'text> {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
         let mut counts = vec![0];
-        for piece in text.as_bytes().chunks(STRIDE) {
+        for piece in text.as_bytes().chunks(STRIDE_BYTES) {
             let before = counts.last().copied().unwrap_or_default();
             counts.push(before + beginnings(piece));
         }
@@ -36,8 +36,8 @@ impl<'text> LineIndex<'text> {
 
     /// Returns the number of characters that begin before a byte.
     fn before(&self, at: usize) -> usize {
-        let counted = at / STRIDE;
-        self.counts[counted] + beginnings(&self.text.as_bytes()[counted * STRIDE..at])
+        let counted = at / STRIDE_BYTES;
+        self.counts[counted] + beginnings(&self.text.as_bytes()[counted * STRIDE_BYTES..at])
     }
 }
 

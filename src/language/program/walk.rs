@@ -14,14 +14,27 @@ pub fn instructions(body: &[Instruction]) -> Vec<&Instruction> {
 fn collect<'a>(body: &'a [Instruction], found: &mut Vec<&'a Instruction>) {
     for instruction in body {
         found.push(instruction);
-        match &instruction.kind {
-            InstructionKind::Action(body) | InstructionKind::Loop(body) => collect(body, found),
-            InstructionKind::Branch { arms, otherwise } => {
-                let bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
-                bodies.for_each(|body| collect(body, found));
-            }
-            _ => {}
+        for inner in blocks(&instruction.kind) {
+            collect(inner, found);
         }
+    }
+}
+
+/// Returns the bodies in an instruction.
+pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
+    match kind {
+        InstructionKind::Action(body) | InstructionKind::Loop(body) => vec![body],
+        InstructionKind::Branch { arms, otherwise } => {
+            arms.iter().map(|arm| &arm.body[..]).chain(otherwise.as_deref()).collect()
+        }
+        InstructionKind::Wait(_)
+        | InstructionKind::Goto(_)
+        | InstructionKind::Terminal { .. }
+        | InstructionKind::Send(_)
+        | InstructionKind::RunFolder(_)
+        | InstructionKind::Assert { .. }
+        | InstructionKind::Retract { .. }
+        | InstructionKind::Log(_) => Vec::new(),
     }
 }
 
@@ -51,7 +64,12 @@ pub fn falls_through(body: &[Instruction]) -> bool {
             arms.iter().any(|arm| falls_through(&arm.body))
                 || otherwise.as_ref().is_none_or(|body| falls_through(body))
         }
-        _ => true,
+        InstructionKind::Wait(_)
+        | InstructionKind::Send(_)
+        | InstructionKind::RunFolder(_)
+        | InstructionKind::Assert { .. }
+        | InstructionKind::Retract { .. }
+        | InstructionKind::Log(_) => true,
     })
 }
 
@@ -63,6 +81,9 @@ pub(super) fn error_states(condition: &ProgramCondition) -> Vec<usize> {
             all.iter().flat_map(error_states).collect()
         }
         ProgramCondition::Not(inner) => error_states(inner),
-        _ => Vec::new(),
+        ProgramCondition::Signal { .. }
+        | ProgramCondition::Matches { .. }
+        | ProgramCondition::After(_)
+        | ProgramCondition::At(_) => Vec::new(),
     }
 }

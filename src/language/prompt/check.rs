@@ -17,7 +17,7 @@ mod replies;
 mod variables;
 mod ways;
 
-use super::outline::{FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions};
+use super::workflow_map::{FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
 use crate::domain::permission::StarterConsent;
 use crate::domain::settings::Settings;
@@ -56,21 +56,24 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     let mut report = FolderDiagnostics::new(subject.source, subject.consent);
     let (manifest, mut files) = report.manifest();
     if let Some(entry) = report.entry(subject.entry, &manifest) {
-        let reach =
-            WorkflowMapOptions { by_text: true, most: usize::MAX, graphs: Some(subject.graphs) };
-        let outline = WorkflowMap::of(&entry, subject.source, reach);
-        report.files(&outline);
-        report.ways(&outline);
-        report.options(&outline);
-        report.fan_outs(&outline, manifest.max_fan_out);
-        report.ends(&outline, manifest.budget.is_some());
-        report.joins(&outline);
-        report.outputs(&outline);
-        report.variables(&outline, subject.variables);
-        files += outline.read() + report.replies(&outline);
-        files += report.folders(&outline, subject.variables);
+        let reach = WorkflowMapOptions {
+            by_text: true,
+            max_states: usize::MAX,
+            graphs: Some(subject.graphs),
+        };
+        let workflow_map = WorkflowMap::of(&entry, subject.source, reach);
+        report.files(&workflow_map);
+        report.ways(&workflow_map);
+        report.options(&workflow_map);
+        report.fan_outs(&workflow_map, manifest.max_fan_out);
+        report.ends(&workflow_map, manifest.budget.is_some());
+        report.joins(&workflow_map);
+        report.outputs(&workflow_map);
+        report.variables(&workflow_map, subject.variables);
+        files += workflow_map.read() + report.replies(&workflow_map);
+        files += report.folders(&workflow_map, subject.variables);
         if subject.entry.is_none() {
-            files += report.others(&outline);
+            files += report.others(&workflow_map);
         }
     }
     report.diagnostics.sort();
@@ -95,13 +98,13 @@ pub fn beginning(
 /// are reached.
 #[must_use]
 pub(super) fn check_reachable(
-    outline: &WorkflowMap,
+    workflow_map: &WorkflowMap,
     source: &dyn WorkflowSource,
 ) -> Vec<Diagnostic> {
     let mut report = FolderDiagnostics::new(source, &StarterConsent::default());
-    report.files(outline);
-    report.ways(outline);
-    report.outputs(outline);
+    report.files(workflow_map);
+    report.ways(workflow_map);
+    report.outputs(workflow_map);
     let worth = ["RF001", "RF002", "RF101", "RF102", "RF402", "RF501"];
     report.diagnostics.retain(|diagnostic| worth.contains(&diagnostic.code));
     report.diagnostics.sort();
@@ -151,7 +154,7 @@ impl FolderDiagnostics<'_> {
 }
 
 impl WorkflowMap {
-    /// Returns the number of files that have been read for the outline.
+    /// Returns the number of files that have been read for the map.
     fn read(&self) -> usize {
         let there =
             self.states.values().filter(|state| !matches!(state, FolderState::Unreadable(_)));

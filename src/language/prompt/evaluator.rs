@@ -205,13 +205,13 @@ fn is_meant(entry: &Transition, asked: &Transition) -> bool {
 }
 
 /// The placeholders of an evaluator's prompt, besides those of the state: the material to judge.
-pub const SHOWN: [&str; 2] = ["output", "transition"];
+pub const EVALUATOR_PLACEHOLDERS: [&str; 2] = ["output", "transition"];
 
 /// Returns their values.
 #[must_use]
 pub fn values(proposal: &TransitionProposal) -> Variables {
     let values = [proposal.output.clone(), proposal.transition.to_string()];
-    SHOWN.map(str::to_owned).into_iter().zip(values).collect()
+    EVALUATOR_PLACEHOLDERS.map(str::to_owned).into_iter().zip(values).collect()
 }
 
 /// Returns the result of an evaluator's answer to a proposal. The second value is the violation of an answer that

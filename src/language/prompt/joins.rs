@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outline::{FolderPrompt, FolderState, WorkflowMap};
+use super::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 
@@ -37,17 +37,17 @@ impl JoinableAgents<'_> {
 
 /// Returns the agents that each state may wait for, if it waits.
 #[must_use]
-pub fn awaited(outline: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgents<'_>> {
-    let called = outline.prompts().flat_map(|(_, prompt)| &prompt.ways).filter_map(|way| {
+pub fn awaited(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgents<'_>> {
+    let called = workflow_map.prompts().flat_map(|(_, prompt)| &prompt.ways).filter_map(|way| {
         let is_call = way.transition.continuation().is_some_and(|_| !is_fork(&way.transition));
         way.transition.target().filter(|_| is_call)
     });
     let mut behind = JoinAnalysis {
-        levels: called.map(|target| (target, outline.level([target]))).collect(),
-        outline,
+        levels: called.map(|target| (target, workflow_map.level([target]))).collect(),
+        workflow_map,
         all: BTreeMap::new(),
     };
-    while behind.goes_on() {}
+    while behind.advance() {}
     behind.all
 }
 
@@ -57,7 +57,7 @@ fn is_fork(transition: &Transition) -> bool {
 
 /// The agents known so far behind each state.
 struct JoinAnalysis<'a> {
-    outline: &'a WorkflowMap,
+    workflow_map: &'a WorkflowMap,
     /// The states at the level of each that is called.
     levels: BTreeMap<&'a StateName, BTreeSet<&'a StateName>>,
     all: BTreeMap<&'a StateName, JoinableAgents<'a>>,
@@ -65,9 +65,9 @@ struct JoinAnalysis<'a> {
 
 impl<'a> JoinAnalysis<'a> {
     /// Advances the analysis by one step from each state; returns whether it found something new.
-    fn goes_on(&mut self) -> bool {
+    fn advance(&mut self) -> bool {
         let mut is_new = false;
-        for (name, prompt) in self.outline.prompts() {
+        for (name, prompt) in self.workflow_map.prompts() {
             let left = self.left(name, prompt);
             let ways =
                 prompt.ways.iter().filter_map(|way| self.behind(name, &way.transition, &left));
@@ -118,7 +118,7 @@ impl<'a> JoinAnalysis<'a> {
             Transition::Call { target, return_to, .. }
             | Transition::Function { target, return_to, .. } => {
                 for name in self.levels.get(target).into_iter().flatten() {
-                    let state = self.outline.states.get(*name).and_then(FolderState::prompt);
+                    let state = self.workflow_map.states.get(*name).and_then(FolderState::prompt);
                     if let Some(prompt) = state.filter(|prompt| prompt.may_end()) {
                         behind.add(&self.left(name, prompt));
                     }
@@ -133,7 +133,7 @@ impl<'a> JoinAnalysis<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::prompt::outline::WorkflowMapOptions;
+    use crate::language::prompt::workflow_map::WorkflowMapOptions;
 
     /// Returns the states with a join, each with the agents it may wait for; `?` stands for others.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
@@ -148,10 +148,11 @@ mod tests {
         };
         let source: BTreeMap<String, String> =
             files.iter().map(|(name, entries)| ((*name).to_owned(), text(entries))).collect();
-        let reach = WorkflowMapOptions { by_text: true, most: 100, graphs: None };
-        let outline = WorkflowMap::of(&StateName::parse("A.md").expect("a state"), &source, reach);
-        let awaited = awaited(&outline);
-        let joins = outline.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
+        let reach = WorkflowMapOptions { by_text: true, max_states: 100, graphs: None };
+        let workflow_map =
+            WorkflowMap::of(&StateName::parse("A.md").expect("a state"), &source, reach);
+        let awaited = awaited(&workflow_map);
+        let joins = workflow_map.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
         let shown = joins.map(|(name, _)| {
             let agents = awaited.get(name).cloned().unwrap_or_default();
             let born: Vec<&str> = agents.born_in.iter().map(|name| name.as_str()).collect();

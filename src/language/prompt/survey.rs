@@ -4,20 +4,21 @@
 //! at the start is better than a failure at night. `raymond check` finds more, and takes more time.
 
 use super::check::check_reachable;
-use super::outline::{WorkflowMap, WorkflowMapOptions};
+use super::workflow_map::{WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::source::WorkflowSource;
 
 /// The maximum number of states examined.
-pub const FAR_ENOUGH: usize = 1000;
+pub const MAX_SURVEYED_STATES: usize = 1000;
 
 /// Returns the problems of the states that policies lead to from `entry`, one text each.
 #[must_use]
 pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
-    let reach = WorkflowMapOptions { by_text: false, most: FAR_ENOUGH, graphs: None };
-    let outline = WorkflowMap::of(entry, source, reach);
-    check_reachable(&outline, source).iter().map(Diagnostic::without_severity).collect()
+    let reach =
+        WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };
+    let workflow_map = WorkflowMap::of(entry, source, reach);
+    check_reachable(&workflow_map, source).iter().map(Diagnostic::without_severity).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Finds the options of a workflow that ask for more than a starter allowed, before it is started.
 
-use super::outline::{FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap};
+use super::workflow_map::{FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap};
 use crate::domain::id::StateName;
 use crate::domain::turn_options::TurnOptions;
 use crate::domain::widening::PermissionCeiling;
@@ -21,17 +21,17 @@ pub struct FoundWidening {
     pub message: String,
 }
 
-/// Finds them in all states of an outline.
+/// Finds them in all states of a map.
 #[must_use]
 pub fn in_outline(
-    outline: &WorkflowMap,
+    workflow_map: &WorkflowMap,
     source: &dyn WorkflowSource,
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
     let mut found = Vec::new();
-    let prompts = outline.prompts().chain(&outline.evaluators);
+    let prompts = workflow_map.prompts().chain(&workflow_map.evaluators);
     found.extend(prompts.flat_map(|(name, prompt)| in_prompt(name, prompt, source, ceiling)));
-    for (name, state) in &outline.states {
+    for (name, state) in &workflow_map.states {
         match state {
             FolderState::Graph(FolderGraph { program: Some(graph), .. }) => {
                 found.extend(in_graph(name, graph, ceiling));

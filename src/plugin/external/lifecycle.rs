@@ -51,7 +51,7 @@ impl ExternalPlugin {
     fn greet(&self, program: SpawnedPlugin, ctx: &mut Context<Self>) -> RunningPlugin {
         let SpawnedPlugin { stdin, stdout, stderr, life } = program;
         let (outbox, written) = PluginOutbox::open(stdin);
-        let welcome = HostMessage::Hello(HostHello {
+        let hello = HostMessage::Hello(HostHello {
             version: VERSION,
             run: &self.position.run,
             plugin: &self.plugin.name,
@@ -60,7 +60,7 @@ impl ExternalPlugin {
             total_cost_usd: self.position.total_cost,
             start: self.starts,
         });
-        send(&outbox, &welcome);
+        send(&outbox, &hello);
         let (start, own) = (self.starts, ctx.address());
         let reading_stdout = actix::spawn(async move {
             let hear =

@@ -18,10 +18,10 @@ const MAX_WAITING_BYTES: usize = 8 * 1024 * 1024;
 pub(super) const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// The number of useless lines after which a flood is slowed down.
-const FLOOD: u32 = 100;
+const FLOOD_LINES: u32 = 100;
 
 /// The pause in reading during a flood.
-const SLOWED: Duration = Duration::from_millis(10);
+const FLOOD_PAUSE: Duration = Duration::from_millis(10);
 
 /// The writer to a program's stdin, which is closed when this is dropped.
 pub(super) struct PluginOutbox {
@@ -96,9 +96,9 @@ pub(super) async fn listen(
         };
         for line in lines.add(&chunk[..read]) {
             useless = if hear(line).await { 0 } else { useless + 1 };
-            if useless >= FLOOD {
+            if useless >= FLOOD_LINES {
                 useless = 0;
-                sleep(SLOWED).await;
+                sleep(FLOOD_PAUSE).await;
             }
         }
         tokio::task::yield_now().await;

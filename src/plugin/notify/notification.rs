@@ -120,7 +120,7 @@ impl NotificationTracker {
         let (kind, message) = match &published.record.event {
             Event::RunPaused { pause } => (NotificationKind::Paused, paused(run, pause)),
             event if is_asking(published) => {
-                let question = asked(event)?;
+                let question = event.question()?;
                 let Question { node, text, .. } = &question;
                 let agent = event.agent()?;
                 (
@@ -154,7 +154,28 @@ impl NotificationTracker {
                     date(*until)
                 ),
             ),
-            _ => return None,
+            Event::RunStarted(_)
+            | Event::StepFinished(_)
+            | Event::TransitionProposed(_)
+            | Event::GraphAdvanced(_)
+            | Event::QuestionAnswered(_)
+            | Event::QuestionTimedOut(_)
+            | Event::ProgramDefined(_)
+            | Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
+            | Event::RoleResponded(_)
+            | Event::RoleDelegated(_)
+            | Event::JoinBegun(_)
+            | Event::JoinFinished(_)
+            | Event::FactsSeen { .. }
+            | Event::TurnHeld(_)
+            | Event::TurnRejected(_)
+            | Event::TurnFailed(_)
+            | Event::CostCounted { .. }
+            | Event::RunResumed { .. }
+            | Event::CommandReceived { .. } => return None,
         };
         Some(self.notification(kind, &message, Some(Record::clone(&published.record).into())))
     }
@@ -215,8 +236,8 @@ impl NotificationTracker {
                 self.live = self.live.saturating_sub(joined.stopped.len());
                 self.ended += joined.stopped.len();
             }
-            Event::GraphAdvanced(walked)
-                if matches!(walked.next_action, NextAction::Agent { .. }) =>
+            Event::GraphAdvanced(advanced)
+                if matches!(advanced.next_action, NextAction::Agent { .. }) =>
             {
                 self.live += 1;
             }
@@ -230,7 +251,27 @@ impl NotificationTracker {
             }
             Event::RunPaused { .. } => self.paused = true,
             Event::RunResumed { .. } => self.paused = false,
-            _ => {}
+            Event::RunStarted(_)
+            | Event::StepFinished(_)
+            | Event::TransitionProposed(_)
+            | Event::GraphAdvanced(_)
+            | Event::QuestionAnswered(_)
+            | Event::QuestionTimedOut(_)
+            | Event::ProgramDefined(_)
+            | Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
+            | Event::RoleResponded(_)
+            | Event::JoinBegun(_)
+            | Event::FactsSeen { .. }
+            | Event::TurnHeld(_)
+            | Event::TurnRejected(_)
+            | Event::TurnFailed(_)
+            | Event::CostCounted { .. }
+            | Event::AgentParked(_)
+            | Event::LimitReached { .. }
+            | Event::CommandReceived { .. } => {}
         }
     }
 }
@@ -241,18 +282,6 @@ fn is_asking(published: &Published) -> bool {
         matches!(activity, AgentActivity::Waiting(WaitReason::Answer { .. }))
     };
     published.agent.as_ref().is_some_and(|agent| is_question(&agent.activity))
-}
-
-/// Returns the question that a record asks, if any.
-fn asked(event: &Event) -> Option<Question> {
-    match event {
-        Event::StepFinished(step) => Question::of(&step.transition).map(|(question, _)| question),
-        Event::GraphAdvanced(walked) => match &walked.next_action {
-            NextAction::Question(question) => Some((**question).clone()),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// Returns the message that a run has stopped, and the way to resume it.
@@ -276,7 +305,16 @@ fn paused(run: &RunId, pause: &PauseReason) -> String {
         PauseReason::Waiting { .. } => {
             format!("run {run} paused: {pause}; resume when it is there: raymond resume {run}")
         }
-        _ => format!("run {run} paused: {pause}; resume: raymond resume {run}"),
+        PauseReason::Interrupted
+        | PauseReason::Plugin { .. }
+        | PauseReason::Stopped
+        | PauseReason::UsageLimit { .. }
+        | PauseReason::Parked { .. }
+        | PauseReason::Storage { .. }
+        | PauseReason::Authentication { .. }
+        | PauseReason::Unavailable { .. } => {
+            format!("run {run} paused: {pause}; resume: raymond resume {run}")
+        }
     }
 }
 

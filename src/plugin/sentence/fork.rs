@@ -23,14 +23,14 @@ pub(super) fn joins(event: &Event) -> String {
     match event {
         Event::JoinBegun(begun) => {
             let JoinBegun { turn, state, join } = &**begun;
-            format!("{}  {state}: waits for {}", turn.agent, wanted(join))
+            format!("{}  {state}: waits for {}", turn.agent, join_condition(join))
         }
-        Event::JoinFinished(joined) => over(joined),
+        Event::JoinFinished(joined) => join_finished(joined),
         _ => String::new(),
     }
 }
 
-fn wanted(join: &Join) -> String {
+fn join_condition(join: &Join) -> String {
     match join.need {
         JoinCondition::All => "all agents it has forked".to_owned(),
         JoinCondition::Any => "any of the agents it has forked".to_owned(),
@@ -38,7 +38,7 @@ fn wanted(join: &Join) -> String {
     }
 }
 
-fn over(joined: &JoinFinished) -> String {
+fn join_finished(joined: &JoinFinished) -> String {
     let JoinFinished { turn, state, outcome, tally, enters, stopped } = joined;
     let JoinTally { count, done, failed } = tally;
     let how = match outcome {

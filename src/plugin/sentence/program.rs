@@ -43,9 +43,9 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("{}  {} starts an agent at {}", event.turn.agent, event.state, event.spec.state)
         }
         Event::FactsSeen { changes } => {
-            const SHOWN: usize = 4;
-            let shown: Vec<String> = changes.iter().take(SHOWN).map(seen).collect();
-            let more = changes.len().saturating_sub(SHOWN);
+            const MAX_SHOWN_FACTS: usize = 4;
+            let shown: Vec<String> = changes.iter().take(MAX_SHOWN_FACTS).map(seen).collect();
+            let more = changes.len().saturating_sub(MAX_SHOWN_FACTS);
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };
             format!("seen: {}{more}", shown.join(", "))
         }

@@ -59,13 +59,15 @@ impl TelemetryExporter {
         instance: String,
     ) -> Result<Self, TelemetryConfigError> {
         let resource = resource(config, run, instance);
-        let told = Arc::new(AtomicBool::new(false));
-        let spans =
-            config.traces.as_ref().map(|endpoint| SpanQueue::start(endpoint, &resource, &told));
+        let has_warned = Arc::new(AtomicBool::new(false));
+        let spans = config
+            .traces
+            .as_ref()
+            .map(|endpoint| SpanQueue::start(endpoint, &resource, &has_warned));
         let metrics = config
             .metrics
             .as_ref()
-            .map(|endpoint| meters(endpoint, resource.clone(), told.clone()));
+            .map(|endpoint| meters(endpoint, resource.clone(), has_warned.clone()));
         let (spans, metrics) = (spans.transpose()?, metrics.transpose()?);
         let meters = metrics
             .as_ref()
@@ -117,11 +119,11 @@ impl SpanQueue {
     fn start(
         endpoint: &CollectorEndpoint,
         resource: &Resource,
-        told: &Arc<AtomicBool>,
+        has_warned: &Arc<AtomicBool>,
     ) -> Result<Self, TelemetryConfigError> {
         let exporter = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
-            .with_http_client(CollectorClient::new(endpoint, told.clone())?)
+            .with_http_client(CollectorClient::new(endpoint, has_warned.clone())?)
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(&endpoint.url)
             .with_timeout(endpoint.timeout)
@@ -143,11 +145,11 @@ impl SpanQueue {
 fn meters(
     endpoint: &CollectorEndpoint,
     resource: Resource,
-    told: Arc<AtomicBool>,
+    has_warned: Arc<AtomicBool>,
 ) -> Result<SdkMeterProvider, TelemetryConfigError> {
     let exporter = opentelemetry_otlp::MetricExporter::builder()
         .with_http()
-        .with_http_client(CollectorClient::new(endpoint, told)?)
+        .with_http_client(CollectorClient::new(endpoint, has_warned)?)
         .with_protocol(Protocol::HttpBinary)
         .with_endpoint(&endpoint.url)
         .with_timeout(endpoint.timeout)

@@ -30,17 +30,17 @@ pub(super) struct CollectorClient {
     client: Client,
     runtime: RequestRuntime,
     shown: String,
-    told: Arc<AtomicBool>,
+    has_warned: Arc<AtomicBool>,
 }
 
 impl CollectorClient {
-    /// Returns a client for this endpoint. Of all clients that share `told`, one warns.
+    /// Returns a client for this endpoint. Of all clients that share `has_warned`, one warns.
     ///
     /// # Errors
     /// [`TelemetryConfigError`] if the certificate cannot be used, or a client cannot be made.
     pub(super) fn new(
         endpoint: &CollectorEndpoint,
-        told: Arc<AtomicBool>,
+        has_warned: Arc<AtomicBool>,
     ) -> Result<Self, TelemetryConfigError> {
         let roots = match &endpoint.certificate {
             Some(path) => read_roots(path)
@@ -50,7 +50,7 @@ impl CollectorClient {
         let client = make_client(endpoint, roots).map_err(TelemetryConfigError::Exporter)?;
         let runtime = RequestRuntime::new()
             .map_err(|error| TelemetryConfigError::Exporter(error.to_string()))?;
-        Ok(Self { client, runtime, shown: endpoint.shown(), told })
+        Ok(Self { client, runtime, shown: endpoint.shown(), has_warned })
     }
 
     fn post(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
@@ -80,7 +80,7 @@ impl CollectorClient {
 
     /// Warns, unless there was a warning already.
     fn complain(&self, why: &str) {
-        if !self.told.swap(true, Ordering::Relaxed) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!("telemetry does not arrive at {}: {why}; the run continues", self.shown);
         }
     }

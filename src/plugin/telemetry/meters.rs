@@ -94,13 +94,14 @@ impl MetricInstruments {
 
     /// Counts a record.
     pub(super) fn count(&self, record: &Record, trace: &RunTrace) {
-        let state = state(&record.event);
+        let state = record.event.turn_state().map(|state| KeyValue::new(STATE, state.to_string()));
+        let state = state.as_slice();
         if let Some(turn) = ended_turn(&record.event) {
-            self.count_turn(turn, &state, trace.provider());
+            self.count_turn(turn, state, trace.provider());
         }
         if let Event::StepFinished(step) = &record.event {
             let tag = step.transition.tag().to_string();
-            self.steps.add(1, &[state, vec![KeyValue::new(TRANSITION, tag)]].concat());
+            self.steps.add(1, &[state, &[KeyValue::new(TRANSITION, tag)]].concat());
         }
         self.show(trace);
     }
@@ -145,19 +146,6 @@ impl MetricInstruments {
             self.cost.add(cost.dollars(), known);
         }
     }
-}
-
-/// Returns the state in a record, if there is one.
-fn state(event: &Event) -> Vec<KeyValue> {
-    let state = match event {
-        Event::StepFinished(event) => &event.state,
-        Event::TransitionProposed(event) => &event.state,
-        Event::TurnRejected(event) => &event.state,
-        Event::TurnFailed(event) => &event.state,
-        Event::AgentFailed(event) => &event.state,
-        _ => return Vec::new(),
-    };
-    vec![KeyValue::new(STATE, state.to_string())]
 }
 
 #[cfg(test)]

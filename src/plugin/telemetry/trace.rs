@@ -127,7 +127,27 @@ impl TracedRun {
                     state.step.free = state.step.free.max(held.until);
                 }
             }
-            _ => {}
+            Event::RunStarted(_)
+            | Event::TransitionProposed(_)
+            | Event::GraphAdvanced(_)
+            | Event::QuestionAnswered(_)
+            | Event::QuestionTimedOut(_)
+            | Event::ProgramDefined(_)
+            | Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
+            | Event::RoleResponded(_)
+            | Event::RoleDelegated(_)
+            | Event::JoinBegun(_)
+            | Event::FactsSeen { .. }
+            | Event::TurnRejected(_)
+            | Event::TurnFailed(_)
+            | Event::AgentParked(_)
+            | Event::LimitReached { .. }
+            | Event::RunPaused { .. }
+            | Event::RunResumed { .. }
+            | Event::CommandReceived { .. } => {}
         }
         if self.run.agents.is_empty() && self.agents.is_empty() {
             spans.extend(self.run_ended());

@@ -168,10 +168,10 @@ pub(super) fn lines(file: &File, from: u64, to: u64) -> std::io::Result<Option<C
 mod tests {
     use super::*;
 
-    const ROOM: u64 = 200;
+    const MAX_CHANGE_LOG_BYTES: u64 = 200;
 
     fn open(path: &Path) -> ChangeLog {
-        ChangeLog::open(path, ROOM, || Ok(7)).expect("opened")
+        ChangeLog::open(path, MAX_CHANGE_LOG_BYTES, || Ok(7)).expect("opened")
     }
 
     fn all(path: &Path) -> Option<Vec<ChangeLogEntry>> {

@@ -32,12 +32,12 @@ pub struct DataspaceStep {
 
 impl DataspaceStep {
     /// Returns the name of a step's agent. A run's id has no `~`, an agent's no `-`.
-    fn whose(run: &RunId, agent: &AgentId) -> String {
+    fn agent_file_stem(run: &RunId, agent: &AgentId) -> String {
         format!("{run}~{}", agent.file_name())
     }
 
     fn name(&self) -> String {
-        format!("{}-{}.json", Self::whose(&self.run, &self.agent), self.step)
+        format!("{}-{}.json", Self::agent_file_stem(&self.run, &self.agent), self.step)
     }
 }
 
@@ -53,7 +53,8 @@ pub(super) enum FactOperation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct IdempotencyKey {
     pub(super) step: u64,
-    pub(super) deed: FactOperation,
+    #[serde(rename = "deed")]
+    pub(super) operation: FactOperation,
     pub(super) label: String,
     pub(super) key: String,
     /// The number of the fact: the one it was first asserted with, or the one that is removed.
@@ -65,11 +66,14 @@ impl IdempotencyKey {
     pub(super) fn is_of(
         &self,
         step: &DataspaceStep,
-        deed: FactOperation,
+        operation: FactOperation,
         label: &str,
         key: &str,
     ) -> bool {
-        self.step == step.step && self.deed == deed && self.label == label && self.key == key
+        self.step == step.step
+            && self.operation == operation
+            && self.label == label
+            && self.key == key
     }
 }
 
@@ -79,7 +83,8 @@ impl Dataspace {
     }
 
     pub(super) fn mark_of(&self, step: &DataspaceStep) -> PathBuf {
-        self.marks().join(format!("{}.json", DataspaceStep::whose(&step.run, &step.agent)))
+        self.marks()
+            .join(format!("{}.json", DataspaceStep::agent_file_stem(&step.run, &step.agent)))
     }
 
     pub(super) fn claim_of(&self, step: &DataspaceStep) -> PathBuf {
@@ -125,9 +130,10 @@ impl Dataspace {
         if mark.is_some_and(|mark| mark.step < before.step) {
             remove(&self.mark_of(before))?;
         }
-        let whose = format!("{}-", DataspaceStep::whose(&before.run, &before.agent));
+        let agent_file_stem =
+            format!("{}-", DataspaceStep::agent_file_stem(&before.run, &before.agent));
         let earlier = |name: &str| {
-            let step = name.strip_prefix(&whose).and_then(|rest| rest.split('.').next());
+            let step = name.strip_prefix(&agent_file_stem).and_then(|rest| rest.split('.').next());
             step.and_then(|step| step.parse().ok()).is_some_and(|step: u64| step < before.step)
         };
         self.clear(&["claims", "outgoing"], earlier)
@@ -138,8 +144,8 @@ impl Dataspace {
     /// # Errors
     /// [`Error::Io`].
     pub fn ended(&self, run: &RunId) -> Result<(), Error> {
-        let whose = format!("{run}~");
-        self.clear(&["claims", "outgoing", "done"], |name| name.starts_with(&whose))
+        let agent_file_stem = format!("{run}~");
+        self.clear(&["claims", "outgoing", "done"], |name| name.starts_with(&agent_file_stem))
     }
 
     fn clear(&self, folders: &[&str], unneeded: impl Fn(&str) -> bool) -> Result<(), Error> {

@@ -188,11 +188,11 @@ impl Dataspace {
     fn marked(
         &self,
         step: &DataspaceStep,
-        deed: FactOperation,
+        operation: FactOperation,
         label: &str,
         key: &str,
     ) -> Result<Option<IdempotencyKey>, Error> {
-        Ok(self.mark(step)?.filter(|mark| mark.is_of(step, deed, label, key)))
+        Ok(self.mark(step)?.filter(|mark| mark.is_of(step, operation, label, key)))
     }
 
     /// Waits until there is no other writer.
@@ -244,10 +244,10 @@ impl DataspaceWriter<'_> {
     }
 }
 
-fn mark(step: &DataspaceStep, deed: FactOperation, fact: &Fact) -> IdempotencyKey {
+fn mark(step: &DataspaceStep, operation: FactOperation, fact: &Fact) -> IdempotencyKey {
     IdempotencyKey {
         step: step.step,
-        deed,
+        operation,
         label: fact.label.clone(),
         key: fact.key.clone(),
         seq: fact.seq,

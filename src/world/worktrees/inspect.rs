@@ -11,7 +11,7 @@ use crate::world::git::{GitRunner, link};
 use crate::world::outcome::OperationError;
 
 /// The number of bytes that are read of git's status of a tree.
-const STATUS: usize = 64 * 1024 * 1024;
+const MAX_STATUS_BYTES: usize = 64 * 1024 * 1024;
 
 /// Inspects a worktree.
 pub(super) struct WorktreeInspector<'tree> {
@@ -169,7 +169,8 @@ impl WorktreeInspector<'_> {
             "--untracked-files=all",
             "--ignore-submodules=none",
         ];
-        let ended = self.git.run_raw(tree, &words, self.git.surroundings(), STATUS).await?;
+        let ended =
+            self.git.run_raw(tree, &words, self.git.surroundings(), MAX_STATUS_BYTES).await?;
         let output = super::well(&words, ended)?;
         Ok(output.stdout.text().bytes().filter(|&byte| byte == 0).count())
     }

@@ -15,7 +15,7 @@ use crate::world::git::{GitRunner, link};
 use crate::world::outcome::OperationError;
 
 /// The number of bytes that are kept of git's output.
-const KEPT: usize = 1024 * 1024;
+const MAX_GIT_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// The settings for adding files, which override all configurations; objects are synced to the disk before git
 /// reports success.
@@ -35,7 +35,7 @@ const SETTINGS: [&str; 12] = [
 ];
 
 /// The author and committer of such a commit: the user may have no name.
-const WHO: [(&str, &str); 4] = [
+const COMMIT_IDENTITY: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "raymond"),
     ("GIT_AUTHOR_EMAIL", "raymond@localhost"),
     ("GIT_COMMITTER_NAME", "raymond"),
@@ -193,7 +193,8 @@ impl WorktreeKeeper<'_> {
         words: &[&str],
     ) -> Result<crate::process::captured_output::ProcessOutput, OperationError> {
         let own = [("GIT_INDEX_FILE".into(), self.index().into_os_string())];
-        let who = WHO.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let who =
+            COMMIT_IDENTITY.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         // Never in a repository above, should the worktree have lost its link.
         let ceiling = self.git.shared.place.working_dirs.trees().as_os_str().to_owned();
         let own = own
@@ -201,7 +202,7 @@ impl WorktreeKeeper<'_> {
             .chain(who)
             .chain([("LC_ALL".into(), "C".into()), ("GIT_CEILING_DIRECTORIES".into(), ceiling)]);
         let words = [&SETTINGS, words].concat();
-        self.git.run_raw(&self.tree(), &words, own, KEPT).await
+        self.git.run_raw(&self.tree(), &words, own, MAX_GIT_OUTPUT_BYTES).await
     }
 }
 

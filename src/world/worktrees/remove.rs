@@ -69,7 +69,7 @@ impl WorktreeRemover<'_> {
         let kept = match removed {
             Ok(kept) => kept,
             Err(OperationError::Failed(why)) => return Ok(Err(RemovalRefusal::Refused(why))),
-            Err(trouble) => return Err(trouble),
+            Err(error) => return Err(error),
         };
         let gone = self.remove_branch(&inspector).await?;
         point("worktree.branch");
@@ -188,8 +188,8 @@ impl WorktreeRemover<'_> {
         self.at(&tree, &["reset", "--quiet"]).await?;
         // What was removed already comes back, and what is there is left alone, of which git complains.
         let restored = self.at(&tree, &["checkout-index", "--all", "--quiet"]).await;
-        if let Err(trouble @ OperationError::Interrupted) = restored {
-            return Err(trouble);
+        if let Err(error @ OperationError::Interrupted) = restored {
+            return Err(error);
         }
         let head = &kept.commit;
         let keeping = WorktreeKeeper { git: self.git, record, head, is_alone: false };
@@ -236,7 +236,7 @@ impl WorktreeRemover<'_> {
         match self.git.inspect_stdout(at, &words).await {
             Ok(_) => Ok(true),
             Err(OperationError::Failed(_)) => Ok(false),
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The activity of an agent and its words, case by case.
 
 use super::*;
-use crate::cli::top::text::{cells, headline, what};
+use crate::cli::top::text::{activity, cells, headline};
 use crate::domain::agent::TurnHold;
 use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::budget::BudgetShare;
@@ -26,7 +26,7 @@ fn scene() -> Scene {
 fn told(known: MonitoredRun<'_>, id: &str) -> (TopAgentStatus, String) {
     let entries = entries(known);
     let entry = entries.iter().find(|entry| entry.id.as_str() == id).expect("it is there");
-    (entry.status.clone(), what(known, entry))
+    (entry.status.clone(), activity(known, entry))
 }
 
 fn seen(doing: &str, at_work: bool, progressed: Timestamp) -> HashMap<AgentId, MonitoredTurn> {
@@ -45,9 +45,13 @@ fn a_turn_that_runs_is_stuck_when_it_is_silent_for_half_of_what_it_may() {
     };
     let limits = SupervisionPolicy::default().limits();
     assert_eq!((limits.idle_timeout_ms, limits.timeout_ms), (10 * MINUTE, 30 * MINUTE));
-    assert_eq!(after(4, false), (TopAgentStatus::Running, "Bash: make".into()));
+    assert_eq!(after(4, false), (TopAgentStatus::Live(AgentStatus::Running), "Bash: make".into()));
     assert_eq!(after(6, false), (TopAgentStatus::Silent, "silent since: Bash: make".into()));
-    assert_eq!(after(14, true).0, TopAgentStatus::Running, "a tool takes as long as it takes");
+    assert_eq!(
+        after(14, true).0,
+        TopAgentStatus::Live(AgentStatus::Running),
+        "a tool takes as long as it takes"
+    );
     assert_eq!(after(16, true).0, TopAgentStatus::Silent);
 }
 
@@ -62,7 +66,10 @@ fn why_an_agent_waits_is_told() {
 
     scene.run.limited_until = Some(now.plus(MINUTE));
     let (status, text) = why(&scene.run, true);
-    assert_eq!(status, TopAgentStatus::Waiting(WaitReason::UsageLimit(now.plus(MINUTE))));
+    assert_eq!(
+        status,
+        TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::UsageLimit(now.plus(MINUTE))))
+    );
     assert!(text.starts_with("waits for the usage limit until Jan 1"), "{text}");
     scene.run.limited_until = None;
 
@@ -80,7 +87,7 @@ fn why_an_agent_waits_is_told() {
     assert_eq!(
         why(&scene.run, true),
         (
-            TopAgentStatus::Waiting(WaitReason::Person("it crashed".to_owned())),
+            TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::Person("it crashed".to_owned()))),
             "waits for a person: it crashed".to_owned()
         )
     );
@@ -105,7 +112,13 @@ fn who_waits_for_what_it_has_forked_tells_for_how_many() {
     let (status, text) = why(&scene.run, "main");
     assert!(matches!(
         status,
-        TopAgentStatus::Waiting(WaitReason::Join { more: 2, of: 3, done: 1, failed: 0, .. })
+        TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::Join {
+            more: 2,
+            of: 3,
+            done: 1,
+            failed: 0,
+            ..
+        }))
     ));
     assert!(text.starts_with("waits for 2 more of 3 agents, until "), "{text}");
 
@@ -159,7 +172,7 @@ fn money_that_is_reserved_is_waited_for_and_a_share_is_shown() {
     let (status, text) = told(known, "main");
     assert_eq!(
         status,
-        TopAgentStatus::Waiting(WaitReason::Budget),
+        TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::Budget)),
         "of two states nobody knows one goes first"
     );
     assert_eq!(text, "waits for money that running turns have reserved");

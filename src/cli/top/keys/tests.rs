@@ -4,6 +4,7 @@ use super::*;
 use crate::cli::top::agents::TopAgentStatus;
 use crate::cli::top::rows::rows;
 use crate::cli::top::rows::tests::{entry, shown};
+use crate::domain::agent_status::AgentStatus;
 use crate::domain::wait_reason::WaitReason;
 
 /// Twenty agents that wait in each of three states, one that runs, and `main`; three rows at a time.
@@ -15,12 +16,12 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let waits = || TopAgentStatus::Waiting(WaitReason::Permit);
+        let waits = || TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::Permit));
         let mut entries = vec![entry("main", "PLAN.md", waits())];
         for (number, state) in ["A.md", "B.md", "C.md"].iter().cycle().take(60).enumerate() {
             entries.push(entry(&format!("main.{}", number + 1), state, waits()));
         }
-        entries.push(entry("main.61", "D.md", TopAgentStatus::Running));
+        entries.push(entry("main.61", "D.md", TopAgentStatus::Live(AgentStatus::Running)));
         let mut screen = TopScreen::telling(None);
         screen.room = 3;
         let mut scene = Self { screen, entries, rows: Vec::new() };

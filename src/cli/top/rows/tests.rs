@@ -3,6 +3,7 @@
 use super::*;
 use crate::cli::top::agents::{MonitoredRun, TopAgentStatus};
 use crate::cli::top::text::cells;
+use crate::domain::agent_status::AgentStatus;
 use crate::domain::apply::tests::scene::{Scene, agent_id, state};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
@@ -22,7 +23,7 @@ pub(in crate::cli::top) fn entry(id: &str, name: &str, status: TopAgentStatus) -
     }
 }
 
-const PERMIT: TopAgentStatus = TopAgentStatus::Waiting(WaitReason::Permit);
+const PERMIT: TopAgentStatus = TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::Permit));
 
 /// Returns each row as `depth id`, or `depth id*count` for many.
 pub(in crate::cli::top) fn shown(entries: &[AgentEntry], rows: &[TreeRow]) -> Vec<String> {
@@ -56,7 +57,7 @@ fn the_stuck_and_the_busy_come_first_with_their_parents() {
         entry("main", "A.md", PERMIT),
         entry("main.1", "B.md", PERMIT),
         entry("main.2", "B.md", PERMIT),
-        entry("main.2.1", "C.md", TopAgentStatus::Running),
+        entry("main.2.1", "C.md", TopAgentStatus::Live(AgentStatus::Running)),
         entry("main.3", "B.md", TopAgentStatus::Finished),
         entry("main.3.1", "C.md", TopAgentStatus::Silent),
         entry("main.10", "B.md", PERMIT),
@@ -98,12 +99,12 @@ fn what_is_said_of_a_family() {
     let said = |entries: &[AgentEntry]| {
         let rows = rows(entries, &AgentFilter::default(), &ExpandedFamilies::default());
         let cells = cells(known, entries, &rows[1]);
-        format!("{} | {} | {} | {}", cells.name, cells.state, cells.spent, cells.what)
+        format!("{} | {} | {} | {}", cells.name, cells.state, cells.spent, cells.activity)
     };
     let mixed = |number| match number {
         1..=640 => TopAgentStatus::Finished,
         641..=643 => TopAgentStatus::Failed,
-        644..=659 => TopAgentStatus::Running,
+        644..=659 => TopAgentStatus::Live(AgentStatus::Running),
         _ => PERMIT,
     };
     let mut entries = family(1000, mixed);
@@ -120,7 +121,7 @@ fn what_is_said_of_a_family() {
 
 #[test]
 fn of_those_that_run_the_first_are_shown_and_a_list_has_all() {
-    let all = family(20, |_| TopAgentStatus::Running);
+    let all = family(20, |_| TopAgentStatus::Live(AgentStatus::Running));
     assert_eq!(tree(&all).len(), 2 + FAMILY_FOLD_SIZE);
     let filter = AgentFilter { kind: Some(StatusFilter::Running), ..AgentFilter::default() };
     assert_eq!(rows(&all, &filter, &ExpandedFamilies::default()).len(), 20);
@@ -132,7 +133,7 @@ fn a_filter_gives_a_list_by_number() {
         entry("main", "PLAN.md", PERMIT),
         entry("main.10", "Work.md", PERMIT),
         entry("main.2", "Work.md", PERMIT),
-        entry("main.2.1", "Work.md", TopAgentStatus::Running),
+        entry("main.2.1", "Work.md", TopAgentStatus::Live(AgentStatus::Running)),
         entry("main.3", "Work.md", TopAgentStatus::Failed),
     ];
     let list = |text: &str, kind| {
@@ -149,7 +150,7 @@ fn a_filter_gives_a_list_by_number() {
 #[test]
 fn ten_thousand_are_a_handful_of_rows() {
     let entries = family(9999, |number| match number {
-        5000..5010 => TopAgentStatus::Running,
+        5000..5010 => TopAgentStatus::Live(AgentStatus::Running),
         7777 => TopAgentStatus::Silent,
         8000 => TopAgentStatus::Failed,
         1..3000 => TopAgentStatus::Finished,

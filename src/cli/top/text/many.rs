@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::{TableCells, TextTone, counted, indented, tone};
+use crate::cli::agent_statuses::of_many;
 use crate::cli::top::agents::{AgentEntry, TopAgentStatus};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
-use crate::plugin::sentence::wait::waits_of_many;
 
 /// Returns the row of a family.
 pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableCells {
@@ -16,7 +16,7 @@ pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableC
     TableCells {
         name: format!("{}{mark} {} agents", indented(depth), members.len()),
         state: states(members),
-        what: what_many(members),
+        activity: common_activity(members),
         tone: members.first().map_or(TextTone::Plain, |first| tone(&first.status)),
         spent: spent.to_string(),
         quiet: String::new(),
@@ -40,7 +40,7 @@ fn states(members: &[&AgentEntry]) -> String {
 }
 
 /// Returns the activity of all agents if it is the same, else the number of each kind.
-fn what_many(members: &[&AgentEntry]) -> String {
+fn common_activity(members: &[&AgentEntry]) -> String {
     let Some(first) = members.first() else { return String::new() };
     if members.iter().all(|entry| entry.status.class() == first.status.class()) {
         return all_of(&first.status).to_owned();
@@ -53,9 +53,8 @@ fn what_many(members: &[&AgentEntry]) -> String {
 
 fn all_of(status: &TopAgentStatus) -> &'static str {
     match status {
-        TopAgentStatus::Silent | TopAgentStatus::Running => "running",
-        TopAgentStatus::Scripted => "are answered by a script",
-        TopAgentStatus::Waiting(reason) => waits_of_many(reason),
+        TopAgentStatus::Live(status) => of_many(status),
+        TopAgentStatus::Silent => "running",
         TopAgentStatus::Failed => "failed",
         TopAgentStatus::Finished => "finished",
         TopAgentStatus::Unneeded => "unneeded",

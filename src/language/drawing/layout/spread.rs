@@ -11,7 +11,7 @@ const APART: f64 = 18.0;
 /// The number of passes over the layers.
 const ROUNDS: usize = 24;
 /// The number of final passes that straighten edges.
-const AT_LAST: usize = 12;
+const FINAL_PASSES: usize = 12;
 
 /// Returns the x of each item; the leftmost reaches to 0.
 pub(super) fn places(layers: &LayeredGraph) -> Vec<f64> {
@@ -57,8 +57,8 @@ fn settle(layers: &LayeredGraph, layer: &[usize], round: (usize, &[f64]), x: &mu
             offset += layers.items[layer[before]].right + APART + layers.items[item].left;
         }
         offsets.push(offset);
-        let (wanted, weight) = wanted(layers, item, round, x);
-        let mut pool = ItemCluster { sum: (wanted - offset) * weight, weight, count: 1 };
+        let (target_position, weight) = target_position(layers, item, round, x);
+        let mut pool = ItemCluster { sum: (target_position - offset) * weight, weight, count: 1 };
         while let Some(before) =
             pools.pop_if(|before| before.sum / before.weight >= pool.sum / pool.weight)
         {
@@ -78,7 +78,7 @@ fn settle(layers: &LayeredGraph, layer: &[usize], round: (usize, &[f64]), x: &mu
 
 /// Returns the place an item is drawn to, and its weight. The final passes straighten the edges that pass layers
 /// above all.
-fn wanted(
+fn target_position(
     layers: &LayeredGraph,
     item: usize,
     (round, middles): (usize, &[f64]),
@@ -103,7 +103,7 @@ fn wanted(
 
 /// Returns whether a pass is one of the final passes, which straighten edges.
 fn is_last(round: usize) -> bool {
-    round + AT_LAST >= ROUNDS
+    round + FINAL_PASSES >= ROUNDS
 }
 
 /// Returns for each edge the middle x of the layers that it passes.

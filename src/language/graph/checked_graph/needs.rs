@@ -7,7 +7,7 @@ impl Graph {
     #[must_use]
     pub fn asks_claude(&self) -> bool {
         let starts_agents = |act: &ActionKind| matches!(act, ActionKind::Spawn(_));
-        self.nodes.values().any(|node| node.asks_claude() || node.acts(starts_agents))
+        self.nodes.values().any(|node| node.asks_claude() || node.has_act(starts_agents))
     }
 
     /// Returns whether one of its nodes starts a further agent in a state of its own, which may ask people.
@@ -16,7 +16,7 @@ impl Graph {
         let starts = |act: &ActionKind| {
             matches!(act, ActionKind::Spawn(AgentSpawn { task: SpawnTask::State { .. }, .. }))
         };
-        self.nodes.values().any(|node| node.acts(starts))
+        self.nodes.values().any(|node| node.has_act(starts))
     }
 }
 
@@ -33,16 +33,16 @@ impl GraphNode {
                     | ActionKind::World { prompt: Some(_), .. }
             )
         };
-        matches!(self, Self::Reference { .. }) || self.acts(asks)
+        matches!(self, Self::Reference { .. }) || self.has_act(asks)
     }
 
     /// Returns whether `is` is true of one of its consequences.
-    fn acts(&self, is: impl Fn(&ActionKind) -> bool + Copy) -> bool {
+    fn has_act(&self, is: impl Fn(&ActionKind) -> bool + Copy) -> bool {
         match self {
-            Self::Action { actions, .. } => actions.iter().any(|action| action.has(is)),
+            Self::Action { actions, .. } => actions.iter().any(|action| action.has_act(is)),
             Self::UserPrompt(prompt) => {
                 let mut actions = prompt.responses.values().flat_map(|one| &one.consequence);
-                actions.any(|action| action.has(is))
+                actions.any(|action| action.has_act(is))
             }
             Self::Conditional { .. } | Self::ValidationGate { .. } | Self::Reference { .. } => {
                 false
@@ -52,9 +52,9 @@ impl GraphNode {
 }
 
 impl GraphAction {
-    fn has(&self, is: impl Fn(&ActionKind) -> bool + Copy) -> bool {
+    fn has_act(&self, is: impl Fn(&ActionKind) -> bool + Copy) -> bool {
         match &self.act {
-            ActionKind::ForEach { actions, .. } => actions.iter().any(|action| action.has(is)),
+            ActionKind::ForEach { actions, .. } => actions.iter().any(|action| action.has_act(is)),
             act => is(act),
         }
     }

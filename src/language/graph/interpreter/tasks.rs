@@ -19,7 +19,7 @@ use crate::language::graph::contract;
 use crate::language::graph::section::section;
 
 /// The first state of a folder.
-const FIRST: &str = "START.md";
+const FIRST_STATE: &str = "START.md";
 
 impl GraphInterpreter<'_> {
     /// Returns the task that carries out a document or a skill.
@@ -73,9 +73,9 @@ impl GraphInterpreter<'_> {
         }
     }
 
-    /// Returns the spawn of a further agent.
-    pub(super) fn birth(&mut self, spawn: &AgentSpawn) -> Result<GraphNext, String> {
-        let birth = match &spawn.task {
+    /// Returns the next action that creates a further agent.
+    pub(super) fn spawn_agent(&mut self, spawn: &AgentSpawn) -> Result<GraphNext, String> {
+        let spec = match &spawn.task {
             SpawnTask::Prompt { kind, prompt } => {
                 let kind = kind.as_ref().map(|kind| self.text(kind)).transpose()?;
                 let prompt = contract::agent(kind.as_deref(), &self.text(prompt)?);
@@ -95,12 +95,13 @@ impl GraphInterpreter<'_> {
                     (here, below) => below.or(here),
                 };
                 let state = state.as_ref().map(|state| self.text(state)).transpose()?;
-                let state = StateName::parse(state.as_deref().unwrap_or(FIRST)).map_err(words)?;
+                let state =
+                    StateName::parse(state.as_deref().unwrap_or(FIRST_STATE)).map_err(words)?;
                 let variables = texts(&self.fill(variables)?)?;
                 AgentSpec { folder, variables, ..AgentSpec::plain(state) }
             }
         };
-        Ok(GraphNext::Agent { spec: Box::new(birth), background: spawn.background })
+        Ok(GraphNext::Agent { spec: Box::new(spec), background: spawn.background })
     }
 
     /// Returns the question of a node.

@@ -55,14 +55,14 @@ enum UndecidedCondition {
     Activity(Activity),
 }
 
-impl<'scene> ProgramInterpreter<'scene> {
+impl<'environment> ProgramInterpreter<'environment> {
     pub(super) fn wait(
         &mut self,
-        wait: &'scene WaitInstruction,
+        wait: &'environment WaitInstruction,
         at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
-        self.by = late.filter(|late| *late <= self.scene.now);
+        self.by = late.filter(|late| *late <= self.environment.now);
         let judged = self.judge(&wait.condition);
         let taken = self.to_be_taken(&wait.condition);
         let is_late = self.by.take().is_some();
@@ -154,7 +154,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     fn from(&self, time: Timestamp) -> ConditionCheck {
-        let holds = time <= self.by.unwrap_or(self.scene.now);
+        let holds = time <= self.by.unwrap_or(self.environment.now);
         ConditionCheck { holds, look_again: (!holds).then_some(time), outside: true }
     }
 
@@ -199,7 +199,13 @@ impl<'scene> ProgramInterpreter<'scene> {
             }
         }
         let [key, value] = known.each_ref().map(|known| known.as_deref());
-        Ok(self.scene.facts.find(FactQuery { label, key, value, by: self.by, oldest: *consume }))
+        Ok(self.environment.facts.find(FactQuery {
+            label,
+            key,
+            value,
+            by: self.by,
+            oldest: *consume,
+        }))
     }
 
     /// Returns the fact that has to be taken before a wait is over.

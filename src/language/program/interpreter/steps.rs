@@ -15,7 +15,7 @@ use crate::language::program::checked_program::{
     BranchArm, Instruction, InstructionKind, RunFolder, SendPrompt, TextExpression, TextTemplate,
 };
 
-impl<'scene> ProgramInterpreter<'scene> {
+impl<'environment> ProgramInterpreter<'environment> {
     /// Carries out one instruction, or the end of a block.
     pub(super) fn step(&mut self) -> Result<(), ProgramSuspension> {
         if self.position.cursor.is_empty() {
@@ -27,7 +27,10 @@ impl<'scene> ProgramInterpreter<'scene> {
         }
     }
 
-    fn carry_out(&mut self, instruction: &'scene Instruction) -> Result<(), ProgramSuspension> {
+    fn carry_out(
+        &mut self,
+        instruction: &'environment Instruction,
+    ) -> Result<(), ProgramSuspension> {
         let at = instruction.at;
         match &instruction.kind {
             InstructionKind::Wait(wait) => self.wait(wait, at),
@@ -70,7 +73,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     /// Chooses an arm of a branch: the first that holds, else `otherwise`, else none.
     fn choose(
         &mut self,
-        arms: &'scene [BranchArm],
+        arms: &'environment [BranchArm],
         has_otherwise: bool,
         at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
@@ -110,10 +113,10 @@ impl<'scene> ProgramInterpreter<'scene> {
     /// Continues in another state, out of all blocks.
     pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
         self.position.entered += 1;
-        let most = self.scene.definition.metadata.max_iterations;
-        if self.position.entered > most {
+        let max_iterations = self.environment.definition.metadata.max_iterations;
+        if self.position.entered > max_iterations {
             let why = format!(
-                "it has gone from state to state {most} times without ever blocking; put a wait or an await on the way"
+                "it has gone from state to state {max_iterations} times without ever blocking; put a wait or an await on the way"
             );
             return Err(ProgramSuspension::Fail { at, why });
         }
@@ -125,7 +128,7 @@ impl<'scene> ProgramInterpreter<'scene> {
         self.position.changes.clear();
         self.position.partial.clear();
         self.position.wait = None;
-        if let Some(state) = self.scene.definition.states.get(state) {
+        if let Some(state) = self.environment.definition.states.get(state) {
             self.position.current = state.name.clone();
             self.position.cursor.clear();
         }
@@ -144,7 +147,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             self.next();
             return Ok(());
         }
-        let states = &self.scene.definition.states;
+        let states = &self.environment.definition.states;
         let here = states.iter().position(|state| state.name == self.position.current);
         match here.map(|here| here + 1).filter(|next| *next < states.len()) {
             Some(next) => {
@@ -157,14 +160,14 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     /// Checks that a loop may start another round.
     fn may_go_round(&mut self, round: u64, blocked: bool) -> Result<(), ProgramSuspension> {
-        let most = self.scene.definition.metadata.max_iterations;
+        let max_iterations = self.environment.definition.metadata.max_iterations;
         let why = if !blocked {
             format!(
                 "round {round} of the loop never blocked, so it would go round for ever; put a wait or an await in it"
             )
-        } else if round >= most {
+        } else if round >= max_iterations {
             format!(
-                "the loop has gone round {most} times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))"
+                "the loop has gone round {max_iterations} times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))"
             )
         } else {
             return Ok(());
@@ -176,7 +179,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     fn terminal(
         &mut self,
         failed: bool,
-        result: Option<&'scene TextExpression>,
+        result: Option<&'environment TextExpression>,
         at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         let result = match result {
@@ -192,12 +195,17 @@ impl<'scene> ProgramInterpreter<'scene> {
         Err(self.completed(result))
     }
 
-    fn send(&mut self, send: &'scene SendPrompt, at: SourcePlace) -> Result<(), ProgramSuspension> {
+    fn send(
+        &mut self,
+        send: &'environment SendPrompt,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
         let prompt = self.fill(&send.template, at)?;
-        let role = &self.scene.definition.roles[send.role];
-        let name = StateName::parse(&format!("{}#{}", self.scene.file, role.name))
-            .unwrap_or_else(|_| self.scene.file.clone());
-        let model = role.model.as_ref().or(self.scene.definition.metadata.model.as_ref()).cloned();
+        let role = &self.environment.definition.roles[send.role];
+        let name = StateName::parse(&format!("{}#{}", self.environment.file, role.name))
+            .unwrap_or_else(|_| self.environment.file.clone());
+        let model =
+            role.model.as_ref().or(self.environment.definition.metadata.model.as_ref()).cloned();
         let task = PromptTask {
             prompt,
             model,
@@ -211,7 +219,7 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     fn run_folder(
         &mut self,
-        run: &'scene RunFolder,
+        run: &'environment RunFolder,
         at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         let input = self.argument(0, run.input.as_ref(), at)?;
@@ -223,11 +231,11 @@ impl<'scene> ProgramInterpreter<'scene> {
     fn ask(
         &mut self,
         role: usize,
-        name: &'scene str,
+        name: &'environment str,
         body: RequestBody,
         at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
-        let role = &self.scene.definition.roles[role];
+        let role = &self.environment.definition.roles[role];
         let number = self.request(name).map_or(0, |before| before.number) + 1;
         let handle = role.handle.to_string();
         let request = RequestEntry {
@@ -256,7 +264,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     /// Returns the text of a template, once all its arguments are known.
     fn fill(
         &mut self,
-        template: &'scene TextTemplate,
+        template: &'environment TextTemplate,
         at: SourcePlace,
     ) -> Result<String, ProgramSuspension> {
         for (number, argument) in template.arguments.iter().enumerate() {
@@ -276,7 +284,7 @@ impl<'scene> ProgramInterpreter<'scene> {
     fn argument(
         &mut self,
         number: usize,
-        expression: Option<&'scene TextExpression>,
+        expression: Option<&'environment TextExpression>,
         at: SourcePlace,
     ) -> Result<String, ProgramSuspension> {
         if let Some(known) = self.position.partial.get(number) {
@@ -292,16 +300,16 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     /// Returns the current instruction; `None` at the end of a list.
-    pub(super) fn instruction(&self) -> Option<&'scene Instruction> {
+    pub(super) fn instruction(&self) -> Option<&'environment Instruction> {
         let (list, level) = self.list(self.position.cursor.len())?;
         list.get(level.at)
     }
 
     /// Returns the list that the cursor's frames up to this depth lead to, and the position in it.
-    fn list(&self, depth: usize) -> Option<(&'scene [Instruction], &BlockFrame)> {
-        let states = &self.scene.definition.states;
+    fn list(&self, depth: usize) -> Option<(&'environment [Instruction], &BlockFrame)> {
+        let states = &self.environment.definition.states;
         let state = states.iter().find(|state| state.name == self.position.current)?;
-        let mut list: &'scene [Instruction] = &state.body;
+        let mut list: &'environment [Instruction] = &state.body;
         let mut levels = self.position.cursor[..depth].iter();
         let mut level = levels.next()?;
         for inner in levels {

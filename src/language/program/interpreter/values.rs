@@ -23,11 +23,11 @@ pub(super) enum MissingValue {
     Never(String),
 }
 
-impl<'scene> ProgramInterpreter<'scene> {
+impl<'environment> ProgramInterpreter<'environment> {
     /// Returns the value of an expression, or blocks until there is one.
     pub(super) fn value(
         &mut self,
-        expression: &'scene TextExpression,
+        expression: &'environment TextExpression,
         at: SourcePlace,
     ) -> Result<String, ProgramSuspension> {
         match self.evaluate(expression) {
@@ -43,10 +43,10 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     /// Returns the current value of an expression.
     pub(super) fn evaluate(&self, expression: &TextExpression) -> Result<String, MissingValue> {
-        let execution = self.scene.execution;
+        let execution = self.environment.execution;
         match expression {
             TextExpression::Text(text) => Ok(text.clone()),
-            TextExpression::WorkflowId => Ok(self.scene.run.to_string()),
+            TextExpression::WorkflowId => Ok(self.environment.run.to_string()),
             TextExpression::Label => Ok(execution.label.clone()),
             TextExpression::Branch => execution.branch.clone().ok_or_else(|| {
                 MissingValue::Never("there is no branch; give it with --branch NAME".to_owned())
@@ -64,7 +64,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             }
             TextExpression::Signal { label, key } => {
                 let key = key.as_ref().map(|key| self.evaluate(key)).transpose()?;
-                let fact = self.scene.facts.get(label, key.as_deref());
+                let fact = self.environment.facts.get(label, key.as_deref());
                 fact.map(|fact| fact.value).ok_or_else(|| MissingValue::Yet {
                     awaiting: shown::signal(label, key.as_deref(), None),
                     outside: true,
@@ -117,11 +117,12 @@ impl<'scene> ProgramInterpreter<'scene> {
     }
 
     fn feedback(&self, role: usize) -> Result<String, MissingValue> {
-        let role = &self.scene.definition.roles[role];
-        if let Some(last) = self.scene.execution.answers.get(&*role.name) {
+        let role = &self.environment.definition.roles[role];
+        if let Some(last) = self.environment.execution.answers.get(&*role.name) {
             return Ok(last.to_string());
         }
-        let requests = self.scene.execution.requests.iter().map(|(name, own)| (name.as_str(), own));
+        let requests =
+            self.environment.execution.requests.iter().map(|(name, own)| (name.as_str(), own));
         let new = self.requests.iter().map(|(name, own)| (*name, own));
         let mut pending = requests.chain(new).filter(|(_, request)| {
             request.role == *role.name && request.status == RequestStatus::Pending
@@ -138,11 +139,11 @@ impl<'scene> ProgramInterpreter<'scene> {
         if self.is_unasked(role) {
             return Ok(String::new());
         }
-        let directory = self.scene.definition.directory_of(role);
+        let directory = self.environment.definition.directory_of(role);
         if let Some(changes) = self.position.changes.get(&directory) {
             return Ok(changes.clone());
         }
-        let bases = self.bases.as_ref().unwrap_or(&self.scene.execution.bases);
+        let bases = self.bases.as_ref().unwrap_or(&self.environment.execution.bases);
         match bases.get(&directory).cloned().flatten() {
             Some(base) => Err(MissingValue::Activity(Activity::Changes { directory, base })),
             None => self.feedback(role),
@@ -151,8 +152,8 @@ impl<'scene> ProgramInterpreter<'scene> {
 
     /// Returns whether a role was never asked anything.
     fn is_unasked(&self, role: usize) -> bool {
-        let name = &*self.scene.definition.roles[role].name;
-        let before = self.scene.execution.requests.values().any(|own| own.role == name);
+        let name = &*self.environment.definition.roles[role].name;
+        let before = self.environment.execution.requests.values().any(|own| own.role == name);
         !before && !self.requests.values().any(|own| own.role == name)
     }
 
@@ -165,7 +166,7 @@ impl<'scene> ProgramInterpreter<'scene> {
             return;
         };
         if self.is_unasked(*role) {
-            let name = &self.scene.definition.roles[*role].name;
+            let name = &self.environment.definition.roles[*role].name;
             let what = match expression {
                 TextExpression::Artifact(_) => "artifact",
                 _ => "feedback",

@@ -9,37 +9,37 @@ use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::position::SourcePlace;
-use crate::language::prompt::outline::{FolderPrompt, WorkflowMap};
 use crate::language::prompt::policy_entry::EntryPlace;
+use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 
 /// A set of states.
 type StateSet<'a> = BTreeSet<&'a StateName>;
 
 impl FolderDiagnostics<'_> {
     /// Reports the states that cannot end. A budget bounds a run, so that only calls are checked with one.
-    pub(super) fn ends(&mut self, outline: &WorkflowMap, has_budget: bool) {
+    pub(super) fn ends(&mut self, workflow_map: &WorkflowMap, has_budget: bool) {
         let found = self.diagnostics.len();
-        self.calls(outline);
+        self.calls(workflow_map);
         if has_budget {
             return;
         }
-        self.forks(outline);
+        self.forks(workflow_map);
         if self.diagnostics[found..].iter().all(|one| one.code == "RF302") {
-            self.loops(outline);
+            self.loops(workflow_map);
         }
     }
 
     /// Reports calls whose target cannot give a result to its caller.
-    fn calls(&mut self, outline: &WorkflowMap) {
-        let returning = outline.all_that(&StateSet::new(), comes_back);
-        let resetting = outline.all_that(&StateSet::new(), comes_to_reset);
-        for (name, transition, place) in outline.steps() {
+    fn calls(&mut self, workflow_map: &WorkflowMap) {
+        let returning = workflow_map.states_where(&StateSet::new(), may_return);
+        let resetting = workflow_map.states_where(&StateSet::new(), may_reset);
+        for (name, transition, place) in workflow_map.steps() {
             let (Transition::Call { target, .. } | Transition::Function { target, .. }) =
                 transition
             else {
                 continue;
             };
-            if returning.contains(target) || !outline.is_usable(target) {
+            if returning.contains(target) || !workflow_map.is_usable(target) {
                 continue;
             }
             let tag = transition.tag();
@@ -59,18 +59,18 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Forks in a loop that nothing leaves, and agents that fork copies of themselves.
-    fn forks(&mut self, outline: &WorkflowMap) {
-        let forking: StateSet<'_> = outline
+    fn forks(&mut self, workflow_map: &WorkflowMap) {
+        let forking: StateSet<'_> = workflow_map
             .steps()
             .filter(|(_, transition, _)| matches!(transition, Transition::Fork { .. }))
             .map(|(name, ..)| name)
             .collect();
-        let without = |name: &&StateName| outline.reachable(name).is_disjoint(&forking);
-        let without: StateSet<'_> = outline.states.keys().filter(without).collect();
-        let bounded = outline.all_that(&without, ends_wholly);
-        for (name, transition, place) in outline.steps() {
+        let without = |name: &&StateName| workflow_map.reachable(name).is_disjoint(&forking);
+        let without: StateSet<'_> = workflow_map.states.keys().filter(without).collect();
+        let bounded = workflow_map.states_where(&without, may_end_wholly);
+        for (name, transition, place) in workflow_map.steps() {
             let Transition::Fork { target, next, .. } = transition else { continue };
-            let again = |state| outline.reachable(state).contains(name);
+            let again = |state| workflow_map.reachable(state).contains(name);
             let breeds = again(target);
             if (breeds || again(next)) && !bounded.contains(name) {
                 let message = format!(
@@ -87,11 +87,11 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Reports loops that nothing leaves.
-    fn loops(&mut self, outline: &WorkflowMap) {
-        let bounded = outline.all_that(&StateSet::new(), ends_wholly);
-        let endless = outline.prompts().find(|(name, prompt)| {
+    fn loops(&mut self, workflow_map: &WorkflowMap) {
+        let bounded = workflow_map.states_where(&StateSet::new(), may_end_wholly);
+        let endless = workflow_map.prompts().find(|(name, prompt)| {
             let mut next = prompt.ways.iter().flat_map(|way| way.transition.states());
-            !bounded.contains(name) && next.any(|next| outline.reachable(next).contains(name))
+            !bounded.contains(name) && next.any(|next| workflow_map.reachable(next).contains(name))
         });
         if let Some((name, prompt)) = endless {
             let place = prompt.ways.first().map(|way| way.place.entry);
@@ -111,7 +111,7 @@ impl WorkflowMap {
     }
 
     /// Returns the smallest set of states that satisfy a condition, including `given`.
-    fn all_that<'a>(
+    fn states_where<'a>(
         &'a self,
         given: &StateSet<'a>,
         holds: impl Fn(&Transition, &dyn Fn(&StateName) -> bool) -> bool,
@@ -159,7 +159,7 @@ impl WorkflowMap {
 }
 
 /// Returns whether a transition leads to a result in the same call, given the states that do.
-fn comes_back(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+fn may_return(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Result { .. } => true,
         Transition::Reset { .. } => false,
@@ -171,7 +171,7 @@ fn comes_back(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> boo
 }
 
 /// Returns whether a transition leads to a reset, given the states that do.
-fn comes_to_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+fn may_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Reset { .. } => true,
         Transition::Fork { next, .. } => does(next),
@@ -180,7 +180,7 @@ fn comes_to_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) ->
 }
 
 /// Returns whether a transition leads to the end of the agent and of all it forks, given the states that do.
-fn ends_wholly(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+fn may_end_wholly(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Ask { .. } => transition.states().any(does),
         other => other.states().all(does),

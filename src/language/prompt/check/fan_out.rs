@@ -7,13 +7,13 @@ use crate::domain::fork::ForkSettings;
 use crate::domain::id::StateName;
 use crate::domain::transition::{ForkList, TagName, Transition, Variables};
 use crate::language::fork_list;
-use crate::language::prompt::outline::{FolderPrompt, TransitionOrigin, WorkflowMap};
+use crate::language::prompt::workflow_map::{FolderPrompt, TransitionOrigin, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
     /// Reports the problems of all states' forks; `most` is the folder's limit of forked agents per reply.
-    pub(super) fn fan_outs(&mut self, outline: &WorkflowMap, most: Option<u32>) {
+    pub(super) fn fan_outs(&mut self, workflow_map: &WorkflowMap, most: Option<u32>) {
         let most = most.unwrap_or(ForkSettings::default().max_fan_out);
-        for (name, prompt) in outline.prompts() {
+        for (name, prompt) in workflow_map.prompts() {
             self.rules(name, prompt);
             let most = prompt.frontmatter.forks.max_fan_out.unwrap_or(most);
             for way in prompt.ways.iter().filter(|way| way.origin != TransitionOrigin::Text) {

@@ -5,7 +5,7 @@ use crate::domain::id::StateName;
 use crate::language::manifest::{self, Manifest};
 use crate::language::position::SourcePlace;
 use crate::language::prompt::kind::{StateKind, is_for_others};
-use crate::language::prompt::outline::{
+use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
 };
 use crate::language::source::Error;
@@ -54,7 +54,7 @@ impl FolderDiagnostics<'_> {
         if given.is_none() && named.is_some() {
             return named.filter(|entry| self.source.check(entry).is_ok());
         }
-        let first = StateName::parse(manifest::FIRST).ok()?;
+        let first = StateName::parse(manifest::FIRST_STATE).ok()?;
         let others = [manifest::GRAPH, manifest::PROGRAM];
         let usual = std::iter::once(first.clone())
             .chain(others.iter().filter_map(|other| StateName::parse(other).ok()))
@@ -70,8 +70,8 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Reports the states and the evaluators' prompts that cannot be read.
-    pub(super) fn files(&mut self, outline: &WorkflowMap) {
-        for (name, state) in &outline.states {
+    pub(super) fn files(&mut self, workflow_map: &WorkflowMap) {
+        for (name, state) in &workflow_map.states {
             match state {
                 FolderState::Prompt(prompt) => self.yaml(name, prompt.errors.all(), "RF002"),
                 FolderState::Graph(FolderGraph { diagnostics, .. })
@@ -84,27 +84,27 @@ impl FolderDiagnostics<'_> {
                 }
             }
         }
-        for (name, prompt) in &outline.evaluators {
+        for (name, prompt) in &workflow_map.evaluators {
             self.yaml(name, prompt.errors.all(), "RF002");
         }
     }
 
     /// Checks the prompts of the folder that nothing leads to.
-    pub(super) fn others(&mut self, outline: &WorkflowMap) -> usize {
+    pub(super) fn others(&mut self, workflow_map: &WorkflowMap) -> usize {
         let known = |name: &StateName| {
-            outline.states.contains_key(name) || outline.evaluators.contains_key(name)
+            workflow_map.states.contains_key(name) || workflow_map.evaluators.contains_key(name)
         };
         let names = match self.source.names() {
             Ok(names) => names,
             Err(error) => {
-                self.error(&outline.entry, error.place(), "RF001", error.reason());
+                self.error(&workflow_map.entry, error.place(), "RF001", error.reason());
                 return 0;
             }
         };
         let others = names.into_iter().filter(|name| !known(name) && !is_for_others(name));
         let prompts = others.filter(|name| StateKind::of(name) == Some(StateKind::Prompt));
         // What a frontmatter with mistakes leads to is not known.
-        let all_are_read = outline.prompts().all(|(_, prompt)| prompt.errors.is_empty());
+        let all_are_read = workflow_map.prompts().all(|(_, prompt)| prompt.errors.is_empty());
         let mut count = 0;
         for name in prompts {
             count += 1;
@@ -114,7 +114,7 @@ impl FolderDiagnostics<'_> {
             }
             let message = format!(
                 "nothing leads to this state from {}; name it in a policy, or keep it elsewhere if it is no state",
-                outline.entry
+                workflow_map.entry
             );
             if all_are_read {
                 self.warning(&name, SourcePlace::START, "RF110", message);
@@ -138,7 +138,7 @@ fn no_beginning(similar: Option<&str>) -> String {
     };
     format!(
         "a workflow begins with {}, {} or {}, and none is in this folder; {hint}, or name its first file as `entry` in raymond.yaml",
-        manifest::FIRST,
+        manifest::FIRST_STATE,
         manifest::GRAPH,
         manifest::PROGRAM
     )

@@ -9,16 +9,16 @@ use crate::domain::id::{Folder, StateName};
 use crate::domain::widening::PermissionCeiling;
 use crate::language::program::checked_program::{InstructionKind, RunFolder};
 use crate::language::program::walk::instructions;
-use crate::language::prompt::outline::{
+use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderState, WorkflowMap, WorkflowMapOptions,
 };
 use crate::language::source::WorkflowSource;
 
 impl FolderDiagnostics<'_> {
-    /// Reports the problems in the folders that programs of an outline run; returns the number of files read.
-    pub(super) fn folders(&mut self, outline: &WorkflowMap, variables: &[String]) -> usize {
+    /// Reports the problems in the folders that programs of a map run; returns the number of files read.
+    pub(super) fn folders(&mut self, workflow_map: &WorkflowMap, variables: &[String]) -> usize {
         let mut files = 0;
-        for (folder, start) in run_by(outline) {
+        for (folder, start) in run_by(workflow_map) {
             let Ok(source) = self.source.within(&folder) else { continue };
             let found = below(&*source, &start, variables, &self.ceiling);
             self.diagnostics.extend(found.diagnostics);
@@ -37,22 +37,22 @@ fn below(
     let mut report =
         FolderDiagnostics { source, ceiling: ceiling.clone(), diagnostics: Vec::new() };
     let unread = |_: &StateName| FolderGraph::default();
-    let reach = WorkflowMapOptions { by_text: true, most: usize::MAX, graphs: Some(&unread) };
-    let outline = WorkflowMap::of(start, source, reach);
-    report.files(&outline);
-    report.ways(&outline);
-    report.options(&outline);
-    report.fan_outs(&outline, None);
-    report.ends(&outline, false);
-    report.joins(&outline);
-    report.variables(&outline, variables);
-    let files = outline.read() + report.folders(&outline, variables);
+    let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&unread) };
+    let workflow_map = WorkflowMap::of(start, source, reach);
+    report.files(&workflow_map);
+    report.ways(&workflow_map);
+    report.options(&workflow_map);
+    report.fan_outs(&workflow_map, None);
+    report.ends(&workflow_map, false);
+    report.joins(&workflow_map);
+    report.variables(&workflow_map, variables);
+    let files = workflow_map.read() + report.folders(&workflow_map, variables);
     CheckFindings { diagnostics: report.diagnostics, files }
 }
 
 /// Returns the folders, each with its first state.
-fn run_by(outline: &WorkflowMap) -> BTreeSet<(Folder, StateName)> {
-    let programs = outline.states.values().filter_map(|state| match state {
+fn run_by(workflow_map: &WorkflowMap) -> BTreeSet<(Folder, StateName)> {
+    let programs = workflow_map.states.values().filter_map(|state| match state {
         FolderState::Program(FolderProgram { definition, .. }) => definition.as_ref(),
         _ => None,
     });

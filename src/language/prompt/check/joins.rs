@@ -6,14 +6,14 @@ use crate::domain::join::JoinCondition;
 use crate::domain::transition::Transition;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::joins::{JoinableAgents, awaited};
-use crate::language::prompt::outline::{FolderPrompt, FolderState, WorkflowMap};
+use crate::language::prompt::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
     /// Reports joins that wait for no agent, or for too many.
-    pub(super) fn joins(&mut self, outline: &WorkflowMap) {
-        let awaited = awaited(outline);
-        let forked = forked_at_most(outline);
-        for (name, prompt) in outline.prompts() {
+    pub(super) fn joins(&mut self, workflow_map: &WorkflowMap) {
+        let awaited = awaited(workflow_map);
+        let forked = forked_at_most(workflow_map);
+        for (name, prompt) in workflow_map.prompts() {
             let Some(join) = &prompt.frontmatter.join else { continue };
             let place = prompt.places.join.unwrap_or(SourcePlace::START);
             if awaited.get(name).is_none_or(JoinableAgents::is_nobody) {
@@ -33,21 +33,22 @@ impl FolderDiagnostics<'_> {
 
 /// Returns the maximum number of agents besides the first, if it is certain: there is one fork, nothing leads back
 /// to it, and it has a known number of agents.
-fn forked_at_most(outline: &WorkflowMap) -> Option<usize> {
+fn forked_at_most(workflow_map: &WorkflowMap) -> Option<usize> {
     let is_known = |state: &FolderState| match state {
         FolderState::Prompt(prompt) => !prompt.is_open(),
         FolderState::Graph(_) | FolderState::Program(_) | FolderState::Other => true,
         FolderState::Unreadable(_) => false,
     };
-    if !outline.states.values().all(is_known) {
+    if !workflow_map.states.values().all(is_known) {
         return None;
     }
     let forks =
         |(_, transition, _): &(_, &Transition, _)| matches!(transition, Transition::Fork { .. });
-    let mut forks = outline.steps().filter(forks);
+    let mut forks = workflow_map.steps().filter(forks);
     let (name, fork, _) = forks.next()?;
-    let many = outline.states.get(name).and_then(FolderState::prompt).is_some_and(may_fork_many);
-    let again = fork.states().any(|state| outline.reachable(state).contains(name));
+    let many =
+        workflow_map.states.get(name).and_then(FolderState::prompt).is_some_and(may_fork_many);
+    let again = fork.states().any(|state| workflow_map.reachable(state).contains(name));
     (forks.next().is_none() && !many && !again).then(|| born_of(fork)).flatten()
 }
 

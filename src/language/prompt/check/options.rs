@@ -9,18 +9,18 @@ use crate::domain::turn_options::TurnOptions;
 use crate::language::manifest;
 use crate::language::model_hint::model_hint;
 use crate::language::position::SourcePlace;
-use crate::language::prompt::outline::WorkflowMap;
 use crate::language::prompt::widenings::{FoundWidening, in_options, in_outline};
+use crate::language::prompt::workflow_map::WorkflowMap;
 use crate::language::turn_options::{OptionFault, OptionPlaces, embed_files, tool_name_hints};
 
 impl FolderDiagnostics<'_> {
     /// Reports the mistakes in the options of the prompts, and of evaluators.
-    pub(super) fn options(&mut self, outline: &WorkflowMap) {
-        for (name, prompt) in outline.prompts().chain(&outline.evaluators) {
+    pub(super) fn options(&mut self, workflow_map: &WorkflowMap) {
+        for (name, prompt) in workflow_map.prompts().chain(&workflow_map.evaluators) {
             self.model(name, prompt.frontmatter.model.as_ref(), prompt.places.model);
             self.option_files(name, &prompt.frontmatter.options, &prompt.places.options, "RF002");
         }
-        let found = in_outline(outline, self.source, &self.ceiling);
+        let found = in_outline(workflow_map, self.source, &self.ceiling);
         self.widenings(found);
     }
 

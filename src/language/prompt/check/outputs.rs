@@ -12,21 +12,21 @@ use crate::language::output::{
     OutputKey, OutputSchema, RESULT, RuleGaps, SchemaError, SchemaField,
 };
 use crate::language::position::SourcePlace;
-use crate::language::prompt::outline::{FolderPrompt, WorkflowMap};
+use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 
 /// The states whose answers a state may be given as `{{result}}`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ResultOrigins<'outline> {
+pub(super) struct ResultOrigins<'workflow_map> {
     /// The states with an output.
-    answers: BTreeSet<&'outline StateName>,
+    answers: BTreeSet<&'workflow_map StateName>,
     /// True if there may be other origins.
     has_others: bool,
 }
 
 impl FolderDiagnostics<'_> {
     /// Reports the problems of all states' outputs.
-    pub(super) fn outputs(&mut self, outline: &WorkflowMap) {
-        for (name, prompt) in outline.prompts() {
+    pub(super) fn outputs(&mut self, workflow_map: &WorkflowMap) {
+        for (name, prompt) in workflow_map.prompts() {
             let Some(key) = &prompt.frontmatter.output else { continue };
             match key.load(self.source) {
                 Ok(contract) if prompt.errors.is_empty() => {
@@ -75,7 +75,7 @@ impl FolderDiagnostics<'_> {
         name: &StateName,
         prompt: &FolderPrompt,
         known: &mut BTreeSet<String>,
-        (outline, origins): (&WorkflowMap, Option<&ResultOrigins<'_>>),
+        (workflow_map, origins): (&WorkflowMap, Option<&ResultOrigins<'_>>),
     ) {
         for (placeholder, place) in &prompt.placeholders {
             if known.contains(placeholder) {
@@ -85,7 +85,7 @@ impl FolderDiagnostics<'_> {
             let Some(dot) = dots.find(|&dot| known.contains(&placeholder[..dot])) else { continue };
             let (root, path) = (&placeholder[..dot], &placeholder[dot + 1..]);
             if let Some(origins) = origins.filter(|_| root == RESULT)
-                && let Some(why) = self.missing(path, outline, origins)
+                && let Some(why) = self.missing(path, workflow_map, origins)
             {
                 let message = format!("nothing fills {{{{{placeholder}}}}}: {why}");
                 self.warning(name, *place, "RF401", message);
@@ -98,7 +98,7 @@ impl FolderDiagnostics<'_> {
     fn missing(
         &self,
         path: &str,
-        outline: &WorkflowMap,
+        workflow_map: &WorkflowMap,
         origins: &ResultOrigins<'_>,
     ) -> Option<String> {
         if origins.has_others || origins.answers.is_empty() {
@@ -106,7 +106,7 @@ impl FolderDiagnostics<'_> {
         }
         let mut hint = None;
         for &state in &origins.answers {
-            let key = outline.states.get(state)?.prompt()?.frontmatter.output.as_ref()?;
+            let key = workflow_map.states.get(state)?.prompt()?.frontmatter.output.as_ref()?;
             let schema: OutputSchema = key.load(self.source).ok()?.schema;
             match schema.field(path) {
                 SchemaField::Known { .. } | SchemaField::Open => return None,
@@ -120,9 +120,9 @@ impl FolderDiagnostics<'_> {
 }
 
 /// Returns for each state those whose answers it may be given as `{{result}}`.
-pub(super) fn origins(outline: &WorkflowMap) -> BTreeMap<&StateName, ResultOrigins<'_>> {
+pub(super) fn origins(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, ResultOrigins<'_>> {
     let mut origins: BTreeMap<&StateName, ResultOrigins<'_>> = BTreeMap::new();
-    for (name, prompt) in outline.prompts() {
+    for (name, prompt) in workflow_map.prompts() {
         let has_output = prompt.frontmatter.output.is_some();
         for way in &prompt.ways {
             let Some(target) = way.transition.target() else { continue };
@@ -137,7 +137,7 @@ pub(super) fn origins(outline: &WorkflowMap) -> BTreeMap<&StateName, ResultOrigi
                 &way.transition
             {
                 let returned = origins.entry(return_to).or_default();
-                returned.returns(outline, target);
+                returned.returns(workflow_map, target);
             }
         }
         for shown in prompt.shown.iter().filter_map(|shown| shown.transition.as_ref().ok()) {
@@ -150,11 +150,15 @@ pub(super) fn origins(outline: &WorkflowMap) -> BTreeMap<&StateName, ResultOrigi
     origins
 }
 
-impl<'outline> ResultOrigins<'outline> {
+impl<'workflow_map> ResultOrigins<'workflow_map> {
     /// Adds the results that a subroutine beginning in a state may return.
-    fn returns(&mut self, outline: &'outline WorkflowMap, target: &'outline StateName) {
-        for state in outline.level([target]) {
-            match outline.states.get(state).and_then(|state| state.prompt()) {
+    fn returns(
+        &mut self,
+        workflow_map: &'workflow_map WorkflowMap,
+        target: &'workflow_map StateName,
+    ) {
+        for state in workflow_map.level([target]) {
+            match workflow_map.states.get(state).and_then(|state| state.prompt()) {
                 Some(prompt) if !prompt.may_end() => {}
                 Some(prompt) if prompt.frontmatter.output.is_some() => {
                     self.answers.insert(state);

@@ -7,13 +7,13 @@ use super::FolderDiagnostics;
 use crate::domain::id::{Folder, StateName};
 use crate::language::hint::closest;
 use crate::language::prompt::kind::StateKind;
-use crate::language::prompt::outline::{FolderGraph, FolderProgram, FolderState, WorkflowMap};
+use crate::language::prompt::workflow_map::{FolderGraph, FolderProgram, FolderState, WorkflowMap};
 use crate::language::replies::{self, ScriptedReplies};
 use crate::language::source::{Error, WorkflowSource};
 
 impl FolderDiagnostics<'_> {
     /// Checks the script; returns the number of files read for it.
-    pub(super) fn replies(&mut self, outline: &WorkflowMap) -> usize {
+    pub(super) fn replies(&mut self, workflow_map: &WorkflowMap) -> usize {
         let Ok(file) = StateName::parse(replies::FILE) else { return 0 };
         let text = match self.source.read(&file) {
             Ok(text) => text,
@@ -28,7 +28,7 @@ impl FolderDiagnostics<'_> {
             return 1;
         }
         for (key, place) in replies::states(&text) {
-            if let Err(message) = answered(&key, outline, self.source) {
+            if let Err(message) = answered(&key, workflow_map, self.source) {
                 self.warning(&file, place, "RF005", message);
             }
         }
@@ -37,7 +37,11 @@ impl FolderDiagnostics<'_> {
 }
 
 /// Checks that a key of the script names something in the workflow.
-fn answered(key: &str, outline: &WorkflowMap, source: &dyn WorkflowSource) -> Result<(), String> {
+fn answered(
+    key: &str,
+    workflow_map: &WorkflowMap,
+    source: &dyn WorkflowSource,
+) -> Result<(), String> {
     let (path, part) = match key.split_once('#') {
         Some((path, part)) => (path, Some(part)),
         None => (key, None),
@@ -46,17 +50,17 @@ fn answered(key: &str, outline: &WorkflowMap, source: &dyn WorkflowSource) -> Re
         Some((folder, name)) => (Some(folder), name),
         None => (None, path),
     };
-    let Ok(name) = StateName::parse(name) else { return Err(missing("state", key, outline)) };
+    let Ok(name) = StateName::parse(name) else { return Err(missing("state", key, workflow_map)) };
     let names = ReplyKey { whole: key, name: &name, part };
     let Some(folder) = folder else {
-        return match outline.states.get(&name) {
-            Some(state) => names.fits(outline).and_then(|()| names.is_one_of(parts(state))),
-            None => names.is_in(source, outline),
+        return match workflow_map.states.get(&name) {
+            Some(state) => names.fits(workflow_map).and_then(|()| names.is_one_of(parts(state))),
+            None => names.is_in(source, workflow_map),
         };
     };
     let below = Folder::parse(folder).ok().and_then(|folder| source.within(&folder).ok());
-    let Some(below) = below else { return Err(missing(names.what(), key, outline)) };
-    names.is_in(&*below, outline)
+    let Some(below) = below else { return Err(missing(names.kind(), key, workflow_map)) };
+    names.is_in(&*below, workflow_map)
 }
 
 /// The names of a file's parts, as far as it can be read: its nodes, or its roles.
@@ -92,21 +96,21 @@ struct ReplyKey<'a> {
 
 impl ReplyKey<'_> {
     /// Checks that the key names something in a folder.
-    fn is_in(&self, source: &dyn WorkflowSource, outline: &WorkflowMap) -> Result<(), String> {
-        self.fits(outline)?;
+    fn is_in(&self, source: &dyn WorkflowSource, workflow_map: &WorkflowMap) -> Result<(), String> {
+        self.fits(workflow_map)?;
         if source.check(self.name).is_err() {
-            return Err(missing(self.what(), self.whole, outline));
+            return Err(missing(self.kind(), self.whole, workflow_map));
         }
         self.is_one_of(beside(self.name, source))
     }
 
     /// Checks that the key has the right form: prompts are named alone, graphs and programs with a part.
-    fn fits(&self, outline: &WorkflowMap) -> Result<(), String> {
+    fn fits(&self, workflow_map: &WorkflowMap) -> Result<(), String> {
         let kind = StateKind::of(self.name);
         if kind.is_some() && (kind == Some(StateKind::Prompt)) == self.part.is_none() {
             return Ok(());
         }
-        Err(missing(self.what(), self.whole, outline))
+        Err(missing(self.kind(), self.whole, workflow_map))
     }
 
     fn is_one_of(&self, parts: FileParts) -> Result<(), String> {
@@ -116,11 +120,11 @@ impl ReplyKey<'_> {
         }
         let similar = closest(part, parts.iter().map(String::as_str));
         let file = self.whole.split_once('#').map_or(self.whole, |(file, _)| file);
-        Err(said(self.what(), self.whole, similar.map(|own| format!("{file}#{own}"))))
+        Err(not_found(self.kind(), self.whole, similar.map(|own| format!("{file}#{own}"))))
     }
 
     /// Returns the kind of thing that the key names, judged by its form.
-    fn what(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         match (StateKind::of(self.name), self.part) {
             (Some(StateKind::Prompt), None) => "prompt",
             (Some(StateKind::Graph), Some(_)) => "node",
@@ -131,8 +135,8 @@ impl ReplyKey<'_> {
 }
 
 /// Returns the message that no such thing exists, with a similar name of the workflow, if any.
-fn missing(what: &str, key: &str, outline: &WorkflowMap) -> String {
-    let names: Vec<String> = outline
+fn missing(kind: &str, key: &str, workflow_map: &WorkflowMap) -> String {
+    let names: Vec<String> = workflow_map
         .states
         .iter()
         .flat_map(|(name, state)| match parts(state) {
@@ -140,13 +144,13 @@ fn missing(what: &str, key: &str, outline: &WorkflowMap) -> String {
             None => vec![name.to_string()],
         })
         .collect();
-    said(what, key, closest(key, names.iter().map(String::as_str)).map(str::to_owned))
+    not_found(kind, key, closest(key, names.iter().map(String::as_str)).map(str::to_owned))
 }
 
-fn said(what: &str, key: &str, similar: Option<String>) -> String {
+fn not_found(kind: &str, key: &str, similar: Option<String>) -> String {
     let hint = match similar {
         Some(name) => format!("did you mean {name}?"),
         None => "no agent is ever given these".to_owned(),
     };
-    format!("there is no {what} {key}; {hint}")
+    format!("there is no {kind} {key}; {hint}")
 }

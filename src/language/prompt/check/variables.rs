@@ -16,10 +16,10 @@ use crate::language::graph::spawned::spawned;
 use crate::language::output::RESULT;
 use crate::language::program::walk::started;
 use crate::language::prompt::evaluator;
-use crate::language::prompt::outline::{
+use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE};
+use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
 };
-use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE};
 
 /// The known values that a state is given.
 #[derive(Clone, Default)]
@@ -38,18 +38,18 @@ struct GivenVariables<'a> {
 
 impl FolderDiagnostics<'_> {
     /// Reports the placeholders that nothing fills in a state or in its evaluator's prompt.
-    pub(super) fn variables(&mut self, outline: &WorkflowMap, of_run: &[String]) {
-        let given = all_given(outline);
-        let origins = outputs::origins(outline);
+    pub(super) fn variables(&mut self, workflow_map: &WorkflowMap, of_run: &[String]) {
+        let given = all_given(workflow_map);
+        let origins = outputs::origins(workflow_map);
         let mut of_evaluators: BTreeMap<&StateName, BTreeSet<String>> = BTreeMap::new();
-        for (name, prompt) in outline.prompts() {
+        for (name, prompt) in workflow_map.prompts() {
             let nothing = GivenVariables::default();
             let given = given.get(name).unwrap_or(&nothing);
             let mut known: BTreeSet<String> = of_run.iter().cloned().collect();
             known.extend(RESERVED.map(str::to_owned));
             known.extend(given.variables.iter().map(|&variable| variable.to_owned()));
             known.extend(given.of_lists.iter().cloned());
-            known.extend((*name == outline.entry).then(|| "input".to_owned()));
+            known.extend((*name == workflow_map.entry).then(|| "input".to_owned()));
             known.extend(given.returned_to.then(|| "result".to_owned()));
             if given.joined {
                 known.extend([RESULTS, RESULTS_FILE].map(str::to_owned));
@@ -57,19 +57,19 @@ impl FolderDiagnostics<'_> {
             if given.unknown {
                 known.extend(prompt.placeholders.iter().map(|(name, _)| name.clone()));
             }
-            self.fields(name, prompt, &mut known, (outline, origins.get(name)));
-            self.unfilled(name, prompt, &known, outline);
+            self.fields(name, prompt, &mut known, (workflow_map, origins.get(name)));
+            self.unfilled(name, prompt, &known, workflow_map);
             if let Some(evaluator) = prompt.evaluator() {
-                let all = outline.evaluators.get(evaluator).filter(|_| given.unknown);
+                let all = workflow_map.evaluators.get(evaluator).filter(|_| given.unknown);
                 let all = all.iter().flat_map(|prompt| &prompt.placeholders);
                 known.extend(all.map(|(name, _)| name.clone()));
-                let shown = evaluator::SHOWN.map(str::to_owned);
+                let shown = evaluator::EVALUATOR_PLACEHOLDERS.map(str::to_owned);
                 of_evaluators.entry(evaluator).or_default().extend(known.into_iter().chain(shown));
             }
         }
         for (name, known) in of_evaluators {
-            if let Some(prompt) = outline.evaluators.get(name) {
-                self.unfilled(name, prompt, &known, outline);
+            if let Some(prompt) = workflow_map.evaluators.get(name) {
+                self.unfilled(name, prompt, &known, workflow_map);
             }
         }
     }
@@ -79,21 +79,21 @@ impl FolderDiagnostics<'_> {
         name: &StateName,
         prompt: &FolderPrompt,
         known: &BTreeSet<String>,
-        outline: &WorkflowMap,
+        workflow_map: &WorkflowMap,
     ) {
         for (placeholder, place) in &prompt.placeholders {
             if !known.contains(placeholder) {
-                self.warning(name, *place, "RF401", why(placeholder, outline));
+                self.warning(name, *place, "RF401", why(placeholder, workflow_map));
             }
         }
     }
 }
 
-fn why(placeholder: &str, outline: &WorkflowMap) -> String {
+fn why(placeholder: &str, workflow_map: &WorkflowMap) -> String {
     let why = match placeholder {
         "input" => format!(
             "only the first state, {}, is given it; hand it on in the tag that leads here: input=\"…\"",
-            outline.entry
+            workflow_map.entry
         ),
         "result" => "no call or function comes back to this state".to_owned(),
         "answer" => "no question leads here: <ask next=\"…\">".to_owned(),
@@ -108,11 +108,11 @@ fn why(placeholder: &str, outline: &WorkflowMap) -> String {
     format!("nothing fills {{{{{placeholder}}}}}: {why}")
 }
 
-fn all_given(outline: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<'_>> {
+fn all_given(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<'_>> {
     let mut given: BTreeMap<&StateName, GivenVariables<'_>> = BTreeMap::new();
     let mut of_results: BTreeSet<&str> = BTreeSet::new();
-    for (_, prompt) in outline.prompts() {
-        let evaluator = prompt.evaluator().and_then(|name| outline.evaluators.get(name));
+    for (_, prompt) in workflow_map.prompts() {
+        let evaluator = prompt.evaluator().and_then(|name| workflow_map.evaluators.get(name));
         let shown = prompt.shown.iter().chain(evaluator.iter().flat_map(|prompt| &prompt.shown));
         let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
         let ways = prompt.ways.iter().map(|way| &way.transition);
@@ -155,8 +155,8 @@ fn all_given(outline: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<'_>> 
             }
         }
     }
-    let key = |name: &StateName| outline.states.get_key_value(name).map(|(name, _)| name);
-    for state in outline.states.values() {
+    let key = |name: &StateName| workflow_map.states.get_key_value(name).map(|(name, _)| name);
+    for state in workflow_map.states.values() {
         match state {
             FolderState::Graph(FolderGraph { program: Some(program), .. }) => {
                 for name in spawned(program).iter().filter_map(key) {
@@ -171,7 +171,7 @@ fn all_given(outline: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<'_>> 
             _ => {}
         }
     }
-    missed(outline, &mut given);
+    missed(workflow_map, &mut given);
     for given in given.values_mut().filter(|given| given.returned_to) {
         given.variables.extend(&of_results);
     }
@@ -179,8 +179,11 @@ fn all_given(outline: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<'_>> 
 }
 
 /// Gives each state with a join its results. A state entered when the join is not met gets all the same values.
-fn missed<'a>(outline: &'a WorkflowMap, given: &mut BTreeMap<&'a StateName, GivenVariables<'a>>) {
-    let joins = || outline.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
+fn missed<'a>(
+    workflow_map: &'a WorkflowMap,
+    given: &mut BTreeMap<&'a StateName, GivenVariables<'a>>,
+) {
+    let joins = || workflow_map.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
     for (name, _) in joins() {
         given.entry(name).or_default().joined = true;
     }
@@ -190,7 +193,7 @@ fn missed<'a>(outline: &'a WorkflowMap, given: &mut BTreeMap<&'a StateName, Give
             let Some(target) = way.transition.target() else { continue };
             let after = given.entry(target).or_default();
             after.variables.extend(&before.variables);
-            after.variables.extend((*name == outline.entry).then_some("input"));
+            after.variables.extend((*name == workflow_map.entry).then_some("input"));
             after.of_lists.extend(before.of_lists.iter().cloned());
             after.returned_to |= before.returned_to;
             after.joined = true;

@@ -10,18 +10,18 @@ use crate::domain::transition::Transition;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::evaluator;
 use crate::language::prompt::kind::StateKind;
-use crate::language::prompt::outline::{
+use crate::language::prompt::workflow_map::{
     FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
 };
 
 impl FolderDiagnostics<'_> {
     /// Reports the problems of all states' transitions.
-    pub(super) fn ways(&mut self, outline: &WorkflowMap) {
-        for (name, prompt) in outline.prompts() {
-            self.policy(name, prompt, outline);
-            self.evaluator(name, prompt, outline);
+    pub(super) fn ways(&mut self, workflow_map: &WorkflowMap) {
+        for (name, prompt) in workflow_map.prompts() {
+            self.policy(name, prompt, workflow_map);
+            self.evaluator(name, prompt, workflow_map);
             for way in &prompt.ways {
-                self.names(name, way, outline);
+                self.names(name, way, workflow_map);
             }
             if !prompt.is_open() {
                 self.text(name, prompt);
@@ -30,7 +30,7 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Checks the files that a way names.
-    fn names(&mut self, name: &StateName, way: &TransitionEdge, outline: &WorkflowMap) {
+    fn names(&mut self, name: &StateName, way: &TransitionEdge, workflow_map: &WorkflowMap) {
         let TransitionEdge { transition, place, .. } = way;
         let named = [
             (transition.target(), place.target),
@@ -39,7 +39,7 @@ impl FolderDiagnostics<'_> {
         ];
         for (target, place) in named {
             let Some(target) = target else { continue };
-            let why = match outline.states.get(target) {
+            let why = match workflow_map.states.get(target) {
                 Some(FolderState::Unreadable(error)) => why(error),
                 Some(FolderState::Other) => no_state().to_owned(),
                 _ => continue,
@@ -54,11 +54,11 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    fn policy(&mut self, name: &StateName, prompt: &FolderPrompt, outline: &WorkflowMap) {
+    fn policy(&mut self, name: &StateName, prompt: &FolderPrompt, workflow_map: &WorkflowMap) {
         let TransitionPolicy { allowed, .. } = &prompt.frontmatter.policy;
         let Some(place) = prompt.places.policy.filter(|_| prompt.errors.is_empty()) else { return };
         let usable =
-            |way: &TransitionEdge| way.transition.states().all(|name| outline.is_usable(name));
+            |way: &TransitionEdge| way.transition.states().all(|name| workflow_map.is_usable(name));
         if allowed.is_empty() {
             let message = "an empty list allows every transition, and then nobody can be reminded; list what is allowed, or leave the key out";
             self.warning(name, place, "RF203", message.to_owned());
@@ -83,12 +83,14 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Checks the prompt of an evaluator.
-    fn evaluator(&mut self, name: &StateName, prompt: &FolderPrompt, outline: &WorkflowMap) {
+    fn evaluator(&mut self, name: &StateName, prompt: &FolderPrompt, workflow_map: &WorkflowMap) {
         let (Some(file), Some(place)) = (prompt.evaluator(), prompt.places.evaluator) else {
             return;
         };
-        let shown = |(name, _): &(String, SourcePlace)| evaluator::SHOWN.contains(&&**name);
-        match (outline.evaluators.get(file), self.source.read(file)) {
+        let shown = |(name, _): &(String, SourcePlace)| {
+            evaluator::EVALUATOR_PLACEHOLDERS.contains(&&**name)
+        };
+        match (workflow_map.evaluators.get(file), self.source.read(file)) {
             (None, Err(error)) => {
                 self.error(name, place, "RF102", format!("{file}: {}", why(&error)));
             }

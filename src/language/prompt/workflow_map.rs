@@ -1,4 +1,4 @@
-//! The outline of a folder: its states from the first one on, and the ways from each to the next.
+//! The map of a folder: its states from the first one on, and the ways from each to the next.
 //!
 //! Builds it without running anything. A state with a policy takes the ways listed there. A state without one may go anywhere;
 //! only its text gives hints: the tags in it, and the names of other states.
@@ -65,26 +65,26 @@ pub struct FolderProgram {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The extent of an outline.
+/// The extent of a map.
 #[derive(Clone, Copy)]
 pub struct WorkflowMapOptions<'a> {
     /// True if names in the text of a state without policy lead on.
     pub by_text: bool,
     /// The maximum number of states.
-    pub most: usize,
+    pub max_states: usize,
     /// Reads a graph; without it, neither graphs nor programs are read.
     pub graphs: Option<&'a dyn Fn(&StateName) -> FolderGraph>,
 }
 
 impl WorkflowMap {
-    /// Returns the outline of a folder, from a state on.
+    /// Returns the map of a folder, from a state on.
     #[must_use]
     pub fn of(
         entry: &StateName,
         source: &dyn WorkflowSource,
         reach: WorkflowMapOptions<'_>,
     ) -> Self {
-        let mut outline = Self {
+        let mut workflow_map = Self {
             entry: entry.clone(),
             states: BTreeMap::new(),
             evaluators: BTreeMap::new(),
@@ -92,21 +92,23 @@ impl WorkflowMap {
         };
         let mut to_look_at = VecDeque::from([entry.clone()]);
         while let Some(name) = to_look_at.pop_front() {
-            if outline.states.contains_key(&name) || outline.states.len() >= reach.most {
+            if workflow_map.states.contains_key(&name)
+                || workflow_map.states.len() >= reach.max_states
+            {
                 continue;
             }
             let state = read_state(&name, source, reach);
             to_look_at.extend(state.leads_to(source, reach));
             if let Some(evaluator) = state.prompt().and_then(FolderPrompt::evaluator)
-                && !outline.evaluators.contains_key(evaluator)
+                && !workflow_map.evaluators.contains_key(evaluator)
                 && let Ok(text) = source.read(evaluator)
             {
-                outline.evaluators.insert(evaluator.clone(), FolderPrompt::of(&text));
+                workflow_map.evaluators.insert(evaluator.clone(), FolderPrompt::of(&text));
             }
-            outline.order.push(name.clone());
-            outline.states.insert(name, state);
+            workflow_map.order.push(name.clone());
+            workflow_map.states.insert(name, state);
         }
-        outline
+        workflow_map
     }
 
     /// Returns the prompts among its states, the near ones first.

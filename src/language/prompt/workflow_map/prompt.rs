@@ -142,7 +142,7 @@ impl FolderPrompt {
         }
         ways.extend(self.frontmatter.join.iter().flat_map(|join| self.ways_of_join(join)));
         if self.is_open() {
-            ways.extend(self.shown.iter().filter_map(ShownTag::way));
+            ways.extend(self.shown.iter().filter_map(ShownTag::edge));
         }
         ways
     }
@@ -188,7 +188,7 @@ impl ShownTag {
         self.transition.as_ref().is_ok_and(named)
     }
 
-    fn way(&self) -> Option<TransitionEdge> {
+    fn edge(&self) -> Option<TransitionEdge> {
         let transition = self.transition.clone().ok()?;
         let place = EntryPlace::whole(self.place);
         Some(TransitionEdge { transition, origin: TransitionOrigin::Text, place })

@@ -1,0 +1,223 @@
+//! Fields that events of several kinds have in common.
+
+use super::{Event, NextAction, StoppedChild};
+use crate::domain::id::{AgentId, SessionId, StateName};
+use crate::domain::question::Question;
+use crate::domain::turn::TurnId;
+use crate::domain::turn_cost::TurnCost;
+
+impl Event {
+    /// Returns the session that is opened, if any.
+    #[must_use]
+    pub fn new_session(&self) -> Option<&SessionId> {
+        match self {
+            Self::StepFinished(event) => event.new_session.as_ref(),
+            Self::TransitionProposed(event) => Some(&event.new_session),
+            Self::GraphAdvanced(event) => event.new_session.as_ref(),
+            Self::RoleRequested(event) => event.new_session.as_ref(),
+            Self::RoleDelegated(event) => Some(&event.new_session),
+            Self::RunStarted(_)
+            | Self::QuestionAnswered(_)
+            | Self::QuestionTimedOut(_)
+            | Self::ProgramDefined(_)
+            | Self::ProgramStarted(_)
+            | Self::ProgramAdvanced(_)
+            | Self::ProgramLogged(_)
+            | Self::RoleResponded(_)
+            | Self::JoinBegun(_)
+            | Self::JoinFinished(_)
+            | Self::FactsSeen { .. }
+            | Self::TurnHeld(_)
+            | Self::TurnRejected(_)
+            | Self::TurnFailed(_)
+            | Self::AgentFailed(_)
+            | Self::CostCounted { .. }
+            | Self::AgentParked(_)
+            | Self::LimitReached { .. }
+            | Self::RunPaused { .. }
+            | Self::RunResumed { .. }
+            | Self::CommandReceived { .. } => None,
+        }
+    }
+
+    /// Returns the turn the event is about, if any.
+    #[must_use]
+    pub fn turn(&self) -> Option<&TurnId> {
+        match self {
+            Self::StepFinished(event) => Some(&event.turn),
+            Self::TransitionProposed(event) => Some(&event.turn),
+            Self::GraphAdvanced(event) => Some(&event.turn),
+            Self::QuestionAnswered(event) => Some(&event.turn),
+            Self::QuestionTimedOut(event) => Some(&event.turn),
+            Self::ProgramStarted(event) => Some(&event.turn),
+            Self::ProgramAdvanced(event) => Some(&event.turn),
+            Self::ProgramLogged(event) => Some(&event.turn),
+            Self::RoleRequested(event) => Some(&event.turn),
+            Self::RoleResponded(event) => Some(&event.turn),
+            Self::RoleDelegated(event) => Some(&event.turn),
+            Self::JoinBegun(event) => Some(&event.turn),
+            Self::JoinFinished(event) => Some(&event.turn),
+            Self::TurnHeld(event) => Some(&event.turn),
+            Self::TurnRejected(event) => Some(&event.turn),
+            Self::TurnFailed(event) => Some(&event.turn),
+            Self::AgentFailed(event) => Some(&event.turn),
+            Self::AgentParked(event) => Some(&event.turn),
+            Self::CostCounted { turn, .. } => Some(turn),
+            Self::RunStarted(_)
+            | Self::ProgramDefined(_)
+            | Self::FactsSeen { .. }
+            | Self::LimitReached { .. }
+            | Self::RunPaused { .. }
+            | Self::RunResumed { .. }
+            | Self::CommandReceived { .. } => None,
+        }
+    }
+
+    /// Returns the agent the event is about, if any.
+    #[must_use]
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.turn().map(|turn| &turn.agent)
+    }
+
+    /// Returns the cost of the turn that the event ends; `None` if it ends none.
+    #[must_use]
+    pub fn cost(&self) -> Option<&TurnCost> {
+        match self {
+            Self::StepFinished(event) => Some(&event.cost),
+            Self::TransitionProposed(event) => Some(&event.cost),
+            Self::GraphAdvanced(event) => event.task.as_ref().map(|task| &task.cost),
+            Self::RoleResponded(event) => Some(&event.cost),
+            Self::TurnRejected(event) => Some(&event.cost),
+            Self::TurnFailed(event) => Some(&event.cost),
+            Self::AgentFailed(event) => Some(&event.cost),
+            Self::CostCounted { cost, .. } => Some(cost),
+            Self::RunStarted(_)
+            | Self::QuestionAnswered(_)
+            | Self::QuestionTimedOut(_)
+            | Self::ProgramDefined(_)
+            | Self::ProgramStarted(_)
+            | Self::ProgramAdvanced(_)
+            | Self::ProgramLogged(_)
+            | Self::RoleRequested(_)
+            | Self::RoleDelegated(_)
+            | Self::JoinBegun(_)
+            | Self::JoinFinished(_)
+            | Self::FactsSeen { .. }
+            | Self::TurnHeld(_)
+            | Self::AgentParked(_)
+            | Self::LimitReached { .. }
+            | Self::RunPaused { .. }
+            | Self::RunResumed { .. }
+            | Self::CommandReceived { .. } => None,
+        }
+    }
+
+    /// Returns the state of the turn that the event ends. `None` if it ends none, or a turn that ran for a graph,
+    /// for a program, or for an agent that had already ended.
+    #[must_use]
+    pub fn turn_state(&self) -> Option<&StateName> {
+        match self {
+            Self::StepFinished(event) => Some(&event.state),
+            Self::TransitionProposed(event) => Some(&event.state),
+            Self::TurnRejected(event) => Some(&event.state),
+            Self::TurnFailed(event) => Some(&event.state),
+            Self::AgentFailed(event) => Some(&event.state),
+            Self::RunStarted(_)
+            | Self::GraphAdvanced(_)
+            | Self::QuestionAnswered(_)
+            | Self::QuestionTimedOut(_)
+            | Self::ProgramDefined(_)
+            | Self::ProgramStarted(_)
+            | Self::ProgramAdvanced(_)
+            | Self::ProgramLogged(_)
+            | Self::RoleRequested(_)
+            | Self::RoleResponded(_)
+            | Self::RoleDelegated(_)
+            | Self::JoinBegun(_)
+            | Self::JoinFinished(_)
+            | Self::FactsSeen { .. }
+            | Self::TurnHeld(_)
+            | Self::CostCounted { .. }
+            | Self::AgentParked(_)
+            | Self::LimitReached { .. }
+            | Self::RunPaused { .. }
+            | Self::RunResumed { .. }
+            | Self::CommandReceived { .. } => None,
+        }
+    }
+
+    /// Returns the question that the event asks a person, if any.
+    #[must_use]
+    pub fn question(&self) -> Option<Question> {
+        match self {
+            Self::StepFinished(event) => {
+                Question::of(&event.transition).map(|(question, _)| question)
+            }
+            Self::GraphAdvanced(event) => match &event.next_action {
+                NextAction::Question(question) => Some((**question).clone()),
+                NextAction::Walk
+                | NextAction::Operation(_)
+                | NextAction::Task(_)
+                | NextAction::Agent { .. }
+                | NextAction::Nothing => None,
+            },
+            Self::RunStarted(_)
+            | Self::TransitionProposed(_)
+            | Self::QuestionAnswered(_)
+            | Self::QuestionTimedOut(_)
+            | Self::ProgramDefined(_)
+            | Self::ProgramStarted(_)
+            | Self::ProgramAdvanced(_)
+            | Self::ProgramLogged(_)
+            | Self::RoleRequested(_)
+            | Self::RoleResponded(_)
+            | Self::RoleDelegated(_)
+            | Self::JoinBegun(_)
+            | Self::JoinFinished(_)
+            | Self::FactsSeen { .. }
+            | Self::TurnHeld(_)
+            | Self::TurnRejected(_)
+            | Self::TurnFailed(_)
+            | Self::AgentFailed(_)
+            | Self::CostCounted { .. }
+            | Self::AgentParked(_)
+            | Self::LimitReached { .. }
+            | Self::RunPaused { .. }
+            | Self::RunResumed { .. }
+            | Self::CommandReceived { .. } => None,
+        }
+    }
+
+    /// Returns the agents that the event ends because a join does not need them.
+    #[must_use]
+    pub fn stopped_children(&self) -> &[StoppedChild] {
+        match self {
+            Self::JoinFinished(event) => &event.stopped,
+            Self::RunStarted(_)
+            | Self::StepFinished(_)
+            | Self::TransitionProposed(_)
+            | Self::GraphAdvanced(_)
+            | Self::QuestionAnswered(_)
+            | Self::QuestionTimedOut(_)
+            | Self::ProgramDefined(_)
+            | Self::ProgramStarted(_)
+            | Self::ProgramAdvanced(_)
+            | Self::ProgramLogged(_)
+            | Self::RoleRequested(_)
+            | Self::RoleResponded(_)
+            | Self::RoleDelegated(_)
+            | Self::JoinBegun(_)
+            | Self::FactsSeen { .. }
+            | Self::TurnHeld(_)
+            | Self::TurnRejected(_)
+            | Self::TurnFailed(_)
+            | Self::AgentFailed(_)
+            | Self::CostCounted { .. }
+            | Self::AgentParked(_)
+            | Self::LimitReached { .. }
+            | Self::RunPaused { .. }
+            | Self::RunResumed { .. }
+            | Self::CommandReceived { .. } => &[],
+        }
+    }
+}

@@ -141,7 +141,7 @@ fn read(journal: &Path, workers: usize, memory: Memory) -> Fallible<Seen> {
         Ok(Duration::try_from(at.duration_since(Timestamp::UNIX_EPOCH))?.as_secs_f64())
     };
     let find = |what: &str| lines.iter().position(|line| line.contains(what));
-    let fork = find("\"born\":").ok_or("nobody was born")?;
+    let fork = find("\"children\":").ok_or("nobody was born")?;
     let joined = find(JOINED).ok_or("nobody was waited for")?;
     let worker =
         |line: &&&str| line.contains("\"state\":\"WORKER.md\"") && line.contains("step_finished");

@@ -116,7 +116,9 @@ fn kills(many: Watched, scale: &Scale, number: &str, goals: &mut Goals) -> Falli
 
 fn watch(place: &Place, agents: usize, scale: &Scale) -> Fallible<Watched> {
     let crowd = crowd(place, agents, scale)?;
-    let mut live = Live::start(Run::again(crowd.dir, &["--max-procs", BESIDE])?)?;
+    // The script has changed since the run began.
+    let options = ["--max-procs", BESIDE, "--migrate"];
+    let mut live = Live::start(Run::again(crowd.dir, &options)?)?;
     live.until(STEP, scale.window, scale.limit)?;
     live.stand_still(true);
     let (rates, memory) = (Vec::new(), None);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Fallible;
-use crate::dialogue::{Cost, Dialogue, Mark, OTHERS, SCRIPTED, TURN, facts, real};
+use crate::dialogue::{Cost, Dialogue, Mark, OTHERS, SCRIPTED, TURN, real, write_facts};
 use crate::goals::{Bound, Goals};
 use crate::live::Live;
 use crate::place::{Place, Workflow};
@@ -69,7 +69,7 @@ fn talk(
     scale: &Scale,
 ) -> Fallible<Talked> {
     let run = Run::new(place, workflow, &[], &SCRIPTED)?;
-    facts(&run.dir, number)?;
+    write_facts(&run.dir, number)?;
     signal(&run.dir, 0)?;
     let journal = run.journal();
     let mut live = Live::start(run)?;
@@ -81,7 +81,8 @@ fn talk(
     live.ended(scale.limit)?;
     let text = std::fs::read_to_string(journal)?;
     let before = text.split(TURN).next().unwrap_or_default();
-    let seen = before.matches(&format!("\"label\":\"{OTHERS}\"")).count();
+    // The key follows the label in facts alone.
+    let seen = before.matches(&format!("\"label\":\"{OTHERS}\",\"key\":")).count();
     if seen <= number {
         return Err(format!("only {seen} facts were on record before the first answer").into());
     }
@@ -90,7 +91,7 @@ fn talk(
 
 fn signals(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     let [few, many] = [place.folder()?, place.folder()?];
-    facts(&many, scale.facts)?;
+    write_facts(&many, scale.facts)?;
     for dir in [&few, &many] {
         signal(dir, 0)?;
     }
@@ -120,7 +121,7 @@ fn signals(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
 fn signal(dir: &Path, value: usize) -> Fallible<Duration> {
     let mut command = bare(Command::new(RAYMOND));
     command.args(["signal", OTHERS, "--key", "signalled", "--value", &value.to_string()]);
-    command.arg("--dir").arg(dir).stdin(Stdio::null()).stdout(Stdio::null());
+    command.arg("--dir").arg(dir).env("HOME", dir).stdin(Stdio::null()).stdout(Stdio::null());
     let started = Instant::now();
     let status = command.status()?;
     if !status.success() {

@@ -3,9 +3,15 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use raymond::domain::fact::Fact;
+use raymond::domain::time::Timestamp;
+use raymond::store::layout::RunsRoot;
+use raymond::store::user_state::UserState;
+
 use crate::Fallible;
 use crate::live::Live;
 use crate::place::{Place, Workflow};
+use crate::raymond::USER_STATE;
 use crate::spent::Cpu;
 
 const FILE: &str = "workflow.lisp";
@@ -129,16 +135,25 @@ impl Mark {
     }
 }
 
-/// Puts so many facts into the dataspace of a directory of runs as files, while nobody watches it.
-pub(crate) fn facts(dir: &Path, number: usize) -> Fallible<()> {
-    let folder = dir.join("dataspace/facts").join(OTHERS);
+/// Writes facts of [`OTHERS`] into the dataspace of a directory of runs, as files with proofs, while nobody watches it.
+pub(crate) fn write_facts(dir: &Path, count: usize) -> Fallible<()> {
+    let dir = dir.canonicalize()?;
+    let dataspace = RunsRoot::new(&dir).dataspace();
+    let key = UserState::new(dir.join(USER_STATE)).key()?.derive(&dataspace.display().to_string());
+    let folder = dataspace.join("facts").join(OTHERS);
     std::fs::create_dir_all(&folder)?;
-    for seq in 1..=number {
-        let key = format!("k{seq}");
-        let fact = format!(
-            "{{\"label\":\"{OTHERS}\",\"key\":\"{key}\",\"value\":\"what somebody has said\",\"seq\":{seq},\"source\":\"signal\"}}"
-        );
-        std::fs::write(folder.join(format!("{key}.json")), fact)?;
+    for seq in 1..=u64::try_from(count)? {
+        let fact = Fact {
+            label: OTHERS.to_owned(),
+            key: format!("k{seq}"),
+            value: "what somebody has said".to_owned(),
+            seq,
+            source: "signal".to_owned(),
+            at: Timestamp(0),
+        };
+        let mut content = serde_json::to_value(&fact)?;
+        content["proof"] = key.proof("fact", &serde_json::to_vec(&fact)?).into();
+        std::fs::write(folder.join(format!("{}.json", fact.key)), content.to_string())?;
     }
     Ok(())
 }

@@ -21,6 +21,9 @@ pub(crate) const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
 /// The option that names another program than the stand-in.
 pub(crate) const CLAUDE: &str = "--claude";
 
+/// The directory of the user's state below the home of each raymond here, which is the directory of its runs.
+pub(crate) const USER_STATE: &str = ".local/state/raymond";
+
 /// A command with the least of an environment.
 pub(crate) fn bare(mut command: Command) -> Command {
     command.env_clear();

@@ -1,9 +1,9 @@
-//! Ten thousand live agents: what they cost in memory, what they cost each step, and how soon they
-//! are back after a kill.
+//! Ten thousand live agents: the memory they take, the speed of their steps, and the time until they are
+//! ready again after a kill.
 //!
-//! The replies are scripted: with a process a step, ten thousand births would take minutes, and what
-//! agents cost each other would hide behind the processes. All agents go round in one state, a few at
-//! a time, and wait for their turn in between.
+//! The replies are scripted. With a process for each step, the creation of ten thousand agents would take
+//! minutes, and the processes would hide the cost of the agents. All agents loop in one state, a few at a
+//! time, and wait for a permit in between.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,15 +18,15 @@ use crate::summary::Summary;
 use crate::table::{Table, short, whole};
 use crate::tree;
 
-/// What many are compared with.
+/// The number of agents that the many are compared with.
 const FEW: usize = 100;
-/// How many have a turn at the same time.
+/// The number of turns that run at the same time.
 const BESIDE: &str = "16";
 const STEP: &str = "\"event\":\"step_finished\"";
-/// After the last record: what it caused has happened by then.
+/// The wait after the last record, in which its effects happen.
 const SETTLED: Duration = Duration::from_millis(300);
 
-/// A run with so many agents, which nobody runs.
+/// The directory of a run with so many agents; no raymond runs it.
 struct Crowd {
     dir: PathBuf,
     born: Duration,
@@ -72,7 +72,7 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok(vec![table, kills])
 }
 
-/// Kills it again and again, and sees how soon it goes on.
+/// Kills raymond several times, and measures the time until it is ready again.
 fn kills(many: Watched, scale: &Scale, number: &str, goals: &mut Goals) -> Fallible<Table> {
     let mut peak = many.memory.map_or(f64::NAN, |memory| memory.peak);
     let mut live = many.live;
@@ -81,7 +81,7 @@ fn kills(many: Watched, scale: &Scale, number: &str, goals: &mut Goals) -> Falli
         live = Live::start(Run::again(live.kill()?, &["--max-procs", BESIDE])?)?;
         live.until("\"event\":\"run_resumed\"", 1, scale.limit)?;
         resumed.push(live.started.elapsed().as_secs_f64());
-        // The record may have come with others, which count as well.
+        // The first of the records may have been read together with `run_resumed`; those count as well.
         live.until(STEP, 16, scale.limit)?;
         ready.push(live.started.elapsed().as_secs_f64());
         peak = peak.max(live.memory()?.peak);
@@ -140,10 +140,10 @@ fn crowd(place: &Place, agents: usize, scale: &Scale) -> Fallible<Crowd> {
 }
 
 impl Watched {
-    /// Lets it go for a while and sees how fast it is.
+    /// Lets raymond continue for a window of steps, and measures their rate.
     fn window(&mut self, scale: &Scale) -> Fallible<()> {
         self.live.stand_still(false);
-        // What was under way when it had to stand still does not count.
+        // The turns that were under way when it was stopped do not count.
         self.live.until(STEP, 16, scale.limit)?;
         let started = Instant::now();
         let seen = self.live.until(STEP, scale.window, scale.limit)?;

@@ -1,4 +1,4 @@
-//! A conversation among many facts that its program looks at, and a signal beside as many.
+//! The effect of many facts: on a conversation whose program looks at them, and on a signal.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ pub(crate) fn tables(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok([turns(place, scale, goals)?, signals(place, scale, goals)?])
 }
 
-/// A conversation among so many facts.
+/// The measurements of a conversation among facts.
 #[derive(Debug, Clone, Copy)]
 struct Talked {
     cost: Cost,
@@ -117,7 +117,7 @@ fn signals(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     Ok(table)
 }
 
-/// Asserts a fact as a person does; how long that took.
+/// Asserts a fact as a person does; returns the time that took.
 fn signal(dir: &Path, value: usize) -> Fallible<Duration> {
     let mut command = bare(Command::new(RAYMOND));
     command.args(["signal", OTHERS, "--key", "signalled", "--value", &value.to_string()]);

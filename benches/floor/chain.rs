@@ -1,22 +1,22 @@
-//! Workflows for the fake that answers with its prompt: each state's text is its transition.
+//! Workflows for the fake that answers with its prompt: the text of each state is its transition.
 
 use crate::Fallible;
 use crate::place::{Place, Workflow};
 
-/// One agent that goes through so many states; the last one ends it.
+/// Writes a workflow of one agent that goes through so many states; the last one ends it.
 pub(crate) fn alone(place: &Place, steps: usize) -> Fallible<Workflow> {
     switching(place, steps, ["", ""])
 }
 
-/// The same, whose states have one frontmatter and another by turns.
+/// Writes the same workflow, with two kinds of frontmatter in turn.
 pub(crate) fn switching(place: &Place, steps: usize, heads: [&str; 2]) -> Fallible<Workflow> {
     let workflow = place.workflow()?;
     states(&workflow, "START.md", steps, heads)?;
     Ok(workflow)
 }
 
-/// Agents beside each other, each a chain of so many states. Returns how many steps there are in
-/// all: one more for each agent that is forked, and the end of the one that forks.
+/// Writes a workflow of parallel agents, each a chain of so many states. Also returns the number of steps:
+/// one more for each agent that is forked, and the end of the agent that forks.
 pub(crate) fn beside(place: &Place, agents: usize, each: usize) -> Fallible<(Workflow, usize)> {
     let workflow = place.workflow()?;
     states(&workflow, "S1.md", each, ["", ""])?;
@@ -29,7 +29,8 @@ pub(crate) fn beside(place: &Place, agents: usize, each: usize) -> Fallible<(Wor
     Ok((workflow, agents * each + agents + 1))
 }
 
-/// A parent that forks so many agents one after another; each has one turn. Returns the steps.
+/// Writes a workflow of a parent that forks so many agents one after another, each with one turn. Also
+/// returns the number of steps.
 pub(crate) fn forked(place: &Place, agents: usize) -> Fallible<(Workflow, usize)> {
     let workflow = place.workflow()?;
     workflow.write("WORKER.md", "<result>done</result>")?;

@@ -1,4 +1,4 @@
-//! Rounds of the floor and raymond in turn, so that what else the machine does hits both alike.
+//! Rounds of the floor and raymond in turn, so that other load of the machine affects both alike.
 
 use std::time::Instant;
 
@@ -11,16 +11,16 @@ use crate::spawn::floor;
 use crate::spent::Spent;
 use crate::summary::Summary;
 
-/// The rounds of one comparison: what the floor took and what raymond took, for the same steps.
+/// The rounds of one comparison: the time of the floor and of raymond for the same steps.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     pub(crate) steps: f64,
     pairs: Vec<(Spent, Spent)>,
-    /// Before each of them.
+    /// The measurement of the disk before each pair.
     disk: Vec<Disk>,
 }
 
-/// Floor, raymond, floor, raymond …
+/// Measures the floor and raymond in turn.
 pub(crate) fn rounds(
     place: &Place,
     workflow: &Workflow,
@@ -31,7 +31,7 @@ pub(crate) fn rounds(
     rounds_with(place, workflow, steps, beside, scale, &[])
 }
 
-/// The same with further options for raymond.
+/// Measures the same with further options for raymond.
 pub(crate) fn rounds_with(
     place: &Place,
     workflow: &Workflow,
@@ -59,7 +59,8 @@ impl Rounds {
         self.pairs.len()
     }
 
-    /// A number of each of the floor, of raymond, and raymond's divided by the floor's pair by pair.
+    /// Returns summaries of a number: of the floor, of raymond, and of raymond's divided by the floor's in
+    /// the same round.
     pub(crate) fn summaries(&self, number: impl Fn(&Spent) -> f64) -> [Summary; 3] {
         let each = |(below, raymond): &(Spent, Spent)| (number(below), number(raymond));
         let numbers: Vec<(f64, f64)> = self.pairs.iter().map(each).collect();
@@ -70,7 +71,7 @@ impl Rounds {
         ]
     }
 
-    /// What the disk asked meanwhile.
+    /// Returns a summary of a number of the disk over the rounds.
     pub(crate) fn disk(&self, number: impl Fn(&Disk) -> f64) -> Summary {
         Summary::of(self.disk.iter().map(number))
     }

@@ -1,8 +1,8 @@
-//! A conversation of two roles: whether a turn costs the same however long it lasts and however many facts
-//! there are, and what it costs beside a process alone.
+//! A conversation of two roles: whether the cost of a turn grows with the length of the conversation or with
+//! the number of facts, and that cost beside the cost of a process alone.
 //!
-//! The long one is answered by a script, so that nothing but raymond is measured; the short one by the
-//! fake, a process a turn, as `steps` has it.
+//! A script answers the long conversation, so that only raymond is measured. The fake answers the short one,
+//! with a process for each turn, as in `steps`.
 
 use crate::Fallible;
 use crate::among;
@@ -15,7 +15,8 @@ use crate::raymond::Run;
 use crate::scale::Scale;
 use crate::table::{Table, short, whole};
 
-/// What is compared, in hundredths of all turns: the first tenth and the last, without the start and the end.
+/// The bounds of the two tenths that are compared, in hundredths of all turns; the start and the end are left
+/// out.
 const TENTHS: [usize; 4] = [1, 11, 89, 99];
 
 pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
@@ -24,11 +25,11 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok(tables)
 }
 
-/// What a long conversation came to.
+/// The measurements of a long conversation.
 struct Talked {
     first: Cost,
     last: Cost,
-    /// Bytes of the journal a turn, and of the snapshot at the end.
+    /// Bytes: of the journal for each turn, and of the snapshot at the end.
     kept: [f64; 2],
 }
 

@@ -1,4 +1,5 @@
-//! A program in which two roles answer each other for so many rounds, and the turns of a run of it.
+//! A program in which two roles answer each other for so many rounds, and measurements of the turns of its
+//! run.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,32 +17,32 @@ use crate::spent::Cpu;
 
 const FILE: &str = "workflow.lisp";
 
-/// The label of the facts that nobody in the conversation has asserted.
+/// The label of the facts that come from outside the conversation.
 pub(crate) const OTHERS: &str = "bench";
 
-/// A turn is over, and that is on record.
+/// The text in the record of a turn that is over.
 pub(crate) const TURN: &str = "\"event\":\"role_responded\"";
 
-/// Has a script answer.
+/// The options that let a script answer.
 pub(crate) const SCRIPTED: [&str; 2] = ["--agent", "scripted"];
 
-/// The conversation.
+/// A conversation, and its size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialogue {
     pub(crate) rounds: usize,
-    /// Whether each answer is asserted.
+    /// True if each answer is asserted as a fact.
     pub(crate) asserts: bool,
-    /// Whether each round looks at all facts of [`OTHERS`].
+    /// True if each round looks at all facts of [`OTHERS`].
     pub(crate) looks: bool,
 }
 
 impl Dialogue {
-    /// A turn for the first word, and two a round.
+    /// Returns the number of turns: one to begin with, and two for each round.
     pub(crate) fn turns(self) -> usize {
         2 * self.rounds + 1
     }
 
-    /// With the replies of a script.
+    /// Writes the workflow with the replies of a script.
     pub(crate) fn scripted(self, place: &Place) -> Fallible<Workflow> {
         let workflow = place.workflow()?;
         workflow.write(FILE, &self.program("done"))?;
@@ -53,14 +54,14 @@ impl Dialogue {
         Ok(workflow)
     }
 
-    /// For the fake that answers with its prompt, which grows by a letter a round.
+    /// Writes the workflow for the fake that answers with its prompt, which grows by a letter each round.
     pub(crate) fn echoed(self, place: &Place) -> Fallible<Workflow> {
         let workflow = place.workflow()?;
         workflow.write(FILE, &self.program(&format!("x{{{}}}", self.rounds + 1)))?;
         Ok(workflow)
     }
 
-    /// Until an answer is `end`.
+    /// Returns the text of the program, which ends at the answer `end`.
     fn program(self, end: &str) -> String {
         let only = |wanted: bool, text: String| if wanted { text } else { String::new() };
         let assert =
@@ -98,7 +99,7 @@ impl Dialogue {
     }
 }
 
-/// Where a run was, and when.
+/// A moment of a run: the turns and the processor time up to then.
 #[derive(Debug)]
 pub(crate) struct Mark {
     pub(crate) turns: usize,
@@ -106,7 +107,7 @@ pub(crate) struct Mark {
     cpu: Option<Cpu>,
 }
 
-/// What a turn cost, in milliseconds.
+/// The cost of a turn, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
     pub(crate) wall: f64,
@@ -118,13 +119,13 @@ impl Mark {
         Self { turns: 0, at: live.started, cpu: None }
     }
 
-    /// Goes on until so many turns are over in all.
+    /// Waits until the run has had so many turns in all.
     pub(crate) fn next(&self, live: &mut Live, turns: usize, limit: Duration) -> Fallible<Self> {
         let turns = self.turns + live.until(TURN, turns.saturating_sub(self.turns), limit)?;
         Ok(Self { turns, at: Instant::now(), cpu: live.cpu() })
     }
 
-    /// What a turn cost since then.
+    /// Returns the cost of a turn since an earlier moment.
     pub(crate) fn cost(&self, earlier: &Self) -> Cost {
         let turns = real(self.turns - earlier.turns);
         let cpu = self.cpu.zip(earlier.cpu).map(|(now, then)| now.since(then).own);

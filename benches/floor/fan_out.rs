@@ -1,8 +1,8 @@
-//! Thousands of workers from one tag, and the join that waits for them: how soon they are born, what they
-//! take in memory, how fast they are done, and how soon their parent goes on with what came of them.
+//! Thousands of workers from one tag, and the join that waits for them: the time until they exist, their
+//! memory, their speed, and the time until their parent continues with their results.
 //!
-//! The times are read from the journal, where each record says when it happened; a fork's record is durable
-//! before any of its agents starts, and a join's before its prompt is asked.
+//! The times are those of the journal's records. A fork's record is durable before any of its agents starts,
+//! and a join's record before its prompt is sent.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::{Table, short, whole};
 
-/// How many turns run at the same time.
+/// The number of turns that run at the same time.
 const BESIDE: usize = 16;
 const JOINED: &str = "\"event\":\"joined\"";
-/// How many states the parent goes through after the join, so that it is still there to be looked at.
+/// The number of states after the join. They keep the parent alive while its memory is read.
 const AFTER: usize = 100;
 
-/// What one run showed, in seconds.
+/// The measurements of one run: times in seconds, the fork's record in bytes.
 struct Seen {
     born: f64,
     first: f64,
@@ -131,7 +131,7 @@ fn watch(
     read(&journal, workers, memory)
 }
 
-/// What the journal says of when things happened.
+/// Reads the times of one run from its journal.
 fn read(journal: &Path, workers: usize, memory: Memory) -> Fallible<Seen> {
     let text = std::fs::read_to_string(journal)?;
     let lines: Vec<&str> = text.lines().collect();

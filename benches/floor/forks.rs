@@ -1,7 +1,8 @@
-//! One parent that forks agent after agent: what a fork costs, whether few or many came before it.
+//! One parent that forks many agents one after another: whether the cost of a fork depends on the number of
+//! agents before it.
 //!
-//! Each child has one turn and ends. The floor starts as many processes and waits for them; the
-//! processors' time is compared, because that is what a cost that grows with the agents shows in.
+//! Each child has one turn and ends. The floor starts as many processes and waits for them. Processor time is
+//! compared, because a cost that grows with the number of agents shows there.
 
 use crate::Fallible;
 use crate::chain;
@@ -11,7 +12,7 @@ use crate::place::Place;
 use crate::scale::Scale;
 use crate::table::{Table, whole};
 
-/// How many turns run at the same time, the parent's among them.
+/// The number of turns that run at the same time, the parent's among them.
 const BESIDE: usize = 16;
 
 pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {

@@ -1,10 +1,10 @@
-//! What was hoped for, beside what was measured: one row a goal, at the end of the report.
+//! The goals and the measurements: one row for each goal, at the end of the report.
 //!
-//! A goal that is missed is a row like any other: nothing here fails, and nothing is left out.
+//! A goal that is missed is a row like any other: nothing fails here, and nothing is left out.
 
 use crate::table::{Table, short};
 
-/// Which side of the goal is good.
+/// The good side of a goal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bound {
     AtLeast(f64),
@@ -20,12 +20,12 @@ struct Row {
     verdict: &'static str,
 }
 
-/// All goals of which something was heard.
+/// All goals that were measured or could not be.
 #[derive(Debug, Default)]
 pub(crate) struct Goals(Vec<Row>);
 
 impl Goals {
-    /// What was measured, usually a median.
+    /// Adds a goal and its measurement, usually a median.
     pub(crate) fn add(
         &mut self,
         figure: impl Into<String>,
@@ -43,7 +43,7 @@ impl Goals {
         self.0.push(Row { figure: figure.into(), measured, bound, unit, verdict });
     }
 
-    /// One that was not measured.
+    /// Adds a goal that could not be measured.
     pub(crate) fn missing(&mut self, figure: &str, bound: Bound, unit: &'static str) {
         let (figure, measured) = (figure.to_owned(), "–".to_owned());
         self.0.push(Row { figure, measured, bound, unit, verdict: "not measured" });
@@ -63,7 +63,7 @@ impl Goals {
     }
 }
 
-/// A goal as one would write it.
+/// Returns a goal as people write it.
 fn plain(number: f64) -> String {
     if number >= 10.0 { short(number.round()).replace(".0", "") } else { format!("{number}") }
 }

@@ -1,4 +1,4 @@
-//! A raymond that is looked at while it runs, and ended afterwards whatever happens.
+//! A raymond that is observed while it runs, and ended afterwards in any case.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -14,10 +14,10 @@ use crate::raymond::{Run, last_words, pid};
 use crate::spent::Cpu;
 
 const GLANCE: Duration = Duration::from_millis(2);
-/// How long it may take to end in order.
+/// The time that raymond has to end in order.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A running raymond, and how far its journal has been read.
+/// A running raymond, and the position up to which its journal has been read.
 #[derive(Debug)]
 pub(crate) struct Live {
     run: Run,
@@ -27,7 +27,7 @@ pub(crate) struct Live {
     line: Vec<u8>,
 }
 
-/// A process's memory, in bytes.
+/// The memory of a process, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Memory {
     pub(crate) peak: f64,
@@ -35,7 +35,7 @@ pub(crate) struct Memory {
 }
 
 impl Live {
-    /// Starts it; what its journal says already is not looked at.
+    /// Starts a raymond. The records that its journal already has are skipped.
     pub(crate) fn start(mut run: Run) -> Fallible<Self> {
         let mut journal = File::open(run.journal()).ok();
         if let Some(file) = &mut journal {
@@ -46,7 +46,7 @@ impl Live {
         Ok(Self { run, child, started, journal, line: Vec::new() })
     }
 
-    /// Reads on in its journal until so many records say `what`; returns how many did.
+    /// Reads the journal from where it was left until so many records contain `what`; returns their number.
     pub(crate) fn until(&mut self, what: &str, count: usize, limit: Duration) -> Fallible<usize> {
         let asked = Instant::now();
         let mut seen = 0;
@@ -66,7 +66,7 @@ impl Live {
         }
     }
 
-    /// Reads its journal to the end; returns how many whole records on the way say `what`.
+    /// Reads the journal to its end; returns the number of whole records that contain `what`.
     pub(crate) fn read(&mut self, what: &str) -> Fallible<usize> {
         if self.journal.is_none() {
             self.journal = File::open(self.run.journal()).ok();
@@ -79,7 +79,7 @@ impl Live {
         Ok(seen)
     }
 
-    /// What it holds, and the most it has held so far.
+    /// Returns the memory of the process, now and at its peak.
     pub(crate) fn memory(&self) -> Fallible<Memory> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let bytes = |name: &str| -> Option<f64> {
@@ -90,17 +90,17 @@ impl Live {
         read().ok_or_else(|| "the system does not tell the memory of a process".into())
     }
 
-    /// Where its journal is.
+    /// Returns the path of the journal.
     pub(crate) fn journal(&self) -> PathBuf {
         self.run.journal()
     }
 
-    /// What it has spent so far.
+    /// Returns the processor time that the process has used.
     pub(crate) fn cpu(&self) -> Option<Cpu> {
         Cpu::of(&self.child.id().to_string())
     }
 
-    /// Waits for its end, which has to be a good one.
+    /// Waits for the end, which must be a successful one.
     pub(crate) fn ended(mut self, limit: Duration) -> Fallible<()> {
         if !self.has_ended(limit) {
             return Err(format!("it has not ended after {} s", limit.as_secs()).into());
@@ -112,12 +112,12 @@ impl Live {
         Err(format!("raymond: {status}: {}", last_words(&self.run.dir)).into())
     }
 
-    /// Has it stand still, or go on, while another is looked at.
+    /// Suspends the process while another is observed, or continues it.
     pub(crate) fn stand_still(&self, still: bool) {
         self.tell(if still { Signal::STOP } else { Signal::CONT });
     }
 
-    /// Kills it without a warning; returns where its run is.
+    /// Kills the process; returns the directory of its runs.
     pub(crate) fn kill(mut self) -> Fallible<PathBuf> {
         self.child.kill()?;
         self.child.wait()?;
@@ -130,7 +130,7 @@ impl Live {
         }
     }
 
-    /// Whether it has ended by itself within a while.
+    /// Returns whether the process ends by itself within a time.
     fn has_ended(&mut self, within: Duration) -> bool {
         let asked = Instant::now();
         while asked.elapsed() < within {
@@ -144,7 +144,7 @@ impl Live {
 }
 
 impl Drop for Live {
-    /// Two signals make it end its turns, so that nothing it started outlives it.
+    /// Ends the process. Two signals make it end its turns, so that nothing it started outlives it.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;

@@ -1,8 +1,8 @@
 //! Nodes of a graph a second: a loop that only computes, through the journal, beside its two floors.
 //!
-//! The floors are taken of the same run: the same graph walked in this process and kept nowhere, and the
-//! lines of its journal appended to a file again, as many with a sync as raymond had. Nobody who walks
-//! and keeps can do with less than both.
+//! Both floors are taken from the same run. The first executes the graph in this process and keeps nothing;
+//! the second appends the lines of its journal to a file again, with as many syncs as raymond had. A program
+//! that executes and keeps the graph needs at least both.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -33,7 +33,7 @@ use crate::table::{Table, short, whole};
 
 const FILE: &str = "workflow.yaml";
 
-/// A round of the loop is two nodes.
+/// The nodes in one round of the loop.
 const ROUND: u32 = 2;
 
 pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
@@ -108,7 +108,7 @@ fn keep(folder: &Path, Journal(lines): &Journal) -> Fallible<Duration> {
     Ok(started.elapsed())
 }
 
-/// Walks to the end, and keeps nothing.
+/// Executes the graph to its end, and keeps nothing.
 fn walk(program: &Graph) -> Fallible<Duration> {
     let around = GraphEnvironment {
         file: StateName::parse(FILE)?,
@@ -155,7 +155,7 @@ fn program(text: &str) -> Fallible<Graph> {
     reading.program.ok_or_else(|| format!("{:?}", reading.diagnostics).into())
 }
 
-/// A loop that counts to a number: two nodes a round.
+/// Returns the text of a graph that counts to a number, two nodes a round.
 fn graph(rounds: u32) -> String {
     let most = u64::from(rounds) * u64::from(ROUND);
     format!(

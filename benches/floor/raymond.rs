@@ -1,4 +1,4 @@
-//! raymond as a process: started with an environment of its own, waited for, never left behind.
+//! raymond as a process: it has an environment of its own, is waited for, and is never left behind.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ pub(crate) const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
 /// The option that names another program than the stand-in.
 pub(crate) const CLAUDE: &str = "--claude";
 
-/// The directory of the user's state below the home of each raymond here, which is the directory of its runs.
+/// The directory of the user's state, below the home of raymond. The home is the directory of the runs.
 pub(crate) const USER_STATE: &str = ".local/state/raymond";
 
-/// A command with the least of an environment.
+/// Gives a command the smallest possible environment.
 pub(crate) fn bare(mut command: Command) -> Command {
     command.env_clear();
     if let Some(path) = std::env::var_os("PATH") {
@@ -33,7 +33,7 @@ pub(crate) fn bare(mut command: Command) -> Command {
     command
 }
 
-/// A run that is about to be started, and where its directory will be.
+/// The command that starts a run, and the directory of the run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) command: Command,
@@ -41,7 +41,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// `raymond run` on a workflow, behind the words of `before`, such as a tracer's.
+    /// Returns `raymond run` for a workflow. The words of `before`, such as a tracer's, stand before it.
     pub(crate) fn new(
         place: &Place,
         workflow: &Workflow,
@@ -65,7 +65,7 @@ impl Run {
         Self { command, dir }.with_outputs()
     }
 
-    /// `raymond run` on a run that is there already.
+    /// Returns `raymond run` for a run that exists already.
     pub(crate) fn again(dir: PathBuf, options: &[&str]) -> Fallible<Self> {
         let mut command = bare(Command::new(RAYMOND));
         command.args(["run", "bench", "--dir"]).arg(&dir).args(cold()).args(options);
@@ -85,7 +85,7 @@ impl Run {
         self.dir.join("runs/bench/journal.jsonl")
     }
 
-    /// Runs it to its end, which has to be a good one.
+    /// Runs the command to its end, which must be a successful one.
     pub(crate) fn finish(mut self, limit: Duration) -> Fallible<Spent> {
         let started = Instant::now();
         let mut child = self.command.spawn()?;
@@ -100,7 +100,7 @@ impl Run {
     }
 }
 
-/// The option for one Claude process a step, as the floor has it, where raymond knows one.
+/// Returns the option for one Claude process a step, as in the floor, if raymond has it.
 fn cold() -> Option<&'static str> {
     const OPTION: &str = "--no-warm";
     static KNOWN: OnceLock<bool> = OnceLock::new();
@@ -111,8 +111,7 @@ fn cold() -> Option<&'static str> {
     KNOWN.get_or_init(known).then_some(OPTION)
 }
 
-/// Waits until a child has ended, at most so long, and reads what it has spent while it is not
-/// reaped yet.
+/// Waits at most `limit` until a child has ended, and reads its processor time before it is reaped.
 fn watched(child: &Child, limit: Duration, started: Instant) -> (Duration, Option<Cpu>) {
     let Some(pid) = pid(child) else { return (started.elapsed(), None) };
     let (ended, waits) = channel::<()>();
@@ -129,12 +128,12 @@ fn watched(child: &Child, limit: Duration, started: Instant) -> (Duration, Optio
     })
 }
 
-/// The id of a child that has not been reaped.
+/// Returns the process id of a child that has not been reaped.
 pub(crate) fn pid(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
-/// The last line a raymond has said.
+/// Returns the last line that a raymond wrote to stderr.
 pub(crate) fn last_words(dir: &Path) -> String {
     let said = std::fs::read_to_string(dir.join("stderr")).unwrap_or_default();
     said.lines().last().unwrap_or("it said nothing").to_owned()

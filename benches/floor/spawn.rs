@@ -1,7 +1,7 @@
 //! The floor: a loop that only starts the fake Claude Code as raymond does, and waits for it.
 //!
-//! The prompt is a message on a pipe and both outputs go to files of their own, in a process group
-//! of its own; nothing is read, judged or kept.
+//! The prompt is a message on a pipe, both outputs go to files, and each process has its own process group.
+//! Nothing is read, judged or kept.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,7 +1,7 @@
-//! How fast a process is started by one that holds much memory, against one that holds little.
+//! The rate at which a process with much memory starts others, compared with one that has little.
 //!
-//! This program plays raymond here: it starts itself, touches as much memory as it is told, and then
-//! starts the fake over and over, in raymond's own way.
+//! This program plays raymond here: it starts itself, touches as much memory as it is told, and then starts
+//! the fake over and over, in raymond's own way.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -19,7 +19,8 @@ use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::Table;
 
-/// Tells this program to be the one that starts others: how many megabytes, how many processes.
+/// The variable that makes this program start others. Its value is a number of megabytes and a number of
+/// processes.
 const PLAYS: &str = "FLOOR_SPAWNS";
 const LARGE: usize = 1_000;
 const ROUNDS: usize = 5;
@@ -57,7 +58,7 @@ fn rate(place: &Place, megabytes: usize, count: usize) -> Fallible<f64> {
     text.trim().parse().map_err(|_| format!("the process that starts others: {text}").into())
 }
 
-/// What this program does when it is told to start others.
+/// Starts others, if this program is told to.
 pub(crate) fn play() -> Option<ExitCode> {
     let told = std::env::var(PLAYS).ok()?;
     let mut numbers = told.split(' ').map_while(|number| number.parse::<usize>().ok());

@@ -1,4 +1,4 @@
-//! Durable steps a second against the spawn floor, and what a step costs the processor.
+//! Durable steps a second beside the floor, and the processor time of a step.
 
 use crate::Fallible;
 use crate::chain;

@@ -1,7 +1,7 @@
-//! Reading Claude Code's stream: how fast, and what raymond holds of it.
+//! Reading Claude Code's stream: the speed, and the memory it takes in raymond.
 //!
-//! The speed is that of a transcript that is complete, through raymond's own follower. The memory is
-//! that of a raymond whose Claude Code, played by this program, writes all of it in one turn.
+//! The speed is that of raymond's own follower on a complete transcript. The memory is that of a raymond
+//! whose Claude Code, played by this program, writes the whole stream in one turn.
 
 use std::fs::File;
 use std::io::Write;
@@ -22,9 +22,9 @@ use crate::summary::Summary;
 use crate::table::{Table, short, whole};
 use crate::talk;
 
-/// Tells this program to be Claude Code: the file with what it says.
+/// The variable that makes this program play Claude Code. Its value is the file with the stream.
 const PLAYS: &str = "FLOOR_STREAM";
-/// The prompt that it does not answer.
+/// The prompt that is not answered.
 const WAIT: &str = "Wait here.";
 
 /// A stream in a file.
@@ -82,7 +82,7 @@ fn memory(place: &Place, scale: &Scale, long: &Said, goals: &mut Goals) -> Falli
     Ok(table)
 }
 
-/// The most raymond has held when the turn is over, and when that was.
+/// Returns raymond's peak memory when the turn is over, and the time until then.
 fn peak(place: &Place, scale: &Scale, said: &Path) -> Fallible<(f64, Duration)> {
     let workflow = place.workflow()?;
     workflow.write("START.md", "Say all of it.")?;
@@ -124,7 +124,7 @@ fn read(path: &Path) -> Fallible<u64> {
     Ok(stream.events)
 }
 
-/// What this program does when it is told to be Claude Code.
+/// Plays Claude Code, if this program is told to.
 pub(crate) fn play() -> Option<ExitCode> {
     let path = std::env::var_os(PLAYS)?;
     let speak = || -> std::io::Result<()> {

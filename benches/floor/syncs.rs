@@ -1,4 +1,4 @@
-//! How often a step makes the disk flush: counted by strace, in a run that is not timed.
+//! The flushes of the disk in a step: counted by strace, in a run that is not timed.
 
 use std::process::{Command, Stdio};
 
@@ -42,7 +42,7 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok(vec![table])
 }
 
-/// The flushes of a run.
+/// Returns the number of flushes in a run.
 pub(crate) fn count(
     place: &Place,
     workflow: &Workflow,

@@ -1,7 +1,7 @@
-//! The tag finder on prose and on the worst that a reply can be.
+//! The tag finder on prose and on the worst possible replies.
 //!
-//! The worst are floods: tags of which there are too many, all that only looks like a tag, and what
-//! makes a finder look at the same text again and again.
+//! The worst are floods: too many tags, texts that only look like tags, and texts that make a finder read the
+//! same part again and again.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -15,7 +15,8 @@ use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::{Table, short, whole};
 
-/// A quadratic finder shows on a part of the text already, and the whole is left out.
+/// The divisor for the first part of a text. A quadratic finder is already slow there, and the whole text is
+/// left out.
 const PART: usize = 16;
 const TOO_SLOW: f64 = 0.5;
 
@@ -23,7 +24,7 @@ const PROSE: &str = "The parser now keeps the position of each token, so an erro
     line; I ran the tests (214 passed) and looked at `src/lexer.rs` again, where x < y and a <b> \
     tag in the docs are read as prose.\n\n";
 
-/// What is repeated, and how it is called where that is not the same.
+/// The names of floods, and the pieces that are repeated.
 const FLOODS: [(&str, &str); 27] = [
     ("<", "<"),
     ("< and a blank", "< "),
@@ -56,7 +57,7 @@ const FLOODS: [(&str, &str); 27] = [
 
 type Made = (&'static str, fn() -> String);
 
-/// Replies that are nothing but this, once.
+/// Short replies that are read once.
 const ALONE: [Made; 3] = [
     ("one tag of 60 kB of a1='b', alone", || {
         format!("<fork {}>A</fork>", numbered(6_000, "a", "='b' "))
@@ -65,7 +66,7 @@ const ALONE: [Made; 3] = [
     ("100 tags with an attribute, alone", || "<goto a='b'>A</goto>".repeat(100)),
 ];
 
-/// Floods of pieces that are made.
+/// Floods of generated pieces.
 const MADE: [Made; 8] = [
     ("<a1><a2> … <a99999>", || numbered(100_000, "<a", ">")),
     ("<aaa… as long as a name may be", || format!("<{}", "a".repeat(64))),
@@ -104,7 +105,7 @@ pub(crate) fn figure(_: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Ve
     Ok(vec![table])
 }
 
-/// Measures each text; returns the slowest, and how many megabytes of it are read a second.
+/// Measures each text; returns the slowest, and the megabytes of it that are read a second.
 fn worst(
     table: &mut Table,
     texts: impl Iterator<Item = (&'static str, String)>,
@@ -116,7 +117,7 @@ fn worst(
     })
 }
 
-/// Measures one text; returns how many megabytes it reads a second.
+/// Measures one text; returns the megabytes of it that are read a second.
 fn row(table: &mut Table, name: &str, text: &str, scale: &Scale) -> f64 {
     let part = seconds(&text[..text.floor_char_boundary(text.len() / PART)]);
     if part > TOO_SLOW {

@@ -1,8 +1,8 @@
-//! A workflow in which one agent becomes so many, and all of them wait in the same state.
+//! A workflow in which one agent becomes many, and all of them wait in the same state.
 //!
-//! Each agent forks half of those it stands for and goes on as the other half, and all go the same
-//! number of levels down. With a permit for everybody nobody keeps another from being born. Then the
-//! last state can be made one that all go round in.
+//! Each agent forks half of those it stands for and continues as the other half, and all go down the same
+//! number of levels. Each agent has a permit, so none delays the creation of another. Then the last state can
+//! be made one in which all agents loop.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,15 +13,15 @@ use crate::place::{Place, Workflow};
 const LAST: &str = "LAST.md";
 const REPLIES: &str = "replies.yaml";
 
-/// The workflow.
+/// The workflow, and its size.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) workflow: Workflow,
-    /// How many steps there are until everybody waits.
+    /// The number of steps until all agents wait.
     pub(crate) steps: usize,
 }
 
-/// So many agents must come from this one, in so many levels.
+/// The part of the tree below one agent: the number of levels, and of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     levels: u32,
@@ -29,7 +29,7 @@ struct Node {
 }
 
 impl Node {
-    /// The next one of this agent, and that of its child if it has one.
+    /// Returns the next node of this agent, and the node of its child if it has one.
     fn next(self) -> Option<(Self, Option<Self>)> {
         let levels = self.levels.checked_sub(1)?;
         let forked = self.agents / 2;
@@ -60,7 +60,7 @@ impl Node {
         self.next().map_or(0, below)
     }
 
-    /// This one and all different ones below, without the last.
+    /// Adds this node and all different ones below, without the last, to `found`.
     fn all(self, found: &mut BTreeSet<Self>) {
         if let Some((next, child)) = self.next()
             && found.insert(self)
@@ -73,7 +73,7 @@ impl Node {
     }
 }
 
-/// The workflow with its scripted replies.
+/// Writes the workflow with its scripted replies.
 pub(crate) fn grow(place: &Place, agents: usize) -> Fallible<Tree> {
     let workflow = place.workflow()?;
     let top = Node { levels: agents.next_power_of_two().trailing_zeros(), agents };
@@ -91,7 +91,7 @@ pub(crate) fn grow(place: &Place, agents: usize) -> Fallible<Tree> {
 }
 
 impl Tree {
-    /// From the next start on, whoever is in the last state goes from there to there.
+    /// Makes the last state a loop, from the next start on.
     pub(crate) fn go_round(&self) -> Fallible<()> {
         let reply = format!("<goto>{LAST}</goto>");
         self.workflow

@@ -10,10 +10,10 @@ use raymond::store::layout::RunsRoot;
 use raymond::store::user_state::UserState;
 
 use crate::Fallible;
-use crate::live::Live;
-use crate::place::{Place, Workflow};
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
+use crate::live::RunningRaymond;
 use crate::raymond::USER_STATE;
-use crate::spent::Cpu;
+use crate::spent::CpuSeconds;
 
 const FILE: &str = "workflow.lisp";
 
@@ -43,7 +43,7 @@ impl Dialogue {
     }
 
     /// Writes the workflow with the replies of a script.
-    pub(crate) fn scripted(self, place: &Place) -> Fallible<Workflow> {
+    pub(crate) fn scripted(self, place: &BenchFolder) -> Fallible<WorkflowFolder> {
         let workflow = place.workflow()?;
         workflow.write(FILE, &self.program("done"))?;
         let pongs = "  - pong\n".repeat(self.rounds);
@@ -55,7 +55,7 @@ impl Dialogue {
     }
 
     /// Writes the workflow for the fake that answers with its prompt, which grows by a letter each round.
-    pub(crate) fn echoed(self, place: &Place) -> Fallible<Workflow> {
+    pub(crate) fn echoed(self, place: &BenchFolder) -> Fallible<WorkflowFolder> {
         let workflow = place.workflow()?;
         workflow.write(FILE, &self.program(&format!("x{{{}}}", self.rounds + 1)))?;
         Ok(workflow)
@@ -101,42 +101,47 @@ impl Dialogue {
 
 /// A moment of a run: the turns and the processor time up to then.
 #[derive(Debug)]
-pub(crate) struct Mark {
+pub(crate) struct RunMoment {
     pub(crate) turns: usize,
     pub(crate) at: Instant,
-    cpu: Option<Cpu>,
+    cpu: Option<CpuSeconds>,
 }
 
 /// The cost of a turn, in milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cost {
+pub(crate) struct TurnCost {
     pub(crate) wall: f64,
     pub(crate) cpu: f64,
 }
 
-impl Mark {
-    pub(crate) fn start(live: &Live) -> Self {
+impl RunMoment {
+    pub(crate) fn start(live: &RunningRaymond) -> Self {
         Self { turns: 0, at: live.started, cpu: None }
     }
 
     /// Waits until the run has had so many turns in all.
-    pub(crate) fn next(&self, live: &mut Live, turns: usize, limit: Duration) -> Fallible<Self> {
-        let turns = self.turns + live.until(TURN, turns.saturating_sub(self.turns), limit)?;
+    pub(crate) fn next(
+        &self,
+        live: &mut RunningRaymond,
+        turns: usize,
+        limit: Duration,
+    ) -> Fallible<Self> {
+        let turns = self.turns + live.read_until(TURN, turns.saturating_sub(self.turns), limit)?;
         Ok(Self { turns, at: Instant::now(), cpu: live.cpu() })
     }
 
     /// Returns the cost of a turn since an earlier moment.
-    pub(crate) fn cost(&self, earlier: &Self) -> Cost {
+    pub(crate) fn cost(&self, earlier: &Self) -> TurnCost {
         let turns = real(self.turns - earlier.turns);
         let cpu = self.cpu.zip(earlier.cpu).map(|(now, then)| now.since(then).own);
-        Cost {
+        TurnCost {
             wall: self.at.duration_since(earlier.at).as_secs_f64() / turns * 1e3,
             cpu: cpu.map_or(f64::NAN, |cpu| cpu / turns * 1e3),
         }
     }
 }
 
-/// Writes facts of [`OTHERS`] into the dataspace of a directory of runs, as files with proofs, while nobody watches it.
+/// Writes facts of [`OTHERS`] into the dataspace of a directory of runs, as files with proofs, while no raymond watches it.
 pub(crate) fn write_facts(dir: &Path, count: usize) -> Fallible<()> {
     let dir = dir.canonicalize()?;
     let dataspace = RunsRoot::new(&dir).dataspace();

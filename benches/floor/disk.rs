@@ -11,7 +11,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use crate::Fallible;
-use crate::place::Place;
+use crate::bench_folder::BenchFolder;
 
 const FILES: u32 = 50;
 const FLUSHES: u32 = 10;
@@ -20,15 +20,15 @@ const RECORD: [u8; 300] = [b' '; 300];
 
 /// The times of the disk at one moment, in seconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Disk {
+pub(crate) struct DiskTimes {
     /// The creation of a file.
     pub(crate) file: f64,
     /// The append of a record, until it is durable.
     pub(crate) flush: f64,
 }
 
-impl Disk {
-    pub(crate) fn now(place: &Place) -> Fallible<Self> {
+impl DiskTimes {
+    pub(crate) fn now(place: &BenchFolder) -> Fallible<Self> {
         let folder = place.folder()?;
         let started = Instant::now();
         for number in 0..FILES {

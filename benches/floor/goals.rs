@@ -6,23 +6,23 @@ use crate::table::{Table, short};
 
 /// The good side of a goal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Bound {
+pub(crate) enum GoalBound {
     AtLeast(f64),
     AtMost(f64),
 }
 
 #[derive(Debug)]
-struct Row {
+struct GoalRow {
     figure: String,
     measured: String,
-    bound: Bound,
+    bound: GoalBound,
     unit: &'static str,
     verdict: &'static str,
 }
 
 /// All goals that were measured or could not be.
 #[derive(Debug, Default)]
-pub(crate) struct Goals(Vec<Row>);
+pub(crate) struct Goals(Vec<GoalRow>);
 
 impl Goals {
     /// Adds a goal and its measurement, usually a median.
@@ -30,31 +30,31 @@ impl Goals {
         &mut self,
         figure: impl Into<String>,
         measured: f64,
-        bound: Bound,
+        bound: GoalBound,
         unit: &'static str,
     ) {
         let verdict = match bound {
-            Bound::AtLeast(goal) if measured >= goal => "met",
-            Bound::AtMost(goal) if measured <= goal => "met",
+            GoalBound::AtLeast(goal) if measured >= goal => "met",
+            GoalBound::AtMost(goal) if measured <= goal => "met",
             _ if measured.is_nan() => "not measured",
             _ => "short",
         };
         let measured = format!("{}{unit}", short(measured));
-        self.0.push(Row { figure: figure.into(), measured, bound, unit, verdict });
+        self.0.push(GoalRow { figure: figure.into(), measured, bound, unit, verdict });
     }
 
     /// Adds a goal that could not be measured.
-    pub(crate) fn missing(&mut self, figure: &str, bound: Bound, unit: &'static str) {
+    pub(crate) fn missing(&mut self, figure: &str, bound: GoalBound, unit: &'static str) {
         let (figure, measured) = (figure.to_owned(), "–".to_owned());
-        self.0.push(Row { figure, measured, bound, unit, verdict: "not measured" });
+        self.0.push(GoalRow { figure, measured, bound, unit, verdict: "not measured" });
     }
 
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new("Goals", ["", "measured", "goal", ""]);
         for row in &self.0 {
             let goal = match row.bound {
-                Bound::AtLeast(goal) => format!("≥ {}{}", plain(goal), row.unit),
-                Bound::AtMost(goal) => format!("≤ {}{}", plain(goal), row.unit),
+                GoalBound::AtLeast(goal) => format!("≥ {}{}", plain(goal), row.unit),
+                GoalBound::AtMost(goal) => format!("≤ {}{}", plain(goal), row.unit),
             };
             let verdict = row.verdict.to_owned();
             table.row([row.figure.clone(), row.measured.clone(), goal, verdict]);

@@ -10,17 +10,17 @@ use memchr::{memmem, memrchr};
 use rustix::process::{Signal, kill_process};
 
 use crate::Fallible;
-use crate::raymond::{Run, last_words, pid};
-use crate::spent::Cpu;
+use crate::raymond::{RaymondCommand, last_stderr_line, pid};
+use crate::spent::CpuSeconds;
 
-const GLANCE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The time that raymond has to end in order.
-const GRACE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running raymond, and the position up to which its journal has been read.
 #[derive(Debug)]
-pub(crate) struct Live {
-    run: Run,
+pub(crate) struct RunningRaymond {
+    run: RaymondCommand,
     child: Child,
     pub(crate) started: Instant,
     journal: Option<File>,
@@ -29,14 +29,14 @@ pub(crate) struct Live {
 
 /// The memory of a process, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct ProcessMemory {
     pub(crate) peak: f64,
     pub(crate) now: f64,
 }
 
-impl Live {
+impl RunningRaymond {
     /// Starts a raymond. The records that its journal already has are skipped.
-    pub(crate) fn start(mut run: Run) -> Fallible<Self> {
+    pub(crate) fn start(mut run: RaymondCommand) -> Fallible<Self> {
         let mut journal = File::open(run.journal()).ok();
         if let Some(file) = &mut journal {
             file.seek(SeekFrom::End(0))?;
@@ -47,7 +47,12 @@ impl Live {
     }
 
     /// Reads the journal from where it was left until so many records contain `what`; returns their number.
-    pub(crate) fn until(&mut self, what: &str, count: usize, limit: Duration) -> Fallible<usize> {
+    pub(crate) fn read_until(
+        &mut self,
+        what: &str,
+        count: usize,
+        limit: Duration,
+    ) -> Fallible<usize> {
         let asked = Instant::now();
         let mut seen = 0;
         loop {
@@ -56,13 +61,15 @@ impl Live {
                 return Ok(seen);
             }
             if let Some(status) = self.child.try_wait()? {
-                return Err(format!("raymond: {status}: {}", last_words(&self.run.dir)).into());
+                return Err(
+                    format!("raymond: {status}: {}", last_stderr_line(&self.run.dir)).into()
+                );
             }
             if asked.elapsed() > limit {
                 let why = format!("only {seen} of {count} records after {} s", limit.as_secs());
                 return Err(why.into());
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -80,13 +87,13 @@ impl Live {
     }
 
     /// Returns the memory of the process, now and at its peak.
-    pub(crate) fn memory(&self) -> Fallible<Memory> {
+    pub(crate) fn memory(&self) -> Fallible<ProcessMemory> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let bytes = |name: &str| -> Option<f64> {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1024.0)
         };
-        let read = || Some(Memory { peak: bytes("VmHWM:")?, now: bytes("VmRSS:")? });
+        let read = || Some(ProcessMemory { peak: bytes("VmHWM:")?, now: bytes("VmRSS:")? });
         read().ok_or_else(|| "the system does not tell the memory of a process".into())
     }
 
@@ -96,12 +103,12 @@ impl Live {
     }
 
     /// Returns the processor time that the process has used.
-    pub(crate) fn cpu(&self) -> Option<Cpu> {
-        Cpu::of(&self.child.id().to_string())
+    pub(crate) fn cpu(&self) -> Option<CpuSeconds> {
+        CpuSeconds::of(&self.child.id().to_string())
     }
 
     /// Waits for the end, which must be a successful one.
-    pub(crate) fn ended(mut self, limit: Duration) -> Fallible<()> {
+    pub(crate) fn wait_for_success(mut self, limit: Duration) -> Fallible<()> {
         if !self.has_ended(limit) {
             return Err(format!("it has not ended after {} s", limit.as_secs()).into());
         }
@@ -109,12 +116,12 @@ impl Live {
         if status.success() {
             return Ok(());
         }
-        Err(format!("raymond: {status}: {}", last_words(&self.run.dir)).into())
+        Err(format!("raymond: {status}: {}", last_stderr_line(&self.run.dir)).into())
     }
 
     /// Suspends the process while another is observed, or continues it.
-    pub(crate) fn stand_still(&self, still: bool) {
-        self.tell(if still { Signal::STOP } else { Signal::CONT });
+    pub(crate) fn set_suspended(&self, still: bool) {
+        self.send_signal(if still { Signal::STOP } else { Signal::CONT });
     }
 
     /// Kills the process; returns the directory of its runs.
@@ -124,7 +131,7 @@ impl Live {
         Ok(self.run.dir.clone())
     }
 
-    fn tell(&self, signal: Signal) {
+    fn send_signal(&self, signal: Signal) {
         if let Some(pid) = pid(&self.child) {
             let _ = kill_process(pid, signal);
         }
@@ -137,24 +144,24 @@ impl Live {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return true;
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         false
     }
 }
 
-impl Drop for Live {
+impl Drop for RunningRaymond {
     /// Ends the process. Two signals make it end its turns, so that nothing it started outlives it.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        self.stand_still(false);
-        self.tell(Signal::TERM);
-        if !self.has_ended(GRACE / 10) {
-            self.tell(Signal::TERM);
+        self.set_suspended(false);
+        self.send_signal(Signal::TERM);
+        if !self.has_ended(SHUTDOWN_TIMEOUT / 10) {
+            self.send_signal(Signal::TERM);
         }
-        if !self.has_ended(GRACE) {
+        if !self.has_ended(SHUTDOWN_TIMEOUT) {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

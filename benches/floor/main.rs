@@ -10,6 +10,7 @@
 
 mod agents;
 mod among;
+mod bench_folder;
 mod chain;
 mod compare;
 mod conversation;
@@ -20,7 +21,6 @@ mod forks;
 mod goals;
 mod live;
 mod nodes;
-mod place;
 mod raymond;
 mod scale;
 mod spawn;
@@ -28,11 +28,11 @@ mod spawns;
 mod spent;
 mod steps;
 mod stream;
+mod stream_lines;
 mod summary;
 mod syncs;
 mod table;
 mod tags;
-mod talk;
 mod tree;
 mod warm;
 
@@ -41,15 +41,15 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use bench_folder::BenchFolder;
 use goals::Goals;
-use place::Place;
 use scale::Scale;
 use table::Table;
 
 /// A measurement, or the reason why there is none.
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-type Figure = (&'static str, fn(&Place, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
+type Figure = (&'static str, fn(&BenchFolder, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
 
 const FIGURES: [Figure; 11] = [
     ("steps", steps::figure),
@@ -66,7 +66,7 @@ const FIGURES: [Figure; 11] = [
 ];
 
 fn main() -> ExitCode {
-    if let Some(played) = spawns::play().or_else(stream::play) {
+    if let Some(played) = spawns::play_if_told().or_else(stream::play_if_told) {
         return played;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -93,7 +93,8 @@ fn measure(arguments: &[String]) -> Fallible<()> {
     }
     let all = FIGURES.iter().all(|(name, _)| !said(name));
     let scale = if said("--quick") { Scale::quick() } else { Scale::full() };
-    let place = Place::new(arguments.iter().find_map(|argument| argument.strip_prefix("--dir=")))?;
+    let place =
+        BenchFolder::new(arguments.iter().find_map(|argument| argument.strip_prefix("--dir=")))?;
     let mut goals = Goals::default();
     for (name, figure) in FIGURES.iter().filter(|(name, _)| all || said(name)) {
         let text = match figure(&place, &scale, &mut goals) {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::Fallible;
-use crate::place::{Place, Workflow};
-use crate::spent::{Cpu, Spent};
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
+use crate::spent::{CpuSeconds, SpentTime};
 
 /// The program that is measured.
 pub(crate) const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
@@ -35,16 +35,16 @@ pub(crate) fn bare(mut command: Command) -> Command {
 
 /// The command that starts a run, and the directory of the run.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct RaymondCommand {
     pub(crate) command: Command,
     pub(crate) dir: PathBuf,
 }
 
-impl Run {
+impl RaymondCommand {
     /// Returns `raymond run` for a workflow. The words of `before`, such as a tracer's, stand before it.
     pub(crate) fn new(
-        place: &Place,
-        workflow: &Workflow,
+        place: &BenchFolder,
+        workflow: &WorkflowFolder,
         before: &[&str],
         options: &[&str],
     ) -> Fallible<Self> {
@@ -86,17 +86,20 @@ impl Run {
     }
 
     /// Runs the command to its end, which must be a successful one.
-    pub(crate) fn finish(mut self, limit: Duration) -> Fallible<Spent> {
+    pub(crate) fn finish(mut self, limit: Duration) -> Fallible<SpentTime> {
         let started = Instant::now();
         let mut child = self.command.spawn()?;
         let (wall, cpu) = watched(&child, limit, started);
         let status = child.wait()?;
         if !status.success() {
-            let why =
-                if wall >= limit { "it took too long".to_owned() } else { last_words(&self.dir) };
+            let why = if wall >= limit {
+                "it took too long".to_owned()
+            } else {
+                last_stderr_line(&self.dir)
+            };
             return Err(format!("raymond: {status}: {why}").into());
         }
-        Ok(Spent { wall, cpu })
+        Ok(SpentTime { wall, cpu })
     }
 }
 
@@ -112,7 +115,7 @@ fn cold() -> Option<&'static str> {
 }
 
 /// Waits at most `limit` until a child has ended, and reads its processor time before it is reaped.
-fn watched(child: &Child, limit: Duration, started: Instant) -> (Duration, Option<Cpu>) {
+fn watched(child: &Child, limit: Duration, started: Instant) -> (Duration, Option<CpuSeconds>) {
     let Some(pid) = pid(child) else { return (started.elapsed(), None) };
     let (ended, waits) = channel::<()>();
     std::thread::scope(|scope| {
@@ -124,7 +127,7 @@ fn watched(child: &Child, limit: Duration, started: Instant) -> (Duration, Optio
         let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         let wall = started.elapsed();
         drop(ended);
-        (wall, Cpu::of(&child.id().to_string()))
+        (wall, CpuSeconds::of(&child.id().to_string()))
     })
 }
 
@@ -134,7 +137,7 @@ pub(crate) fn pid(child: &Child) -> Option<Pid> {
 }
 
 /// Returns the last line that a raymond wrote to stderr.
-pub(crate) fn last_words(dir: &Path) -> String {
+pub(crate) fn last_stderr_line(dir: &Path) -> String {
     let said = std::fs::read_to_string(dir.join("stderr")).unwrap_or_default();
     said.lines().last().unwrap_or("it said nothing").to_owned()
 }

@@ -12,7 +12,7 @@ pub(crate) struct Scale {
     /// The numbers of agents that run at the same time, one for each row.
     pub(crate) agents: &'static [usize],
     /// The time after which no further round of a row begins, once there was one.
-    pub(crate) patience: Duration,
+    pub(crate) row_limit: Duration,
     /// The time after which a process is killed.
     pub(crate) limit: Duration,
     /// The number of live agents.
@@ -50,7 +50,7 @@ impl Scale {
             rounds: 7,
             steps: 1_000,
             agents: &[1, 16],
-            patience: Duration::from_secs(20),
+            row_limit: Duration::from_secs(20),
             limit: Duration::from_secs(30),
             live: 10_000,
             window: 4_000,
@@ -73,7 +73,7 @@ impl Scale {
         Self {
             rounds: 5,
             steps: 200,
-            patience: Duration::from_secs(3),
+            row_limit: Duration::from_secs(3),
             limit: Duration::from_secs(8),
             window: 1_000,
             windows: 3,

@@ -12,8 +12,8 @@ use raymond::process::transcript::OpenProcessFiles;
 use raymond::process::worker_process::{WorkerProcess, WorkerSpec};
 
 use crate::Fallible;
-use crate::goals::{Bound, Goals};
-use crate::place::Place;
+use crate::bench_folder::BenchFolder;
+use crate::goals::{GoalBound, Goals};
 use crate::raymond::{FAKE, bare};
 use crate::scale::Scale;
 use crate::summary::Summary;
@@ -21,15 +21,19 @@ use crate::table::Table;
 
 /// The variable that makes this program start others. Its value is a number of megabytes and a number of
 /// processes.
-const PLAYS: &str = "FLOOR_SPAWNS";
-const LARGE: usize = 1_000;
+const SPAWNER_VARIABLE: &str = "FLOOR_SPAWNS";
+const LARGE_MEGABYTES: usize = 1_000;
 const ROUNDS: usize = 5;
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let mut pairs = Vec::new();
     for _ in 0..ROUNDS {
         let small = rate(place, 0, scale.spawns)?;
-        pairs.push((small, rate(place, LARGE, scale.spawns)?));
+        pairs.push((small, rate(place, LARGE_MEGABYTES, scale.spawns)?));
     }
     let small = Summary::of(pairs.iter().map(|&(small, _)| small));
     let large = Summary::of(pairs.iter().map(|&(_, large)| large));
@@ -37,7 +41,7 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     goals.add(
         "spawn rate of a 1 GB process over a small one",
         ratio.median(),
-        Bound::AtLeast(0.5),
+        GoalBound::AtLeast(0.5),
         "",
     );
     let mut table = Table::new(
@@ -49,9 +53,9 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok(vec![table])
 }
 
-fn rate(place: &Place, megabytes: usize, count: usize) -> Fallible<f64> {
+fn rate(place: &BenchFolder, megabytes: usize, count: usize) -> Fallible<f64> {
     let said = bare(Command::new(std::env::current_exe()?))
-        .env(PLAYS, format!("{megabytes} {count}"))
+        .env(SPAWNER_VARIABLE, format!("{megabytes} {count}"))
         .current_dir(place.work())
         .output()?;
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
@@ -59,8 +63,8 @@ fn rate(place: &Place, megabytes: usize, count: usize) -> Fallible<f64> {
 }
 
 /// Starts others, if this program is told to.
-pub(crate) fn play() -> Option<ExitCode> {
-    let told = std::env::var(PLAYS).ok()?;
+pub(crate) fn play_if_told() -> Option<ExitCode> {
+    let told = std::env::var(SPAWNER_VARIABLE).ok()?;
     let mut numbers = told.split(' ').map_while(|number| number.parse::<usize>().ok());
     let (megabytes, count) = (numbers.next()?, numbers.next()?);
     let text =

@@ -10,7 +10,7 @@ const TICKS_A_SECOND: f64 = 100.0;
 
 /// Processor seconds, user and system together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cpu {
+pub(crate) struct CpuSeconds {
     /// The time of the process itself, with all its threads.
     pub(crate) own: f64,
     /// The time of the children it has waited for.
@@ -19,12 +19,12 @@ pub(crate) struct Cpu {
 
 /// The time that a piece of work took.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spent {
+pub(crate) struct SpentTime {
     pub(crate) wall: Duration,
-    pub(crate) cpu: Option<Cpu>,
+    pub(crate) cpu: Option<CpuSeconds>,
 }
 
-impl Cpu {
+impl CpuSeconds {
     pub(crate) fn of(process: &str) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let after_name: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();

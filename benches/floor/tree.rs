@@ -8,27 +8,27 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::Fallible;
-use crate::place::{Place, Workflow};
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
 
 const LAST: &str = "LAST.md";
 const REPLIES: &str = "replies.yaml";
 
 /// The workflow, and its size.
 #[derive(Debug)]
-pub(crate) struct Tree {
-    pub(crate) workflow: Workflow,
+pub(crate) struct ForkTree {
+    pub(crate) workflow: WorkflowFolder,
     /// The number of steps until all agents wait.
     pub(crate) steps: usize,
 }
 
 /// The part of the tree below one agent: the number of levels, and of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Node {
+struct ForkTreeNode {
     levels: u32,
     agents: usize,
 }
 
-impl Node {
+impl ForkTreeNode {
     /// Returns the next node of this agent, and the node of its child if it has one.
     fn next(self) -> Option<(Self, Option<Self>)> {
         let levels = self.levels.checked_sub(1)?;
@@ -74,25 +74,25 @@ impl Node {
 }
 
 /// Writes the workflow with its scripted replies.
-pub(crate) fn grow(place: &Place, agents: usize) -> Fallible<Tree> {
+pub(crate) fn grow(place: &BenchFolder, agents: usize) -> Fallible<ForkTree> {
     let workflow = place.workflow()?;
-    let top = Node { levels: agents.next_power_of_two().trailing_zeros(), agents };
+    let top = ForkTreeNode { levels: agents.next_power_of_two().trailing_zeros(), agents };
     let mut nodes = BTreeSet::new();
     top.all(&mut nodes);
     let mut replies = format!("{LAST}:\n  - {{ reply: never, delay: 20m, repeat: true }}\n");
     workflow.write(LAST, "Wait here.")?;
     for (node, reply) in nodes.into_iter().filter_map(|node| Some((node, node.reply()?))) {
         let state = if node == top { "START.md".to_owned() } else { node.state() };
-        workflow.write(&state, "Be born.")?;
+        workflow.write(&state, "Fork.")?;
         writeln!(replies, "{state}:\n  - {{ reply: '{reply}', repeat: true }}")?;
     }
     workflow.write(REPLIES, &replies)?;
-    Ok(Tree { workflow, steps: top.steps() })
+    Ok(ForkTree { workflow, steps: top.steps() })
 }
 
-impl Tree {
+impl ForkTree {
     /// Makes the last state a loop, from the next start on.
-    pub(crate) fn go_round(&self) -> Fallible<()> {
+    pub(crate) fn loop_in_last_state(&self) -> Fallible<()> {
         let reply = format!("<goto>{LAST}</goto>");
         self.workflow
             .write(REPLIES, &format!("{LAST}:\n  - {{ reply: '{reply}', repeat: true }}\n"))

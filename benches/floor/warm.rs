@@ -13,24 +13,24 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use self::api::Api;
+use self::api::MessagesApi;
 use crate::Fallible;
+use crate::bench_folder::BenchFolder;
 use crate::chain;
-use crate::goals::{Bound, Goals};
-use crate::place::Place;
-use crate::raymond::{CLAUDE, RAYMOND, Run, bare};
+use crate::goals::{GoalBound, Goals};
+use crate::raymond::{CLAUDE, RAYMOND, RaymondCommand, bare};
 use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::{Table, short};
 
 const WHAT: &str = "20 gotos with the real Claude Code: overhead, cold over warm";
 const SWITCHES: &str = "processes of 20 gotos that change the model and the effort";
-const GOAL: Bound = Bound::AtLeast(10.0);
+const GOAL: GoalBound = GoalBound::AtLeast(10.0);
 const STEPS: usize = 20;
 /// The steps with one process each, if time is short; each of these steps is like the others.
 const FEWER_STEPS: usize = 5;
 /// The time after which a chain is killed.
-const LIMIT: Duration = Duration::from_mins(3);
+const CHAIN_TIMEOUT: Duration = Duration::from_mins(3);
 /// The versions that the tests pin.
 const PINS: [&str; 2] = ["oldest", "newest"];
 /// Frontmatter of neighbouring states between which a running process is switched.
@@ -39,14 +39,18 @@ const SWITCHED: [&str; 2] =
 /// Frontmatter of neighbouring states that each need a process of their own.
 const REPLACED: [&str; 2] = ["---\ntools: [Read]\n---\n", "---\ntools: [Read, Grep]\n---\n"];
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let mut tables = Vec::new();
     for pin in PINS {
         let (what, switches) = (format!("{WHAT} ({pin})"), format!("{SWITCHES} ({pin})"));
         match installed(pin).and_then(|claude| measure(pin, &claude, place, scale)) {
             Ok(measured) => {
                 goals.add(what, measured.ratio, GOAL, " times");
-                goals.add(switches, measured.processes, Bound::AtMost(1.0), "");
+                goals.add(switches, measured.processes, GoalBound::AtMost(1.0), "");
                 tables.push(measured.table);
             }
             Err(why) => {
@@ -74,7 +78,7 @@ fn installed(pin: &str) -> Fallible<PathBuf> {
 }
 
 /// The measurements of one version.
-struct Measured {
+struct VersionMeasurement {
     table: Table,
     /// The time of a cold step, divided by that of a warm one.
     ratio: f64,
@@ -83,7 +87,7 @@ struct Measured {
 }
 
 /// The times of a chain beyond the model, in seconds.
-struct Chain {
+struct ChainTimes {
     /// The time of a step, the first and the end included.
     each: f64,
     /// The time of a step that follows another.
@@ -92,13 +96,18 @@ struct Chain {
     processes: usize,
 }
 
-fn measure(pin: &str, claude: &Path, place: &Place, scale: &Scale) -> Fallible<Measured> {
+fn measure(
+    pin: &str,
+    claude: &Path,
+    place: &BenchFolder,
+    scale: &Scale,
+) -> Fallible<VersionMeasurement> {
     let whole = scale.rounds >= Scale::full().rounds;
     let rounds = if whole { 3 } else { 1 };
-    let api = Api::start()?;
+    let api = MessagesApi::start()?;
     let few = if whole { STEPS } else { FEWER_STEPS };
     let chain = |steps, heads, options: &[&str]| run(claude, place, &api, (steps, heads), options);
-    let warm: Vec<Chain> =
+    let warm: Vec<ChainTimes> =
         (0..rounds).map(|_| chain(STEPS, ["", ""], &[])).collect::<Fallible<_>>()?;
     let rows = [
         ("one process a step", few, vec![chain(few, ["", ""], &["--no-warm"])?]),
@@ -106,7 +115,7 @@ fn measure(pin: &str, claude: &Path, place: &Place, scale: &Scale) -> Fallible<M
         ("warm, the model and the effort change", STEPS, vec![chain(STEPS, SWITCHED, &[])?]),
         ("warm, the tools change", few, vec![chain(few, REPLACED, &[])?]),
     ];
-    let each = |chains: &[Chain]| Summary::of(chains.iter().map(|chain| chain.each));
+    let each = |chains: &[ChainTimes]| Summary::of(chains.iter().map(|chain| chain.each));
     let cold = each(&rows[0].2).median();
     let mut table = Table::new(
         &format!(
@@ -130,17 +139,17 @@ fn measure(pin: &str, claude: &Path, place: &Place, scale: &Scale) -> Fallible<M
     );
     #[expect(clippy::cast_precision_loss, reason = "a few dozen processes")]
     let processes = rows[2].2[0].processes as f64;
-    Ok(Measured { ratio: cold / each(&rows[1].2).median(), processes, table })
+    Ok(VersionMeasurement { ratio: cold / each(&rows[1].2).median(), processes, table })
 }
 
 /// Runs a chain of states. The text of each is its transition, which the stand-in repeats.
 fn run(
     claude: &Path,
-    place: &Place,
-    api: &Api,
+    place: &BenchFolder,
+    api: &MessagesApi,
     (steps, heads): (usize, [&str; 2]),
     options: &[&str],
-) -> Fallible<Chain> {
+) -> Fallible<ChainTimes> {
     let workflow = chain::switching(place, steps, heads)?;
     let (dir, home) = (place.folder()?, place.folder()?);
     let mut command = bare(Command::new(RAYMOND));
@@ -166,15 +175,15 @@ fn run(
         .stdin(Stdio::null())
         .stdout(File::create(dir.join("stdout"))?)
         .stderr(File::create(dir.join("stderr"))?);
-    let run = Run { command, dir };
+    let run = RaymondCommand { command, dir };
     let journal = run.journal();
     let before = api.spent();
-    let spent = run.finish(LIMIT)?;
+    let spent = run.finish(CHAIN_TIMEOUT)?;
     let model = api.spent().saturating_sub(before);
     #[expect(clippy::cast_precision_loss, reason = "a few dozen steps")]
     let each = spent.wall.saturating_sub(model).as_secs_f64() / steps as f64;
     let processes = streams(&journal.with_file_name("steps"))?;
-    Ok(Chain { each, further: further(&journal)?, processes })
+    Ok(ChainTimes { each, further: further(&journal)?, processes })
 }
 
 /// Returns the number of processes that have written a stream.

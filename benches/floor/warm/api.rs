@@ -15,12 +15,12 @@ use crate::Fallible;
 
 /// A running stand-in; it ends with the benchmark.
 #[derive(Debug)]
-pub(super) struct Api {
+pub(super) struct MessagesApi {
     url: String,
     micros: Arc<AtomicU64>,
 }
 
-impl Api {
+impl MessagesApi {
     pub(super) fn start() -> Fallible<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);

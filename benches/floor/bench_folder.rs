@@ -12,16 +12,16 @@ use crate::Fallible;
 
 /// The folder of the benchmark; it is removed with all its content.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct BenchFolder {
     dir: TempDir,
     made: Cell<usize>,
 }
 
 /// The folder of a workflow.
 #[derive(Debug)]
-pub(crate) struct Workflow(PathBuf);
+pub(crate) struct WorkflowFolder(PathBuf);
 
-impl Place {
+impl BenchFolder {
     /// Creates the folder inside `parent`, or inside the build's folder.
     pub(crate) fn new(parent: Option<&str>) -> Fallible<Self> {
         let parent = parent.unwrap_or(env!("CARGO_TARGET_TMPDIR"));
@@ -43,12 +43,12 @@ impl Place {
         Ok(path)
     }
 
-    pub(crate) fn workflow(&self) -> Fallible<Workflow> {
-        self.folder().map(Workflow)
+    pub(crate) fn workflow(&self) -> Fallible<WorkflowFolder> {
+        self.folder().map(WorkflowFolder)
     }
 }
 
-impl Workflow {
+impl WorkflowFolder {
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }

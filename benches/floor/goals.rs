@@ -20,7 +20,7 @@ struct GoalRow {
     verdict: &'static str,
 }
 
-/// All goals that were measured or could not be.
+/// The goals of the report: those that were measured, and those that could not be.
 #[derive(Debug, Default)]
 pub(crate) struct Goals(Vec<GoalRow>);
 

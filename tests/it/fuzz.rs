@@ -18,7 +18,7 @@ use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 const BATCH: u32 = 64;
 
 /// A change of a file: its kind, where, how much, and what with.
-type Change = (u8, u32, u16, u16);
+type InputChange = (u8, u32, u16, u16);
 
 fn seconds() -> f64 {
     let given = std::env::var("RAYMOND_FUZZ_SECONDS").ok();
@@ -37,7 +37,7 @@ fn run(name: &str) {
         body(seed);
     }
     let (start, longest) = (Instant::now(), Duration::from_secs_f64(seconds()));
-    let changes = prop::collection::vec(any::<Change>(), 0..8);
+    let changes = prop::collection::vec(any::<InputChange>(), 0..8);
     let inputs = (0..seeds.len(), any::<u16>(), changes);
     let config = Config { cases: BATCH, failure_persistence: None, ..Config::default() };
     let mut count = seeds.len() as u64;
@@ -58,7 +58,7 @@ fn run(name: &str) {
 }
 
 /// A file with these changes, some of which take a part of another.
-fn changed(seed: &[u8], other: &[u8], changes: &[Change]) -> Vec<u8> {
+fn changed(seed: &[u8], other: &[u8], changes: &[InputChange]) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for &(kind, place, length, with) in changes {
         let at = place as usize % (bytes.len() + 1);

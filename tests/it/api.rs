@@ -1,13 +1,12 @@
 //! A Messages API on 127.0.0.1, so that the real Claude Code can be tested without a model.
 //!
-//! A test scripts it with rules ("when the newest words contain this, answer that"), lets Claude
-//! Code talk to it, and then reads what arrived: every conversational request with its whole
-//! history, which is how a test sees that context was kept, forked or dropped. Nothing in it waits
-//! for time to pass: a rule can `hold` its answer until the test lets it go, and `wait_for` returns
-//! when a request has come in.
+//! A test scripts it with rules ("answer this if the newest text contains that"), runs Claude Code against
+//! it, and then reads the requests: each conversational request has its whole history, which shows whether
+//! context was kept, forked or dropped. Nothing waits for time to pass: a rule can `hold` its answer until
+//! the test releases it, and `wait_for` returns when a request has come in.
 //!
-//! The server lives on a thread and a runtime of its own, so a test stays a plain function; both
-//! end when the `Api` is dropped.
+//! The server has a thread and a runtime of its own, so a test stays a plain function. Both end when the
+//! `Api` is dropped.
 
 mod request;
 mod rule;
@@ -29,7 +28,7 @@ use tokio::sync::oneshot;
 pub(crate) use request::Request;
 pub(crate) use rule::{Rule, on, otherwise};
 
-/// Long enough for a loaded machine to start Claude Code many times over.
+/// The time after which a wait for a request fails. A loaded machine can start Claude Code many times in it.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running stand-in.
@@ -40,7 +39,7 @@ pub(crate) struct Api {
     server: Option<JoinHandle<()>>,
 }
 
-/// What the server and the test share.
+/// The state that the server and the test share.
 #[derive(Default)]
 struct Book {
     pages: Mutex<Pages>,
@@ -67,7 +66,7 @@ impl Api {
         Self { url: format!("http://{address}"), book, stop: Some(stop), server: Some(server) }
     }
 
-    /// The address for `ANTHROPIC_BASE_URL`.
+    /// Returns the address for `ANTHROPIC_BASE_URL`.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -77,17 +76,18 @@ impl Api {
         self.book.pages().rules.extend(rules);
     }
 
-    /// Every conversational request so far, in the order of arrival.
+    /// Returns the conversational requests so far, in the order of arrival.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.book.pages().requests.clone()
     }
 
-    /// How often the model was asked this: requests whose newest words contain `marker`.
+    /// Returns the number of requests whose newest text contains `marker`.
     pub(crate) fn turns(&self, marker: &str) -> usize {
         self.book.pages().turns(marker).count()
     }
 
-    /// The one request that asked this; none or several is a failed test.
+    /// Returns the only request whose newest text contains `marker`; fails if there is none or there are
+    /// several.
     pub(crate) fn request(&self, marker: &str) -> Request {
         let pages = self.book.pages();
         let asked: Vec<_> = pages.turns(marker).collect();
@@ -97,7 +97,7 @@ impl Api {
         Request::clone(one)
     }
 
-    /// Returns when the model has been asked this `count` times.
+    /// Waits until there are `count` requests whose newest text contains `marker`.
     pub(crate) fn wait_for(&self, marker: &str, count: usize) {
         let too_few = |pages: &mut Pages| pages.turns(marker).count() < count;
         let (pages, timeout) = self
@@ -112,14 +112,14 @@ impl Api {
         );
     }
 
-    /// Lets the next word of an answer go out that comes word by word.
+    /// Releases the next word of an answer that comes word by word.
     pub(crate) fn next_word(&self, marker: &str) {
         let pages = self.book.pages();
         let count = pages.rules.iter().filter(|rule| rule.next_word(marker)).count();
         assert!(count > 0, "no rule answers {marker:?} word by word");
     }
 
-    /// Lets go every answer that a rule on `marker` holds, now and later.
+    /// Releases all answers that a rule on `marker` holds, now and later.
     pub(crate) fn release(&self, marker: &str) {
         let pages = self.book.pages();
         let held: Vec<_> = pages.rules.iter().filter(|rule| rule.is_held_on(marker)).collect();
@@ -143,7 +143,7 @@ impl Book {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request down and picks the rule that answers it.
+    /// Records a request, and returns the rule that answers it.
     fn enter(&self, request: Request) -> Option<Rule> {
         let mut pages = self.pages();
         let rule = pages.rules.iter().find(|rule| rule.answers(&request)).cloned();

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The variable that names the folder of `tests/claude-code/` in which the program is installed.
 const CHOICE: &str = "RAYMOND_TEST_CLAUDE";
 
-/// The native executable of the Claude Code under test, which needs no node to run.
+/// Returns the native executable of the Claude Code under test, which needs no node to run.
 pub(super) fn claude() -> &'static Path {
     static FOUND: LazyLock<PathBuf> = LazyLock::new(locate);
     &FOUND

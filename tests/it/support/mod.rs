@@ -1,8 +1,8 @@
-//! What keeps an end-to-end test one paragraph: a workflow and a script go in, an outcome that can
-//! be questioned comes out.
+//! Support for end-to-end tests: a workflow and a script go in, and an outcome with checks comes out.
 //!
-//! [`Test`] owns a temporary place with everything in it, [`Rule`] says how the stand-in answers,
-//! [`Outcome`] is a finished `raymond`, [`Live`] a running one, [`Screen`] one on a terminal, [`Call`] a start of the stand-in.
+//! [`Test`] owns a temporary folder with everything in it, [`Rule`] says how the stand-in answers,
+//! [`Outcome`] is a finished `raymond`, [`Live`] a running one, [`Screen`] one on a terminal, [`Call`] a
+//! start of the stand-in.
 
 mod call;
 mod live;

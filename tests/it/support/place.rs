@@ -1,5 +1,5 @@
-//! The place a test happens in: a workflow, a script for the stand-in, a home, a `.raymond`, all
-//! under one temporary folder that goes away with the test, and every process with it.
+//! The temporary folder of a test: a workflow, a script for the stand-in, a home, a `.raymond`. When the test
+//! ends, the folder is removed and its processes are killed.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -17,8 +17,8 @@ use super::{Call, Live, Outcome, Rule, kill, patiently};
 pub(super) const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
 const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
 
-/// A workflow in `flow/` (where raymond is started), the stand-in's folder `fake/`, the run `t` in
-/// `ray/`, which `RAYMOND_DIR` names.
+/// A test and its folder: a workflow in `flow/` (where raymond is started), the stand-in's folder `fake/`,
+/// and the run `t` in `ray/`, which is `RAYMOND_DIR`.
 #[derive(Debug)]
 pub(crate) struct Test {
     root: tempfile::TempDir,
@@ -38,12 +38,12 @@ impl Test {
         test
     }
 
-    /// A prompt file of the workflow.
+    /// Writes a prompt file of the workflow.
     pub(crate) fn prompt(self, name: &str, text: &str) -> Self {
         self.file(name, text.as_bytes())
     }
 
-    /// Any file, by its path from the workflow's folder.
+    /// Writes a file at a path below the workflow's folder.
     pub(crate) fn file(self, name: &str, bytes: &[u8]) -> Self {
         let path = self.flow().join(name);
         let folder = path.parent().expect("a file is in a folder");
@@ -67,7 +67,7 @@ impl Test {
         self
     }
 
-    /// Replaces all rules, also for turns yet to start of a live run.
+    /// Replaces all rules, also for later turns of a running raymond.
     pub(crate) fn script(&self, rules: &[Rule]) {
         let rules: Value = rules.iter().map(Rule::json).collect();
         let draft = self.fake().join("draft.json");
@@ -76,7 +76,7 @@ impl Test {
         std::fs::rename(draft, self.fake().join("script.json")).expect("the script is in place");
     }
 
-    /// Lets the turns go on that are held at this name.
+    /// Lets the turns continue that are held at this name.
     pub(crate) fn release(&self, file: &str) {
         File::create(self.fake().join(file)).expect("the release is written");
     }
@@ -93,18 +93,18 @@ impl Test {
         self.root().join("fake")
     }
 
-    /// What `RAYMOND_DIR` names.
+    /// Returns the directory of `RAYMOND_DIR`.
     pub(crate) fn dir(&self) -> PathBuf {
         self.root().join("ray")
     }
 
-    /// Where raymond reads how much memory there is. Unless a test writes it nobody knows, so that
-    /// no test depends on the machine it runs on.
+    /// Returns the file from which raymond reads the amount of memory. The amount is unknown unless a test
+    /// writes the file, so that no test depends on its machine.
     pub(crate) fn memory_table(&self) -> PathBuf {
         self.root().join("meminfo")
     }
 
-    /// The directory of the run `t`.
+    /// Returns the directory of the run `t`.
     pub(crate) fn run_dir(&self) -> PathBuf {
         self.dir().join("runs/t")
     }
@@ -113,33 +113,33 @@ impl Test {
         self.run_dir().join("journal.jsonl")
     }
 
-    /// The stand-in under a name that the test may remove. A link, for a copy that is still open
-    /// for writing in some other test's child cannot be executed.
+    /// Links the stand-in to a name that the test may remove. A copy would not do: it cannot be executed
+    /// while another test's child has it open for writing.
     pub(crate) fn own_claude(&self) -> PathBuf {
         let link = self.root().join("claude");
         std::os::unix::fs::symlink(FAKE, &link).expect("the stand-in is linked");
         link
     }
 
-    /// `raymond run ARGS`, as the run `t` and with short backoff unless the arguments say otherwise.
+    /// Executes `raymond run ARGS`, as the run `t` and with short backoff unless the arguments say otherwise.
     #[track_caller]
     pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
         self.spawn(arguments).wait()
     }
 
-    /// `raymond resume t ARGS`: goes on with the run.
+    /// Resumes the run with further arguments.
     #[track_caller]
     pub(crate) fn again(&self, arguments: &[&str]) -> Outcome {
         self.spawn_again(arguments).wait()
     }
 
-    /// Any command, as it stands.
+    /// Executes raymond with exactly these arguments.
     #[track_caller]
     pub(crate) fn raymond(&self, arguments: &[&str]) -> Outcome {
         self.start(arguments).wait()
     }
 
-    /// Like [`Test::run`], but live.
+    /// Starts what [`Test::run`] executes.
     pub(crate) fn spawn(&self, arguments: &[&str]) -> Live<'_> {
         let mut all = vec!["run"];
         for (flag, value) in [("--id", "t"), ("--backoff", "1ms..5ms")] {
@@ -151,28 +151,28 @@ impl Test {
         self.start(&all)
     }
 
-    /// Like [`Test::again`], but live.
+    /// Starts what [`Test::again`] executes.
     pub(crate) fn spawn_again(&self, arguments: &[&str]) -> Live<'_> {
         let mut all = vec!["run", "--backoff", "1ms..5ms", "t"];
         all.extend(arguments);
         self.start(&all)
     }
 
-    /// Like [`Test::raymond`], but live.
+    /// Starts what [`Test::raymond`] executes.
     pub(crate) fn start(&self, arguments: &[&str]) -> Live<'_> {
         let mut command = self.command(RAYMOND);
         command.args(arguments);
         self.launch(command, arguments)
     }
 
-    /// A shell script with `raymond` as its `$0`.
+    /// Starts a shell script with `raymond` as its `$0`.
     pub(crate) fn shell(&self, script: &str) -> Live<'_> {
         let mut command = self.command("/bin/sh");
         command.args(["-c", script, RAYMOND]);
         self.launch(command, &[script])
     }
 
-    /// A shell script as root of namespaces of its own, with `raymond` as its `$0`.
+    /// Executes a shell script as root in namespaces of its own, with `raymond` as its `$0`.
     #[track_caller]
     pub(crate) fn apart(&self, script: &str) -> Outcome {
         let mut command = self.command("unshare");
@@ -180,7 +180,7 @@ impl Test {
         self.launch(command, &[script]).wait()
     }
 
-    /// `raymond` with a stdout that nobody reads.
+    /// Executes `raymond` with a stdout that has no reader.
     #[track_caller]
     pub(crate) fn unheard(&self, arguments: &[&str]) -> Outcome {
         let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -212,7 +212,7 @@ impl Test {
         self.launch_into(command, arguments, stdout.into())
     }
 
-    /// Output goes to files: nothing that holds them open can hold the test up.
+    /// Starts a command. Its output goes to files, because a pipe that is held open would delay the test.
     fn launch_into(&self, mut command: Command, arguments: &[&str], stdout: Stdio) -> Live<'_> {
         let stderr = self.output_file("stderr");
         let child = command.stdout(stdout).stderr(stderr).spawn().expect("it starts");
@@ -243,59 +243,59 @@ impl Test {
         format!("--- calls\n{}\n--- journal\n{}", start_of(&calls), start_of(&journal))
     }
 
-    /// `raymond status t --json`.
+    /// Returns the JSON of `raymond status t --json`.
     #[track_caller]
     pub(crate) fn status(&self) -> Value {
         self.raymond(&["status", "t", "--json"]).ok().json()
     }
 
-    /// The records of the run's journal; a line that is being written is not one yet.
+    /// Returns the whole records of the run's journal.
     pub(crate) fn journal(&self) -> Vec<Value> {
         lines_of_json(&self.journal_file())
     }
 
-    /// The records of one event.
+    /// Returns the records of one event.
     pub(crate) fn events(&self, event: &str) -> Vec<Value> {
         let mut records = self.journal();
         records.retain(|record| record["event"] == event);
         records
     }
 
-    /// Every start of the stand-in, in order.
+    /// Returns all starts of the stand-in, in order.
     pub(crate) fn calls(&self) -> Vec<Call> {
         let parse = |line| serde_json::from_value(line).ok();
         self.call_log().into_iter().filter_map(parse).collect()
     }
 
-    /// The starts whose prompt contains this.
+    /// Returns the starts whose prompt contains a text.
     pub(crate) fn calls_with(&self, part: &str) -> Vec<Call> {
         let mut calls = self.calls();
         calls.retain(|call| call.prompt.contains(part));
         calls
     }
 
-    /// The prompt of each start, in order.
+    /// Returns the prompt of each start, in order.
     pub(crate) fn prompts(&self) -> Vec<String> {
         self.calls().into_iter().map(|call| call.prompt.trim().to_owned()).collect()
     }
 
-    /// Starts, helpers and ends of the stand-in, as it noted them.
+    /// Returns the log of the stand-in: starts, helpers and ends.
     pub(crate) fn call_log(&self) -> Vec<Value> {
         lines_of_json(&self.fake().join("calls.jsonl"))
     }
 
-    /// The processes that the stand-in left behind.
+    /// Returns the processes that the stand-in left behind.
     pub(crate) fn helpers(&self) -> Vec<i32> {
         let pid = |line: &Value| line["helper"].as_i64().and_then(|pid| pid.try_into().ok());
         self.call_log().iter().filter_map(pid).collect()
     }
 
-    /// Whether the stand-in of this process came to its end by itself.
+    /// Returns whether the stand-in of this process came to its end by itself.
     pub(crate) fn is_done(&self, pid: i32) -> bool {
         self.call_log().iter().any(|line| line["pid"] == pid && line["done"] == true)
     }
 
-    /// Every process whose environment names this test's `RAYMOND_DIR`.
+    /// Returns each process whose environment has the `RAYMOND_DIR` of this test.
     pub(crate) fn survivors(&self) -> Vec<i32> {
         let mark = [b"RAYMOND_DIR=", self.dir().as_os_str().as_bytes()].concat();
         let marked = |pid: &i32| {
@@ -309,7 +309,7 @@ impl Test {
         processes.filter_map(pid).filter(marked).collect()
     }
 
-    /// Nothing is left running. A killed process may take a moment to be gone, no more.
+    /// Checks that no process of the test is left. A killed process may take a moment to disappear.
     #[track_caller]
     pub(crate) fn assert_no_survivors(&self) {
         patiently("no process is left behind", || self.survivors().is_empty());

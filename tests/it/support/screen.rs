@@ -1,5 +1,4 @@
-//! A `raymond` on a terminal of its own, as a person has it: keys go in, what stands on the screen
-//! can be read.
+//! A `raymond` on a terminal of its own: a test types keys and reads the screen.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -22,7 +21,7 @@ use super::{Test, kill, patiently};
 const DEADLINE: Duration = Duration::from_mins(1);
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// A `raymond` on a terminal; it is killed if the test does not see to its end.
+/// A `raymond` on a terminal; it is killed when the value is dropped.
 pub(crate) struct Screen {
     child: Child,
     terminal: Arc<OwnedFd>,
@@ -37,7 +36,7 @@ struct Seen {
 }
 
 impl Test {
-    /// `raymond ARGS` on a terminal of that many rows and columns.
+    /// Starts `raymond ARGS` on a terminal of that many rows and columns.
     pub(crate) fn on_screen(&self, arguments: &[&str], (rows, columns): (u16, u16)) -> Screen {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .expect("a terminal");
@@ -46,7 +45,7 @@ impl Test {
         let name = ptsname(&terminal, Vec::new()).expect("a name").into_string().expect("text");
         let line = || File::options().read(true).write(true).open(&name).expect("its other end");
         tcsetwinsize(&terminal, size(rows, columns)).expect("sized");
-        // Whoever runs the tests may ignore the signal: a person's terminal does not.
+        // The caller of the tests may ignore SIGHUP; a person's terminal does not.
         let mut command = self.command("env");
         command
             .args(["--default-signal=HUP", "setsid", "--ctty", RAYMOND])
@@ -76,7 +75,7 @@ fn some(number: u16) -> NonZero<u16> {
 }
 
 impl Screen {
-    /// Has a thread read what is written to the terminal, until nobody has it open any more or it is closed.
+    /// Starts a thread that reads the terminal, until no process has it open any more or it is closed.
     fn read(&mut self) {
         let (seen, closed) = (Arc::clone(&self.seen), Arc::clone(&self.closed));
         let mut terminal = File::from(self.terminal.try_clone().expect("one more handle"));
@@ -100,17 +99,17 @@ impl Screen {
         self.seen.lock().expect("nobody has failed with it")
     }
 
-    /// What stands on it.
+    /// Returns the text on the screen.
     pub(crate) fn text(&self) -> String {
         self.seen().parser.screen().contents()
     }
 
-    /// All that was ever written to it.
+    /// Returns all bytes that were written to the terminal, as text.
     pub(crate) fn written(&self) -> String {
         String::from_utf8_lossy(&self.seen().bytes).into_owned()
     }
 
-    /// The same once nobody can write to it any more.
+    /// Returns all bytes that were written, once no process can write any more.
     #[track_caller]
     pub(crate) fn all_written(&self) -> String {
         patiently("nobody has the terminal open", || {
@@ -119,20 +118,20 @@ impl Screen {
         self.written()
     }
 
-    /// The row that has this on it.
+    /// Returns the row that contains a text.
     pub(crate) fn row(&self, part: &str) -> String {
         let text = self.text();
         let row = text.lines().find(|line| line.contains(part));
         row.unwrap_or_else(|| panic!("no {part:?} on the screen:\n{text}")).to_owned()
     }
 
-    /// Waits until all of these stand on it.
+    /// Waits until all of these texts are on the screen.
     #[track_caller]
     pub(crate) fn wait_for(&self, parts: &[&str]) -> &Self {
         self.wait_until(&format!("{parts:?}"), |text| parts.iter().all(|part| text.contains(part)))
     }
 
-    /// Waits until it looks like that.
+    /// Waits until the text on the screen satisfies a condition.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, holds: impl Fn(&str) -> bool) -> &Self {
         let start = Instant::now();
@@ -143,14 +142,14 @@ impl Screen {
         self
     }
 
-    /// Types on its keyboard.
+    /// Types on the keyboard of the terminal.
     pub(crate) fn keys(&self, keys: &str) -> &Self {
         let terminal = self.terminal.try_clone().expect("one more handle");
         File::from(terminal).write_all(keys.as_bytes()).expect("typed");
         self
     }
 
-    /// Makes it larger or smaller.
+    /// Changes the size of the terminal.
     pub(crate) fn resize(&self, rows: u16, columns: u16) -> &Self {
         self.seen().parser.screen_mut().set_size(some(rows), some(columns));
         tcsetwinsize(&self.terminal, size(rows, columns)).expect("sized");
@@ -162,7 +161,7 @@ impl Screen {
         self
     }
 
-    /// Closes the terminal under it and waits for its end; gives the exit code.
+    /// Closes the terminal, waits for the end of raymond, and returns its exit code.
     #[track_caller]
     pub(crate) fn hang_up(mut self) -> Option<i32> {
         self.closed.store(true, Ordering::Relaxed);
@@ -184,7 +183,7 @@ impl Screen {
         }
     }
 
-    /// Waits for its end; gives the exit code, once the terminal is as it was before.
+    /// Waits for the end of raymond and for the terminal to be as before; returns the exit code.
     #[track_caller]
     pub(crate) fn left(&mut self) -> Option<i32> {
         let start = Instant::now();

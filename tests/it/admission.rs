@@ -1,11 +1,11 @@
-//! Who may run when: never more than are allowed, in turns between families, as many as there is
-//! memory for.
+//! The admission of turns: never more at once than allowed, fair between the forks of several parents, as
+//! many as the memory has room for.
 
 use std::fs;
 
 use crate::support::{Test, always, most_at_once, when};
 
-/// A parent that forks workers one after the other, and then ends.
+/// Returns a workflow whose parent forks workers one after another, and then ends.
 fn crowd(workers: u32) -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -25,7 +25,7 @@ fn a_burst_of_forks_does_not_exceed_the_number() {
     test.assert_no_survivors();
 }
 
-/// Everyone waits for a person, then all ask at once for the only permit.
+/// All agents wait for a person, and then want the only permit at the same time.
 #[test]
 fn the_forks_of_two_parents_take_turns() {
     let test = Test::new()
@@ -52,7 +52,7 @@ fn the_forks_of_two_parents_take_turns() {
     assert!(last < 8, "three bees do not stand behind twelve ants: {prompts:?}");
 }
 
-/// A machine of 4 GiB.
+/// A simulated machine with 4 GiB of memory.
 struct Machine {
     test: Test,
 }
@@ -67,7 +67,7 @@ impl Machine {
         machine
     }
 
-    /// From now on so many KiB are available.
+    /// Sets the available memory, in KiB.
     fn has(&self, available: u64) {
         let table = self.test.memory_table();
         let draft = table.with_extension("draft");
@@ -91,7 +91,7 @@ fn with_little_memory_one_runs_at_a_time() {
     }
 }
 
-/// With little memory one worker runs; then there is more.
+/// Checks that one worker runs while there is little memory, and all of them when there is more.
 fn relieved(options: &[&str]) {
     let machine = Machine::with(held_crowd(4), Machine::LITTLE);
     let mut live = machine.test.spawn(&[&["START.md"], options].concat());
@@ -133,7 +133,7 @@ fn when_memory_gets_short_those_who_run_may_finish_and_nobody_is_forgotten() {
     assert_eq!(machine.test.calls().len(), 13);
 }
 
-/// Room for three beside the reserve.
+/// The memory has room for three processes besides the reserve.
 #[test]
 fn auto_counts_what_fits_into_the_memory() {
     let machine = Machine::with(held_crowd(6), (410 + 3 * 300 + 50) << 10);

@@ -1,5 +1,5 @@
-//! What a dead raymond left running is known again, however its directory is spelled, has its permit,
-//! and is never run beside itself.
+//! The adoption of turns that a dead raymond left running: they are recognised however the directory is
+//! spelled, they have their permits, and no turn runs twice.
 
 use std::os::unix::fs::symlink;
 
@@ -31,7 +31,7 @@ fn a_directory_that_is_spelled_otherwise_is_the_same() {
     }
 }
 
-/// Five agents whose turns run at once, and a raymond that was killed meanwhile.
+/// Returns a run of five parallel turns whose raymond was killed.
 fn killed_amid_five() -> Test {
     let mut test = Test::new().prompt("W.md", "work").prompt("END.md", "end");
     for number in 1..=4 {

@@ -1,4 +1,4 @@
-//! Questions of graphs: what a person is told, how they answer, and that the first valid answer wins.
+//! Questions of graphs: the text for people, the ways to answer, and the first valid answer, which wins.
 
 mod terminal;
 
@@ -44,7 +44,7 @@ fn graph() -> Test {
     Test::new().file("workflow.yaml", GRAPH.as_bytes())
 }
 
-/// The questions of a run that holds still for them, from the last line it printed.
+/// Returns the questions of a run that paused for them, from the last line it printed.
 #[track_caller]
 fn questions(outcome: &Outcome) -> Value {
     outcome.code(2);
@@ -54,7 +54,7 @@ fn questions(outcome: &Outcome) -> Value {
     document["questions"].take()
 }
 
-/// The ids that were answered, in order.
+/// Returns the ids of the answers, in order.
 fn answered(test: &Test) -> Vec<String> {
     let events = test.events("question_answered");
     let id = |event: &Value| event["answer"]["id"].as_str().expect("an id").to_owned();

@@ -1,4 +1,4 @@
-//! `<ask>`: a prompt's question to a person, what its policy says about it, and its end without an answer.
+//! `<ask>`: a prompt's question to a person, its policy, and its end without an answer.
 
 use raymond::actor::clock::now;
 use raymond::domain::time::Timestamp;

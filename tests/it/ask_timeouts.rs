@@ -1,4 +1,4 @@
-//! A reader who stops reading holds up neither the run nor its end.
+//! A reader that stops reading delays neither the run nor its end.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,7 +9,8 @@ use rustix::process::Signal;
 
 use crate::support::{kill, patiently};
 
-/// A workflow of many steps with an unfilled placeholder, and a raymond that runs it into a full pipe.
+/// A raymond whose output goes into a full pipe, because its workflow has many steps with an unfilled
+/// placeholder.
 struct Stuck {
     place: tempfile::TempDir,
     child: Child,

@@ -1,4 +1,4 @@
-//! A Claude Code that is missing, dies, says nothing, says nonsense or does not go away.
+//! A Claude Code that is missing, dies, prints nothing or nonsense, or does not end.
 
 use std::fs;
 
@@ -115,7 +115,7 @@ fn whatever_kills_every_turn_fails_the_agent_and_says_how() {
         for part in parts {
             outcome.says(part);
         }
-        // The place where the whole of it can be read.
+        // The path of the whole output.
         outcome.says("steps/main-1-");
     }
 }

@@ -1,4 +1,4 @@
-//! The commands as a person or a program meets them.
+//! The commands, used by people and programs.
 
 mod stop;
 
@@ -201,7 +201,7 @@ fn start_works_in_a_container_that_its_session_does_not_begin_in() {
     let test = held();
     test.release("go");
     let inside = r#""$0" start START.md --id t && "$0" log t --follow"#;
-    // Where no process namespace can be made, it still has to start.
+    // Raymond still has to start where no process namespace can be made.
     let script = format!(
         r#"if unshare -pf --mount-proc true; then unshare -pf --mount-proc /bin/sh -c '{inside}' "$0"; else {inside}; fi"#
     );

@@ -1,5 +1,5 @@
-//! Kills raymond at every boundary of a step, lets the run go on, and compares it with one that was
-//! never killed: the same transitions, each once, the same results, each turn asked once.
+//! Kills raymond at each boundary of a step, resumes the run, and compares it with a run that was never
+//! killed: the same transitions, each once, the same results, each turn asked once.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Test, patiently, when};
 
-/// A workflow that goes through every tag, with variables that have to survive.
+/// Returns a workflow that uses each tag, with variables that must survive.
 fn workflow() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -39,7 +39,7 @@ fn workflow() -> Test {
         .rule(when("last of").reply("<result>over</result>").cost(0.01))
 }
 
-/// What each agent did, step by step.
+/// Returns the steps of each agent.
 fn steps(test: &Test) -> BTreeMap<String, Vec<Value>> {
     let mut steps: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for step in test.events("step_finished") {
@@ -51,14 +51,14 @@ fn steps(test: &Test) -> BTreeMap<String, Vec<Value>> {
     steps
 }
 
-/// Which agents failed, and why.
+/// Returns the agents that failed, with their errors.
 fn errors(test: &Test) -> Vec<(String, String)> {
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let failed = test.events("agent_failed");
     failed.iter().map(|failed| (said(&failed["agent"]), said(&failed["error"]))).collect()
 }
 
-/// What each agent was asked, in order.
+/// Returns the prompts of each agent, in order.
 fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     let mut asked: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for call in test.calls() {
@@ -67,7 +67,8 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
-/// The points that such a run does not come to: those of lists of agents, of graphs, of commands, of facts, and of worktrees.
+/// The failpoints that such a run does not reach: those of lists of agents, graphs, commands, facts and
+/// worktrees.
 const OTHERS: [&str; 18] = [
     "fork.before",
     "fork.after",
@@ -93,12 +94,12 @@ const OTHERS: [&str; 18] = [
 struct Case {
     workflow: fn() -> Test,
     options: &'static [&'static str],
-    /// What raymond exits with when nobody kills it.
+    /// The exit code of raymond if it is not killed.
     code: i32,
 }
 
-/// The same workflow, in which the worker is permanent: it begins again after its result, once, and
-/// then has no restart left.
+/// Returns the workflow with a permanent worker, which is restarted once after its result and then has no
+/// restart left.
 fn restless() -> Test {
     workflow().prompt(
         "WORKER.md",
@@ -106,9 +107,9 @@ fn restless() -> Test {
     )
 }
 
-/// The same workflow, with a second look at two of its states: at one that pending returns led to, and at
-/// one whose agent is moved elsewhere. The worker has a share that is used up when the last of them
-/// is due: what it asked for is taken unseen, and it ends at its next turn.
+/// Returns the workflow with evaluators for two states: one that a pending return leads to, and one whose
+/// agent is sent elsewhere. The worker has a budget that is used up before the last evaluation: its
+/// transition is taken without one, and it ends at its next turn.
 fn judged() -> Test {
     let evaluated = |prompt: &str| format!("---\nevaluator: {{ prompt: CHECK.md }}\n---\n{prompt}");
     workflow()
@@ -120,7 +121,8 @@ fn judged() -> Test {
         .rule(when("check").reply("fine").cost(0.002))
 }
 
-/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
+/// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
+/// the failpoint was reached that often.
 fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = (case.workflow)().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
@@ -151,9 +153,9 @@ fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
     died
 }
 
-/// Kills at each of the points at each of those times, the earliest first. That one has to be reached
-/// at every point but the `unreached`, so it must not hang on which of two things comes first. No
-/// command is sent here: a run that takes one comes below.
+/// Kills raymond at each failpoint at each of those times, the earliest first. The first time must be reached
+/// at all failpoints but the `unreached`, so it must not depend on the order of concurrent events. No command
+/// is sent here; see the run below that takes one.
 fn sweep(case: &Case, steps_in_all: usize, times: &[u32], unreached: &[&str]) {
     let whole = (case.workflow)();
     whole.run(&[&["START.md"], case.options].concat()).code(case.code);
@@ -178,8 +180,8 @@ fn killed_anywhere_with_one_process_a_turn_it_goes_on_as_if_nothing_had_been() {
     sweep(&case, 13, &[1, 6], &[&["passage.noted", "passage.asked"], &OTHERS[..]].concat());
 }
 
-/// There is room for every process it ever has: with less, how many of them wait long enough to serve
-/// a further turn depends on which agent is faster.
+/// There is a permit for each process. With fewer, the number of processes that stay for a further turn would
+/// depend on the order of the agents.
 #[test]
 fn killed_anywhere_a_permanent_agent_has_as_many_restarts_as_without() {
     let case = Case { workflow: restless, options: &["--max-procs", "16"], code: 1 };

@@ -1,4 +1,4 @@
-//! Evaluators: a second look at a transition, by a pattern or by a turn of its own.
+//! Evaluators: a transition is checked by a pattern or by a turn of its own.
 
 use crate::support::{Test, when};
 

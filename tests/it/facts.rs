@@ -1,4 +1,4 @@
-//! `raymond signal` and `raymond facts`: what is asserted holds for everybody, also when nobody is up.
+//! `raymond signal` and `raymond facts`: an asserted fact holds for all runs, also if no raymond is running.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ fn file(test: &Test, name: &str) -> PathBuf {
     test.dir().join("dataspace").join(name)
 }
 
-/// The facts that hold, as `label key=value`.
+/// Returns the facts that hold, as `label key=value`.
 fn holds(test: &Test) -> Vec<String> {
     let shown = |fact: Value| {
         let part = |name: &str| fact[name].as_str().expect("a text").to_owned();

@@ -1,4 +1,4 @@
-//! raymond as a library: the examples, and what a program meets that uses it wrongly.
+//! raymond as a library: the examples, and the errors of programs that use it wrongly.
 
 use std::io::Write;
 use std::sync::mpsc::channel;
@@ -26,7 +26,7 @@ mod evaluator;
 #[path = "../../examples/logging.rs"]
 mod logging;
 
-/// Two states, a cent each, under a script.
+/// Returns a scripted workflow of two states, a cent each.
 fn scripted() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -52,7 +52,7 @@ fn a_cost_budget() {
     assert_eq!(outcome.cost(), Usd::from_dollars(0.01));
 }
 
-/// Something to write to that can be read.
+/// A writer whose text a test can read.
 #[derive(Clone, Default)]
 struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -80,7 +80,7 @@ fn a_log() {
     assert!(lines[2].ends_with("($0.02)"), "{text}");
 }
 
-/// A plug-in that looks on, as a test says.
+/// An observer that calls a function for each record.
 struct Onlooker<F>(F);
 
 impl<F: Unpin + 'static> Actor for Onlooker<F> {

@@ -1,10 +1,10 @@
-//! Money, processes and time: what a run may use, and that many agents do not change it.
+//! Limits of money, processes and time, and runs of many agents.
 
 use std::fs;
 
 use crate::support::{Test, always, most_at_once, when};
 
-/// A parent that forks workers one after the other, for nothing, and then ends.
+/// Returns a workflow whose parent forks workers without cost one after another, and then ends.
 fn crowd(workers: u32) -> Test {
     Test::new()
         .prompt("START.md", "start")

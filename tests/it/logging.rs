@@ -1,4 +1,4 @@
-//! `--log-format`, `--log-file`, `--log-level`: what raymond says of itself, where a program reads it.
+//! `--log-format`, `--log-file`, `--log-level`: raymond's own log, for programs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Test, always, pair};
 
-/// A workflow whose prompt has a placeholder that nothing fills, which is warned of.
+/// Returns a workflow whose prompt has a placeholder without a value, which raymond warns of.
 fn warned() -> Test {
     Test::new().prompt("START.md", "start {{nothing}}").rule(always().reply("<result>ok</result>"))
 }

@@ -1,4 +1,4 @@
-//! `raymond.yaml`: what a workflow says about itself counts, unless the command line says otherwise.
+//! `raymond.yaml`: the settings of a workflow, unless the command line sets others.
 
 use crate::support::{Rule, Test, always, most_at_once, when};
 

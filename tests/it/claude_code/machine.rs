@@ -1,8 +1,8 @@
 //! A simulated machine for one test: directories, an environment, an API, and the processes started on it.
 //!
 //! Its home is a new directory each time, so a process whose environment names that home was started here,
-//! even if its parent is gone. By this, a test sees the processes that were left behind, and drops them with
-//! the machine.
+//! even if its parent is gone. By this a test finds the processes that were left behind, and the machine
+//! kills them when it is dropped.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Kills raymond at every boundary of a fan-out and its joins, lets it go on, and compares: the same births,
-//! steps and results, each turn asked once, each join over once, and nobody left who was to be stopped.
+//! Kills raymond at each boundary of forks and joins, resumes the run, and compares: the same children, steps
+//! and results, each turn asked once, each join decided once, and no agent left that was to be stopped.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,11 @@ use serde_json::{Value, json};
 use super::{births, joins};
 use crate::support::{Outcome, Test, patiently, when};
 
-/// The agent that is at work until it is stopped: how far it gets, and what it costs, is not the same each
-/// time.
+/// The agent that works until it is stopped. Its progress and its cost differ between runs.
 const HELD: &str = "main.3";
 
-/// Three workers of a list, of which two are needed: one forks two of its own and waits for them, one is
-/// never done. Then several forks in one reply, all of which are waited for.
+/// Returns a workflow with three workers of a list, of which two are needed: one forks two agents and waits
+/// for them, and one never ends. Then one reply has several forks, and a join waits for all of them.
 fn place() -> Test {
     let state = |join: &str, body: &str| format!("---\n{join}\n---\n{body}");
     Test::new()
@@ -40,7 +39,7 @@ fn place() -> Test {
 
 const OPTIONS: [&str; 5] = ["START.md", "--stagger", "0s", "--max-procs", "4"];
 
-/// All that has to be the same, killed or not.
+/// Returns everything that must be the same after a kill.
 fn picture(test: &Test) -> Value {
     let mut steps: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for step in test.events("step_finished") {
@@ -76,12 +75,12 @@ fn picture(test: &Test) -> Value {
     })
 }
 
-/// Goes on with a run that was killed, or begins it if it never began.
+/// Resumes a run that was killed, or begins it if it never began.
 fn go_on(test: &Test) -> Outcome {
     if test.run_dir().exists() { test.again(&[]) } else { test.run(&OPTIONS) }
 }
 
-/// Checks a run that has come to its end, however often it was killed.
+/// Resumes a run to its end, and compares it with one that was not killed.
 fn comes_to_the_same(test: &Test, context: &str, whole: &Value) {
     let last = go_on(test);
     last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
@@ -96,7 +95,8 @@ fn comes_to_the_same(test: &Test, context: &str, whole: &Value) {
     patiently(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
 }
 
-/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
+/// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
+/// the failpoint was reached that often.
 fn dies_at(point: &str, count: u32, whole: &Value) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));

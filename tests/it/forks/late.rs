@@ -1,9 +1,9 @@
-//! Joins that are not met in time.
+//! Joins that are not decided in time.
 
 use super::{each, error, joins, place, spawn, wait_end};
 use crate::support::{Live, Test, when};
 
-/// One worker is done at once, another is held at `go`.
+/// Returns a workflow in which one worker ends at once and another is held at `go`.
 fn slow(join: &str) -> Test {
     place(join)
         .prompt("LATE.md", "late {{results}}")
@@ -14,7 +14,7 @@ fn slow(join: &str) -> Test {
         .rule(when("late").reply("<result>late</result>"))
 }
 
-/// The join is over, and the other worker is let go.
+/// Starts the workflow, and waits until the join is over; the other worker is still held.
 fn joined(test: &Test) -> Live<'_> {
     let mut live = spawn(test, &[]);
     live.wait_event("joined", 1);

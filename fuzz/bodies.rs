@@ -25,7 +25,7 @@ use serde_json::Value;
 /// A target: its name and its body.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
-/// All targets.
+/// The fuzz targets.
 #[allow(dead_code, reason = "a target of cargo fuzz uses its own body only")]
 pub(crate) const TARGETS: [Target; 10] = [
     ("tag", tag),

@@ -27,7 +27,7 @@ pub(crate) struct TurnRequest<'a> {
     pub(crate) model: Option<&'a str>,
     /// The line that repeats the prompt, if one is wanted.
     pub(crate) replay: Option<Value>,
-    /// `None` if the process takes one turn only.
+    /// The position in a process that takes many turns.
     pub(crate) warm: Option<WarmTurn<'a>>,
 }
 

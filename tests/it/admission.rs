@@ -25,9 +25,9 @@ fn a_burst_of_forks_does_not_exceed_the_number() {
     test.assert_no_survivors();
 }
 
-/// All agents wait for a person, and then want the only permit at the same time.
 #[test]
 fn the_forks_of_two_parents_take_turns() {
+    // All agents wait for a person, and then want the only permit at the same time.
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("MANY.md", "many")
@@ -133,9 +133,9 @@ fn when_memory_gets_short_those_who_run_may_finish_and_nobody_is_forgotten() {
     assert_eq!(machine.test.calls().len(), 13);
 }
 
-/// The memory has room for three processes besides the reserve.
 #[test]
 fn auto_counts_what_fits_into_the_memory() {
+    // The memory has room for three processes besides the reserve.
     let machine = Machine::with(held_crowd(6), (410 + 3 * 300 + 50) << 10);
     let mut live = machine.test.spawn(&["START.md", "--max-procs", "auto"]);
     live.wait_for("three at once", |test| most_at_once(&test.call_log()) >= 3);

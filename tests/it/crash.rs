@@ -180,10 +180,10 @@ fn killed_anywhere_with_one_process_a_turn_it_goes_on_as_if_nothing_had_been() {
     sweep(&case, 13, &[1, 6], &[&["passage.noted", "passage.asked"], &OTHERS[..]].concat());
 }
 
-/// There is a permit for each process. With fewer, the number of processes that stay for a further turn would
-/// depend on the order of the agents.
 #[test]
 fn killed_anywhere_a_permanent_agent_has_as_many_restarts_as_without() {
+    // There is a permit for each process. With fewer, the number of processes that stay for a further turn would
+    // depend on the order of the agents.
     let case = Case { workflow: restless, options: &["--max-procs", "16"], code: 1 };
     sweep(&case, 19, &[3, 12, 14], &OTHERS);
 }

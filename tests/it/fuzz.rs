@@ -95,9 +95,9 @@ fn changed(seed: &[u8], other: &[u8], changes: &[InputChange]) -> Vec<u8> {
     bytes
 }
 
-/// Writes the first inputs of the targets into `RAYMOND_FUZZ_CORPUS`, for `fuzz/run`.
 #[test]
 fn seeds_are_written() {
+    // Writes the first inputs of the targets into `RAYMOND_FUZZ_CORPUS`, for `fuzz/run`.
     let place = tempfile::tempdir().expect("a folder");
     let corpus = std::env::var_os("RAYMOND_FUZZ_CORPUS");
     let corpus = corpus.map_or_else(|| place.path().to_owned(), std::path::PathBuf::from);

@@ -1,4 +1,4 @@
-//! The options of a run: what reaches Claude Code, what reaches the disk, what is refused.
+//! The options of a run: those that reach Claude Code, those that reach the disk, and those that are refused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

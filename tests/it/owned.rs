@@ -1,7 +1,7 @@
-//! Processes are owned: whatever a turn does, holds or leaves behind, nothing of it survives.
+//! Ownership of processes: whatever a turn does, holds or leaves behind, none of its processes survives.
 //!
-//! What a detached helper adds: it is in no group and under no parent of the turn's, and only the
-//! mark in its environment tells whose it was.
+//! A detached helper is in no process group of the turn and has none of its processes as a parent. Only the
+//! mark in its environment tells its turn.
 
 mod hidden;
 
@@ -19,7 +19,7 @@ fn one(rule: Rule) -> Test {
         .rule(always().reply("<result>well</result>"))
 }
 
-/// Every way to be in the way at once.
+/// Makes a turn and its helpers ignore SIGTERM, hold stdout open and detach.
 fn stubborn(rule: Rule) -> Rule {
     rule.ignore_term().helper().detach()
 }
@@ -129,9 +129,9 @@ fn nothing_is_left_when_a_run_is_stopped_from_outside() {
     test.assert_no_survivors();
 }
 
-/// The dead turn is not adopted, its helpers are found by their mark alone.
 #[test]
 fn helpers_left_by_a_killed_raymond_are_ended_on_resume() {
+    // The dead turn is not adopted; its helpers are found by their mark alone.
     let test = one(stubborn(when("start").hang()).once());
     let mut live = test.spawn(&["START.md"]);
     live.wait_for("both helpers", |test| test.helpers().len() == 2);
@@ -144,9 +144,9 @@ fn helpers_left_by_a_killed_raymond_are_ended_on_resume() {
     test.assert_no_survivors();
 }
 
-/// Someone else's processes are not touched: the mark names the run.
 #[test]
 fn another_run_in_the_same_place_keeps_its_processes() {
+    // Processes of other runs are not touched, because the mark names the run.
     let test = one(when("start").once().helper().detach().hold_before("go").reply(""))
         .prompt("OTHER.md", "other");
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);

@@ -1,5 +1,5 @@
-//! Kill it and run it again: what was acknowledged is kept, what was paid for is not paid for again,
-//! and damage is named instead of guessed over.
+//! Runs that are killed and resumed: acknowledged records are kept, paid turns are not paid again, and damage
+//! is reported.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{Test, alive, always, kill, patiently, when};
 
-/// START, held at `go`, then NEXT, then the end.
+/// Returns a workflow of START, held at `go`, then NEXT, then the end.
 fn held() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -18,7 +18,8 @@ fn held() -> Test {
         .rule(always().reply("<result>ok</result>").cost(0.01))
 }
 
-/// START, then NEXT, held at `go`: a journal with a finished step when raymond is killed there.
+/// Returns a workflow of START and then NEXT, held at `go`, so that a killed run has a finished step in its
+/// journal.
 fn held_later() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -30,7 +31,7 @@ fn held_later() -> Test {
         .rule(always().reply("<result>ok</result>"))
 }
 
-/// Kills raymond at its n-th call and then, unless the turn is to go on, that call.
+/// Kills raymond at its n-th call, and then that call, unless the turn is to continue.
 fn kill_at(test: &Test, calls: usize, turn_too: bool) {
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(calls);
@@ -274,7 +275,7 @@ fn truncated_unacknowledged_last_record_is_cut_off() {
     kill_at(&test, 2, true);
     let whole = fs::read(test.journal_file()).expect("a journal");
     fs::write(test.journal_file(), &whole[..whole.len() - 7]).expect("it is cut");
-    // A machine that died has not told anyone of that record, nor noted it.
+    // A machine that died had not acknowledged that record to anyone.
     fs::remove_file(test.run_dir().join("acknowledged")).expect("a note");
     test.again(&[]).ok().stderr_has("journal.jsonl");
 }
@@ -287,7 +288,7 @@ fn a_damaged_record_in_the_middle_is_an_error_that_names_it() {
     let mut lines: Vec<String> = content.lines().map(str::to_owned).collect();
     let place = lines.iter().position(|line| line.contains("step_finished")).expect("a step");
     lines[place] = lines[place].replace("NEXT.md", "LAST.md");
-    // Whatever follows, the damaged record is not the last one.
+    // The damaged record must not be the last one.
     let copy = lines.last().cloned().unwrap_or_default();
     lines.push(copy);
     let damaged = lines.join("\n") + "\n";

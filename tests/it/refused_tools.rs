@@ -1,4 +1,4 @@
-//! Tools that Claude Code refuses: in the records, in what people read, and what follows from them.
+//! Tools that Claude Code refuses: in the records, in the texts for people, and in exit codes.
 
 use serde_json::json;
 

@@ -1,6 +1,6 @@
-//! The samples in `workflows/`, which are what a newcomer learns the protocol from: each is read as
-//! it lies there, and run end to end by the scripted agent, down to every transition of every agent.
-//! A sample without an entry here is a failure, so none can rot unseen.
+//! The samples in `workflows/`, from which newcomers learn the protocol. Each is read as it is, and run end
+//! to end by the scripted agent; all transitions of all agents are compared. A sample without an entry here
+//! is a failure.
 
 #![expect(clippy::expect_used, reason = "a test says what it expected")]
 
@@ -20,11 +20,12 @@ use serde_json::Value;
 
 use review_folder::REVIEW_FOLDER;
 
-/// One sample, and what running it comes to.
+/// A sample, and the outcome of its run.
 struct Sample {
     name: &'static str,
     input: Option<&'static str>,
-    /// Every transition as `AGENT STATE: <tag>`, each agent's in order, the tag as an agent writes it.
+    /// The transitions as `AGENT STATE: <tag>`, those of each agent in order, with the tag as an agent writes
+    /// it.
     steps: &'static [&'static str],
     cost_usd: f64,
     reminders: usize,
@@ -245,7 +246,7 @@ fn every_sample_folder_is_tested_and_named_in_the_readme() {
     }
 }
 
-/// A directory for the runs and one to work in, both empty and both gone with the test.
+/// The directories for runs and for work, both empty, and removed with the test.
 struct Place {
     runs: tempfile::TempDir,
     work: tempfile::TempDir,
@@ -327,7 +328,7 @@ fn count(records: &[Value], event: &str) -> usize {
     records.iter().filter(|record| record["event"] == event).count()
 }
 
-/// What each agent's finished steps came to, in order, written as in [`Sample::steps`].
+/// Returns the transitions of each agent's finished steps, in order, written as in [`Sample::steps`].
 fn transitions(records: &[Value]) -> BTreeMap<String, Vec<String>> {
     let mut agents = BTreeMap::<String, Vec<String>>::new();
     for record in records.iter().filter(|record| record["event"] == "step_finished") {

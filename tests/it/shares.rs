@@ -1,8 +1,10 @@
-//! Budgets as a tree: a share for what is forked, kept over a kill, and what ends or waits without.
+//! Budgets of agents: they cover all descendants, survive a kill, and end or park an agent that has used its
+//! budget up.
 
 use crate::support::{Test, when};
 
-/// A parent that forks two workers, each of which may spend five cents, and two cents a turn.
+/// Returns a workflow whose parent forks two workers, each with a budget of five cents and a cost of two
+/// cents a turn.
 fn workers() -> Test {
     Test::new()
         .prompt("START.md", "start")

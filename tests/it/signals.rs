@@ -1,4 +1,4 @@
-//! Interrupts: running turns get their grace, the state is saved, and nothing is left behind.
+//! Interrupts: running turns have their grace, the state is saved, and no process is left behind.
 
 mod hangup;
 
@@ -101,7 +101,7 @@ fn five_running_turns_all_finish_after_an_interrupt() {
     });
     live.interrupt();
     test.release("go");
-    // All were running and all finish, so the run may even have ended before the signal came.
+    // All were running and all finish, so the run may have ended before the signal arrived.
     live.wait().code_in(&[0, 130]);
     test.again(&[]).ok();
     assert_eq!(test.calls_with("work").len(), 5);

@@ -1,9 +1,9 @@
-//! Kills raymond again and again at random moments of a forked workflow, and lets it go on each time:
-//! what [`crate::crash`] shows at the boundaries that have names, this looks for at those that have not.
+//! Kills raymond repeatedly at random moments of a forked workflow, and resumes the run each time.
+//! [`crate::crash`] does the same at the failpoints; this test covers the moments between them.
 //!
-//! By default about thirty kills. A long one: `RAYMOND_SOAK=500 tests/run soak` makes five hundred
-//! kills, over as many fresh runs as that takes, and prints its figures. A failure names the seed that
-//! chose its moments; `RAYMOND_SOAK_SEED` repeats them, as far as the system's own timing lets it.
+//! By default there are about thirty kills. `RAYMOND_SOAK=500 tests/run soak` makes five hundred, over as
+//! many fresh runs as that takes, and prints its figures. A failure names the seed of its moments;
+//! `RAYMOND_SOAK_SEED` repeats them, as far as the system's own timing allows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -20,11 +20,11 @@ use crate::support::{Live, Test, alive, patiently, when};
 const KILLS: u64 = 30;
 const OPTIONS: [&str; 3] = ["--json", "--max-procs", "3"];
 
-/// What turns wait at, before or after their result.
+/// The file that turns wait for, before or after their result.
 const GATE: &str = "gate";
 
-/// Opens the gate for a moment, over and over: turns last some milliseconds, as many as chance has it,
-/// whether raymond lives or not.
+/// A thread that creates the gate for a moment, repeatedly. So turns last a random time of some milliseconds,
+/// whether raymond is alive or not.
 #[derive(Debug)]
 struct Pace {
     ends: Option<Sender<()>>,
@@ -56,8 +56,8 @@ impl Drop for Pace {
     }
 }
 
-/// Four workers, one of them forked by a worker; each goes through every tag and then ends. The
-/// padding lets a kill fall into the middle of a line.
+/// Returns a workflow with four workers, one of them forked by a worker. Each uses every tag and then ends.
+/// The padding lets a kill fall into the middle of a line.
 fn workflow() -> Test {
     let mut test = Test::new();
     for (name, text) in [
@@ -108,7 +108,7 @@ fn workflow() -> Test {
     rules.into_iter().fold(test, |test, rule| test.rule(rule.cost(0.01)))
 }
 
-/// What chooses the moments: xorshift, which is chance enough.
+/// A random number generator (xorshift) that chooses the moments.
 #[derive(Debug)]
 struct Chance {
     seed: u64,
@@ -144,25 +144,25 @@ impl Drop for Chance {
     }
 }
 
-/// What a soak has come to so far.
+/// The figures of the soak so far.
 #[derive(Debug, Default)]
 struct Tally {
     runs: u64,
     kills: u64,
-    /// Those that left turns running.
+    /// The kills that left turns running.
     midway: u64,
-    /// Records that were in the journal at a kill, each once.
+    /// The records that were in the journal at a kill, each counted once.
     acknowledged: usize,
-    /// Turns that were killed before they began.
+    /// The turns that were killed before they began.
     never_begun: usize,
 }
 
-/// What must be the same whether it was killed or not.
+/// The parts of a run that must be the same after kills.
 #[derive(Debug, PartialEq)]
 struct Story {
-    /// What each agent did, step by step.
+    /// The steps of each agent.
     steps: BTreeMap<String, Vec<Value>>,
-    /// What each agent was asked, every time that it was, and what its session knew by then.
+    /// The prompts of each agent's turns, and the prompts that its session had before.
     asked: BTreeMap<String, Vec<(String, Vec<String>)>>,
     cost: Value,
 }
@@ -184,18 +184,18 @@ impl Story {
     }
 }
 
-/// A number from the environment.
+/// Returns a number from the environment.
 fn number(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name} is not a number: {value}")))
 }
 
-/// Said to whoever runs the tests, whether they pass or not.
+/// Prints a text to the caller of the tests, whether they pass or not.
 fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// The journal as it is: every line that has its end.
+/// Returns the whole lines of the journal.
 fn lines(test: &Test) -> Vec<String> {
     let content = std::fs::read(test.journal_file()).unwrap_or_default();
     let content = String::from_utf8(content).expect("a journal is UTF-8");
@@ -210,7 +210,7 @@ fn spin(time: Duration) {
     }
 }
 
-/// Comes to some moment of its life: just begun, some records on, some turns on, and a bit later.
+/// Waits for a random moment: the start, some more records, or some more turns, and a bit longer.
 fn wait_for_a_moment(live: &Live<'_>, test: &Test, chance: &mut Chance) {
     let pid = live.pid();
     match chance.below(8) {
@@ -227,7 +227,7 @@ fn wait_for_a_moment(live: &Live<'_>, test: &Test, chance: &mut Chance) {
     spin(Duration::from_micros(chance.below(8_000)));
 }
 
-/// What was acknowledged is still there, word for word, and no step is finished twice.
+/// Checks that all acknowledged records are still there, unchanged, and that no step is finished twice.
 fn assert_kept(acknowledged: &[String], now: &[String], when: &str) {
     let kept = acknowledged.iter().zip(now).take_while(|(old, new)| old == new).count();
     let lost = &acknowledged[kept..];
@@ -242,7 +242,7 @@ fn assert_kept(acknowledged: &[String], now: &[String], when: &str) {
     }
 }
 
-/// What it printed is as good as a promise: each record is in the journal, value for value.
+/// Checks that each printed record is in the journal, value for value.
 fn assert_told_no_more(told: &str, journal: &[String], when: &str) {
     let object = |line: &str| -> Map<String, Value> {
         serde_json::from_str(line).expect("a whole line is an object of JSON")
@@ -266,7 +266,7 @@ fn start(test: &Test) -> Live<'_> {
     }
 }
 
-/// One run from its beginning to its end, killed until there have been enough kills.
+/// Runs a workflow to its end, with kills until there have been enough.
 fn run_to_its_end(wanted: u64, chance: &mut Chance, tally: &mut Tally) -> Test {
     let test = workflow();
     let _pace = Pace::of(&test);
@@ -297,9 +297,9 @@ fn run_to_its_end(wanted: u64, chance: &mut Chance, tally: &mut Tally) -> Test {
     }
 }
 
-/// The only turns that may fail are those that were never begun: raymond was killed between making
-/// a turn's files and asking it, and cannot tell afterwards. That none of them had been asked is seen
-/// from what the agents were asked. Returns how many.
+/// Returns the number of turns that were never begun. Only those may fail: raymond was killed between writing
+/// the files of a turn and starting it, and cannot tell afterwards. The prompts of the agents show that none
+/// of these turns was asked.
 fn never_begun(test: &Test, run: u64) -> usize {
     let failed = test.events("turn_failed");
     for event in &failed {

@@ -1,7 +1,7 @@
-//! A stall is the absence of progress. A tool at work and a wait that was announced are none.
+//! A stall is the absence of progress. A working tool and an announced wait are not stalls.
 //!
-//! How long nothing has happened is measured against another turn: one that really stalls, begun
-//! later and under the same limit.
+//! The time without progress is measured with another turn: one that really stalls, begun later and under the
+//! same limit.
 
 use crate::support::{Live, Rule, Test, always, when};
 
@@ -42,7 +42,7 @@ fn a_turn_that_hangs_after_its_tool_is_done_stalls() {
     assert_eq!(test.events("turn_failed")[0]["cause"], "stall");
 }
 
-/// A worker does this until `done` is there, while main stalls once.
+/// Returns a workflow whose worker does this until `done` is there, while main stalls once.
 fn working(work: fn(Rule) -> Rule) -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -58,7 +58,7 @@ fn both_work(test: &Test) -> bool {
     test.calls_with("work").len() == 1 && test.calls_with("next").len() == 1
 }
 
-/// Main stalls and the worker does not.
+/// Checks that main stalls and the worker does not.
 #[track_caller]
 fn assert_only_main_stalls(test: &Test, mut live: Live<'_>) {
     test.release("begun");

@@ -1,12 +1,11 @@
-//! Supervision end to end: what follows the last restart, who comes back, what a child is born with.
-//!
-//! `nearest` shows whose word counts.
+//! Supervision end to end: the time after the last restart, permanent agents, and the policy of a child.
+//! `nearest` shows which setting counts.
 
 mod nearest;
 
 use crate::support::{Test, always, when};
 
-/// A prompt whose frontmatter has this supervision block.
+/// Returns a prompt whose frontmatter has this supervision block.
 fn born(supervision: &str, body: &str) -> String {
     format!("---\nsupervision: {{ {supervision} }}\n---\n{body}")
 }

@@ -1,5 +1,5 @@
-//! Telemetry: what a collector is sent of a run, that nobody is sent anything who did not ask, and
-//! that a collector never costs a run.
+//! Telemetry: the data of a run at a collector, no telemetry unless asked for, and no failure of a run by a
+//! collector.
 
 mod collector;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use self::collector::{Answers, Collector, Span};
 use crate::support::{Test, pair, patiently, when};
 
-/// START forks a worker that breaks the protocol, and goes on to NEXT.
+/// Returns a workflow in which START forks a worker that breaks the protocol, and continues in NEXT.
 fn half_failing() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -23,12 +23,13 @@ fn half_failing() -> Test {
         .rule(when("next").reply("<result>hidden</result>").cost(0.01))
 }
 
-/// Spans go out at once, so that a test can wait for them.
+/// Sends spans at once, so that a test can wait for them.
 fn at_once(test: Test) -> Test {
     test.env("OTEL_BSP_SCHEDULE_DELAY", "5")
 }
 
-/// One trace, one root, every parent and link in it, no id twice.
+/// Checks that there is one trace with one root, that all parents and links are in it, and that no id occurs
+/// twice.
 #[track_caller]
 fn assert_whole(spans: &[Span]) {
     let ids: BTreeSet<&str> = spans.iter().map(|span| span.id.as_str()).collect();

@@ -1,4 +1,4 @@
-//! `raymond top` on a terminal, as a person has it: beside a live run, on a dead one, key by key.
+//! `raymond top` on a terminal: beside a live run, on a dead one, key by key.
 
 use rustix::process::Signal;
 
@@ -11,7 +11,8 @@ const LEFT: &str = "\u{1b}[D";
 const RIGHT: &str = "\u{1b}[C";
 const CONTROL_C: &str = "\u{3}";
 
-/// An agent whose tool works, and one whose turn has said nothing yet; both until `go`.
+/// Returns a workflow with an agent whose tool works, and one whose turn has no output yet; both last until
+/// `go`.
 fn at_work() -> Test {
     Test::new()
         .prompt("START.md", "start")

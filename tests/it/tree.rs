@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Test, crowd, pair, when};
 
-/// START forks a worker that is held, and calls for someone it cannot have.
+/// Returns a workflow in which START forks a worker that is held, and calls a state that does not exist.
 fn family() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -21,7 +21,7 @@ fn family() -> Test {
         .rule(when("last").reply("no tag at all").cost(0.04))
 }
 
-/// The agents by id.
+/// Returns an agent by its id.
 fn agent(tree: &Value, id: &str) -> Value {
     let agents = tree["agents"].as_array().expect("agents");
     agents.iter().find(|agent| agent["id"] == id).cloned().unwrap_or_default()
@@ -66,9 +66,9 @@ fn each_agent_is_listed_below_its_parent_with_its_status() {
     assert_eq!(after["total_cost_usd"], json!(0.15));
 }
 
-/// Of two turns in states without a known cost, only one runs under a budget.
 #[test]
 fn agent_without_free_budget_waits_for_it_in_tree_and_status() {
+    // Of two turns in states without a known cost, only one runs under a budget.
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -162,7 +162,7 @@ fn a_scripted_run_has_a_tree_too() {
     test.raymond(&["tree", "t"]).ok().stdout_has("main.1").stdout_has("finished");
 }
 
-/// Makes of the run `t` one whose `main` has forked so many workers, none of which has begun.
+/// Changes the run `t` into one whose `main` has forked so many workers, none of which has begun.
 fn grow(test: &Test, workers: usize) {
     let path = test.journal_file();
     let first = fs::read_to_string(&path).expect("a journal");

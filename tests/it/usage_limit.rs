@@ -1,4 +1,4 @@
-//! The account's usage limit: the whole run waits for its reset, says so, and pays with no restart.
+//! The account's usage limit: the whole run waits for its reset, says so, and counts no restart.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,12 +9,12 @@ use crate::support::{Rule, Test, always, patiently, when};
 
 const SAID: &str = "You've hit your limit";
 
-/// So many seconds from now, in seconds since 1970.
+/// Returns the time after so many seconds, in seconds since 1970.
 fn ahead(seconds: u64) -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs() + seconds
 }
 
-/// A run whose first turn meets the limit as this rule has it.
+/// Returns a run whose first turn meets the limit by this rule.
 fn limited(rule: Rule) -> Test {
     Test::new()
         .env("TZ", "UTC")
@@ -23,7 +23,7 @@ fn limited(rule: Rule) -> Test {
         .rule(always().reply("<result>well</result>"))
 }
 
-/// Until when the run waits, by its journal.
+/// Returns the end of the wait, from the journal.
 fn until(test: &Test) -> i64 {
     moment(&test.events("limit_reached")[0]["until"])
 }
@@ -33,7 +33,7 @@ fn moment(time: &Value) -> i64 {
     time.expect("a time").as_millisecond()
 }
 
-/// The time as people read it.
+/// Returns a time as people read it.
 fn date(millis: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(millis).expect("a time");
     at.to_zoned(TimeZone::UTC).strftime("%b %-d, %H:%M").to_string()
@@ -43,7 +43,7 @@ fn written(record: &Value) -> i64 {
     moment(&record["at"])
 }
 
-/// The steps that were finished after the limit was known came after its reset.
+/// Checks that the steps in this state were finished after the reset.
 #[track_caller]
 fn assert_waited(test: &Test, state: &str) {
     let until = until(test);
@@ -236,9 +236,9 @@ fn limit_is_detected_by_its_text_alone() {
     live.wait().code(130);
 }
 
-/// The wait then is a guess, a quarter of an hour, spread by a minute at the most.
 #[test]
 fn a_limit_without_a_known_reset_is_waited_for_too() {
+    // The wait is then a guess: a quarter of an hour, with a spread of at most a minute.
     let test = limited(always().once().limit_text("Claude usage limit reached."));
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);

@@ -1,8 +1,8 @@
-//! A Claude Code that is older than supported or newer than tested is named once, and used all the same.
+//! A Claude Code that is older than supported or newer than tested is reported once, and used.
 
 use crate::support::{Outcome, Test, when};
 
-/// The run of two steps, in a process each, with a program that names this version.
+/// Runs two steps, in a process each, with a program of this version.
 fn run_with(version: &str) -> Outcome {
     Test::new()
         .prompt("START.md", "begin")

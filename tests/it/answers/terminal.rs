@@ -1,4 +1,4 @@
-//! The same on a terminal, where a person is asked right there.
+//! Questions on a terminal, where a person is asked at once.
 
 use super::{answered, graph};
 

@@ -33,7 +33,7 @@ pub(crate) struct Request {
     pub(crate) effort: Option<String>,
     /// The most tokens that the model may think with.
     pub(crate) thinking_budget: Option<u64>,
-    /// All texts of the conversation, oldest first: prompts, replies, results of tools.
+    /// The texts of the conversation, oldest first: prompts, replies, results of tools.
     pub(crate) texts: Vec<String>,
     /// The last of `texts`.
     pub(crate) newest: String,

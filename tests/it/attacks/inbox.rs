@@ -1,10 +1,10 @@
-//! An agent speaks for the person who started it.
+//! An agent answers for the person who started it.
 
 use serde_json::json;
 
 use crate::support::{Test, always, when};
 
-/// A run that waits for an answer.
+/// Returns a run that waits for an answer.
 fn asking() -> Test {
     let ask = r#"<ask question="Release it?" next="NEXT.md">yes or no</ask>"#;
     let test = Test::new()

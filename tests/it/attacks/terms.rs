@@ -1,10 +1,11 @@
-//! Whoever can write into a run's directory changes what it is taken up with.
+//! An attacker who can write into a run's directory changes the settings it is resumed with.
 
 use std::fmt::Write as _;
 
 use crate::support::{Test, always, when};
 
-/// START is held in its turn until `go`, and leads to NEXT. Nothing is trusted by the environment.
+/// Returns a workflow in which START is held in its turn until `go`, and leads to NEXT. The environment
+/// trusts nothing.
 fn held() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -14,7 +15,7 @@ fn held() -> Test {
         .env("RAYMOND_TRUST", "false")
 }
 
-/// A run that was interrupted in its first turn.
+/// Returns a run that was interrupted in its first turn.
 fn interrupted() -> Test {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
@@ -127,9 +128,9 @@ fn copy_of_a_run_directory_is_no_run() {
     test.again(&[]).ok();
 }
 
-/// However fast a run ends, its lock is released before its journal is sealed.
 #[test]
 fn journal_of_each_run_that_was_let_go_is_sealed() {
+    // However fast a run ends, its lock is released before its journal is sealed.
     let test = Test::new().prompt("START.md", "start").prompt("NEXT.md", "next").prompt(
         "replies.yaml",
         "START.md: [{ reply: <goto>NEXT.md</goto>, cost: 0.02 }]\nNEXT.md: [<result>ok</result>]\n",
@@ -172,7 +173,7 @@ fn course_of_a_run_that_someone_changed_after_it_stopped_is_not_believed() {
     assert_eq!(test.calls().len(), calls + 1, "NEXT is asked");
 }
 
-/// A run whose raymond was killed in its first turn.
+/// Returns a run whose raymond was killed in its first turn.
 fn killed() -> Test {
     let test = held();
     let mut live = test.spawn(&["START.md"]);

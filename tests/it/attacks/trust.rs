@@ -1,11 +1,11 @@
-//! The author of a workflow has it do more than prompt.
+//! The author of a workflow lets it do more than prompt.
 
 use serde_json::json;
 
 use super::graph;
 use crate::support::{Test, always};
 
-/// A workflow that nobody has said to trust.
+/// Returns a workflow that is not trusted.
 fn folder(files: &[(&str, &str)]) -> Test {
     let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>ok</result>"));
     let test = test.env("RAYMOND_TRUST", "false");
@@ -57,7 +57,7 @@ fn folder_that_asks_for_more_than_the_options_of_this_run_is_told_what() {
     let restricted = ["START.md", "--id", "a", "--", "--tools", "Bash"];
     test.run(&restricted).code(77).stderr_has("START.md:2:").stderr_has("--tools");
     assert!(test.calls().is_empty() && !test.run_dir().exists());
-    // The stand-in does not know the option: that it is asked at all shows that the run was let begin.
+    // The stand-in refuses the option, which shows that the run was allowed to begin.
     test.run(&["START.md", "--id", "b", "--trust", "--", "--tools", "Bash"])
         .code(1)
         .stderr_has("unknown option");

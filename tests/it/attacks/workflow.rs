@@ -1,10 +1,10 @@
-//! An agent changes the workflow that runs it.
+//! An agent changes the workflow that it runs in.
 
 use serde_json::json;
 
 use crate::support::{Test, always, when};
 
-/// A graph whose only node runs a command that leaves a trace.
+/// Returns a graph whose only node runs a command that leaves a trace.
 fn evil() -> String {
     graph("touch pwned")
 }
@@ -13,7 +13,7 @@ fn graph(command: &str) -> String {
     super::graph(&json!({"type": "bash_exec", "command": command}))
 }
 
-/// START waits at `go` and then goes where it likes.
+/// Returns a workflow in which START waits at `go` and then goes to any state.
 fn agent(goes_to: &str) -> Test {
     let reply = format!("<goto>{goes_to}</goto>");
     Test::new()

@@ -1,4 +1,4 @@
-//! An answer that takes long is alive while it is written, and leaves no trace of that.
+//! An answer that takes long counts as progress while it is written, and leaves no trace of that.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::api::on;
 use super::POSITIVE;
 use super::machine::Machine;
 
-/// Longer than a loaded machine takes to start Claude Code, or from one word to the next.
+/// A time longer than a loaded machine needs to start Claude Code, or between two words.
 const IDLE: Duration = Duration::from_secs(15);
 
 #[test]

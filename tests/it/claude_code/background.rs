@@ -1,4 +1,4 @@
-//! Work in the background with the real program: the turn goes on until it has ended.
+//! Background tasks with the real program: the turn continues until they have ended.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::api::{Rule, on};
 use super::POSITIVE;
 use super::machine::Machine;
 
-/// The instruction to a sub-agent in the background, which `DELTA` marks.
+/// Returns the rule that starts a sub-agent in the background, whose prompt has the marker `DELTA`.
 fn delegate() -> Rule {
     let task = json!({
         "description": "count the files", "prompt": "DELTA: a part.",
@@ -16,7 +16,8 @@ fn delegate() -> Rule {
     on("ALPHA").tool("Agent", task).tokens(1_000, 100).times(1)
 }
 
-/// START launches a sub-agent and says that it waits; the tag comes when the sub-agent has ended.
+/// Returns a machine on which START starts a sub-agent and says that it waits; the tag comes after the
+/// sub-agent has ended.
 fn delegating() -> Machine {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: delegate.");
@@ -31,7 +32,7 @@ fn delegating() -> Machine {
     machine
 }
 
-/// The tokens that each step has taken, in and out.
+/// Returns the tokens of each step, in and out.
 fn tokens(machine: &Machine) -> Vec<(u64, u64)> {
     let sum = |step: &Value, key: &str| -> u64 {
         let usage = step["usage"].as_object().into_iter().flatten();
@@ -160,7 +161,7 @@ fn a_task_that_never_ends_is_named_when_the_turn_takes_too_long() {
     assert!(machine.processes().is_empty(), "{:?}", machine.processes());
 }
 
-/// START serves in the background and goes on at NEXT, which the API holds.
+/// Returns a machine on which START runs a server in the background and leads to NEXT, which the API holds.
 fn serving(background: &str) -> Machine {
     let machine = Machine::new();
     machine.prompt("START.md", &format!("---\nbackground: {background}\n---\nALPHA: serve."));

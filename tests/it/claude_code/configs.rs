@@ -1,4 +1,4 @@
-//! Configurations that a state brings along, with the real program: servers, sub-agents, settings.
+//! The configurations of a state with the real program: servers, sub-agents, settings.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 "#;
 
-/// The request of a state that has these keys.
+/// Returns the request of a state that has these keys.
 fn asked(machine: &Machine, keys: &str) -> Request {
     machine.prompt("START.md", &format!("---\n{keys}\n---\nALPHA: begin."));
     machine.api.script([otherwise().reply("<result>POSITIVE</result>")]);

@@ -1,4 +1,4 @@
-//! What goes wrong around a turn: the API refuses, nobody is logged in, the money is gone.
+//! Failures around a turn: the API refuses it, no user is logged in, the budget is spent.
 
 use crate::api::on;
 
@@ -20,7 +20,7 @@ fn an_error_is_an_error_though_it_calls_itself_a_success() {
     assert_asked_once(&machine);
 }
 
-/// One process has asked one turn, and the agent has failed without a restart.
+/// Checks that one process has asked one turn, and that the agent has failed without a restart.
 fn assert_asked_once(machine: &Machine) {
     assert_eq!(machine.records("agent_failed").len(), 1);
     assert_eq!(machine.records("turn_failed").len(), 0, "it was not asked again");

@@ -1,4 +1,4 @@
-//! Many agents forked by one tag, and joined: what each of them knows, and where it works.
+//! Many agents forked by one tag, and joined: the conversation and the directory of each.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use super::machine::Machine;
 
 const ITEMS: [&str; 5] = ["one", "two", "three", "four", "five"];
 
-/// START forks five workers, which have this in their frontmatter, and JOIN merges what they saw.
+/// Returns a machine on which START forks five workers with this frontmatter, and JOIN merges their results.
 fn five(worker: &str) -> Machine {
     let machine = Machine::new();
     fs::write(machine.path("work/items.json"), json!(ITEMS).to_string()).expect("written");
@@ -25,7 +25,7 @@ fn five(worker: &str) -> Machine {
     machine
 }
 
-/// The state of a parent that has joined them.
+/// Checks the conversation of the parent after the join, and the results in it.
 fn check_joined(machine: &Machine) {
     let (parent, merge) = (machine.api.request("ALPHA"), machine.api.request("CHARLIE"));
     assert_eq!(parent.session, merge.session);

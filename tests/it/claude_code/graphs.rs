@@ -1,4 +1,4 @@
-//! Graphs that have Claude Code do something: documents, agents, and a kill in the middle.
+//! Graphs that use Claude Code: documents, agents, and a kill in the middle.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::machine::Machine;
 
 const OK: &str = r#"Done. <result>{"status":"ok","outputs":{"commit":"c0ffee"}}</result>"#;
 
-/// A machine with this graph, and a document of two sections.
+/// Returns a machine with this graph, and a document of two sections.
 fn machine(nodes: &Value) -> Machine {
     let machine = Machine::new();
     let graph = json!({

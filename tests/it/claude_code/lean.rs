@@ -1,4 +1,4 @@
-//! A lean start asks the model with a smaller request, with a key and with a login.
+//! A lean start sends the model a smaller request, with a key and with a login.
 
 use raymond::domain::turn_options::{StartupMode, TurnOptions};
 use raymond::process::startup::startup_flags;
@@ -8,7 +8,7 @@ use crate::api::{Request, on};
 use super::POSITIVE;
 use super::machine::Machine;
 
-/// The request of a process that starts in this mode, with an API key or an OAuth token.
+/// Returns the request of a process that starts in this mode, with an API key or an OAuth token.
 fn asked(startup: StartupMode, has_key: bool) -> Request {
     let mut machine = Machine::new();
     std::fs::write(machine.path("work/CLAUDE.md"), "PROJECT RULES").expect("written");

@@ -1,5 +1,4 @@
-//! What the real program does where money is looked after: a cheap second look, and a turn that runs
-//! away.
+//! The real program under budgets: an inexpensive evaluator, and a turn that exceeds its budget.
 
 use super::POSITIVE;
 use super::machine::Machine;

@@ -1,5 +1,5 @@
-//! What nodes of a graph and roles of a program say their turns need, with the real program; and the sample of
-//! three states of which each may do less than the others.
+//! The options of graph nodes and program roles with the real program, and the sample of three states with
+//! different permissions.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::machine::Machine;
 
 const OK: &str = r#"<result>{"status":"ok","outputs":{}}</result>"#;
 
-/// A machine with a graph of these nodes and a document of two sections.
+/// Returns a machine with a graph of these nodes and a document of two sections.
 fn graph(nodes: &Value) -> Machine {
     let machine = Machine::new();
     let graph = json!({

@@ -1,4 +1,4 @@
-//! What a state says it needs, with the real program: the API is asked for it, and nothing wider runs.
+//! The options of a state with the real program: the API gets them, and nothing wider runs.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::api::{on, otherwise};
 use super::POSITIVE;
 use super::machine::Machine;
 
-/// A machine with one state that has these keys, and an answer to it.
+/// Returns a machine with one state that has these keys, and an answer to it.
 fn one(keys: &str) -> Machine {
     let machine = Machine::new();
     machine.prompt("START.md", &format!("---\n{keys}\n---\nALPHA: begin."));

@@ -1,4 +1,4 @@
-//! Answers that are objects: what reaches the model of a schema, and what comes of its answers.
+//! Answers that are objects: the schema that reaches the model, and the effect of its answers.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::machine::Machine;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"why":{"type":"string"},"verdict":{"enum":["approve","revise"]}},"required":["why","verdict"],"additionalProperties":false}"#;
 
-/// START judges, and leads to FIX or to a result.
+/// Returns a machine on which START gives a verdict, and leads to FIX or to a result.
 fn judging() -> Machine {
     let machine = Machine::new();
     machine.prompt("verdict.schema.json", SCHEMA);

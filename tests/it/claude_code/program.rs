@@ -1,4 +1,5 @@
-//! Claude Code by itself: what raymond relies on, so that a new version that breaks it is found here.
+//! Claude Code by itself: the behaviour that raymond relies on, so that a new version that changes it is
+//! found here.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -13,13 +14,13 @@ fn id() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// The event that ends the turn. It need not be the last line: news of background tasks may follow.
+/// Returns the event that ends the turn. It need not be the last line: news of background tasks may follow.
 fn result(ended: &Ended) -> Value {
     let found = ended.stream().into_iter().find(|event| event["type"] == "result");
     found.unwrap_or_else(|| panic!("no result: {ended:?}"))
 }
 
-/// The id of the last thing the model said, where a conversation can be cut.
+/// Returns the id of the model's last message, at which a conversation can be cut.
 fn last_words(ended: &Ended) -> String {
     let said = ended.stream().into_iter().rfind(|event| event["type"] == "assistant");
     said.and_then(|event| Some(event["uuid"].as_str()?.to_owned())).expect("the model spoke")

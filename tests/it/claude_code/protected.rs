@@ -1,4 +1,4 @@
-//! raymond's own directories and the user's key, which no tool of the real program may touch, whatever the
+//! raymond's own directories and the user's key: no tool of the real program may touch them, in any
 //! permission mode.
 
 use std::fs;
@@ -9,7 +9,7 @@ use super::POSITIVE;
 use super::machine::Machine;
 use crate::api::on;
 
-/// An agent that tries a tool and, whatever comes of it, ends.
+/// Scripts an agent that tries a tool and then ends, whatever the result is.
 fn trying(machine: &Machine, tool: &str, input: Value) {
     machine.prompt("START.md", "ALPHA: try it.");
     machine.api.script([

@@ -1,7 +1,7 @@
-//! Raymond is killed or stopped while Claude Code works, and the run goes on.
+//! Raymond is killed or stopped while Claude Code works, and the run is resumed.
 //!
-//! The API holds its answer, so the moment of the kill is exact: the model has been asked and has
-//! not answered.
+//! The API holds its answer, so the moment of the kill is exact: the model has the request and has not
+//! answered.
 
 use crate::api::{Api, on};
 
@@ -11,7 +11,7 @@ use super::running::Running;
 
 const TRANSITIONS: [&str; 3] = ["main#1 goto NEXT.md", "main#2 goto LAST.md", "main#3 result"];
 
-/// A run whose second turn the API holds.
+/// Starts a run whose second turn the API holds.
 fn held() -> (Machine, Running) {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");

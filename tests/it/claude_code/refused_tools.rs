@@ -1,5 +1,5 @@
-//! Tools that the real program refuses: seen as they happen, in the record, and allowed by the rule
-//! that is advised.
+//! Tools that the real program refuses: reported as it happens, kept in the record, and allowed by the rule
+//! that raymond advises.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use crate::api::on;
 use super::POSITIVE;
 use super::machine::Machine;
 
-/// A command that no permission mode but the widest runs unasked, and that touches nothing but 127.0.0.1.
+/// A command that only the widest permission mode runs unasked, and that touches only 127.0.0.1.
 const CURL: &str = "curl -s http://127.0.0.1:1/x";
 
 fn bash(command: &str) -> Value {
     json!({ "command": command, "description": "try it" })
 }
 
-/// An agent that tries a tool and, whatever comes of it, ends.
+/// Returns a machine with an agent that tries a tool and then ends, whatever the result is.
 fn trying(tool: &str, input: Value) -> Machine {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: try it.");
@@ -26,7 +26,7 @@ fn trying(tool: &str, input: Value) -> Machine {
     machine
 }
 
-/// The only refused call of the only step.
+/// Returns the only refused call of the only step.
 fn refused(machine: &Machine) -> Value {
     let steps = machine.records("step_finished");
     let calls = steps[0]["refused_tools"]["calls"].as_array().cloned().unwrap_or_default();
@@ -34,7 +34,7 @@ fn refused(machine: &Machine) -> Value {
     calls[0].clone()
 }
 
-/// The arguments that the closing line advises.
+/// Returns the arguments that the last line advises.
 fn advised(stderr: &str) -> Vec<String> {
     let (_, advice) = stderr.rsplit_once("allow it with: -- ").expect("an advice");
     let line = advice.lines().next().unwrap_or_default();
@@ -43,7 +43,7 @@ fn advised(stderr: &str) -> Vec<String> {
     std::iter::once(flag).chain(rules).map(str::to_owned).collect()
 }
 
-/// Runs the same again as the closing line advises: then nothing is refused.
+/// Checks that nothing is refused with the arguments that the last line advises.
 #[track_caller]
 fn assert_advice_works(stderr: &str, tool: &str, input: Value) {
     let again = trying(tool, input);

@@ -1,5 +1,5 @@
-//! Programs whose roles are Claude Code: what they assert in a turn, their sessions, models, directories and
-//! work, and a kill in the middle.
+//! Programs whose roles are Claude Code: the facts they assert in a turn, their sessions, models, directories
+//! and work, and a kill in the middle.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What each tag does to the conversation, seen from the API.
+//! The effect of each tag on the conversation, seen from the API.
 
 use crate::api::{on, otherwise};
 

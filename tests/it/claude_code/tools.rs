@@ -1,4 +1,4 @@
-//! Agents that do something: tools, permissions, extra arguments, large prompts, nothing left behind.
+//! Agents that use tools: permissions, extra arguments, large prompts, and no process left behind.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What the real program says it has taken of each model, turn by turn.
+//! The usage of each model as the real program reports it, turn by turn.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use crate::api::{on, otherwise};
 use super::POSITIVE;
 use super::machine::Machine;
 
-/// START on haiku, NEXT on sonnet with a sub-agent on opus, LAST on haiku again: in one session.
+/// Returns a machine with START on haiku, NEXT on sonnet with a sub-agent on opus, and LAST on haiku again,
+/// in one session.
 fn mixed() -> Machine {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");
@@ -28,7 +29,7 @@ fn mixed() -> Machine {
     machine
 }
 
-/// Each step's tokens by the family of the model, in and out.
+/// Returns the tokens of each step by the family of the model, in and out.
 fn tokens(machine: &Machine) -> Vec<Vec<(&'static str, u64, u64)>> {
     let family = |model: &str| ["haiku", "opus", "sonnet"].into_iter().find(|&n| model.contains(n));
     let count = |used: &Value, key: &str| used[key].as_u64().unwrap_or(u64::MAX);
@@ -43,7 +44,7 @@ fn tokens(machine: &Machine) -> Vec<Vec<(&'static str, u64, u64)>> {
     machine.records("step_finished").into_iter().map(of).collect()
 }
 
-/// The models' parts are the whole, to a millionth of a dollar.
+/// Checks that the cost of each step is the sum over its models, to a millionth of a dollar.
 fn assert_sums(machine: &Machine) {
     for step in machine.records("step_finished") {
         let parts = step["usage"].as_object().into_iter().flatten();

@@ -1,5 +1,5 @@
-//! Warm processes with the real program: what the API sees is what it saw with one process a turn,
-//! and each turn once.
+//! Warm processes with the real program: the API gets the same requests as with one process a turn, each
+//! once.
 
 use rustix::process::Pid;
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::POSITIVE;
 use super::machine::Machine;
 use super::running::Running;
 
-/// START, NEXT and LAST in one session; NEXT as it is told, the others as they are.
+/// Returns a machine with START, NEXT and LAST in one session, with this rule for NEXT.
 fn three(next: crate::api::Rule) -> Machine {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");
@@ -24,7 +24,7 @@ fn three(next: crate::api::Rule) -> Machine {
     machine
 }
 
-/// A caller that waits and a callee whose answer the API holds.
+/// Starts a run with a caller that waits and a callee whose answer the API holds.
 fn called() -> (Machine, Running) {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: draft.");

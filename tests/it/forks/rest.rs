@@ -1,4 +1,4 @@
-//! Those that a join goes on without: left alone, or ended with all that is theirs.
+//! The agents that a join does not need: they continue, or are ended with all their descendants.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{each, joins, place, spawn, wait_end};
 use crate::support::{Test, alive, always, patiently, when};
 
-/// One worker is done once `quick` is released, which is when the others are at work: one at a turn that is
-/// held, one that has forked another and waits for it.
+/// Returns a workflow in which one worker ends when `quick` is released. By then the others work: one at a
+/// turn that is held, and one that has forked another agent and waits for it.
 fn busy(rest: &str) -> Test {
     place(&format!("join: any\nrest: {rest}"))
         .prompt("INNER.md", "inner")
@@ -27,7 +27,7 @@ fn busy(rest: &str) -> Test {
         .rule(when("inner").hold_before("go").reply("<result>inner</result>").cost(0.25))
 }
 
-/// How an agent ended, as `raymond status` has it.
+/// Returns an agent of `raymond tree`.
 fn ended(test: &Test, agent: &str) -> Value {
     let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
     let agents = tree["agents"].as_array().cloned().unwrap_or_default();
@@ -146,7 +146,7 @@ fn those_that_are_left_go_on_and_the_run_waits_for_them() {
 
 #[test]
 fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
-    // The effects of the join are the twelfth and those that follow; the one before leads to it.
+    // The twelfth effect and the next ones are those of the join; the one before leads to it.
     for effect in [11, 12, 13, 14] {
         let test = busy("stop").env("RAYMOND_FAILPOINT", format!("effect.before:{effect}"));
         let mut live = spawn(&test, &["--max-procs", "8"]);

@@ -1,9 +1,9 @@
-//! An agent that waits for others is data: it outlives raymond, and costs no process.
+//! An agent that waits for others is only data: it outlives raymond, and has no process.
 
 use super::{answering, each, joins, place, play, spawn, wait_end};
 use crate::support::{Test, alive, patiently, when};
 
-/// Two workers, one of them held at `go`.
+/// Returns a workflow with two workers, one of which is held at `go`.
 fn held() -> Test {
     place("join: all")
         .rule(when("start").reply(&each("[\"a\", \"b\"]")))
@@ -12,7 +12,7 @@ fn held() -> Test {
         .rule(when("merge").reply("<result>merged</result>"))
 }
 
-/// Everything happened once.
+/// Checks that each turn and the join happened once.
 #[track_caller]
 fn once(test: &Test) {
     assert_eq!(joins(test), ["main met 2 2 0"]);

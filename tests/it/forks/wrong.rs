@@ -1,11 +1,12 @@
-//! Lists that cannot be used: what the agent is told, that it can repair it, and that nobody is born before.
+//! Lists that cannot be used: the message for the agent, the repair in its next reply, and no children
+//! before.
 
 use std::process::Command;
 
 use super::{answering, births, each, error, place, play, spawn};
 use crate::support::{Test, always, when};
 
-/// A list, how it comes to be there, and what is wrong with it.
+/// A list, the preparation of its file, and the error in it.
 struct Case {
     list: &'static str,
     made: fn(Test) -> Test,
@@ -114,7 +115,7 @@ fn a_list_that_cannot_be_used_fails_the_agent_and_the_message_says_why() {
     }
 }
 
-/// START may fork from any list.
+/// A policy by which START may fork from any list.
 const POLICY: &str = "---\nallowed_transitions:\n  - { tag: fork, target: WORKER.md, next: JOIN.md, each: any }\n---\nstart";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which addresses pages are fetched from.
+//! The addresses that pages may be fetched from.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! A graph that is looked at from outside: its file changes, it is stopped, it waits.
+//! Graphs and the outside: a changed file, a stop, a wait.
 
 use serde_json::json;
 

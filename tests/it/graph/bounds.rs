@@ -1,4 +1,4 @@
-//! Graphs that are meant to harm, or only wrong: each ends with a message that names it, and a code.
+//! Harmful and wrong graphs: each ends with a message and a code.
 
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ fn what_is_no_graph_is_refused() {
     refused("", &["workflow.yaml:"]);
 }
 
-/// A graph that does the same over and over.
+/// Returns a graph that does the same without end.
 fn looping(actions: &Value, state: &Value) -> Value {
     let mut endless = graph(json!({"start": node(actions.clone(), "start")}));
     endless["initial_state"] = state.clone();

@@ -1,5 +1,5 @@
-//! Kills raymond at every boundary of a run in a graph, lets it go on, and compares: the same nodes, the
-//! same files, what is added to a file added once, each turn of Claude Code asked once.
+//! Kills raymond at each boundary of a run in a graph, resumes the run, and compares: the same nodes, the
+//! same files, each append to a file once, each turn of Claude Code asked once.
 
 use raymond::fault::POINTS;
 use serde_json::{Value, json};
@@ -7,14 +7,13 @@ use serde_json::{Value, json};
 use super::{graph, node, remote};
 use crate::support::{Test, patiently, when};
 
-/// How the run is started: the question is asked twice, and answered ahead.
+/// The arguments of the run: the question is asked twice, and answered ahead of time.
 const START: [&str; 7] =
     ["workflow.yaml", "--answer", "ask=no", "--answer", "ask=yes", "--allow-address", "127.0.0.1"];
 
 const DOC: &[u8] = b"Find the NUMBER.\n";
 
-/// A graph that does one of each sort: what converges, what is guarded, what is uncertain, a turn, an
-/// agent that it waits for.
+/// Returns a graph with one action of each recovery class, a turn, and an agent that it waits for.
 fn flow(url: &str) -> Value {
     let append =
         |content: &str| json!({"type": "append_to_file", "path": "log.txt", "content": content});
@@ -69,7 +68,7 @@ fn place() -> Test {
         .rule(when("LOOK at 7").reply("<result>seen</result>").cost(0.02))
 }
 
-/// All that has to be the same, killed or not.
+/// Returns everything that must be the same after a kill.
 fn picture(test: &Test) -> Value {
     let walked = test.events("graph_advanced");
     let visits = walked.iter().filter_map(|walk| walk["visits"].as_array()).flatten();
@@ -87,7 +86,8 @@ fn picture(test: &Test) -> Value {
     })
 }
 
-/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
+/// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
+/// the failpoint was reached that often.
 fn dies_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));

@@ -1,4 +1,4 @@
-//! What Claude Code carries out for a graph: its document, its result, its price.
+//! References, which Claude Code carries out for a graph: the document, the result, the cost.
 
 use serde_json::{Value, json};
 

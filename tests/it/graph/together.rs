@@ -1,11 +1,11 @@
-//! Prompts and graphs in one workflow: each calls the other and gets what came of it.
+//! Prompts and graphs in one workflow: each calls the other and gets its result.
 
 use serde_json::{Value, json};
 
 use super::{graph, node, test, text};
 use crate::support::Test;
 
-/// A graph that greets whom it is given, or fails.
+/// Returns a graph that writes a greeting, or fails without a name.
 fn greeting() -> Value {
     let mut greeting = graph(json!({
         "start": {
@@ -19,7 +19,7 @@ fn greeting() -> Value {
     greeting
 }
 
-/// A prompt that says this, one that says what came back, and the graph.
+/// Returns a test with the graph, a prompt that replies with this, and a prompt that repeats the result.
 fn asking(reply: &str) -> Test {
     let replies = json!({"START.md": [reply], "BACK.md": ["<result>got {{result}}</result>"]});
     test(&json!({}))
@@ -33,7 +33,7 @@ fn run(test: &Test) -> crate::support::Outcome {
     test.run(&["START.md", "--agent", "scripted"])
 }
 
-/// What the prompt got back.
+/// Returns the result that the prompt got.
 fn got(outcome: &crate::support::Outcome) -> Value {
     let start = "Agent main terminated with result: got ";
     let line = outcome.stdout.lines().find_map(|line| line.strip_prefix(start));
@@ -81,7 +81,7 @@ fn a_prompt_goes_over_into_a_graph() {
     }
 }
 
-/// A graph that has others at work.
+/// Returns a test with a graph that has these actions, which start agents.
 fn working(actions: Value) -> Test {
     let start = node(actions, "then");
     let shown = json!([{"type": "set_state", "field": "got", "value": "${computed.got}"}]);

@@ -1,4 +1,4 @@
-//! Everything that a graph can ask of the world, once, without Claude Code.
+//! The operations of graphs, once each, without Claude Code.
 
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ fn none_of(conditions: Value) -> Value {
     json!({"type": "none_of", "conditions": conditions})
 }
 
-/// A corpus is made, a source added and cloned, pages are fetched; each type of the seed that has to do
-/// with the world is there at least once.
+/// Returns a graph that creates a corpus, adds and clones a source, and fetches pages. It has each type of
+/// the seed that concerns the world.
 fn corpus(url: &str, site: &str) -> Value {
     let found = json!([
         {"type": "config_exists"}, {"type": "index_exists"}, {"type": "index_is_placeholder"},

@@ -1,5 +1,5 @@
-//! What a tool puts aside in a session of its own and with nothing in its environment is owned all the same: by the
-//! control group of its process, or because raymond takes orphans.
+//! A process that a tool starts in a session of its own and with an empty environment is owned, too: by the
+//! control group of its turn's process, or because raymond adopts orphans.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use super::one;
 use crate::support::{Rule, Test, alive, always, kill, patiently, when};
 
-/// The tests with control groups, where they can be had, and without.
+/// Runs a check with control groups, where the system has them, and without.
 fn both_ways(test: impl Fn() -> Test, check: impl Fn(&Test)) {
     check(&test());
     check(&test().env("RAYMOND_NO_CGROUPS", "1"));
@@ -63,7 +63,8 @@ fn hidden_helper_of_an_ended_agent_is_ended_while_others_run() {
                 .rule(when("next").hold_before("go").reply("<result>well</result>"))
         },
         |test| {
-            // Without control groups an older turn could have put it aside, so it stays until that is over.
+            // Without control groups an older turn could have started it, so it stays until that turn is
+            // over.
             let is_exact = !is_without_groups(test);
             let mut live = test.spawn(&["START.md", "--no-warm"]);
             live.wait_for("both", |test| test.calls().len() == 3 && test.helpers().len() == 1);
@@ -79,7 +80,8 @@ fn hidden_helper_of_an_ended_agent_is_ended_while_others_run() {
     );
 }
 
-/// Whether a run here has no control groups: told so, or because the machine lets nobody make one.
+/// Returns whether a run here has no control groups, because the test says so or the machine does not allow
+/// them.
 fn is_without_groups(test: &Test) -> bool {
     let probe = Test::new()
         .prompt("START.md", "x")

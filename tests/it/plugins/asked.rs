@@ -1,4 +1,4 @@
-//! What a plug-in is told, what it is asked, and what becomes of its verdicts.
+//! The records and the consultations that a plug-in gets, and the effect of its verdicts.
 
 use serde_json::{Value, json};
 

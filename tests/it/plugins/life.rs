@@ -1,9 +1,9 @@
-//! How a plug-in is started, started again, and ended; and that it is never left behind.
+//! The life of a plug-in: its start, its restarts and its end; it is never left behind.
 
 use super::{LOOKS_ON, held, lines, told, with};
 use crate::support::{Test, alive, always, patiently};
 
-/// Dies when it is told of the first record, if it is to.
+/// A plug-in that exits at a record, if the file `die` exists.
 const DIES: &str = "hello()
 for message in told():
     if message['type'] == 'record' and os.path.exists('die'):

@@ -1,4 +1,4 @@
-//! Who asks for a plug-in, where its program is looked for, and what it finds in its environment.
+//! Plug-ins of the manifest and the command line, the paths of their programs, and their environment.
 
 use super::{LOOKS_ON, PRELUDE, lines, told, with};
 use crate::support::{Test, always};

@@ -1,5 +1,5 @@
-//! Kills raymond at every boundary of a program, lets it go on, and compares: the same states and
-//! requests, each prompt that was answered sent once, each fact asserted and taken once.
+//! Kills raymond at each boundary of a program, resumes the run, and compares: the same states and requests,
+//! each prompt that was answered sent once, each fact asserted and taken once.
 
 use raymond::fault::POINTS;
 use rustix::process::Signal;
@@ -11,8 +11,8 @@ use crate::support::{Test, patiently, when};
 
 const FILE: &str = "p.lisp";
 
-/// One of each: two roles at once, a loop with rounds, a branch, facts that are asserted, taken and
-/// retracted, work of a repository, a folder, a timeout.
+/// A program with one of each: two concurrent roles, a loop with rounds, a branch, facts that are asserted,
+/// taken and retracted, work in a repository, a folder, a timeout.
 const PROGRAM: &str = "(workflow w
   (roles (a) (b) (c))
   (state s
@@ -58,7 +58,7 @@ fn place() -> Test {
     test.file("poem", b"roses\n")
 }
 
-/// All that has to be the same, killed or not.
+/// Returns everything that must be the same after a kill.
 fn picture(test: &Test) -> Value {
     let mut asked: Vec<String> =
         test.calls().iter().map(|call| format!("{} {}", call.agent(), call.prompt)).collect();
@@ -88,12 +88,12 @@ fn picture(test: &Test) -> Value {
 
 const RESULT: &str = "Agent main terminated with result: all done";
 
-/// Goes on with a run that was killed, or begins it if it never began.
+/// Resumes a run that was killed, or begins it if it never began.
 fn go_on(test: &Test) -> crate::support::Outcome {
     if test.run_dir().exists() { test.again(&[]) } else { test.run(&[FILE]) }
 }
 
-/// Checks a run that has come to its end, however often it was killed.
+/// Resumes a run to its end, and compares it with one that was not killed.
 fn comes_to_the_same(test: &Test, context: &str, whole: &Value) {
     let last = go_on(test);
     last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
@@ -102,7 +102,8 @@ fn comes_to_the_same(test: &Test, context: &str, whole: &Value) {
     patiently(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
 }
 
-/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
+/// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
+/// the failpoint was reached that often.
 fn dies_at(point: &str, count: u32, whole: &Value) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));

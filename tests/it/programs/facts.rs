@@ -1,4 +1,5 @@
-//! Facts as programs see them: levels, taken once, whoever asserts them and whenever.
+//! Facts in programs: they hold until they are retracted, are taken once, and may be asserted by anyone at
+//! any time.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +58,7 @@ fn facts_asserted_by_a_program_are_kept_until_it_retracts_them() {
     assert_eq!(facts[0]["source"], "t/main");
 }
 
-/// Takes jobs until it is told to stop.
+/// A program that takes jobs until it is told to stop.
 const TAKES: &str = "(workflow w (metadata (max-iterations 100))
     (state s (loop
         (wait (or (signal job) (signal stop)))
@@ -104,9 +105,9 @@ fn value_of_a_taken_fact_is_in_the_prompt_of_a_role() {
     assert!(holds(&test).is_empty());
 }
 
-/// What comes while a role is at work is seen before its answer is acted on.
 #[test]
 fn what_is_asserted_during_a_turn_is_seen_right_after_it() {
+    // A fact that is asserted while a role works is seen before the program acts on its answer.
     let asked = ask("a", "work", "r");
     let test = program(&format!(
         "(state s {asked} (branch (on (signal ready :key @workflow-id) (action (log \"seen\"))) (otherwise (action (log \"missed\")))))"

@@ -1,4 +1,4 @@
-//! A run that waits: it stays up, or it does not; it costs nothing, and goes on with its own text.
+//! A run that waits: it stays up or exits, costs nothing, and resumes with the program it began with.
 
 use super::{ask, program, signal, way};
 use crate::support::{always, when};

@@ -1,5 +1,5 @@
-//! The samples as they lie there: what their policies, replies and placeholders name exists, so that
-//! a run can only go the ways that are meant.
+//! The files of the samples: the names in their policies, replies and placeholders exist, and a run can take
+//! only the intended transitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{SAMPLES, Sample, names, read};
 
 const TAGS: [&str; 6] = ["goto", "reset", "function", "call", "fork", "result"];
 
-/// The placeholders that no tag has to fill.
+/// The placeholders that raymond fills.
 const KNOWN: [&str; 6] = ["input", "result", "results", "workflow_id", "agent_id", "state"];
 
 /// The one reply that is wrong on purpose, so that the tour can show a reminder: sample, state, index.
@@ -122,7 +122,7 @@ struct Allowed {
     next: Option<String>,
 }
 
-/// How many tags of the protocol stand complete in `text`; what lies inside one is not looked at.
+/// Returns the number of complete tags in a text; the inside of a tag is skipped.
 fn opened_and_closed(text: &str) -> usize {
     let mut rest = text;
     let mut found = 0;

@@ -1,4 +1,4 @@
-//! What improves until a budget is used up.
+//! `improve`, which improves a text until a budget is used up.
 
 use super::{IMPROVE, Place, code, count, lines, records, told, transitions};
 
@@ -13,7 +13,7 @@ fn improve_pauses_at_its_budget_and_resumes_with_a_larger_one() {
     assert_eq!(transitions(&before)["main"], all[..4]);
     place.expect_spent("it", 0.12);
 
-    // A scripted run stays one: going on must not turn it into one that pays.
+    // A scripted run stays a scripted one: a resume must not begin to cost money.
     let long = place.raymond(&["run", "it", "--json", "--budget", "1.00"]);
     assert_eq!(code(&long), 0, "{}", told(&long));
     let last = before.iter().filter_map(|record| record["seq"].as_u64()).max();

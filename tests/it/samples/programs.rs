@@ -1,5 +1,5 @@
-//! The samples that are programs, run by their scripts through all the ways they can go: what they wait
-//! for from outside is signalled while they run.
+//! The samples that are programs, run by their scripts in all the ways they can go; signals from outside are
+//! sent while they run.
 
 mod alone;
 mod gate;

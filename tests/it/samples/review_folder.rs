@@ -1,5 +1,5 @@
-//! The review of a folder, all its ways: a list in a file, a reviewer that fails, one file too many, and
-//! nothing to review.
+//! The review of a folder in all its ways: a list in a file, a reviewer that fails, one file too many, and an
+//! empty list.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,10 +23,10 @@ pub(super) const REVIEW_FOLDER: Sample = Sample {
     reminders: 0,
 };
 
-/// What a real agent would answer where it has written the list.
+/// The reply of a real agent that has written the list.
 const SEND: &str = r#"<fork next="MERGE.md" each="review-files.json" as="file">REVIEW.md</fork>"#;
 
-/// The sample with another script.
+/// Copies the sample with another script.
 fn with(place: &Place, replies: &Value) -> PathBuf {
     let folder = place.work.path().join("review-folder");
     fs::create_dir(&folder).expect("made");
@@ -37,7 +37,7 @@ fn with(place: &Place, replies: &Value) -> PathBuf {
     folder
 }
 
-/// Runs it in a directory that has such a list.
+/// Runs the sample in a directory that has such a list.
 fn run(place: &Place, replies: &Value, list: &str) -> Output {
     let folder = with(place, replies);
     fs::write(place.work.path().join("review-files.json"), list).expect("written");
@@ -45,7 +45,7 @@ fn run(place: &Place, replies: &Value, list: &str) -> Output {
     place.raymond(&[&run[..], &["--stagger", "0s", "--json"]].concat())
 }
 
-/// What an agent ended with.
+/// Returns the last transition of an agent.
 fn result(out: &Output, agent: &str) -> String {
     let steps = transitions(&records(out));
     steps[agent].last().cloned().unwrap_or_default()

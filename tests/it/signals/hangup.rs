@@ -1,4 +1,5 @@
-//! A terminal that is closed: a run in the foreground ends as when it is told to, one in the background goes on.
+//! A terminal that is closed: a run in the foreground ends as after an interrupt, and one in the background
+//! continues.
 
 use rustix::process::Signal;
 

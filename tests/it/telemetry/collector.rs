@@ -1,6 +1,6 @@
-//! A collector on 127.0.0.1 that keeps what it is sent.
+//! A collector on 127.0.0.1 that keeps what it receives.
 //!
-//! The server lives on a thread and a runtime of its own; both end when the `Collector` is dropped.
+//! The server has a thread and a runtime of its own; both end when the `Collector` is dropped.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 
 type Attributes = BTreeMap<String, String>;
 
-/// A span as it arrived.
+/// A span that was received.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
     pub(super) name: String,
@@ -35,7 +35,7 @@ pub(super) struct Span {
     pub(super) failed: bool,
 }
 
-/// A number that arrived: of a histogram its sum.
+/// A number that was received; of a histogram, its sum.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Point {
     pub(super) name: String,
@@ -46,12 +46,12 @@ pub(super) struct Point {
 #[derive(Debug, Default)]
 pub(super) struct Received {
     pub(super) spans: Vec<Span>,
-    /// Those of the last time that metrics came.
+    /// The points of the newest request with metrics.
     pub(super) points: Vec<Point>,
     pub(super) headers: Vec<HeaderMap>,
 }
 
-/// How it answers.
+/// The answers of the collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answers {
     Well,
@@ -96,7 +96,7 @@ impl Collector {
         self.received().spans.clone()
     }
 
-    /// The one span that has this name, and this attribute.
+    /// Returns the only span that has this name and this attribute.
     #[track_caller]
     pub(super) fn span(&self, name: &str, key: &str, value: &str) -> Span {
         let spans = self.spans();
@@ -106,7 +106,7 @@ impl Collector {
         Span::clone(one)
     }
 
-    /// The sum of all points of this name that have this attribute, if there are any.
+    /// Returns the sum of all points of this name that have this attribute, if there are any.
     pub(super) fn sum(&self, name: &str, key: &str, value: &str) -> Option<f64> {
         let received = self.received();
         let fits = |point: &&Point| {

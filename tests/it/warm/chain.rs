@@ -1,4 +1,4 @@
-//! Which process takes which turn.
+//! The choice of a process for a turn.
 
 use super::{CALL, called, three};
 use crate::support::{Call, Test, when};

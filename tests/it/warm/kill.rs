@@ -1,12 +1,12 @@
-//! raymond is killed while warm processes work and wait: what works is taken over, what waits is gone,
-//! and nothing is asked twice.
+//! raymond is killed while warm processes work and wait: the working ones are taken over, the waiting ones
+//! end, and no turn is asked twice.
 
 use rustix::process::Signal;
 
 use super::{CALL, called, three};
 use crate::support::{Test, alive, kill, most_at_once, patiently, when};
 
-/// The second turn of a process is held, and its raymond was killed.
+/// Returns a run whose raymond was killed while the second turn of a process was held.
 fn killed_in_turn_two() -> Test {
     let test = three().rule(when("next").hold_before("go").reply("<goto>LAST.md</goto>"));
     let mut live = test.spawn(&["START.md"]);
@@ -113,9 +113,9 @@ fn a_waiting_process_that_does_not_end_is_ended_by_the_next_raymond() {
     test.assert_no_survivors();
 }
 
-/// Four agents with a waiting caller and a held callee each, taken over where one process is allowed.
 #[test]
 fn four_running_turns_are_taken_over_with_max_procs_1() {
+    // Four agents, each with a waiting caller and a held callee, are taken over where one process is allowed.
     let mut test = called().rule(when("start").reply(CALL));
     for number in 1..=3 {
         let next = if number == 3 { "START.md".to_owned() } else { format!("F{}.md", number + 1) };

@@ -1,14 +1,14 @@
-//! How many warm processes there are, and when they go.
+//! The number of warm processes, and the time when they end.
 
 use super::{CALL, called};
 use crate::support::{Call, Live, Test, alive, when};
 
-/// Processes of the stand-in that exist right now.
+/// Returns the number of the stand-in's processes that exist now.
 fn running(test: &Test, live: &Live<'_>) -> usize {
     test.survivors().into_iter().filter(|&pid| pid != live.pid()).count()
 }
 
-/// Watches a run to its end: there are never more processes than this.
+/// Waits for the end of a run, and checks that there were never more processes than this.
 #[track_caller]
 fn assert_never_more(test: &Test, mut live: Live<'_>, most: usize) {
     let mut seen = 0;
@@ -22,7 +22,7 @@ fn assert_never_more(test: &Test, mut live: Live<'_>, most: usize) {
     assert!(seen <= most, "{seen} processes at once");
 }
 
-/// So many workers, each of which calls and is called back, forked by one parent.
+/// Returns a workflow in which one parent forks so many workers, each of which calls and is called back.
 fn burst(workers: u32) -> Test {
     let test = called()
         .prompt("LEAD.md", "lead")

@@ -1,4 +1,4 @@
-//! What a warm process costs and is told, and what `--debug` shows of it.
+//! The cost and the prompts of a warm process, and its files with `--debug`.
 
 use std::fs;
 

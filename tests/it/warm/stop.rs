@@ -1,4 +1,4 @@
-//! A run with warm processes is interrupted or stopped: nothing is left, nothing is lost.
+//! A run with warm processes is interrupted or stopped: no process is left, and no work is lost.
 
 use super::{CALL, called, three};
 use crate::support::{Test, when};
@@ -80,9 +80,9 @@ fn a_stop_while_a_further_turn_runs_lets_it_finish() {
     assert_eq!(test.prompts(), ["start", "next", "last"]);
 }
 
-/// The one slot is taken by a turn that is held; the agent that waits for it hears of the end too.
 #[test]
 fn interrupt_reaches_an_agent_that_waits_for_a_slot() {
+    // A held turn has the only slot. The agent that waits for the slot must end, too.
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -101,9 +101,9 @@ fn interrupt_reaches_an_agent_that_waits_for_a_slot() {
     test.assert_no_survivors();
 }
 
-/// A process that reads nothing keeps raymond telling a large prompt; it is stopped all the same.
 #[test]
 fn interrupt_ends_the_writing_of_a_large_prompt() {
+    // A process that reads nothing blocks the writing of a large prompt. The run is stopped all the same.
     use rustix::process::Signal;
 
     let test = called()

@@ -1,10 +1,10 @@
-//! `add-source`: a corpus gets a source of each sort, and is as it was where that fails.
+//! `add-source`: a corpus gets a source of each sort, and is unchanged after a failure.
 
 use serde_json::{Value, json};
 
 use super::workspace::{Workspace, site};
 
-/// A corpus without sources, and with some files.
+/// Creates a corpus without sources, and with some files.
 fn corpus() -> Workspace {
     let corpus = Workspace::new("add-source");
     corpus.write("data/config.yaml", "# Ours.\nname: sea\nsources: []\n");
@@ -14,7 +14,7 @@ fn corpus() -> Workspace {
     corpus
 }
 
-/// A repository that can be cloned, and its address.
+/// Creates a repository that can be cloned; returns its address.
 fn upstream(corpus: &Workspace) -> String {
     corpus.write("up/handbook/docs/lamp.md", "# The lamp\n");
     corpus.write("up/handbook/README.md", "# Handbook\n");
@@ -61,7 +61,7 @@ fn a_repository_is_cloned_and_its_documentation_counted() {
     assert_eq!((source["url"].as_str(), source["docs_root"].as_str()), (Some(&*url), Some("docs")));
     assert!(corpus.has(".source/handbook/docs/lamp.md"));
 
-    // The id is taken now; another one is asked for, and the index goes on.
+    // The id exists now; another one is asked for, and the index grows.
     let again = [&git[..], &["confirm_id=Hand Book", "confirm_id=second"]].concat();
     let ended = corpus.answered(&again, &[]);
     ended.well();

@@ -1,8 +1,8 @@
-//! `release`: a repository gets a changelog and a tag, or is as it was.
+//! `release`: a repository gets a changelog and a tag, or is unchanged.
 
 use super::workspace::Workspace;
 
-/// A repository with a release and a commit after it.
+/// Creates a repository with a release and a commit after it.
 fn repository() -> Workspace {
     let place = Workspace::new("release");
     place.git("", &["init", "--quiet", "--initial-branch=main"]);
@@ -87,7 +87,7 @@ fn failing_checks_end_the_release_before_any_question() {
 fn failed_tag_rolls_back_the_release() {
     let place = repository();
     let before = place.git("", &["rev-parse", "HEAD"]);
-    // Git keeps tags as files: none can be called v1.0.0 beside v1.0.0/x.
+    // Git keeps tags as files, so there cannot be a tag v1.0.0 beside v1.0.0/x.
     place.git("", &["tag", "v1.0.0/x", "v0.1.0"]);
     let why = place.answered(&["ask_version=1.0.0", "review=yes"], &[]).failed("error_undone");
     assert!(

@@ -1,10 +1,10 @@
-//! `self-review` and `best-of-two`, which wait for nobody but their own agents.
+//! `self-review` and `best-of-two`, which wait only for their own agents.
 
 use super::Stage;
 
 const INPUT: [&str; 2] = ["--input", "A name for a command"];
 
-/// Why a role without replies fails.
+/// The error of a role without replies.
 const MUTE: &str = "has no replies";
 
 #[test]

@@ -1,4 +1,4 @@
-//! `gate`: CI and a person, each of whom may object, or not come.
+//! `gate`: CI and a person, either of which may object or not answer.
 
 use super::Stage;
 

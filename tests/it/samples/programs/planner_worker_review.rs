@@ -1,4 +1,4 @@
-//! `planner-worker-review`: as it was first written down, which is how it runs.
+//! `planner-worker-review`, in the words of its first specification.
 
 use super::Stage;
 

@@ -1,4 +1,5 @@
-//! Where a program runs: a copy of its folder, the runs beside it, and someone who watches and signals.
+//! The environment of a sample program: a copy of its folder, the runs beside it, `raymond workflow watch`,
+//! and signals.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::super::{code, text, told, workflows};
 
-/// Far more than anything here takes, on a machine that is busy with other things.
+/// The time after which a wait fails. It is far longer than any wait here on a busy machine.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 pub(super) struct Stage {
@@ -22,17 +23,17 @@ pub(super) struct Stage {
     started: RefCell<Vec<String>>,
 }
 
-/// A run in the background, and what `raymond workflow watch` has shown of it.
+/// A run in the background, and the output of `raymond workflow watch` for it.
 pub(super) struct Watched {
     watch: Child,
     lines: Receiver<String>,
     shown: String,
 }
 
-/// What a run in the foreground came to.
+/// The outcome of a run in the foreground.
 pub(super) struct Ended {
     pub(super) code: i32,
-    /// What was printed.
+    /// The output of the run.
     pub(super) told: String,
 }
 
@@ -58,7 +59,7 @@ impl Stage {
         fs::read_to_string(self.folder().join("workflow.lisp")).expect("a program")
     }
 
-    /// The same program with another text in one place.
+    /// Changes the text in one place of the program.
     pub(super) fn edit(self, from: &str, to: &str) -> Self {
         let before = self.program();
         assert_eq!(before.matches(from).count(), 1, "{from} in {before}");
@@ -67,7 +68,7 @@ impl Stage {
         self
     }
 
-    /// With these replies, by role; a role without any fails.
+    /// Sets the replies by role; a role without replies fails.
     pub(super) fn replies(self, replies: &[(&str, &[&str])]) -> Self {
         let key = |role: &str| format!("workflow.lisp#{role}");
         let named: BTreeMap<_, _> = replies.iter().map(|(role, all)| (key(role), all)).collect();
@@ -76,7 +77,7 @@ impl Stage {
         self
     }
 
-    /// `raymond` for the runs of this stage.
+    /// Executes `raymond` for the runs of this sample.
     pub(super) fn raymond(&self, words: &[&str]) -> Output {
         self.command(words).output().expect("raymond starts")
     }
@@ -88,20 +89,20 @@ impl Stage {
         command
     }
 
-    /// Runs it in the foreground.
+    /// Runs the program in the foreground.
     pub(super) fn run(&self, options: &[&str]) -> Ended {
         let folder = self.folder();
         let run = ["run", text(&folder), "--agent", "scripted"];
         self.go_on(&[&run, options].concat())
     }
 
-    /// Whatever of `raymond` runs it in the foreground.
+    /// Executes a command of `raymond` that runs it in the foreground.
     pub(super) fn go_on(&self, words: &[&str]) -> Ended {
         let out = self.raymond(words);
         Ended { code: code(&out), told: told(&out) }
     }
 
-    /// Runs it in the background, and watches.
+    /// Starts the program in the background, and watches it.
     pub(super) fn start(&self, label: &str, options: &[&str]) -> Watched {
         let folder = self.folder();
         let start = ["workflow", "start", text(&folder), "--agent", "scripted", "--label", label];
@@ -115,7 +116,7 @@ impl Stage {
         let shown = BufReader::new(watch.stdout.take().expect("a pipe"));
         let (said, lines) = channel();
         std::thread::spawn(move || {
-            // When the test is over nobody hears it any more.
+            // After the test there is no receiver.
             shown.lines().map_while(Result::ok).try_for_each(|line| said.send(line))
         });
         Watched { watch, lines, shown: String::new() }
@@ -126,7 +127,7 @@ impl Stage {
         assert_eq!(code(&out), 0, "{}", told(&out));
     }
 
-    /// The facts of a label that hold, by key.
+    /// Returns the facts of a label that hold, by key.
     pub(super) fn facts(&self, label: &str) -> BTreeMap<String, String> {
         let out = self.raymond(&["facts", "--label", label, "--json"]);
         let facts: Vec<Value> = serde_json::from_slice(&out.stdout).expect("facts are JSON");
@@ -134,7 +135,7 @@ impl Stage {
         facts.iter().map(|fact| (part(fact, "key"), part(fact, "value"))).collect()
     }
 
-    /// That a run has ended well, and with this.
+    /// Checks that a run has ended successfully with this result.
     #[track_caller]
     pub(super) fn gave(&self, label: &str, result: &str) {
         let out = self.raymond(&["status", label]);
@@ -153,7 +154,7 @@ impl Drop for Stage {
 }
 
 impl Watched {
-    /// Waits until a line is shown that has this in it, after those that were waited for before.
+    /// Waits for a line that contains a text, after the lines that were waited for before.
     #[track_caller]
     pub(super) fn until(&mut self, part: &str) -> &mut Self {
         while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
@@ -166,7 +167,7 @@ impl Watched {
         panic!("{part} was never shown: {}", self.shown);
     }
 
-    /// Waits for the end, with this exit code; gives all that was shown.
+    /// Waits for the end, with this exit code; returns all output.
     #[track_caller]
     pub(super) fn ends(mut self, code: i32) -> String {
         while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
@@ -195,12 +196,12 @@ impl Ended {
     }
 }
 
-/// `raymond` for no runs at all.
+/// Executes `raymond` without any runs.
 pub(super) fn raymond(words: &[&str]) -> Output {
     command(words).output().expect("raymond starts")
 }
 
-/// With nothing of the caller's but what finds programs.
+/// Returns a command of `raymond` that has only `PATH` from the caller's environment.
 fn command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
     command.args(words).env_clear().stdin(Stdio::null());

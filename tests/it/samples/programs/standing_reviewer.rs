@@ -1,4 +1,4 @@
-//! `standing-reviewer`: pushes, and who reviews them.
+//! `standing-reviewer`: pushes, and the agents that review them.
 
 use super::Stage;
 use crate::support::patiently;
@@ -6,7 +6,7 @@ use crate::support::patiently;
 const LISTENS: &str = ":status waiting :awaiting \"(signal git/push)\"";
 const PUSHES: [&str; 5] = ["a..b", "b..c", "c..d", "d..e", "e..f"];
 
-/// How often a push was given to a reviewer.
+/// Returns how often a push was given to a reviewer.
 fn reviewed(shown: &str, push: &str) -> usize {
     shown.matches(&format!("Someone has pushed {push}.")).count()
 }

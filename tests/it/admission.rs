@@ -53,22 +53,22 @@ fn the_forks_of_two_parents_take_turns() {
 }
 
 /// A simulated machine with 4 GiB of memory.
-struct Machine {
+struct MemoryMachine {
     test: Test,
 }
 
-impl Machine {
-    const LITTLE: u64 = 500 << 10;
-    const PLENTY: u64 = 4000 << 10;
+impl MemoryMachine {
+    const LITTLE_MEMORY_KIB: u64 = 500 << 10;
+    const PLENTY_MEMORY_KIB: u64 = 4000 << 10;
 
     fn with(test: Test, available: u64) -> Self {
         let machine = Self { test };
-        machine.has(available);
+        machine.set_available(available);
         machine
     }
 
     /// Sets the available memory, in KiB.
-    fn has(&self, available: u64) {
+    fn set_available(&self, available: u64) {
         let table = self.test.memory_table();
         let draft = table.with_extension("draft");
         let text = format!("MemTotal: {} kB\nMemAvailable: {available} kB\n", 4 << 20);
@@ -85,7 +85,7 @@ fn held_crowd(workers: u32) -> Test {
 fn with_little_memory_one_runs_at_a_time() {
     for procs in ["auto", "8"] {
         let test = crowd(5).rule(when("work").reply("<result>worked</result>"));
-        let machine = Machine::with(test, Machine::LITTLE);
+        let machine = MemoryMachine::with(test, MemoryMachine::LITTLE_MEMORY_KIB);
         machine.test.run(&["START.md", "--max-procs", procs]).ok().ended("main.5", "worked");
         assert_eq!(most_at_once(&machine.test.call_log()), 1, "--max-procs {procs}");
     }
@@ -93,10 +93,10 @@ fn with_little_memory_one_runs_at_a_time() {
 
 /// Checks that one worker runs while there is little memory, and all of them when there is more.
 fn relieved(options: &[&str]) {
-    let machine = Machine::with(held_crowd(4), Machine::LITTLE);
+    let machine = MemoryMachine::with(held_crowd(4), MemoryMachine::LITTLE_MEMORY_KIB);
     let mut live = machine.test.spawn(&[&["START.md"], options].concat());
     live.wait_for("the first worker", |test| test.calls_with("work").len() == 1);
-    machine.has(Machine::PLENTY);
+    machine.set_available(MemoryMachine::PLENTY_MEMORY_KIB);
     live.wait_for("all workers at once", |test| most_at_once(&test.call_log()) >= 4);
     machine.test.release("go");
     live.wait().ok();
@@ -122,12 +122,12 @@ fn when_memory_gets_short_those_who_run_may_finish_and_nobody_is_forgotten() {
         .rule(when("start").reply("<result>led</result>"))
         .rule(when("work").hold_before("go").reply("<goto>X.md</goto>"))
         .rule(when("onward").reply("<result>worked</result>"));
-    let machine = Machine::with(test, Machine::PLENTY);
+    let machine = MemoryMachine::with(test, MemoryMachine::PLENTY_MEMORY_KIB);
     let mut live = machine.test.spawn(&["START.md"]);
     live.wait_for("4 workers, and the end of main", |test| {
         test.calls_with("work").len() == 4 && test.events("step_finished").len() == 5
     });
-    machine.has(Machine::LITTLE);
+    machine.set_available(MemoryMachine::LITTLE_MEMORY_KIB);
     machine.test.release("go");
     live.wait().ok().ended("main.1", "worked").ended("main.4", "worked");
     assert_eq!(machine.test.calls().len(), 13);
@@ -136,10 +136,10 @@ fn when_memory_gets_short_those_who_run_may_finish_and_nobody_is_forgotten() {
 #[test]
 fn auto_counts_what_fits_into_the_memory() {
     // The memory has room for three processes besides the reserve.
-    let machine = Machine::with(held_crowd(6), (410 + 3 * 300 + 50) << 10);
+    let machine = MemoryMachine::with(held_crowd(6), (410 + 3 * 300 + 50) << 10);
     let mut live = machine.test.spawn(&["START.md", "--max-procs", "auto"]);
     live.wait_for("three at once", |test| most_at_once(&test.call_log()) >= 3);
-    machine.has(Machine::LITTLE);
+    machine.set_available(MemoryMachine::LITTLE_MEMORY_KIB);
     machine.test.release("go");
     live.wait().ok();
     assert_eq!(most_at_once(&machine.test.call_log()), 3);

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use rustix::process::Signal;
 
-use crate::support::{Test, always, kill, most_at_once, patiently, when};
+use crate::support::{Test, always, kill, most_at_once, wait_until, when};
 
 fn held() -> Test {
     Test::new()
@@ -115,7 +115,7 @@ fn a_run_that_was_started_in_the_background_starts_once() {
     let test = held();
     test.release("go");
     test.raymond(&["start", "START.md", "--id", "t"]).ok();
-    patiently("its end", || test.status()["status"] == "completed");
+    wait_until("its end", || test.status()["status"] == "completed");
     assert_eq!(test.events("run_resumed").len(), 0);
 }
 

@@ -4,7 +4,7 @@ mod terminal;
 
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Test};
+use crate::support::{RaymondOutcome, Test};
 
 const GRAPH: &str = r"name: flow
 version: 1.0.0
@@ -46,7 +46,7 @@ fn graph() -> Test {
 
 /// Returns the questions of a run that paused for them, from the last line it printed.
 #[track_caller]
-fn questions(outcome: &Outcome) -> Value {
+fn questions(outcome: &RaymondOutcome) -> Value {
     outcome.code(2);
     let last = outcome.stdout.lines().last().unwrap_or_default();
     let mut document: Value = serde_json::from_str(last).expect("the last line is JSON");

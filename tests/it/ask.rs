@@ -4,7 +4,7 @@ use raymond::actor::clock::now;
 use raymond::domain::time::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{Test, patiently, when};
+use crate::support::{Test, wait_until, when};
 
 const ASK: &str = r#"<ask next="NEXT.md">Shall I?</ask>"#;
 
@@ -41,7 +41,7 @@ fn no_process_waits_either_while_the_run_stays_up() {
     let mut live = test.spawn(&["START.md", "--on-wait=stay"]);
     live.wait_event("step_finished", 1);
     let alone = [live.pid()];
-    patiently("only raymond itself is there", || test.survivors() == alone);
+    wait_until("only raymond itself is there", || test.survivors() == alone);
     test.raymond(&["answer", "t", "NEXT.md=Yes"]).ok();
     live.wait().ok().ended("main", "heard");
 }
@@ -114,7 +114,7 @@ fn a_time_that_has_passed_while_the_run_was_down_counts() {
     let document: Value = outcome.json_items().pop().expect("a document");
     let until = document["questions"][0]["until"].as_str().expect("a time").to_owned();
     let until: Timestamp = until.parse().expect("a time");
-    patiently("the time passes", || until < now());
+    wait_until("the time passes", || until < now());
     test.raymond(&["answer", "t", "NEXT.md=x"]).code(64).stderr_has("has passed");
     test.again(&[]).ok().ended("main", "unheard");
 }

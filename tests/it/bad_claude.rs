@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use crate::support::{Rule, Test, alive, always, patiently, when};
+use crate::support::{FakeRule, Test, alive, always, wait_until, when};
 
-fn with(rules: impl IntoIterator<Item = Rule>) -> Test {
+fn with(rules: impl IntoIterator<Item = FakeRule>) -> Test {
     let test = Test::new().prompt("START.md", "start").prompt("NEXT.md", "next");
     rules.into_iter().fold(test, Test::rule)
 }
 
-fn well() -> Rule {
+fn well() -> FakeRule {
     always().reply("<result>well</result>")
 }
 
@@ -179,7 +179,7 @@ fn a_helper_that_holds_stdout_open_is_gone_when_its_step_is() {
     live.wait_calls(2);
     let helpers = test.helpers();
     assert_eq!(helpers.len(), 1);
-    patiently("the helper is gone", || !alive(helpers[0]));
+    wait_until("the helper is gone", || !alive(helpers[0]));
     test.release("go");
     live.wait().ok();
     test.assert_no_survivors();

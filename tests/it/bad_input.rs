@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::support::{Outcome, Test, always, when};
+use crate::support::{RaymondOutcome, Test, always, when};
 
 fn answering() -> Test {
     Test::new().rule(always().reply("<result>ok</result>"))
@@ -208,7 +208,7 @@ fn a_directory_that_cannot_be_made() {
 
 /// Runs the script with a file system of this size as `RAYMOND_DIR`, in namespaces of its own. Returns `None`
 /// if the system forbids namespaces; CI must allow them.
-fn on_a_small_disk(test: &Test, options: &str, script: &str) -> Option<Outcome> {
+fn on_a_small_disk(test: &Test, options: &str, script: &str) -> Option<RaymondOutcome> {
     if !test.apart("mount -t tmpfs none /tmp").status.success() {
         assert!(std::env::var_os("CI").is_none(), "CI must allow `unshare -rm`");
         return None;

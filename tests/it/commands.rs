@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Test, always, held, pair, patiently, when};
+use crate::support::{Test, always, held, pair, wait_until, when};
 
 #[test]
 fn a_bare_path_means_run() {
@@ -188,10 +188,10 @@ fn start_runs_in_the_background() {
     let test = held();
     let outcome = test.raymond(&["start", "START.md", "--id", "t"]);
     assert_eq!(outcome.ok().stdout.trim(), "t", "just the id, for a script to read");
-    patiently("the first turn", || test.calls().len() == 1);
+    wait_until("the first turn", || test.calls().len() == 1);
     assert_eq!(test.status()["status"], "running");
     test.release("go");
-    patiently("its end", || test.status()["status"] != "running");
+    wait_until("its end", || test.status()["status"] != "running");
     assert_eq!(test.status()["finished"][0]["result"], "ok");
     test.assert_no_survivors();
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use raymond::fault::POINTS;
 use serde_json::Value;
 
-use crate::support::{Test, patiently, when};
+use crate::support::{Test, wait_until, when};
 
 /// Returns a workflow that uses each tag, with variables that must survive.
 fn workflow() -> Test {
@@ -69,7 +69,7 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
 
 /// The failpoints that such a run does not reach: those of lists of agents, graphs, commands, facts and
 /// worktrees.
-const OTHERS: [&str; 18] = [
+const OTHER_POINTS: [&str; 18] = [
     "fork.before",
     "fork.after",
     "operation.before",
@@ -91,7 +91,7 @@ const OTHERS: [&str; 18] = [
 ];
 
 /// A run that is killed.
-struct Case {
+struct KilledRun {
     workflow: fn() -> Test,
     options: &'static [&'static str],
     /// The exit code of raymond if it is not killed.
@@ -100,7 +100,7 @@ struct Case {
 
 /// Returns the workflow with a permanent worker, which is restarted once after its result and then has no
 /// restart left.
-fn restless() -> Test {
+fn permanent_worker() -> Test {
     workflow().prompt(
         "WORKER.md",
         "---\nsupervision: { restart: permanent, max_restarts: 1 }\n---\nwork on {{item}}",
@@ -110,7 +110,7 @@ fn restless() -> Test {
 /// Returns the workflow with evaluators for two states: one that a pending return leads to, and one whose
 /// agent is sent elsewhere. The worker has a budget that is used up before the last evaluation: its
 /// transition is taken without one, and it ends at its next turn.
-fn judged() -> Test {
+fn evaluated_states() -> Test {
     let evaluated = |prompt: &str| format!("---\nevaluator: {{ prompt: CHECK.md }}\n---\n{prompt}");
     workflow()
         .prompt("WORKER.md", "---\nbudget: 0.05\n---\nwork on {{item}}")
@@ -123,7 +123,7 @@ fn judged() -> Test {
 
 /// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
 /// the failpoint was reached that often.
-fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
+fn is_killed_at(case: &KilledRun, point: &str, count: u32, whole: &Test) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = (case.workflow)().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
     let options = [&["START.md"], case.options].concat();
@@ -149,19 +149,19 @@ fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
         test.journal().iter().filter_map(|record| record["seq"].as_u64()).collect();
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{context}: the numbers");
     let alone = || test.survivors().is_empty();
-    patiently(&format!("{context}: no process is left behind"), alone);
+    wait_until(&format!("{context}: no process is left behind"), alone);
     died
 }
 
 /// Kills raymond at each failpoint at each of those times, the earliest first. The first time must be reached
 /// at all failpoints but the `unreached`, so it must not depend on the order of concurrent events. No command
 /// is sent here; see the run below that takes one.
-fn sweep(case: &Case, steps_in_all: usize, times: &[u32], unreached: &[&str]) {
+fn sweep(case: &KilledRun, steps_in_all: usize, times: &[u32], unreached: &[&str]) {
     let whole = (case.workflow)();
     whole.run(&[&["START.md"], case.options].concat()).code(case.code);
     assert_eq!(steps(&whole).values().map(Vec::len).sum::<usize>(), steps_in_all);
     let dies = |point: &str| {
-        let deaths = times.iter().take_while(|&&count| dies_at(case, point, count, &whole));
+        let deaths = times.iter().take_while(|&&count| is_killed_at(case, point, count, &whole));
         deaths.count() > 0
     };
     let lived: Vec<&str> = POINTS.into_iter().filter(|point| !dies(point)).collect();
@@ -170,28 +170,28 @@ fn sweep(case: &Case, steps_in_all: usize, times: &[u32], unreached: &[&str]) {
 
 #[test]
 fn killed_anywhere_it_goes_on_as_if_nothing_had_been() {
-    let case = Case { workflow, options: &["--max-procs", "2"], code: 0 };
-    sweep(&case, 13, &[1, 2, 5, 9], &OTHERS);
+    let case = KilledRun { workflow, options: &["--max-procs", "2"], code: 0 };
+    sweep(&case, 13, &[1, 2, 5, 9], &OTHER_POINTS);
 }
 
 #[test]
 fn killed_anywhere_with_one_process_a_turn_it_goes_on_as_if_nothing_had_been() {
-    let case = Case { workflow, options: &["--max-procs", "2", "--no-warm"], code: 0 };
-    sweep(&case, 13, &[1, 6], &[&["passage.noted", "passage.asked"], &OTHERS[..]].concat());
+    let case = KilledRun { workflow, options: &["--max-procs", "2", "--no-warm"], code: 0 };
+    sweep(&case, 13, &[1, 6], &[&["passage.noted", "passage.asked"], &OTHER_POINTS[..]].concat());
 }
 
 #[test]
 fn killed_anywhere_a_permanent_agent_has_as_many_restarts_as_without() {
     // There is a permit for each process. With fewer, the number of processes that stay for a further turn would
     // depend on the order of the agents.
-    let case = Case { workflow: restless, options: &["--max-procs", "16"], code: 1 };
-    sweep(&case, 19, &[3, 12, 14], &OTHERS);
+    let case = KilledRun { workflow: permanent_worker, options: &["--max-procs", "16"], code: 1 };
+    sweep(&case, 19, &[3, 12, 14], &OTHER_POINTS);
 }
 
 #[test]
 fn killed_anywhere_a_second_look_is_paid_for_once_and_a_share_is_kept() {
-    let case = Case { workflow: judged, options: &["--max-procs", "2"], code: 1 };
-    sweep(&case, 12, &[1, 4, 8], &OTHERS);
+    let case = KilledRun { workflow: evaluated_states, options: &["--max-procs", "2"], code: 1 };
+    sweep(&case, 12, &[1, 4, 8], &OTHER_POINTS);
 }
 
 #[test]

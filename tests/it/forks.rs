@@ -17,7 +17,7 @@ mod wrong;
 
 use serde_json::{Value, json};
 
-use crate::support::{Live, Outcome, Test};
+use crate::support::{RaymondOutcome, RunningRaymond, Test};
 
 /// Returns the tag that forks a worker for each entry of a list, and leads to the state that waits for them.
 fn each(list: &str) -> String {
@@ -53,19 +53,19 @@ fn answering(test: Test, start: &str, others: &Value) -> Test {
 
 /// Runs the workflow with its script and without stagger.
 #[track_caller]
-fn play(test: &Test, options: &[&str]) -> Outcome {
+fn play(test: &Test, options: &[&str]) -> RaymondOutcome {
     let all = ["START.md", "--agent", "scripted", "--stagger", "0s"];
     test.run(&[&all, options].concat())
 }
 
 /// Starts the workflow with the stand-in for Claude Code and without stagger.
-fn spawn<'t>(test: &'t Test, options: &[&str]) -> Live<'t> {
+fn spawn<'t>(test: &'t Test, options: &[&str]) -> RunningRaymond<'t> {
     test.spawn(&[&["START.md", "--stagger", "0s"], options].concat())
 }
 
 /// Returns the result of an agent as JSON.
 #[track_caller]
-fn payload(ended: &Outcome, agent: &str) -> Value {
+fn payload(ended: &RaymondOutcome, agent: &str) -> Value {
     let start = format!("Agent {agent} terminated with result: ");
     let line = ended.stdout.lines().find_map(|line| line.strip_prefix(&start));
     ended.assert(line.is_some(), &format!("{start} on stdout"));
@@ -102,7 +102,7 @@ fn error(test: &Test, agent: &str) -> String {
 
 /// Waits until an agent has ended.
 #[track_caller]
-fn wait_end<'l, 't>(live: &'l mut Live<'t>, agent: &str) -> &'l mut Live<'t> {
+fn wait_end<'l, 't>(live: &'l mut RunningRaymond<'t>, agent: &str) -> &'l mut RunningRaymond<'t> {
     live.wait_for(&format!("the end of {agent}"), |test| {
         let results = test.events("step_finished").into_iter();
         let results = results.filter(|step| step["transition"]["tag"] == "result");

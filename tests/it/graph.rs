@@ -20,7 +20,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Test};
+use crate::support::{RaymondOutcome, Test};
 
 /// Returns a graph of these nodes that begins with `start` and ends in `done` or in `failed`.
 fn graph(nodes: Value) -> Value {
@@ -61,13 +61,13 @@ fn trace(test: &Test) -> std::path::PathBuf {
     test.root().join("called")
 }
 
-fn run(test: &Test, options: &[&str]) -> Outcome {
+fn run(test: &Test, options: &[&str]) -> RaymondOutcome {
     test.run(&[&["workflow.yaml", "--allow-address", "127.0.0.1"], options].concat())
 }
 
 /// Returns the result of an agent's graph.
 #[track_caller]
-fn payload(outcome: &Outcome, agent: &str) -> Value {
+fn payload(outcome: &RaymondOutcome, agent: &str) -> Value {
     let start = format!("Agent {agent} terminated with result: ");
     let line = outcome.stdout.lines().find_map(|line| line.strip_prefix(&start));
     outcome.assert(line.is_some(), &format!("{start} on stdout"));

@@ -54,9 +54,9 @@ fn a_cost_budget() {
 
 /// A writer whose text a test can read.
 #[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Page {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().expect("nobody panics with it").write(bytes)
     }
@@ -70,7 +70,7 @@ impl Write for Page {
 fn a_log() {
     let place = scripted();
     let (flow, dir) = paths(&place);
-    let page = Page::default();
+    let page = SharedBuffer::default();
     let outcome = logging::run(&flow, &dir, page.clone()).expect("a run");
     assert_eq!(outcome.result(&AgentId::main()), Some("ab"));
     let text = String::from_utf8(page.0.lock().expect("whole").clone()).expect("text");
@@ -81,13 +81,13 @@ fn a_log() {
 }
 
 /// An observer that calls a function for each record.
-struct Onlooker<F>(F);
+struct RecordObserver<F>(F);
 
-impl<F: Unpin + 'static> Actor for Onlooker<F> {
+impl<F: Unpin + 'static> Actor for RecordObserver<F> {
     type Context = Context<Self>;
 }
 
-impl<F: FnMut(&Published) + Unpin + 'static> Handler<Published> for Onlooker<F> {
+impl<F: FnMut(&Published) + Unpin + 'static> Handler<Published> for RecordObserver<F> {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
@@ -102,12 +102,12 @@ fn one_that_is_behind_at_the_end_is_still_told_the_rest() {
     let (tell, told) = channel();
     let (note, noted) = channel();
     let mut has_ended = Some(told);
-    let eager = Onlooker(move |published: &Published| {
+    let eager = RecordObserver(move |published: &Published| {
         if published.agent.is_none() {
             let _ = tell.send(());
         }
     });
-    let late = Onlooker(move |published: &Published| {
+    let late = RecordObserver(move |published: &Published| {
         if let Some(told) = has_ended.take() {
             let _ = told.recv_timeout(Duration::from_mins(1));
         }

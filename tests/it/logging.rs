@@ -139,7 +139,7 @@ fn background_run_writes_to_its_log_file() {
     let options = ["--id", "t", "--log-file", path, "--log-format", "json"];
     test.raymond(&[&["start", "START.md"], &options[..]].concat()).ok();
     test.raymond(&["log", "t", "--follow"]).ok();
-    crate::support::patiently("the warning is logged", || {
+    crate::support::wait_until("the warning is logged", || {
         fs::read_to_string(&file).is_ok_and(|log| log.contains("has no value"))
     });
     records(&read(&file));

@@ -1,6 +1,6 @@
 //! `raymond.yaml`: the settings of a workflow, unless the command line sets others.
 
-use crate::support::{Rule, Test, always, most_at_once, when};
+use crate::support::{FakeRule, Test, always, most_at_once, when};
 
 fn with(manifest: &str) -> Test {
     Test::new()
@@ -9,7 +9,7 @@ fn with(manifest: &str) -> Test {
         .file("raymond.yaml", manifest.as_bytes())
 }
 
-fn well() -> Rule {
+fn well() -> FakeRule {
     always().reply("<result>well</result>").cost(0.06)
 }
 

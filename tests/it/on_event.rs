@@ -169,7 +169,7 @@ fn background_run_runs_the_event_command() {
     let hook = keeper(&test);
     test.raymond(&["start", "START.md", "--id", "t", "--on-event", &hook]).ok();
     test.raymond(&["log", "t", "--follow"]).ok();
-    crate::support::patiently("it is told", || events(&test) == ["ended"]);
+    crate::support::wait_until("it is told", || events(&test) == ["ended"]);
     test.assert_no_survivors();
 }
 

@@ -7,11 +7,11 @@ mod hidden;
 
 use rustix::process::Signal;
 
-use crate::support::{Rule, Test, alive, always, kill, patiently, when};
+use crate::support::{FakeRule, Test, alive, always, kill, wait_until, when};
 
 const SHORT: [&str; 3] = ["START.md", "--shutdown", "100ms"];
 
-fn one(rule: Rule) -> Test {
+fn one(rule: FakeRule) -> Test {
     Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -20,7 +20,7 @@ fn one(rule: Rule) -> Test {
 }
 
 /// Makes a turn and its helpers ignore SIGTERM, hold stdout open and detach.
-fn stubborn(rule: Rule) -> Rule {
+fn stubborn(rule: FakeRule) -> FakeRule {
     rule.ignore_term().helper().detach()
 }
 
@@ -78,7 +78,7 @@ fn nothing_is_left_of_an_agent_that_has_ended_while_others_go_on() {
         live.wait_event("step_finished", 2);
         let left: Vec<i32> = test.calls_with("work").iter().map(|call| call.pid).collect();
         let left = [left, test.helpers()].concat();
-        patiently("the worker and its helpers are gone", || !left.iter().any(|&pid| alive(pid)));
+        wait_until("the worker and its helpers are gone", || !left.iter().any(|&pid| alive(pid)));
         test.release("go");
         live.wait().ok().ended("main", "well").ended("main.1", "worked");
         test.assert_no_survivors();
@@ -138,7 +138,7 @@ fn helpers_left_by_a_killed_raymond_are_ended_on_resume() {
     live.kill9();
     let turn = test.calls()[0].pid;
     kill(turn, Signal::KILL);
-    patiently("the turn is dead", || !alive(turn));
+    wait_until("the turn is dead", || !alive(turn));
     assert!(test.helpers().into_iter().all(alive), "nobody was there to end them");
     test.again(&[]).ok().ended("main", "well");
     test.assert_no_survivors();

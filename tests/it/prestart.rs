@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Call, Live, Test, alive, patiently, when};
+use crate::support::{FakeCall, RunningRaymond, Test, alive, wait_until, when};
 
 /// Returns a workflow in which START leads to LEAD, which forks a CHILD when `fork` is released; each has a
 /// session of its own.
@@ -20,10 +20,10 @@ fn family() -> Test {
 
 /// Waits until so many processes wait for a turn while LEAD has its own; returns their ids.
 #[track_caller]
-fn wait_ahead(test: &Test, live: &mut Live<'_>, number: usize) -> Vec<i32> {
+fn wait_ahead(test: &Test, live: &mut RunningRaymond<'_>, number: usize) -> Vec<i32> {
     let ahead = || {
         let working: Vec<i32> = test.calls().iter().map(|call| call.pid).collect();
-        let mut pids = Call::warm_pids(&test.call_log());
+        let mut pids = FakeCall::warm_pids(&test.call_log());
         pids.retain(|pid| !working.contains(pid));
         pids
     };
@@ -106,7 +106,7 @@ fn dead_prestarted_process_is_replaced_without_a_failure() {
         test.spawn(&["START.md", "--prestart", "1", "--max-procs", "4", "--max-restarts", "0"]);
     let ahead = wait_ahead(&test, &mut live, 1).remove(0);
     crate::support::kill(ahead, rustix::process::Signal::KILL);
-    patiently("its death", || !alive(ahead));
+    wait_until("its death", || !alive(ahead));
     test.release("fork");
     test.release("go");
     live.wait().ok().ended("main.1", "worked");
@@ -120,7 +120,7 @@ fn prestarted_processes_end_with_a_killed_raymond() {
     let mut live = test.spawn(&["START.md", "--prestart", "2", "--max-procs", "4"]);
     let ahead = wait_ahead(&test, &mut live, 2);
     live.kill9();
-    patiently("their end", || ahead.iter().all(|&pid| !alive(pid)));
+    wait_until("their end", || ahead.iter().all(|&pid| !alive(pid)));
     test.release("fork");
     test.release("go");
     test.again(&[]).ok().ended("main", "led").ended("main.1", "worked");

@@ -22,35 +22,35 @@ const EVIL: &str = "EVIL\u{1b}]52;c;RVZJTA==\u{7}\u{1b}[2;31;7mx\u{9d}0;t\u{9c}\
                     \u{feff}\u{85}\rFORGED\nFORGED line";
 
 /// The arguments of a command, and the keys that are typed when a text is on the screen.
-struct Shown {
+struct CommandInvocation {
     arguments: Vec<String>,
     keys: &'static [(&'static str, &'static str)],
     /// True if the evil text must be shown.
     has_text: bool,
 }
 
-impl Shown {
+impl CommandInvocation {
     fn with(&self, option: &str) -> Self {
         let arguments = [&self.arguments[..], &[option.to_owned()]].concat();
         Self { arguments, keys: self.keys, has_text: false }
     }
 }
 
-fn all(line: &str) -> Shown {
+fn all(line: &str) -> CommandInvocation {
     let arguments = line.split(' ').map(|word| if word == "EVIL" { EVIL } else { word }.to_owned());
-    Shown { arguments: arguments.collect(), keys: &[], has_text: true }
+    CommandInvocation { arguments: arguments.collect(), keys: &[], has_text: true }
 }
 
-fn quiet(line: &str) -> Shown {
-    Shown { has_text: false, ..all(line) }
+fn quiet(line: &str) -> CommandInvocation {
+    CommandInvocation { has_text: false, ..all(line) }
 }
 
-fn typing(line: &str, keys: &'static [(&'static str, &'static str)]) -> Shown {
-    Shown { keys, ..all(line) }
+fn typing(line: &str, keys: &'static [(&'static str, &'static str)]) -> CommandInvocation {
+    CommandInvocation { keys, ..all(line) }
 }
 
 /// Returns the ways in which a command is run here.
-fn ways(command: &str) -> Vec<Shown> {
+fn ways(command: &str) -> Vec<CommandInvocation> {
     match command {
         "run" => vec![
             typing("run START.md --id u --plugin sh\u{a0}noisy.sh", &[("leave it open", "\u{4}")]),
@@ -218,14 +218,14 @@ fn harm(written: &str) -> Option<String> {
 }
 
 /// Runs a command on a terminal, and returns its fault.
-fn fault(test: &Test, shown: &Shown) -> Option<String> {
+fn fault(test: &Test, shown: &CommandInvocation) -> Option<String> {
     let words: Vec<String> =
         shown.arguments.iter().map(|word| word.replace("sh\u{a0}", "sh ")).collect();
     let mut screen = test.on_screen(&words.iter().map(String::as_str).collect::<Vec<_>>(), SIZE);
     for (text, keys) in shown.keys {
         screen.wait_for(&[text]).keys(keys);
     }
-    screen.left();
+    screen.wait_for_exit();
     let written = screen.all_written();
     let unseen = shown.has_text && !written.contains("EVIL");
     let fault = harm(&written).or(unseen.then(|| "does not show it".to_owned()))?;

@@ -66,7 +66,7 @@ fn holds(test: &Test) -> Vec<String> {
 
 /// Returns the result of an agent's program as JSON.
 #[track_caller]
-fn outcome(ended: &crate::support::Outcome, agent: &str) -> Value {
+fn outcome(ended: &crate::support::RaymondOutcome, agent: &str) -> Value {
     let start = format!("Agent {agent} terminated with result: ");
     let line = ended.stdout.lines().find_map(|line| line.strip_prefix(&start));
     ended.assert(line.is_some(), &format!("{start} on stdout"));

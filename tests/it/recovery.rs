@@ -7,7 +7,7 @@ use std::io::Write;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Test, alive, always, kill, patiently, when};
+use crate::support::{Test, alive, always, kill, wait_until, when};
 
 /// Returns a workflow of START, held at `go`, then NEXT, then the end.
 fn held() -> Test {
@@ -40,7 +40,7 @@ fn kill_at(test: &Test, calls: usize, turn_too: bool) {
     assert!(alive(last.pid), "a turn outlives raymond");
     if turn_too {
         kill(last.pid, Signal::KILL);
-        patiently("the turn is dead", || !alive(last.pid));
+        wait_until("the turn is dead", || !alive(last.pid));
     }
 }
 
@@ -50,7 +50,7 @@ fn turn_that_finished_while_raymond_was_down_is_adopted() {
     kill_at(&test, 1, false);
     let turn = test.calls().remove(0).pid;
     test.release("go");
-    patiently("the turn is done", || test.is_done(turn));
+    wait_until("the turn is done", || test.is_done(turn));
     test.again(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"], "what was paid for is not paid for again");
     let calls = test.calls();
@@ -96,7 +96,7 @@ fn an_adopted_turn_can_be_interrupted() {
         .rule(always().once().hang().ignore_term().helper())
         .rule(always().reply("<result>ok</result>"));
     kill_at(&test, 1, false);
-    patiently("the helper", || test.helpers().len() == 1);
+    wait_until("the helper", || test.helpers().len() == 1);
     let mut live = test.spawn_again(&["--shutdown", "100ms"]);
     live.wait_event("run_resumed", 1);
     live.interrupt();

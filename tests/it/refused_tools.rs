@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::support::{Rule, Test, always, when};
+use crate::support::{FakeRule, Test, always, when};
 
 const ASKED: &str = "This command requires approval";
 const ADVICE: &str = "-- --allowedTools 'Bash(curl:*)' 'WebFetch(domain:example.org)'";
 
 /// Refuses a command twice and a page once.
-fn refusing(rule: Rule) -> Rule {
+fn refusing(rule: FakeRule) -> FakeRule {
     let curl = || json!({ "command": "curl -s http://a", "description": "fetch it" });
     let why = "Claude requested permissions to use WebFetch, but you haven't granted it yet.";
     rule.refused("Bash", &curl(), ASKED).refused("Bash", &curl(), ASKED).refused(
@@ -72,7 +72,7 @@ fn refusals_are_shown_live_for_each_stream_format_of_claude_code() {
         live.wait().ok();
         screen.wait_for(&["t  completed", "3 tools refused"]);
         screen.keys("q");
-        assert_eq!(screen.left(), Some(0));
+        assert_eq!(screen.wait_for_exit(), Some(0));
     }
 }
 

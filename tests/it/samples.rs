@@ -21,7 +21,7 @@ use serde_json::Value;
 use review_folder::REVIEW_FOLDER;
 
 /// A sample, and the outcome of its run.
-struct Sample {
+struct SampleWorkflow {
     name: &'static str,
     input: Option<&'static str>,
     /// The transitions as `AGENT STATE: <tag>`, those of each agent in order, with the tag as an agent writes
@@ -31,7 +31,7 @@ struct Sample {
     reminders: usize,
 }
 
-const TOUR: Sample = Sample {
+const TOUR: SampleWorkflow = SampleWorkflow {
     name: "tour",
     input: None,
     steps: &[
@@ -60,7 +60,7 @@ const TOUR: Sample = Sample {
     reminders: 1,
 };
 
-const CLASSIFY: Sample = Sample {
+const CLASSIFY: SampleWorkflow = SampleWorkflow {
     name: "classify",
     input: Some("What a lovely, quiet library!"),
     steps: &["main START.md: <result>POSITIVE</result>"],
@@ -68,7 +68,7 @@ const CLASSIFY: Sample = Sample {
     reminders: 0,
 };
 
-const STORY: Sample = Sample {
+const STORY: SampleWorkflow = SampleWorkflow {
     name: "story",
     input: Some("a lighthouse keeper"),
     steps: &[
@@ -80,7 +80,7 @@ const STORY: Sample = Sample {
     reminders: 0,
 };
 
-const RESEARCH: Sample = Sample {
+const RESEARCH: SampleWorkflow = SampleWorkflow {
     name: "research",
     input: Some("Which file should I read first?"),
     steps: &[
@@ -93,7 +93,7 @@ const RESEARCH: Sample = Sample {
     reminders: 0,
 };
 
-const DISPATCH: Sample = Sample {
+const DISPATCH: SampleWorkflow = SampleWorkflow {
     name: "dispatch",
     input: Some("a compass, a kettle, a violin"),
     steps: &[
@@ -109,7 +109,7 @@ const DISPATCH: Sample = Sample {
     reminders: 0,
 };
 
-const IMPROVE: Sample = Sample {
+const IMPROVE: SampleWorkflow = SampleWorkflow {
     name: "improve",
     input: Some("why the sea is salty"),
     steps: &[
@@ -125,7 +125,7 @@ const IMPROVE: Sample = Sample {
     reminders: 0,
 };
 
-const PHASES: Sample = Sample {
+const PHASES: SampleWorkflow = SampleWorkflow {
     name: "phases",
     input: Some("write three limericks"),
     steps: &[
@@ -139,7 +139,7 @@ const PHASES: Sample = Sample {
     reminders: 0,
 };
 
-const JUDGE: Sample = Sample {
+const JUDGE: SampleWorkflow = SampleWorkflow {
     name: "judge",
     input: Some("a library in a lighthouse"),
     steps: &[
@@ -153,7 +153,7 @@ const JUDGE: Sample = Sample {
     reminders: 1,
 };
 
-const CAREFUL_FIX: Sample = Sample {
+const CAREFUL_FIX: SampleWorkflow = SampleWorkflow {
     name: "careful-fix",
     input: Some("off by one"),
     steps: &[
@@ -166,7 +166,7 @@ const CAREFUL_FIX: Sample = Sample {
     reminders: 0,
 };
 
-impl Sample {
+impl SampleWorkflow {
     fn path(&self) -> PathBuf {
         workflows().join(self.name)
     }
@@ -193,7 +193,7 @@ impl Sample {
 /// Makes a test of each sample, and the list of all of them.
 macro_rules! samples {
     ($($test:ident => $sample:ident),* $(,)?) => {
-        const SAMPLES: &[&Sample] = &[$(&$sample),*];
+        const SAMPLES: &[&SampleWorkflow] = &[$(&$sample),*];
         mod runs_as_written {
             $(#[test] fn $test() { super::runs_as_written(&super::$sample); })*
         }
@@ -213,8 +213,8 @@ samples! {
     review_folder => REVIEW_FOLDER,
 }
 
-fn runs_as_written(sample: &Sample) {
-    let place = Place::new();
+fn runs_as_written(sample: &SampleWorkflow) {
+    let place = SampleDirectories::new();
 
     let plain = place.run(sample, "plain", &[]);
     assert_eq!(code(&plain), 0, "{}", told(&plain));
@@ -247,19 +247,19 @@ fn every_sample_folder_is_tested_and_named_in_the_readme() {
 }
 
 /// The directories for runs and for work, both empty, and removed with the test.
-struct Place {
+struct SampleDirectories {
     runs: tempfile::TempDir,
     work: tempfile::TempDir,
 }
 
-impl Place {
+impl SampleDirectories {
     fn new() -> Self {
         let new = || tempfile::tempdir().expect("a temporary directory");
         Self { runs: new(), work: new() }
     }
 
     /// Runs a sample by its script, as the run `id`.
-    fn run(&self, sample: &Sample, id: &str, options: &[&str]) -> Output {
+    fn run(&self, sample: &SampleWorkflow, id: &str, options: &[&str]) -> Output {
         let (folder, work) = (sample.path(), self.work.path());
         let run = ["run", text(&folder), "--agent", "scripted", "--cwd", text(work), "--id", id];
         self.raymond(&[&run[..], &["--stagger", "0s"], options].concat())
@@ -328,7 +328,7 @@ fn count(records: &[Value], event: &str) -> usize {
     records.iter().filter(|record| record["event"] == event).count()
 }
 
-/// Returns the transitions of each agent's finished steps, in order, written as in [`Sample::steps`].
+/// Returns the transitions of each agent's finished steps, in order, written as in [`SampleWorkflow::steps`].
 fn transitions(records: &[Value]) -> BTreeMap<String, Vec<String>> {
     let mut agents = BTreeMap::<String, Vec<String>>::new();
     for record in records.iter().filter(|record| record["event"] == "step_finished") {

@@ -96,7 +96,7 @@ fn show_includes_the_running_turn_of_a_live_run() {
         let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
         turns(&shown).pop().unwrap_or_default()
     };
-    crate::support::patiently("its prompt", || due()["prompt"] == "next");
+    crate::support::wait_until("its prompt", || due()["prompt"] == "next");
     let due = due();
     assert_eq!((&due["event"], &due["state"]), (&json!("due"), &json!("NEXT.md")));
     assert_eq!((&due["answer"], &due["at"]), (&Value::Null, &Value::Null));

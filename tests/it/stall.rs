@@ -3,11 +3,11 @@
 //! The time without progress is measured with another turn: one that really stalls, begun later and under the
 //! same limit.
 
-use crate::support::{Live, Rule, Test, always, when};
+use crate::support::{FakeRule, RunningRaymond, Test, always, when};
 
 const IDLE: [&str; 3] = ["START.md", "--idle-timeout", "1s"];
 
-fn hung(rule: Rule) -> Test {
+fn hung(rule: FakeRule) -> Test {
     Test::new().prompt("START.md", "start").rule(rule).rule(always().reply("<result>well</result>"))
 }
 
@@ -43,7 +43,7 @@ fn a_turn_that_hangs_after_its_tool_is_done_stalls() {
 }
 
 /// Returns a workflow whose worker does this until `done` is there, while main stalls once.
-fn working(work: fn(Rule) -> Rule) -> Test {
+fn working(work: fn(FakeRule) -> FakeRule) -> Test {
     Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -60,7 +60,7 @@ fn both_work(test: &Test) -> bool {
 
 /// Checks that main stalls and the worker does not.
 #[track_caller]
-fn assert_only_main_stalls(test: &Test, mut live: Live<'_>) {
+fn assert_only_main_stalls(test: &Test, mut live: RunningRaymond<'_>) {
     test.release("begun");
     live.wait_event("turn_failed", 1);
     test.release("done");
@@ -71,7 +71,7 @@ fn assert_only_main_stalls(test: &Test, mut live: Live<'_>) {
     assert_eq!(test.calls_with("work").len(), 1);
 }
 
-fn beside_a_stall(work: fn(Rule) -> Rule) {
+fn beside_a_stall(work: fn(FakeRule) -> FakeRule) {
     let test = working(work);
     let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
     live.wait_for("both at work", both_work);

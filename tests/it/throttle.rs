@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::support::{Rule, Test, when};
+use crate::support::{FakeRule, Test, when};
 
 /// Returns a workflow with workers whose first turns follow this rule; the later turns are held at `on`.
-fn crowd(workers: u32, rule: Rule) -> Test {
+fn crowd(workers: u32, rule: FakeRule) -> Test {
     Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work")
@@ -15,7 +15,7 @@ fn crowd(workers: u32, rule: Rule) -> Test {
         .rule(when("work").hold_before("on").reply("<result>worked</result>"))
 }
 
-fn refused(workers: u32) -> Rule {
+fn refused(workers: u32) -> FakeRule {
     when("work").times(workers).hold_before("go").error(429, "API Error: 429 rate_limit_error")
 }
 

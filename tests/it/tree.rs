@@ -131,7 +131,7 @@ fn joining_agent_shows_how_many_agents_it_waits_for() {
     }
     let mut screen = test.on_screen(&["top"], (24, 110));
     screen.wait_for(&["· main ", "waits for 2 more of 3 agents", "▶ main.2 "]).keys("q");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     test.release("go");
     live.wait().ok();
     test.raymond(&["tree", "t"]).ok().stdout_has("led").stdout_lacks("waits for");

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use crate::support::{Rule, Test, always, patiently, when};
+use crate::support::{FakeRule, Test, always, wait_until, when};
 
 const SAID: &str = "You've hit your limit";
 
@@ -15,7 +15,7 @@ fn ahead(seconds: u64) -> u64 {
 }
 
 /// Returns a run whose first turn meets the limit by this rule.
-fn limited(rule: Rule) -> Test {
+fn limited(rule: FakeRule) -> Test {
     Test::new()
         .env("TZ", "UTC")
         .prompt("START.md", "start")
@@ -172,7 +172,7 @@ fn a_run_that_is_stopped_while_it_waits_tries_at_once_when_it_goes_on() {
     live.kill9();
     let mut live = test.spawn_again(&[]);
     live.wait_event("run_resumed", 1);
-    patiently("it is said to wait", || {
+    wait_until("it is said to wait", || {
         test.raymond(&["status", "t"]).stdout.contains("no turn starts before")
     });
     test.raymond(&["stop", "t"]).ok();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::graph::git;
-use crate::support::{Outcome, Test, when};
+use crate::support::{RaymondOutcome, Test, when};
 
 /// The work of the agent in its worktree: one file that it commits, and one that it does not.
 const WORK: &str =
@@ -51,7 +51,7 @@ fn tree(test: &Test) -> PathBuf {
     test.dir().join("worktrees/t/main")
 }
 
-fn worktrees(test: &Test, options: &[&str]) -> Outcome {
+fn worktrees(test: &Test, options: &[&str]) -> RaymondOutcome {
     test.raymond(&[&["worktrees", "t"], options].concat())
 }
 

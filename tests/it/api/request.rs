@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// A conversational request.
 #[derive(Clone)]
-pub(crate) struct Request {
+pub(crate) struct ApiRequest {
     /// The full name of the model.
     pub(crate) model: String,
     /// The Claude Code session of the request.
@@ -39,7 +39,7 @@ pub(crate) struct Request {
     pub(crate) newest: String,
 }
 
-impl Request {
+impl ApiRequest {
     /// Reads a request that belongs to an agent's conversation. Claude Code also sends requests for its own
     /// use (titles, topics, summaries), which have no tools and do not ask for a stream.
     pub(super) fn conversational(headers: &HeaderMap, body: &Value) -> Option<Self> {
@@ -87,7 +87,7 @@ impl Request {
 }
 
 /// Shows the conversation in a failing test, without the texts that Claude Code adds to it.
-impl fmt::Debug for Request {
+impl fmt::Debug for ApiRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short: Vec<_> = self.texts.iter().map(|text| beginning(text)).collect();
         let mut shown = formatter.debug_struct("Request");

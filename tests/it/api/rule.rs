@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::Request;
+use super::ApiRequest;
 
 /// A rule for requests whose newest text contains a marker.
 #[derive(Clone)]
-pub(crate) struct Rule {
+pub(crate) struct ApiRule {
     marker: String,
     key: Option<String>,
-    answer: Answer,
+    answer: ApiAnswer,
     uses: Arc<AtomicUsize>,
     held: Option<watch::Sender<bool>>,
     pieces: Option<watch::Sender<usize>>,
@@ -21,7 +21,7 @@ pub(crate) struct Rule {
 
 /// The scripted answer. An error replaces everything else.
 #[derive(Clone)]
-pub(super) struct Answer {
+pub(super) struct ApiAnswer {
     pub(super) text: String,
     pub(super) tool: Option<(String, Value)>,
     pub(super) error: Option<(u16, String)>,
@@ -29,7 +29,7 @@ pub(super) struct Answer {
     pub(super) output_tokens: u64,
 }
 
-impl Default for Answer {
+impl Default for ApiAnswer {
     fn default() -> Self {
         let text = "Nothing was scripted.".to_owned();
         Self { text, tool: None, error: None, input_tokens: 10, output_tokens: 5 }
@@ -37,11 +37,11 @@ impl Default for Answer {
 }
 
 /// Begins a rule for requests whose newest text contains `marker`.
-pub(crate) fn on(marker: &str) -> Rule {
-    Rule {
+pub(crate) fn on(marker: &str) -> ApiRule {
+    ApiRule {
         marker: marker.to_owned(),
         key: None,
-        answer: Answer::default(),
+        answer: ApiAnswer::default(),
         uses: Arc::new(AtomicUsize::new(usize::MAX)),
         held: None,
         pieces: None,
@@ -49,11 +49,11 @@ pub(crate) fn on(marker: &str) -> Rule {
 }
 
 /// Begins a rule for requests that no earlier rule matches.
-pub(crate) fn otherwise() -> Rule {
+pub(crate) fn otherwise() -> ApiRule {
     on("")
 }
 
-impl Rule {
+impl ApiRule {
     /// Limits the rule to requests with this key.
     pub(crate) fn key(mut self, key: &str) -> Self {
         self.key = Some(key.to_owned());
@@ -116,14 +116,14 @@ impl Rule {
         })
     }
 
-    pub(super) fn answers(&self, request: &Request) -> bool {
+    pub(super) fn answers(&self, request: &ApiRequest) -> bool {
         request.newest.contains(&self.marker)
             && self.key.as_ref().is_none_or(|key| *key == request.key)
             && self.uses.load(Ordering::Relaxed) > 0
     }
 
     /// Uses the rule once. The caller holds the lock of the script, so that checking and using are one.
-    pub(super) fn spend(&self) {
+    pub(super) fn use_once(&self) {
         self.uses.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -145,7 +145,7 @@ impl Rule {
         }
     }
 
-    pub(super) fn answer(&self) -> &Answer {
+    pub(super) fn answer(&self) -> &ApiAnswer {
         &self.answer
     }
 }

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::rule::Answer;
+use super::rule::ApiAnswer;
 
 /// Returns the response to one request for a message.
-pub(super) fn answer(answer: &Answer, model: &str, streamed: bool) -> Response {
+pub(super) fn answer(answer: &ApiAnswer, model: &str, streamed: bool) -> Response {
     if let Some((status, message)) = &answer.error {
         return error(*status, message);
     }
@@ -27,8 +27,8 @@ pub(super) fn answer(answer: &Answer, model: &str, streamed: bool) -> Response {
 }
 
 /// Returns the response as a stream in which the text comes word by word, each when `pieces` allows one more.
-pub(super) fn words(answer: &Answer, model: &str, pieces: watch::Receiver<usize>) -> Response {
-    let message = message(&Answer { text: String::new(), ..answer.clone() }, model);
+pub(super) fn words(answer: &ApiAnswer, model: &str, pieces: watch::Receiver<usize>) -> Response {
+    let message = message(&ApiAnswer { text: String::new(), ..answer.clone() }, model);
     let events = events(&message);
     // The empty text of the message is the place at which the words come.
     let stop = events.find("event: content_block_stop").expect("the message has a block");
@@ -84,7 +84,7 @@ fn respond(status: StatusCode, kind: &str, body: String) -> Response {
 
 /// Returns the whole message. Its id is new each time, because Claude Code takes messages with one id for one
 /// message.
-fn message(answer: &Answer, model: &str) -> Value {
+fn message(answer: &ApiAnswer, model: &str) -> Value {
     let mut content = vec![json!({"type": "text", "text": answer.text})];
     if let Some((name, input)) = &answer.tool {
         let id = format!("toolu_{}", Uuid::new_v4().simple());

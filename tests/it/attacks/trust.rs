@@ -120,12 +120,12 @@ fn person_at_a_terminal_is_shown_the_list_and_asked() {
     let mut screen = test.on_screen(&["run", "--id", "t", "START.md"], (30, 120));
     screen.wait_for(&["flow.yaml", "runs commands", "Type yes"]);
     screen.keys("no\r");
-    assert_eq!(screen.left(), Some(77));
+    assert_eq!(screen.wait_for_exit(), Some(77));
     assert!(!test.run_dir().exists());
     let mut screen = test.on_screen(&["run", "--id", "t", "START.md"], (30, 120));
     screen.wait_for(&["Type yes"]);
     screen.keys("yes\r");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     test.run(&["START.md", "--id", "again"]).ok();
 }
 
@@ -165,7 +165,7 @@ fn file_that_changes_while_the_question_stands_is_not_what_was_trusted() {
     screen.keys("yes\r");
     screen.wait_for(&["touch pwned", "Type yes"]);
     screen.keys("no\r");
-    assert_eq!(screen.left(), Some(77));
+    assert_eq!(screen.wait_for_exit(), Some(77));
     assert!(!test.flow().join("pwned").exists());
     test.run(&["flow.yaml", "--id", "u"]).code(77);
 }

@@ -15,29 +15,29 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::api::Api;
+use crate::api::MessagesApi;
 
 use super::installed::claude;
-use super::running::{Ended, PATIENCE, Running};
+use super::running::{ProgramOutcome, RunningProgram, WAIT_TIMEOUT};
 
 /// The id of the run in each test.
 pub(super) const RUN: &str = "tested";
 
-pub(super) struct Machine {
-    pub(super) api: Api,
+pub(super) struct TestMachine {
+    pub(super) api: MessagesApi,
     root: TempDir,
     environment: Vec<(String, String)>,
     started: AtomicUsize,
 }
 
-impl Machine {
+impl TestMachine {
     /// Creates a machine on which Claude Code is installed and logged in, and nothing else.
     pub(super) fn new() -> Self {
         let root = TempDir::new().expect("a temporary directory can be made");
         for folder in ["home", "tmp", "flow", "work"] {
             fs::create_dir(root.path().join(folder)).expect("an empty directory takes a folder");
         }
-        let api = Api::start();
+        let api = MessagesApi::start();
         let [home, tmp] = ["home", "tmp"].map(|folder| root.path().join(folder));
         let environment = [
             ("HOME", text(&home)),
@@ -84,35 +84,35 @@ impl Machine {
     }
 
     /// Executes `raymond run` on the scope, from the start.
-    pub(super) fn run(&self, options: &[&str]) -> Ended {
+    pub(super) fn run(&self, options: &[&str]) -> ProgramOutcome {
         self.start(options).wait()
     }
 
     /// Starts what [`Self::run`] executes.
-    pub(super) fn start(&self, options: &[&str]) -> Running {
+    pub(super) fn start(&self, options: &[&str]) -> RunningProgram {
         self.start_at("START.md", options)
     }
 
     /// Starts `raymond run` from a file of the scope.
-    pub(super) fn start_at(&self, file: &str, options: &[&str]) -> Running {
+    pub(super) fn start_at(&self, file: &str, options: &[&str]) -> RunningProgram {
         let start = self.path("flow").join(file);
         let words = [&["run", text(&start), "--id", RUN, "--model", "haiku"], options].concat();
         self.raymond(&words)
     }
 
     /// Starts `raymond run` on the run that an earlier raymond began.
-    pub(super) fn go_on(&self, options: &[&str]) -> Running {
+    pub(super) fn resume(&self, options: &[&str]) -> RunningProgram {
         self.raymond(&[&["run", RUN], options].concat())
     }
 
-    fn raymond(&self, words: &[&str]) -> Running {
+    fn raymond(&self, words: &[&str]) -> RunningProgram {
         let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
         command.args(words).stdin(Stdio::null());
         self.spawn(command)
     }
 
     /// Executes Claude Code itself, with the arguments that raymond gives it.
-    pub(super) fn claude(&self, options: &[&str], prompt: &str) -> Ended {
+    pub(super) fn claude(&self, options: &[&str], prompt: &str) -> ProgramOutcome {
         let path = self.path("prompt");
         fs::write(&path, prompt).expect("the machine is writable");
         let always = [
@@ -128,11 +128,11 @@ impl Machine {
         self.spawn(command).wait()
     }
 
-    fn spawn(&self, mut command: Command) -> Running {
+    fn spawn(&self, mut command: Command) -> RunningProgram {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let environment = self.environment.iter().cloned();
         command.env_clear().envs(environment).current_dir(self.path("work"));
-        Running::spawn(&mut command, &self.path(&number.to_string()))
+        RunningProgram::spawn(&mut command, &self.path(&number.to_string()))
     }
 
     /// Returns the records of one event, oldest first; none while there is no journal.
@@ -226,7 +226,7 @@ impl Machine {
         while !condition() {
             let journal = self.run_file("journal.jsonl");
             assert!(
-                begun.elapsed() < PATIENCE,
+                begun.elapsed() < WAIT_TIMEOUT,
                 "never: {what}\n{journal}\n{:#?}",
                 self.processes()
             );
@@ -235,7 +235,7 @@ impl Machine {
     }
 }
 
-impl Drop for Machine {
+impl Drop for TestMachine {
     fn drop(&mut self) {
         self.processes().into_iter().for_each(|(pid, _)| kill(pid));
     }

@@ -7,28 +7,28 @@ use uuid::Uuid;
 use crate::api::{on, otherwise};
 
 use super::installed::version;
-use super::machine::Machine;
-use super::running::Ended;
+use super::machine::TestMachine;
+use super::running::ProgramOutcome;
 
 fn id() -> String {
     Uuid::new_v4().to_string()
 }
 
 /// Returns the event that ends the turn. It need not be the last line: news of background tasks may follow.
-fn result(ended: &Ended) -> Value {
+fn result(ended: &ProgramOutcome) -> Value {
     let found = ended.stream().into_iter().find(|event| event["type"] == "result");
     found.unwrap_or_else(|| panic!("no result: {ended:?}"))
 }
 
 /// Returns the id of the model's last message, at which a conversation can be cut.
-fn last_words(ended: &Ended) -> String {
+fn last_words(ended: &ProgramOutcome) -> String {
     let said = ended.stream().into_iter().rfind(|event| event["type"] == "assistant");
     said.and_then(|event| Some(event["uuid"].as_str()?.to_owned())).expect("the model spoke")
 }
 
 #[test]
 fn a_session_resumes_forks_and_is_cut() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
     let [session, fork, cut] = [id(), id(), id()];
     let permissions = ["--permission-mode", "acceptEdits"];
@@ -63,7 +63,7 @@ fn a_session_resumes_forks_and_is_cut() {
 
 #[test]
 fn a_resumed_session_keeps_its_model_unless_told() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
     let session = id();
 
@@ -78,7 +78,7 @@ fn a_resumed_session_keeps_its_model_unless_told() {
 
 #[test]
 fn a_session_id_is_used_once() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
     let session = id();
 
@@ -90,7 +90,7 @@ fn a_session_id_is_used_once() {
 
 #[test]
 fn an_unknown_session_is_an_error_with_a_result() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
 
     let unknown = machine.claude(&["--resume", &id()], "ALPHA").exits(1);
 
@@ -108,7 +108,7 @@ fn an_unknown_session_is_an_error_with_a_result() {
 
 #[test]
 fn an_error_of_the_api_is_named() {
-    let mut machine = Machine::new();
+    let mut machine = TestMachine::new();
     machine.api.script([on("ALPHA").error(400, "bad")]);
 
     let refused = result(&machine.claude(&[], "ALPHA").exits(1));
@@ -125,7 +125,7 @@ fn an_error_of_the_api_is_named() {
 
 #[test]
 fn news_and_a_further_result_follow_the_result() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let command = json!({"command": "sleep 1", "description": "wait", "run_in_background": true});
     machine.api.script([on("ALPHA").tool("Bash", command), otherwise().reply("Heard.")]);
 
@@ -143,7 +143,7 @@ fn news_and_a_further_result_follow_the_result() {
 
 #[test]
 fn the_stream_names_the_version() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
 
     let ended = machine.claude(&[], "ALPHA").exits(0);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::api::on;
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 /// A command that only the widest permission mode runs unasked, and that touches only 127.0.0.1.
 const CURL: &str = "curl -s http://127.0.0.1:1/x";
@@ -16,8 +16,8 @@ fn bash(command: &str) -> Value {
 }
 
 /// Returns a machine with an agent that tries a tool and then ends, whatever the result is.
-fn trying(tool: &str, input: Value) -> Machine {
-    let machine = Machine::new();
+fn trying(tool: &str, input: Value) -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: try it.");
     machine.api.script([
         on("ALPHA").tool(tool, input).times(1),
@@ -27,7 +27,7 @@ fn trying(tool: &str, input: Value) -> Machine {
 }
 
 /// Returns the only refused call of the only step.
-fn refused(machine: &Machine) -> Value {
+fn refused(machine: &TestMachine) -> Value {
     let steps = machine.records("step_finished");
     let calls = steps[0]["refused_tools"]["calls"].as_array().cloned().unwrap_or_default();
     assert_eq!(calls.len(), 1, "{steps:?}");
@@ -123,7 +123,7 @@ fn a_state_fails_for_a_refused_tool_if_it_says_so_and_its_turn_is_paid_for() {
 
 #[test]
 fn a_strict_run_exits_1_for_what_was_refused_in_a_warm_process_and_each_turn_counts_its_own() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: try it.");
     machine.prompt("NEXT.md", "BRAVO: try it again.");
     machine.prompt("LAST.md", "CHARLIE: end.");

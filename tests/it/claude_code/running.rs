@@ -13,11 +13,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// The time after which a wait fails; only a failing test waits this long.
-pub(super) const PATIENCE: Duration = Duration::from_mins(3);
+pub(super) const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The outcome of a program.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct ProgramOutcome {
     /// The exit code; `None` if a signal ended the program.
     pub(super) code: Option<i32>,
     pub(super) stdout: String,
@@ -25,13 +25,13 @@ pub(super) struct Ended {
 }
 
 /// A program that has been started, with its output in files.
-pub(super) struct Running {
+pub(super) struct RunningProgram {
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
 }
 
-impl Running {
+impl RunningProgram {
     /// Starts a program, with its output in `<output>.out` and `<output>.err`.
     pub(super) fn spawn(command: &mut Command, output: &Path) -> Self {
         let [stdout, stderr] = ["out", "err"].map(|kind| output.with_extension(kind));
@@ -58,14 +58,14 @@ impl Running {
     }
 
     /// Waits for the end of the program.
-    pub(super) fn wait(mut self) -> Ended {
+    pub(super) fn wait(mut self) -> ProgramOutcome {
         let begun = Instant::now();
         let code = loop {
             if let Some(status) = self.child.try_wait().expect("a child of ours can be waited for")
             {
                 break status.code();
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > WAIT_TIMEOUT {
                 let said = self.stderr();
                 self.kill();
                 panic!("it does not end: {said}");
@@ -73,11 +73,11 @@ impl Running {
             thread::sleep(Duration::from_millis(20));
         };
         let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-        Ended { code, stdout: read(&self.stdout), stderr: read(&self.stderr) }
+        ProgramOutcome { code, stdout: read(&self.stdout), stderr: read(&self.stderr) }
     }
 }
 
-impl Ended {
+impl ProgramOutcome {
     /// Checks the exit code; fails with the output if it differs.
     #[track_caller]
     pub(super) fn exits(self, code: i32) -> Self {

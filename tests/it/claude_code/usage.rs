@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::api::{on, otherwise};
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 /// Returns a machine with START on haiku, NEXT on sonnet with a sub-agent on opus, and LAST on haiku again,
 /// in one session.
-fn mixed() -> Machine {
-    let machine = Machine::new();
+fn mixed() -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "---\nmodel: sonnet\n---\nBRAVO: delegate.");
     machine.prompt("LAST.md", "CHARLIE: end.");
@@ -30,7 +30,7 @@ fn mixed() -> Machine {
 }
 
 /// Returns the tokens of each step by the family of the model, in and out.
-fn tokens(machine: &Machine) -> Vec<Vec<(&'static str, u64, u64)>> {
+fn tokens(machine: &TestMachine) -> Vec<Vec<(&'static str, u64, u64)>> {
     let family = |model: &str| ["haiku", "opus", "sonnet"].into_iter().find(|&n| model.contains(n));
     let count = |used: &Value, key: &str| used[key].as_u64().unwrap_or(u64::MAX);
     let of = |step: Value| {
@@ -45,7 +45,7 @@ fn tokens(machine: &Machine) -> Vec<Vec<(&'static str, u64, u64)>> {
 }
 
 /// Checks that the cost of each step is the sum over its models, to a millionth of a dollar.
-fn assert_sums(machine: &Machine) {
+fn assert_sums(machine: &TestMachine) {
     for step in machine.records("step_finished") {
         let parts = step["usage"].as_object().into_iter().flatten();
         let sum: f64 = parts.filter_map(|(_, used)| used["cost_usd"].as_f64()).sum();
@@ -72,7 +72,7 @@ fn each_turn_has_taken_its_own_of_each_model() {
     let run = machine.start(&[]);
     machine.api.wait_for("DELTA", 1);
     run.kill();
-    let run = machine.go_on(&[]);
+    let run = machine.resume(&[]);
     machine.until("the run was taken up", || !machine.records("run_resumed").is_empty());
     machine.api.release("DELTA");
     run.wait().exits(0).prints(POSITIVE);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::support::{Live, Test, held, when};
+use crate::support::{RunningRaymond, Test, held, when};
 
 const ROUNDS: u64 = 16;
 const STOPS: u64 = 4;
@@ -37,8 +37,8 @@ fn stop_as_the_run_ends_takes_effect_or_says_that_it_had_ended() {
             }
             test.start(&["stop", &id])
         };
-        let stops: Vec<Live<'_>> = (0..STOPS).map(stop).collect();
-        let told_of = |stop: Live<'_>| {
+        let stops: Vec<RunningRaymond<'_>> = (0..STOPS).map(stop).collect();
+        let told_of = |stop: RunningRaymond<'_>| {
             let outcome = stop.wait();
             let said = outcome.ok().stdout.as_str();
             let takes_effect = said.contains("stops once") || said.contains("has stopped");

@@ -1,7 +1,7 @@
 //! Joins that are not decided in time.
 
 use super::{each, error, joins, place, spawn, wait_end};
-use crate::support::{Live, Test, when};
+use crate::support::{RunningRaymond, Test, when};
 
 /// Returns a workflow in which one worker ends at once and another is held at `go`.
 fn slow(join: &str) -> Test {
@@ -15,7 +15,7 @@ fn slow(join: &str) -> Test {
 }
 
 /// Starts the workflow, and waits until the join is over; the other worker is still held.
-fn joined(test: &Test) -> Live<'_> {
+fn joined(test: &Test) -> RunningRaymond<'_> {
     let mut live = spawn(test, &[]);
     live.wait_event("joined", 1);
     assert_eq!(test.events("joined")[0]["outcome"], "late");

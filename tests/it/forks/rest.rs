@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{each, joins, place, spawn, wait_end};
-use crate::support::{Test, alive, always, patiently, when};
+use crate::support::{Test, alive, always, wait_until, when};
 
 /// Returns a workflow in which one worker ends when `quick` is released. By then the others work: one at a
 /// turn that is held, and one that has forked another agent and waits for it.
@@ -45,7 +45,7 @@ fn turns_that_run_are_ended_and_so_are_their_descendants() {
         assert!(pids.iter().all(|&pid| alive(pid)));
         test.release("quick");
         live.wait().ok().ended("main", "merged").ended("main.1", "quick");
-        patiently("their processes are gone", || pids.iter().all(|&pid| !alive(pid)));
+        wait_until("their processes are gone", || pids.iter().all(|&pid| !alive(pid)));
         test.assert_no_survivors();
         let mut stopped =
             test.events("joined")[0]["stopped"].as_array().cloned().unwrap_or_default();
@@ -158,7 +158,7 @@ fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
         assert_eq!(joins(&test).len(), usize::from(effect > 11));
         let test = test.env("RAYMOND_FAILPOINT", "none:1");
         test.again(&[]).ok().ended("main", "merged");
-        patiently("its process is gone", || !alive(slow));
+        wait_until("its process is gone", || !alive(slow));
         test.assert_no_survivors();
         assert_eq!(joins(&test), ["main met 3 1 0"]);
         let counted = test.events("cost_counted");

@@ -1,7 +1,7 @@
 //! An agent that waits for others is only data: it outlives raymond, and has no process.
 
 use super::{answering, each, joins, place, play, spawn, wait_end};
-use crate::support::{Test, alive, patiently, when};
+use crate::support::{Test, alive, wait_until, when};
 
 /// Returns a workflow with two workers, one of which is held at `go`.
 fn held() -> Test {
@@ -30,7 +30,7 @@ fn no_process_waits() {
     live.wait_event("join_begun", 1).wait_calls(3);
     let started = test.calls_with("start")[0].pid;
     let held = test.calls_with("work on b")[0].pid;
-    patiently("the process of who waits is gone", || !alive(started));
+    wait_until("the process of who waits is gone", || !alive(started));
     assert!(alive(held));
     test.release("go");
     live.wait().ok().ended("main", "merged");
@@ -49,7 +49,7 @@ fn it_goes_on_after_a_kill() {
         if released {
             test.release("go");
             let pid = test.calls_with("work on b")[0].pid;
-            patiently("the turn has ended", || test.is_done(pid) || !alive(pid));
+            wait_until("the turn has ended", || test.is_done(pid) || !alive(pid));
         }
         let mut live = test.spawn_again(&[]);
         live.wait_event("run_resumed", 1);

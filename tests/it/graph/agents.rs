@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{graph, node, run, test, text, way};
-use crate::support::patiently;
+use crate::support::wait_until;
 
 #[test]
 fn a_shell_command_is_ended_with_the_run_and_nobody_says_it_was_done() {
@@ -16,7 +16,7 @@ fn a_shell_command_is_ended_with_the_run_and_nobody_says_it_was_done() {
     live.wait_for("the command runs", |test| test.flow().join("log").exists());
     live.interrupt();
     live.wait().code(130);
-    patiently("the command has ended", || place.survivors().is_empty());
+    wait_until("the command has ended", || place.survivors().is_empty());
     let place = place.file("go", b"");
     place.again(&[]).ok();
     let log = text(&place, "log");

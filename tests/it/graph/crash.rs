@@ -5,7 +5,7 @@ use raymond::fault::POINTS;
 use serde_json::{Value, json};
 
 use super::{graph, node, remote};
-use crate::support::{Test, patiently, when};
+use crate::support::{Test, wait_until, when};
 
 /// The arguments of the run: the question is asked twice, and answered ahead of time.
 const START: [&str; 7] =
@@ -69,7 +69,7 @@ fn place() -> Test {
 }
 
 /// Returns everything that must be the same after a kill.
-fn picture(test: &Test) -> Value {
+fn comparable_outcome(test: &Test) -> Value {
     let walked = test.events("graph_advanced");
     let visits = walked.iter().filter_map(|walk| walk["visits"].as_array()).flatten();
     let visits: Vec<Value> = visits.map(|visit| json!([visit["node"], visit["outcome"]])).collect();
@@ -88,7 +88,7 @@ fn picture(test: &Test) -> Value {
 
 /// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
 /// the failpoint was reached that often.
-fn dies_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
+fn is_killed_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
     let first = test.run(&START);
@@ -98,8 +98,8 @@ fn dies_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
     let last = if test.run_dir().exists() { test.again(&[]) } else { test.run(&START) };
     last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
     last.assert(last.stdout.contains(result), &format!("{context}: {result}"));
-    assert_eq!(picture(&test), *whole, "{context}");
-    patiently(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
+    assert_eq!(comparable_outcome(&test), *whole, "{context}");
+    wait_until(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
     died
 }
 
@@ -108,13 +108,13 @@ fn killed_anywhere_a_graph_comes_to_the_same() {
     let whole = place();
     let outcome = whole.run(&START);
     outcome.ok();
-    let (result, whole) = (super::payload(&outcome, "main"), picture(&whole));
+    let (result, whole) = (super::payload(&outcome, "main"), comparable_outcome(&whole));
     assert_eq!(result["summary"], json!({"n": 7, "page": 0, "shell": "begun\na\nb\n"}));
     assert_eq!(whole["files"], json!(["", "7 seen", "begun\na\nb\nyes\n", "ran\n", "# Docs\n"]));
     let result = result.to_string();
     let times = [1, 2, 3, 5, 8];
     let dies = |point: &str| {
-        let deaths = times.iter().take_while(|&&count| dies_at(point, count, &whole, &result));
+        let deaths = times.iter().take_while(|&&count| is_killed_at(point, count, &whole, &result));
         deaths.count()
     };
     let deaths: Vec<(&str, usize)> = POINTS.into_iter().map(|point| (point, dies(point))).collect();

@@ -24,7 +24,7 @@ fn referring(replies: Value) -> Test {
     test(&referring).file("docs/guide.md", DOC).file("replies.yaml", replies.to_string().as_bytes())
 }
 
-fn run(place: &Test) -> crate::support::Outcome {
+fn run(place: &Test) -> crate::support::RaymondOutcome {
     place.run(&["workflow.yaml", "--agent", "scripted"])
 }
 

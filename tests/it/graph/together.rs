@@ -29,12 +29,12 @@ fn asking(reply: &str) -> Test {
         .file("replies.yaml", replies.to_string().as_bytes())
 }
 
-fn run(test: &Test) -> crate::support::Outcome {
+fn run(test: &Test) -> crate::support::RaymondOutcome {
     test.run(&["START.md", "--agent", "scripted"])
 }
 
 /// Returns the result that the prompt got.
-fn got(outcome: &crate::support::Outcome) -> Value {
+fn got(outcome: &crate::support::RaymondOutcome) -> Value {
     let start = "Agent main terminated with result: got ";
     let line = outcome.stdout.lines().find_map(|line| line.strip_prefix(start));
     outcome.assert(line.is_some(), start);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::site::site;
 use super::{git, graph, node, payload, remote, run, test, text, trace, way};
-use crate::support::{alive, patiently};
+use crate::support::{alive, wait_until};
 
 fn gate(validations: Value, next: &str) -> Value {
     json!({"type": "validation_gate", "validations": validations, "on_valid": next, "on_invalid": "failed"})
@@ -173,6 +173,6 @@ fn command_that_left_its_session_ends_with_the_run_whatever_answers_its_prompts(
             test(&hiding).file("replies.yaml", b"{}").env("RAYMOND_CLAUDE", "/nowhere/claude");
         run(&place, options).ok();
         let pid = text(&place, "pid").trim().parse().expect("a process id");
-        patiently("the command is gone", || !alive(pid));
+        wait_until("the command is gone", || !alive(pid));
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use super::one;
-use crate::support::{Rule, Test, alive, always, kill, patiently, when};
+use crate::support::{FakeRule, Test, alive, always, kill, wait_until, when};
 
 /// Runs a check with control groups, where the system has them, and without.
 fn both_ways(test: impl Fn() -> Test, check: impl Fn(&Test)) {
@@ -17,11 +17,11 @@ fn both_ways(test: impl Fn() -> Test, check: impl Fn(&Test)) {
 fn assert_gone(test: &Test) {
     let hidden = test.helpers();
     assert!(!hidden.is_empty(), "something was put aside");
-    patiently("what was put aside is gone", || !hidden.iter().any(|&pid| alive(pid)));
+    wait_until("what was put aside is gone", || !hidden.iter().any(|&pid| alive(pid)));
     test.assert_no_survivors();
 }
 
-fn hiding() -> Rule {
+fn hiding() -> FakeRule {
     when("start").tool("Bash").hide()
 }
 
@@ -71,7 +71,7 @@ fn hidden_helper_of_an_ended_agent_is_ended_while_others_run() {
             live.wait_event("step_finished", 2);
             if is_exact {
                 let hidden = test.helpers()[0];
-                patiently("what was put aside is gone", || !alive(hidden));
+                wait_until("what was put aside is gone", || !alive(hidden));
             }
             test.release("go");
             live.wait().ok().ended("main", "well").ended("main.1", "worked");
@@ -138,10 +138,10 @@ fn background_run_outlives_the_turn_that_started_it() {
         },
         |test| {
             test.run(&["START.md"]).ok().ended("main", "well");
-            patiently("the other's turn", || test.calls_with("other").len() == 1);
+            wait_until("the other's turn", || test.calls_with("other").len() == 1);
             assert!(alive(test.calls_with("other")[0].pid), "it goes on");
             test.release("go");
-            patiently("its end", || {
+            wait_until("its end", || {
                 test.raymond(&["status", "other", "--json"]).ok().json()["status"] == "completed"
             });
             test.assert_no_survivors();

@@ -1,7 +1,7 @@
 //! A plug-in that hangs, floods or writes nonsense delays the run at most once.
 
 use super::{count, held, told, with};
-use crate::support::{Outcome, Test, always, when};
+use crate::support::{RaymondOutcome, Test, always, when};
 
 /// Returns a workflow of several steps with this command as a plug-in.
 fn beside(command: &str, options: &str) -> Test {
@@ -15,7 +15,7 @@ fn beside(command: &str, options: &str) -> Test {
 }
 
 #[track_caller]
-fn goes_on(test: &Test, warning: &str) -> Outcome {
+fn goes_on(test: &Test, warning: &str) -> RaymondOutcome {
     let outcome = test.run(&["START.md"]);
     outcome.ok().ended("main", "well");
     assert_eq!(count(&outcome.stderr, warning), 1, "{}", outcome.stderr);

@@ -1,7 +1,7 @@
 //! The life of a plug-in: its start, its restarts and its end; it is never left behind.
 
 use super::{LOOKS_ON, held, lines, told, with};
-use crate::support::{Test, alive, always, patiently};
+use crate::support::{Test, alive, always, wait_until};
 
 /// A plug-in that exits at a record, if the file `die` exists.
 const DIES: &str = "hello()
@@ -136,7 +136,7 @@ fn plugin_does_not_outlive_a_killed_raymond() {
     live.wait_calls(1).wait_for("it runs", |test| told(test, "record").len() == 1);
     let pid = pids(&test)[0];
     live.kill9();
-    patiently("it ends with raymond", || !alive(pid));
+    wait_until("it ends with raymond", || !alive(pid));
     test.release("go");
     test.again(&[]).ok().ended("main", "well");
     assert_eq!(told(&test, "hello").len(), 2, "it was started again");

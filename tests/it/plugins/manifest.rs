@@ -65,6 +65,6 @@ fn background_run_starts_its_plugin() {
     let test = with(LOOKS_ON, "");
     let started = test.raymond(&["start", "--id", "t", "START.md"]);
     started.ok().stderr_has("asked for by raymond.yaml");
-    crate::support::patiently("it is told of the end", || told(&test, "finish").len() == 1);
+    crate::support::wait_until("it is told of the end", || told(&test, "finish").len() == 1);
     test.assert_no_survivors();
 }

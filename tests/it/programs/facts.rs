@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rustix::process::Signal;
 
 use super::{ask, holds, logged, program, signal, way};
-use crate::support::{Test, patiently, when};
+use crate::support::{Test, wait_until, when};
 
 #[test]
 fn a_fact_counts_whenever_it_was_asserted() {
@@ -78,7 +78,7 @@ fn of_several_runs_exactly_one_takes_a_fact() {
     for number in 0..20 {
         signal(&test, "job", &format!("k{number}"), &number.to_string());
     }
-    patiently("all jobs are taken", || holds(&test).is_empty());
+    wait_until("all jobs are taken", || holds(&test).is_empty());
     signal(&test, "stop", "", "");
     for live in started {
         live.wait().ok();

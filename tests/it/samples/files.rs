@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{SAMPLES, Sample, names, read};
+use super::{SAMPLES, SampleWorkflow, names, read};
 
 const TAGS: [&str; 6] = ["goto", "reset", "function", "call", "fork", "result"];
 
@@ -74,7 +74,7 @@ fn every_placeholder_is_one_that_something_fills() {
     }
 }
 
-impl Sample {
+impl SampleWorkflow {
     fn states(&self) -> BTreeSet<String> {
         let mut files = names(&self.path());
         assert!(files.remove("replies.yaml"), "{} has no replies.yaml", self.name);
@@ -82,15 +82,15 @@ impl Sample {
         files
     }
 
-    fn policy(&self, state: &str) -> Vec<Allowed> {
+    fn policy(&self, state: &str) -> Vec<AllowedTransition> {
         self.frontmatter(state).allowed_transitions
     }
 
-    fn frontmatter(&self, state: &str) -> Frontmatter {
+    fn frontmatter(&self, state: &str) -> SampleFrontmatter {
         let text = read(&self.path().join(state));
         let yaml = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
         let (yaml, _) = yaml.unwrap_or_else(|| panic!("{}/{state}: no frontmatter", self.name));
-        let front: Frontmatter = serde_yaml::from_str(yaml).expect("frontmatter is YAML");
+        let front: SampleFrontmatter = serde_yaml::from_str(yaml).expect("frontmatter is YAML");
         let model = front.model.as_deref().unwrap_or("opus");
         assert!(["opus", "sonnet", "haiku"].contains(&model), "{state}: {model}");
         front
@@ -107,15 +107,15 @@ impl Sample {
 }
 
 #[derive(Deserialize)]
-struct Frontmatter {
+struct SampleFrontmatter {
     model: Option<String>,
     output: Option<String>,
     #[serde(default)]
-    allowed_transitions: Vec<Allowed>,
+    allowed_transitions: Vec<AllowedTransition>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Allowed {
+struct AllowedTransition {
     tag: String,
     target: Option<String>,
     r#return: Option<String>,

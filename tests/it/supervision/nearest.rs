@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use super::born;
-use crate::support::{Outcome, Rule, Test, always, when};
+use crate::support::{FakeRule, RaymondOutcome, Test, always, when};
 
 /// Returns a workflow of one state with this supervision block, whose manifest has the other.
-fn alone(frontmatter: &str, manifest: &str, rules: impl IntoIterator<Item = Rule>) -> Test {
+fn alone(frontmatter: &str, manifest: &str, rules: impl IntoIterator<Item = FakeRule>) -> Test {
     let manifest = format!("supervision: {{ {manifest} }}\n");
     let test = Test::new()
         .prompt("START.md", &born(frontmatter, "start"))
@@ -15,14 +15,20 @@ fn alone(frontmatter: &str, manifest: &str, rules: impl IntoIterator<Item = Rule
     rules.into_iter().fold(test, Test::rule)
 }
 
-fn well() -> Rule {
+fn well() -> FakeRule {
     always().reply("<result>well</result>")
 }
 
 /// Checks an outcome twice: with the command line against the manifest, and with the frontmatter against
 /// both.
 #[track_caller]
-fn assert_nearest(options: &[&str], far: &str, near: &str, rule: &Rule, holds: fn(&Test, Outcome)) {
+fn assert_nearest(
+    options: &[&str],
+    far: &str,
+    near: &str,
+    rule: &FakeRule,
+    holds: fn(&Test, RaymondOutcome),
+) {
     let tests = [
         // First on the command line, against the manifest; then in the frontmatter, against both.
         (alone("", far, [rule.clone(), well()]), options),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 /// A turn of the stand-in; a warm process is started once for many of them.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct FakeCall {
     pub(crate) pid: i32,
     pub(crate) argv: Vec<String>,
     pub(crate) prompt: String,
@@ -25,7 +25,7 @@ pub(crate) struct Call {
     pub(crate) model: Option<String>,
 }
 
-impl Call {
+impl FakeCall {
     pub(crate) fn has(&self, flag: &str) -> bool {
         self.argv.iter().any(|argument| argument == flag)
     }

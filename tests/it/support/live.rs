@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Outcome, Test};
+use super::{RaymondOutcome, Test};
 
 /// The time after which a wait fails. It is far longer than any wait of the tests on a busy machine.
-const DEADLINE: Duration = Duration::from_mins(1);
-const GLANCE: Duration = Duration::from_millis(2);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A `raymond` that has not ended; it is killed when the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Live<'t> {
+pub(crate) struct RunningRaymond<'t> {
     pub(super) test: &'t Test,
     pub(super) child: Child,
     pub(super) arguments: Vec<String>,
@@ -24,11 +24,11 @@ pub(crate) struct Live<'t> {
 
 /// Waits until the condition holds; `what` explains a failure.
 #[track_caller]
-pub(crate) fn patiently(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < DEADLINE, "never came about: {what}");
-        std::thread::sleep(GLANCE);
+        assert!(start.elapsed() < WAIT_TIMEOUT, "never came about: {what}");
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn kill(pid: i32, signal: Signal) {
     }
 }
 
-impl Live<'_> {
+impl RunningRaymond<'_> {
     pub(crate) fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).expect("a pid fits")
     }
@@ -68,10 +68,10 @@ impl Live<'_> {
             {
                 self.outcome(status).assert(false, &format!("{what} before the end"));
             }
-            if start.elapsed() > DEADLINE {
+            if start.elapsed() > WAIT_TIMEOUT {
                 self.give_up(what);
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         self
     }
@@ -130,31 +130,31 @@ impl Live<'_> {
 
     /// Interrupts it repeatedly until it ends. The second interrupt ends its turns, whenever it comes.
     #[track_caller]
-    pub(crate) fn interrupt_until_it_ends(mut self) -> Outcome {
+    pub(crate) fn interrupt_until_it_ends(mut self) -> RaymondOutcome {
         let start = Instant::now();
         loop {
             self.interrupt();
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 return self.outcome(status);
             }
-            if start.elapsed() > DEADLINE {
+            if start.elapsed() > WAIT_TIMEOUT {
                 self.give_up("an end after many interrupts");
             }
-            std::thread::sleep(GLANCE * 10);
+            std::thread::sleep(POLL_INTERVAL * 10);
         }
     }
 
     #[track_caller]
-    pub(crate) fn wait(mut self) -> Outcome {
+    pub(crate) fn wait(mut self) -> RaymondOutcome {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 return self.outcome(status);
             }
-            if start.elapsed() > DEADLINE {
+            if start.elapsed() > WAIT_TIMEOUT {
                 self.give_up("its end");
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -162,11 +162,11 @@ impl Live<'_> {
     fn give_up(&mut self, what: &str) {
         self.signal(Signal::KILL);
         let status = self.child.wait().expect("it can be waited for");
-        self.outcome(status).assert(false, &format!("{what} within {DEADLINE:?}"));
+        self.outcome(status).assert(false, &format!("{what} within {WAIT_TIMEOUT:?}"));
     }
 
-    fn outcome(&self, status: std::process::ExitStatus) -> Outcome {
-        Outcome {
+    fn outcome(&self, status: std::process::ExitStatus) -> RaymondOutcome {
+        RaymondOutcome {
             arguments: self.arguments.clone(),
             status,
             stdout: self.stdout(),
@@ -176,7 +176,7 @@ impl Live<'_> {
     }
 }
 
-impl Drop for Live<'_> {
+impl Drop for RunningRaymond<'_> {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             self.signal(Signal::KILL);

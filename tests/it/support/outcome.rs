@@ -7,7 +7,7 @@ use serde_json::{Deserializer, Value};
 
 /// The outcome of one `raymond`.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct RaymondOutcome {
     pub(crate) arguments: Vec<String>,
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
@@ -16,7 +16,7 @@ pub(crate) struct Outcome {
     pub(super) evidence: String,
 }
 
-impl Outcome {
+impl RaymondOutcome {
     /// Returns whether it was killed, as by `kill -9`.
     pub(crate) fn killed(&self) -> bool {
         use std::os::unix::process::ExitStatusExt;

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::outcome::start_of;
-use super::{Call, Live, Outcome, Rule, kill, patiently};
+use super::{FakeCall, FakeRule, RaymondOutcome, RunningRaymond, kill, wait_until};
 
 pub(super) const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
 const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
@@ -22,7 +22,7 @@ const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
 #[derive(Debug)]
 pub(crate) struct Test {
     root: tempfile::TempDir,
-    rules: Vec<Rule>,
+    rules: Vec<FakeRule>,
     env: Vec<(OsString, OsString)>,
     started: Cell<usize>,
 }
@@ -52,7 +52,7 @@ impl Test {
         self
     }
 
-    pub(crate) fn rule(mut self, rule: Rule) -> Self {
+    pub(crate) fn rule(mut self, rule: FakeRule) -> Self {
         self.rules.push(rule);
         self.script(&self.rules);
         self
@@ -68,8 +68,8 @@ impl Test {
     }
 
     /// Replaces all rules, also for later turns of a running raymond.
-    pub(crate) fn script(&self, rules: &[Rule]) {
-        let rules: Value = rules.iter().map(Rule::json).collect();
+    pub(crate) fn script(&self, rules: &[FakeRule]) {
+        let rules: Value = rules.iter().map(FakeRule::json).collect();
         let draft = self.fake().join("draft.json");
         let _ = std::fs::remove_dir_all(self.fake().join("used"));
         std::fs::write(&draft, rules.to_string()).expect("the script is written");
@@ -123,24 +123,24 @@ impl Test {
 
     /// Executes `raymond run ARGS`, as the run `t` and with short backoff unless the arguments say otherwise.
     #[track_caller]
-    pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn run(&self, arguments: &[&str]) -> RaymondOutcome {
         self.spawn(arguments).wait()
     }
 
     /// Resumes the run with further arguments.
     #[track_caller]
-    pub(crate) fn again(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn again(&self, arguments: &[&str]) -> RaymondOutcome {
         self.spawn_again(arguments).wait()
     }
 
     /// Executes raymond with exactly these arguments.
     #[track_caller]
-    pub(crate) fn raymond(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn raymond(&self, arguments: &[&str]) -> RaymondOutcome {
         self.start(arguments).wait()
     }
 
     /// Starts what [`Test::run`] executes.
-    pub(crate) fn spawn(&self, arguments: &[&str]) -> Live<'_> {
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> RunningRaymond<'_> {
         let mut all = vec!["run"];
         for (flag, value) in [("--id", "t"), ("--backoff", "1ms..5ms")] {
             if !arguments.contains(&flag) {
@@ -152,21 +152,21 @@ impl Test {
     }
 
     /// Starts what [`Test::again`] executes.
-    pub(crate) fn spawn_again(&self, arguments: &[&str]) -> Live<'_> {
+    pub(crate) fn spawn_again(&self, arguments: &[&str]) -> RunningRaymond<'_> {
         let mut all = vec!["run", "--backoff", "1ms..5ms", "t"];
         all.extend(arguments);
         self.start(&all)
     }
 
     /// Starts what [`Test::raymond`] executes.
-    pub(crate) fn start(&self, arguments: &[&str]) -> Live<'_> {
+    pub(crate) fn start(&self, arguments: &[&str]) -> RunningRaymond<'_> {
         let mut command = self.command(RAYMOND);
         command.args(arguments);
         self.launch(command, arguments)
     }
 
     /// Starts a shell script with `raymond` as its `$0`.
-    pub(crate) fn shell(&self, script: &str) -> Live<'_> {
+    pub(crate) fn shell(&self, script: &str) -> RunningRaymond<'_> {
         let mut command = self.command("/bin/sh");
         command.args(["-c", script, RAYMOND]);
         self.launch(command, &[script])
@@ -174,7 +174,7 @@ impl Test {
 
     /// Executes a shell script as root in namespaces of its own, with `raymond` as its `$0`.
     #[track_caller]
-    pub(crate) fn apart(&self, script: &str) -> Outcome {
+    pub(crate) fn apart(&self, script: &str) -> RaymondOutcome {
         let mut command = self.command("unshare");
         command.args(["-rm", "/bin/sh", "-c", script, RAYMOND]);
         self.launch(command, &[script]).wait()
@@ -182,7 +182,7 @@ impl Test {
 
     /// Executes `raymond` with a stdout that has no reader.
     #[track_caller]
-    pub(crate) fn unheard(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn unheard(&self, arguments: &[&str]) -> RaymondOutcome {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let mut command = self.command(RAYMOND);
@@ -207,18 +207,23 @@ impl Test {
         command
     }
 
-    fn launch(&self, command: Command, arguments: &[&str]) -> Live<'_> {
+    fn launch(&self, command: Command, arguments: &[&str]) -> RunningRaymond<'_> {
         let stdout = self.output_file("stdout");
         self.launch_into(command, arguments, stdout.into())
     }
 
     /// Starts a command. Its output goes to files, because a pipe that is held open would delay the test.
-    fn launch_into(&self, mut command: Command, arguments: &[&str], stdout: Stdio) -> Live<'_> {
+    fn launch_into(
+        &self,
+        mut command: Command,
+        arguments: &[&str],
+        stdout: Stdio,
+    ) -> RunningRaymond<'_> {
         let stderr = self.output_file("stderr");
         let child = command.stdout(stdout).stderr(stderr).spawn().expect("it starts");
         let output = self.started.replace(self.started.get() + 1).to_string();
         let arguments = arguments.iter().map(|&part| part.to_owned()).collect();
-        Live { test: self, child, arguments, output }
+        RunningRaymond { test: self, child, arguments, output }
     }
 
     fn output_file(&self, ending: &str) -> File {
@@ -232,7 +237,7 @@ impl Test {
     }
 
     pub(super) fn evidence(&self) -> String {
-        let call = |call: &Call| {
+        let call = |call: &FakeCall| {
             let flags = call.argv.iter().skip(1).map(String::as_str);
             let flags: Vec<&str> = flags.filter(|flag| !flag.starts_with("--output")).collect();
             format!("{} {:?}\n  {}\n", call.agent(), call.prompt, flags.join(" "))
@@ -262,13 +267,13 @@ impl Test {
     }
 
     /// Returns all starts of the stand-in, in order.
-    pub(crate) fn calls(&self) -> Vec<Call> {
+    pub(crate) fn calls(&self) -> Vec<FakeCall> {
         let parse = |line| serde_json::from_value(line).ok();
         self.call_log().into_iter().filter_map(parse).collect()
     }
 
     /// Returns the starts whose prompt contains a text.
-    pub(crate) fn calls_with(&self, part: &str) -> Vec<Call> {
+    pub(crate) fn calls_with(&self, part: &str) -> Vec<FakeCall> {
         let mut calls = self.calls();
         calls.retain(|call| call.prompt.contains(part));
         calls
@@ -312,7 +317,7 @@ impl Test {
     /// Checks that no process of the test is left. A killed process may take a moment to disappear.
     #[track_caller]
     pub(crate) fn assert_no_survivors(&self) {
-        patiently("no process is left behind", || self.survivors().is_empty());
+        wait_until("no process is left behind", || self.survivors().is_empty());
     }
 }
 

@@ -4,19 +4,19 @@ use serde_json::{Map, Value, json};
 
 /// One rule of the stand-in's script: the first that matches a prompt is played.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rule(Map<String, Value>);
+pub(crate) struct FakeRule(Map<String, Value>);
 
 /// Begins a rule for prompts that contain this text.
-pub(crate) fn when(part: &str) -> Rule {
+pub(crate) fn when(part: &str) -> FakeRule {
     always().set("when", part)
 }
 
 /// Begins a rule for all prompts.
-pub(crate) fn always() -> Rule {
-    Rule::default()
+pub(crate) fn always() -> FakeRule {
+    FakeRule::default()
 }
 
-impl Rule {
+impl FakeRule {
     fn set(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0.insert(key.to_owned(), value.into());
         self

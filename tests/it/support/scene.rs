@@ -1,6 +1,6 @@
 //! Workflows that several subjects are tested on.
 
-use super::{Live, Test, always, when};
+use super::{RunningRaymond, Test, always, when};
 
 /// Returns a workflow whose first agent forks a worker and continues in NEXT.
 pub(crate) fn pair() -> Test {
@@ -40,7 +40,7 @@ pub(crate) fn crowd() -> Test {
         .rule(when("next").hold_before("go").reply("<result>led</result>"))
 }
 
-impl Live<'_> {
+impl RunningRaymond<'_> {
     /// Waits until all agents of the [`crowd`] have reached their last turn.
     pub(crate) fn wait_crowd(&mut self) -> &mut Self {
         self.wait_event("agent_parked", 1).wait_event("agent_failed", 1);

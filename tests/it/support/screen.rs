@@ -16,28 +16,32 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::place::RAYMOND;
-use super::{Test, kill, patiently};
+use super::{Test, kill, wait_until};
 
-const DEADLINE: Duration = Duration::from_mins(1);
-const GLANCE: Duration = Duration::from_millis(5);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A `raymond` on a terminal; it is killed when the value is dropped.
-pub(crate) struct Screen {
+pub(crate) struct TerminalScreen {
     child: Child,
     terminal: Arc<OwnedFd>,
-    seen: Arc<Mutex<Seen>>,
+    content: Arc<Mutex<ScreenContent>>,
     reader: Option<JoinHandle<()>>,
     closed: Arc<AtomicBool>,
 }
 
-struct Seen {
+struct ScreenContent {
     parser: vt100::Parser,
     bytes: Vec<u8>,
 }
 
 impl Test {
     /// Starts `raymond ARGS` on a terminal of that many rows and columns.
-    pub(crate) fn on_screen(&self, arguments: &[&str], (rows, columns): (u16, u16)) -> Screen {
+    pub(crate) fn on_screen(
+        &self,
+        arguments: &[&str],
+        (rows, columns): (u16, u16),
+    ) -> TerminalScreen {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .expect("a terminal");
         grantpt(&terminal).expect("granted");
@@ -53,11 +57,11 @@ impl Test {
             .env("TERM", "xterm-256color");
         command.stdin(line()).stdout(line()).stderr(line());
         let child = command.spawn().expect("setsid, of util-linux, starts");
-        let parser = vt100::Parser::new(some(rows), some(columns), 0);
-        let mut screen = Screen {
+        let parser = vt100::Parser::new(non_zero(rows), non_zero(columns), 0);
+        let mut screen = TerminalScreen {
             child,
             terminal: Arc::new(terminal),
-            seen: Arc::new(Mutex::new(Seen { parser, bytes: Vec::new() })),
+            content: Arc::new(Mutex::new(ScreenContent { parser, bytes: Vec::new() })),
             reader: None,
             closed: Arc::default(),
         };
@@ -70,14 +74,14 @@ fn size(rows: u16, columns: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-fn some(number: u16) -> NonZero<u16> {
+fn non_zero(number: u16) -> NonZero<u16> {
     NonZero::new(number).expect("a terminal has rows and columns")
 }
 
-impl Screen {
+impl TerminalScreen {
     /// Starts a thread that reads the terminal, until no process has it open any more or it is closed.
     fn read(&mut self) {
-        let (seen, closed) = (Arc::clone(&self.seen), Arc::clone(&self.closed));
+        let (content, closed) = (Arc::clone(&self.content), Arc::clone(&self.closed));
         let mut terminal = File::from(self.terminal.try_clone().expect("one more handle"));
         self.reader = Some(std::thread::spawn(move || {
             let mut chunk = [0; 4096];
@@ -88,31 +92,31 @@ impl Screen {
                     continue;
                 }
                 let Ok(count @ 1..) = terminal.read(&mut chunk) else { return };
-                let mut seen = seen.lock().expect("nobody has failed with it");
-                seen.parser.process(&chunk[..count]);
-                seen.bytes.extend_from_slice(&chunk[..count]);
+                let mut content = content.lock().expect("nobody has failed with it");
+                content.parser.process(&chunk[..count]);
+                content.bytes.extend_from_slice(&chunk[..count]);
             }
         }));
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().expect("nobody has failed with it")
+    fn content(&self) -> MutexGuard<'_, ScreenContent> {
+        self.content.lock().expect("nobody has failed with it")
     }
 
     /// Returns the text on the screen.
     pub(crate) fn text(&self) -> String {
-        self.seen().parser.screen().contents()
+        self.content().parser.screen().contents()
     }
 
     /// Returns all bytes that were written to the terminal, as text.
     pub(crate) fn written(&self) -> String {
-        String::from_utf8_lossy(&self.seen().bytes).into_owned()
+        String::from_utf8_lossy(&self.content().bytes).into_owned()
     }
 
     /// Returns all bytes that were written, once no process can write any more.
     #[track_caller]
     pub(crate) fn all_written(&self) -> String {
-        patiently("nobody has the terminal open", || {
+        wait_until("nobody has the terminal open", || {
             self.reader.as_ref().is_none_or(JoinHandle::is_finished)
         });
         self.written()
@@ -136,8 +140,8 @@ impl Screen {
     pub(crate) fn wait_until(&self, what: &str, holds: impl Fn(&str) -> bool) -> &Self {
         let start = Instant::now();
         while !holds(&self.text()) {
-            assert!(start.elapsed() < DEADLINE, "never seen: {what}\n{}", self.text());
-            std::thread::sleep(GLANCE);
+            assert!(start.elapsed() < WAIT_TIMEOUT, "never seen: {what}\n{}", self.text());
+            std::thread::sleep(POLL_INTERVAL);
         }
         self
     }
@@ -151,7 +155,7 @@ impl Screen {
 
     /// Changes the size of the terminal.
     pub(crate) fn resize(&self, rows: u16, columns: u16) -> &Self {
-        self.seen().parser.screen_mut().set_size(some(rows), some(columns));
+        self.content().parser.screen_mut().set_size(non_zero(rows), non_zero(columns));
         tcsetwinsize(&self.terminal, size(rows, columns)).expect("sized");
         self
     }
@@ -165,45 +169,49 @@ impl Screen {
     #[track_caller]
     pub(crate) fn hang_up(mut self) -> Option<i32> {
         self.closed.store(true, Ordering::Relaxed);
-        patiently("the last handle of the terminal", || Arc::strong_count(&self.closed) == 1);
+        wait_until("the last handle of the terminal", || Arc::strong_count(&self.closed) == 1);
         let other_end = File::open("/dev/null").expect("nothing").into();
         drop(std::mem::replace(&mut self.terminal, Arc::new(other_end)));
-        self.ended().code()
+        self.wait_for_status().code()
     }
 
     #[track_caller]
-    fn ended(&mut self) -> ExitStatus {
+    fn wait_for_status(&mut self) -> ExitStatus {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 return status;
             }
-            assert!(start.elapsed() < DEADLINE, "it never ended:\n{}", self.text());
-            std::thread::sleep(GLANCE);
+            assert!(start.elapsed() < WAIT_TIMEOUT, "it never ended:\n{}", self.text());
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
     /// Waits for the end of raymond and for the terminal to be as before; returns the exit code.
     #[track_caller]
-    pub(crate) fn left(&mut self) -> Option<i32> {
+    pub(crate) fn wait_for_exit(&mut self) -> Option<i32> {
         let start = Instant::now();
-        let status = self.ended();
+        let status = self.wait_for_status();
         let is_as_before = || {
             let modes = tcgetattr(self.terminal.as_fd()).expect("modes").local_modes;
-            let seen = self.seen();
-            let screen = seen.parser.screen();
+            let content = self.content();
+            let screen = content.parser.screen();
             let shown = !screen.alternate_screen() && !screen.hide_cursor();
             shown && modes.contains(LocalModes::ICANON | LocalModes::ECHO)
         };
         while !is_as_before() {
-            assert!(start.elapsed() < DEADLINE, "the terminal is not as before:\n{}", self.text());
-            std::thread::sleep(GLANCE);
+            assert!(
+                start.elapsed() < WAIT_TIMEOUT,
+                "the terminal is not as before:\n{}",
+                self.text()
+            );
+            std::thread::sleep(POLL_INTERVAL);
         }
         status.code()
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             self.signal(Signal::KILL);

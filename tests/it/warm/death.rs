@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{CALL, called, three};
-use crate::support::{Test, alive, kill, patiently, when};
+use crate::support::{Test, alive, kill, wait_until, when};
 
 /// Checks that no failure was recorded, and that the last turn had the whole history in a process of its own.
 #[track_caller]
@@ -34,7 +34,7 @@ fn killed_idle_process_is_replaced_without_a_failure() {
     live.wait_calls(2);
     let pid = test.calls()[0].pid;
     kill(pid, Signal::KILL);
-    patiently("its death", || !alive(pid));
+    wait_until("its death", || !alive(pid));
     test.release("go");
     live.wait().ok().ended("main", "ok");
     assert_unnoticed(&test, &["start"]);

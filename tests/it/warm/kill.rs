@@ -4,7 +4,7 @@
 use rustix::process::Signal;
 
 use super::{CALL, called, three};
-use crate::support::{Test, alive, kill, most_at_once, patiently, when};
+use crate::support::{Test, alive, kill, most_at_once, wait_until, when};
 
 /// Returns a run whose raymond was killed while the second turn of a process was held.
 fn killed_in_turn_two() -> Test {
@@ -41,7 +41,7 @@ fn further_turn_that_ended_while_raymond_was_down_is_taken_over() {
     let test = killed_in_turn_two();
     test.release("go");
     let pid = test.calls()[1].pid;
-    patiently("its end", || !alive(pid));
+    wait_until("its end", || !alive(pid));
     test.again(&[]).ok().ended("main", "ok");
     assert_each_once(&test);
 }
@@ -88,7 +88,7 @@ fn a_waiting_process_ends_with_its_raymond() {
     live.wait_calls(2);
     live.kill9();
     let waiting = test.calls()[0].pid;
-    patiently("the end of the waiting process", || !alive(waiting));
+    wait_until("the end of the waiting process", || !alive(waiting));
     assert!(alive(test.calls()[1].pid), "the one at work goes on");
     test.release("go");
     test.again(&[]).ok().ended("main", "ok");

@@ -36,7 +36,7 @@ fn an_adopted_turn_costs_no_more_than_itself() {
         if finished {
             test.release("go");
             let pid = test.calls()[0].pid;
-            crate::support::patiently("its end", || !crate::support::alive(pid));
+            crate::support::wait_until("its end", || !crate::support::alive(pid));
         }
         let mut live = test.spawn_again(&[]);
         live.wait_event("run_resumed", 1);

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::three;
-use crate::support::{Rule, Test, alive, patiently, when};
+use crate::support::{FakeRule, Test, alive, wait_until, when};
 
 /// Returns the rule of NEXT, which has a sub-agent with another model.
-fn next() -> Rule {
+fn next() -> FakeRule {
     when("next").reply("<goto>LAST.md</goto>").cost(0.75).takes("opus", [200, 20, 2, 4], 0.5).takes(
         "haiku",
         [50, 5, 0, 0],
@@ -50,7 +50,7 @@ fn usage_of_an_adopted_turn_excludes_earlier_turns() {
         if finished {
             test.release("go");
             let pid = test.calls()[0].pid;
-            patiently("its end", || !alive(pid));
+            wait_until("its end", || !alive(pid));
         }
         let mut live = test.spawn_again(&[]);
         live.wait_event("run_resumed", 1);

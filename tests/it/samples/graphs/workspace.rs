@@ -10,20 +10,20 @@ use serde_json::Value;
 
 use super::super::{code, told, workflows};
 
-pub(super) struct Workspace {
+pub(super) struct GraphWorkspace {
     sample: &'static str,
     kept: tempfile::TempDir,
 }
 
 /// The outcome of a run.
-pub(super) struct Ended {
+pub(super) struct GraphOutcome {
     /// The output, for people who look at a failure.
     pub(super) told: String,
     pub(super) code: i32,
     records: Vec<Value>,
 }
 
-impl Workspace {
+impl GraphWorkspace {
     pub(super) fn new(sample: &'static str) -> Self {
         let new = Self { sample, kept: tempfile::tempdir().expect("a temporary directory") };
         fs::create_dir(new.path()).expect("made");
@@ -64,18 +64,18 @@ impl Workspace {
     }
 
     /// Runs the sample with its own answers.
-    pub(super) fn as_written(&self) -> Ended {
+    pub(super) fn as_written(&self) -> GraphOutcome {
         let answers = workflows().join(self.sample).join("answers.yaml");
         self.run(&["--answers", text(&answers)])
     }
 
     /// Runs the sample with these answers, `NODE=TEXT`, and these options.
-    pub(super) fn answered(&self, answers: &[&str], options: &[&str]) -> Ended {
+    pub(super) fn answered(&self, answers: &[&str], options: &[&str]) -> GraphOutcome {
         let answers = answers.iter().flat_map(|answer| ["--answer", answer]);
         self.run(&answers.chain(options.iter().copied()).collect::<Vec<_>>())
     }
 
-    fn run(&self, options: &[&str]) -> Ended {
+    fn run(&self, options: &[&str]) -> GraphOutcome {
         let folder = workflows().join(self.sample);
         let (runs, work) = (self.kept.path().join("runs"), self.path());
         let out = command(env!("CARGO_BIN_EXE_raymond"))
@@ -88,14 +88,14 @@ impl Workspace {
             .envs([("GIT_COMMITTER_NAME", "Ada"), ("GIT_COMMITTER_EMAIL", "ada@example.org")])
             .output()
             .expect("raymond starts");
-        Ended { told: told(&out), code: code(&out), records: records(&out) }
+        GraphOutcome { told: told(&out), code: code(&out), records: records(&out) }
     }
 }
 
-impl Ended {
+impl GraphOutcome {
     /// Checks that the run was successful; returns its result.
     #[track_caller]
-    pub(super) fn well(&self) -> Value {
+    pub(super) fn succeeded(&self) -> Value {
         assert_eq!(self.code, 0, "{}", self.told);
         let end = self.last("step_finished");
         let result = end["transition"]["payload"].as_str().expect("a result");

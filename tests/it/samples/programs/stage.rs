@@ -15,29 +15,29 @@ use serde_json::Value;
 use super::super::{code, text, told, workflows};
 
 /// The time after which a wait fails. It is far longer than any wait here on a busy machine.
-const DEADLINE: Duration = Duration::from_mins(1);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 
-pub(super) struct Stage {
+pub(super) struct SampleProgram {
     kept: tempfile::TempDir,
     /// The runs in the background; those that have not ended are stopped with the test.
     started: RefCell<Vec<String>>,
 }
 
 /// A run in the background, and the output of `raymond workflow watch` for it.
-pub(super) struct Watched {
+pub(super) struct WatchedRun {
     watch: Child,
     lines: Receiver<String>,
     shown: String,
 }
 
 /// The outcome of a run in the foreground.
-pub(super) struct Ended {
+pub(super) struct ForegroundOutcome {
     pub(super) code: i32,
     /// The output of the run.
     pub(super) told: String,
 }
 
-impl Stage {
+impl SampleProgram {
     pub(super) fn new(sample: &str) -> Self {
         let new = Self {
             kept: tempfile::tempdir().expect("a temporary directory"),
@@ -90,20 +90,20 @@ impl Stage {
     }
 
     /// Runs the program in the foreground.
-    pub(super) fn run(&self, options: &[&str]) -> Ended {
+    pub(super) fn run(&self, options: &[&str]) -> ForegroundOutcome {
         let folder = self.folder();
         let run = ["run", text(&folder), "--agent", "scripted"];
-        self.go_on(&[&run, options].concat())
+        self.run_command(&[&run, options].concat())
     }
 
     /// Executes a command of `raymond` that runs it in the foreground.
-    pub(super) fn go_on(&self, words: &[&str]) -> Ended {
+    pub(super) fn run_command(&self, words: &[&str]) -> ForegroundOutcome {
         let out = self.raymond(words);
-        Ended { code: code(&out), told: told(&out) }
+        ForegroundOutcome { code: code(&out), told: told(&out) }
     }
 
     /// Starts the program in the background, and watches it.
-    pub(super) fn start(&self, label: &str, options: &[&str]) -> Watched {
+    pub(super) fn start(&self, label: &str, options: &[&str]) -> WatchedRun {
         let folder = self.folder();
         let start = ["workflow", "start", text(&folder), "--agent", "scripted", "--label", label];
         let out = self.raymond(&[&start[..], options].concat());
@@ -119,7 +119,7 @@ impl Stage {
             // After the test there is no receiver.
             shown.lines().map_while(Result::ok).try_for_each(|line| said.send(line))
         });
-        Watched { watch, lines, shown: String::new() }
+        WatchedRun { watch, lines, shown: String::new() }
     }
 
     pub(super) fn signal(&self, label: &str, key: &str, value: &str) {
@@ -137,7 +137,7 @@ impl Stage {
 
     /// Checks that a run has ended successfully with this result.
     #[track_caller]
-    pub(super) fn gave(&self, label: &str, result: &str) {
+    pub(super) fn assert_result(&self, label: &str, result: &str) {
         let out = self.raymond(&["status", label]);
         let said = told(&out);
         let expected = format!("Agent main terminated with result: {result}\n");
@@ -145,7 +145,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for SampleProgram {
     fn drop(&mut self) {
         for label in self.started.take() {
             self.raymond(&["stop", &label, "--wait"]);
@@ -153,11 +153,11 @@ impl Drop for Stage {
     }
 }
 
-impl Watched {
+impl WatchedRun {
     /// Waits for a line that contains a text, after the lines that were waited for before.
     #[track_caller]
     pub(super) fn until(&mut self, part: &str) -> &mut Self {
-        while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
+        while let Ok(line) = self.lines.recv_timeout(WAIT_TIMEOUT) {
             self.shown.push_str(&line);
             self.shown.push('\n');
             if line.contains(part) {
@@ -170,7 +170,7 @@ impl Watched {
     /// Waits for the end, with this exit code; returns all output.
     #[track_caller]
     pub(super) fn ends(mut self, code: i32) -> String {
-        while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
+        while let Ok(line) = self.lines.recv_timeout(WAIT_TIMEOUT) {
             self.shown.push_str(&line);
             self.shown.push('\n');
         }
@@ -180,7 +180,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedRun {
     fn drop(&mut self) {
         // It has ended already, unless the test has failed.
         let _ = self.watch.kill();
@@ -188,9 +188,9 @@ impl Drop for Watched {
     }
 }
 
-impl Ended {
+impl ForegroundOutcome {
     #[track_caller]
-    pub(super) fn came_to(&self, code: i32, said: &str) {
+    pub(super) fn assert_outcome(&self, code: i32, said: &str) {
         assert_eq!(self.code, code, "{}", self.told);
         assert!(self.told.contains(said), "{said} in {}", self.told);
     }

@@ -89,7 +89,7 @@ fn kill_repeatedly(
     let mut live = many.live;
     let [mut resumed, mut ready] = [Vec::new(), Vec::new()];
     for _ in 0..scale.kills {
-        live = RunningRaymond::start(RaymondCommand::again(
+        live = RunningRaymond::start(RaymondCommand::resume(
             live.kill()?,
             &["--max-procs", CONCURRENT_TURNS],
         )?)?;
@@ -132,7 +132,7 @@ fn observe(place: &BenchFolder, agents: usize, scale: &Scale) -> Fallible<Observ
     let forked = fork_agents(place, agents, scale)?;
     // The script has changed since the run began.
     let options = ["--max-procs", CONCURRENT_TURNS, "--migrate"];
-    let mut live = RunningRaymond::start(RaymondCommand::again(forked.dir, &options)?)?;
+    let mut live = RunningRaymond::start(RaymondCommand::resume(forked.dir, &options)?)?;
     live.read_until(STEP, scale.window, scale.limit)?;
     live.set_suspended(true);
     let (rates, memory) = (Vec::new(), None);

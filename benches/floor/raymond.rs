@@ -66,7 +66,7 @@ impl RaymondCommand {
     }
 
     /// Returns `raymond run` for a run that exists already.
-    pub(crate) fn again(dir: PathBuf, options: &[&str]) -> Fallible<Self> {
+    pub(crate) fn resume(dir: PathBuf, options: &[&str]) -> Fallible<Self> {
         let mut command = bare(Command::new(RAYMOND));
         command.args(["run", "bench", "--dir"]).arg(&dir).args(cold()).args(options);
         Self { command, dir }.with_outputs()

@@ -45,7 +45,7 @@ fn the_forks_of_two_parents_take_turns() {
     test.run(&[&["START.md"], &wait[..]].concat()).code(2);
     let before = test.calls().len();
 
-    test.again(&["--max-procs", "1"]).ok();
+    test.resume(&["--max-procs", "1"]).ok();
     let prompts = &test.prompts()[before..];
     assert_eq!(prompts.len(), 15);
     let last = prompts.iter().rposition(|prompt| prompt == "bee").expect("bees");

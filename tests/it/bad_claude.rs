@@ -43,7 +43,7 @@ fn missing_in_the_middle_pauses_the_run() {
     live.wait().code(69).stderr_has("raymond resume t");
 
     test.own_claude();
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.prompts(), ["start", "next"]);
 }
 
@@ -74,7 +74,7 @@ fn not_logged_in_pauses_the_run() {
     outcome.code(69).says("/login").stderr_has("raymond resume t");
     assert_eq!(test.prompts(), ["start", "next"], "it is not tried again by itself");
 
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.prompts(), ["start", "next", "next"]);
 }
 

@@ -209,12 +209,12 @@ fn a_directory_that_cannot_be_made() {
 /// Runs the script with a file system of this size as `RAYMOND_DIR`, in namespaces of its own. Returns `None`
 /// if the system forbids namespaces; CI must allow them.
 fn on_a_small_disk(test: &Test, options: &str, script: &str) -> Option<RaymondOutcome> {
-    if !test.apart("mount -t tmpfs none /tmp").status.success() {
+    if !test.run_in_namespaces("mount -t tmpfs none /tmp").status.success() {
         assert!(std::env::var_os("CI").is_none(), "CI must allow `unshare -rm`");
         return None;
     }
     let mount = format!("mkdir -p $RAYMOND_DIR && mount -t tmpfs -o {options} none $RAYMOND_DIR");
-    Some(test.apart(&format!("{mount} || exit 99\n{script}")))
+    Some(test.run_in_namespaces(&format!("{mount} || exit 99\n{script}")))
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn the_help_has_the_codes() {
 
 #[test]
 fn a_reader_that_has_gone_is_no_error() {
-    broken().unheard(&["check", "."]).code(65);
+    broken().run_without_reader(&["check", "."]).code(65);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn what_still_runs_of_a_killed_run_is_told() {
             .says("raymond resume t");
     }
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     test.assert_no_survivors();
 }
 
@@ -205,7 +205,7 @@ fn start_works_in_a_container_that_its_session_does_not_begin_in() {
     let script = format!(
         r#"if unshare -pf --mount-proc true; then unshare -pf --mount-proc /bin/sh -c '{inside}' "$0"; else {inside}; fi"#
     );
-    test.apart(&script).ok().stdout_has("t\n").stdout_has("ok (result)");
+    test.run_in_namespaces(&script).ok().stdout_has("t\n").stdout_has("ok (result)");
     assert_eq!(test.status()["finished"][0]["result"], "ok");
 }
 
@@ -241,8 +241,8 @@ fn stop_reaches_a_run_whose_raymond_is_dead() {
     live.kill9();
     test.raymond(&["stop", "t"]).ok();
     test.release("go");
-    test.again(&[]).code_in(&[0, 130]);
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).code_in(&[0, 130]);
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"]);
 }
 
@@ -278,7 +278,7 @@ fn a_second_raymond_on_a_run_is_refused() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
-    let refused = test.again(&[]);
+    let refused = test.resume(&[]);
     refused.code(73).stderr_has(&live.pid().to_string());
     test.release("go");
     live.wait().ok();

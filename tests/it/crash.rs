@@ -133,7 +133,7 @@ fn is_killed_at(case: &KilledRun, point: &str, count: u32, whole: &Test) -> bool
     let right = died || first.status.code() == Some(code);
     first.assert(right, &format!("{context}: to be killed, or exit code {code}"));
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    let last = if test.run_dir().exists() { test.again(&[]) } else { test.run(&options) };
+    let last = if test.run_dir().exists() { test.resume(&[]) } else { test.run(&options) };
     last.assert(last.status.code() == Some(code), &format!("{context}: exit code {code}"));
     let result = "Agent main terminated with result: over";
     last.assert(last.stdout.contains(result), &format!("{context}: {result:?} on stdout"));
@@ -206,7 +206,7 @@ fn killed_while_it_takes_a_command_it_takes_it_once() {
     assert!(live.wait().killed());
     test.release("go");
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    test.again(&[]).ok().ended("main", "over");
+    test.resume(&[]).ok().ended("main", "over");
     assert_eq!(test.events("command_received").len(), 1);
     assert_eq!(test.prompts(), ["start"]);
 }

@@ -132,7 +132,7 @@ fn a_run_that_goes_on_loses_no_transition() {
     let test = flow();
     test.run(&["START.md", "--debug", "--budget", "0.01"]).code(75);
     assert!(debug_dir(&test).join("main_START_001.json").exists());
-    test.again(&["--debug", "--budget", "5"]).ok();
+    test.resume(&["--debug", "--budget", "5"]).ok();
     let logs: Vec<String> = fs::read_dir(test.dir().join("debug"))
         .expect("it is there")
         .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("transitions.log")).ok())

@@ -113,7 +113,7 @@ fn resumed_run_keeps_the_manifest_it_started_with() {
     test.release("go");
     live.wait().code(130);
     let test = test.file("raymond.yaml", b"model: opus\nno such: manifest\n");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     let call = &test.calls()[1];
     assert_eq!((call.flag("--model"), call.flag("--effort")), (Some("haiku"), Some("low")));
 }

@@ -85,7 +85,7 @@ fn paused_event_has_its_record_and_resume_does_not_keep_the_command() {
         "run t paused: the budget of $0.05 is used up: $0.06 spent; resume with more: raymond resume t --budget USD"
     );
 
-    test.again(&["--budget", "1"]).ok();
+    test.resume(&["--budget", "1"]).ok();
     assert_eq!(events(&test), ["paused"], "it is not kept with the run");
 }
 

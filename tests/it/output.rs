@@ -127,7 +127,7 @@ fn killed_run_follows_the_adopted_answer_to_its_state() {
     live.wait_calls(1);
     live.kill9();
     test.release("go");
-    test.again(&[]).ok().ended("main", "fixed");
+    test.resume(&[]).ok().ended("main", "fixed");
     assert_eq!(test.calls_with("judge").len(), 1, "it is asked once");
 }
 

@@ -115,7 +115,7 @@ fn nothing_is_left_when_a_run_is_interrupted_once_or_twice() {
         };
         outcome.code(130);
         test.assert_no_survivors();
-        test.again(&[]).ok();
+        test.resume(&[]).ok();
     }
 }
 
@@ -140,7 +140,7 @@ fn helpers_left_by_a_killed_raymond_are_ended_on_resume() {
     kill(turn, Signal::KILL);
     wait_until("the turn is dead", || !alive(turn));
     assert!(test.helpers().into_iter().all(alive), "nobody was there to end them");
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     test.assert_no_survivors();
 }
 

@@ -44,7 +44,7 @@ fn stop_is_read_among_planted_inbox_entries_which_each_warn_once() {
         assert_eq!(outcome.stderr.matches(name).count(), 1, "{name}: {}", outcome.stderr);
     }
     test.assert_no_survivors();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
 }
 
 /// Puts FIFOs and links in the places of the next turn's files; returns the target of the links.
@@ -102,7 +102,7 @@ fn fifo_as_snapshot_is_replaced_and_as_lock_or_journal_is_an_error() {
     replace_by_fifo("state.json");
     test.raymond(&["status", "t"]).ok().stdout_has("interrupted");
     test.release("go");
-    test.again(&[]).ok().stderr_has("state.json: not readable (it is a FIFO, not a plain file)");
+    test.resume(&[]).ok().stderr_has("state.json: not readable (it is a FIFO, not a plain file)");
     assert!(test.run_dir().join("state.json").is_file());
     replace_by_fifo("lock");
     test.raymond(&["status", "t"]).code(74).stderr_has("lock: cannot open: it is a FIFO");

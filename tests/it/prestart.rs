@@ -123,7 +123,7 @@ fn prestarted_processes_end_with_a_killed_raymond() {
     wait_until("their end", || ahead.iter().all(|&pid| !alive(pid)));
     test.release("fork");
     test.release("go");
-    test.again(&[]).ok().ended("main", "led").ended("main.1", "worked");
+    test.resume(&[]).ok().ended("main", "led").ended("main.1", "worked");
     assert_eq!(test.calls().len(), 4, "each was asked once");
     test.assert_no_survivors();
 }

@@ -123,12 +123,12 @@ fn strict_run_with_refused_tools_fails_at_its_end_also_when_resumed() {
         .rule(refusing(when("start")).reply("<goto>NEXT.md</goto>").cost(0.06))
         .rule(when("next").reply("<result>ok</result>"));
     test.run(&["START.md", "--strict", "--budget", "0.05"]).code(75);
-    test.again(&["--budget", "1"]).code(1).ended("main", "ok").stderr_has("--strict");
-    test.again(&[]).code(1).stderr_has("3 tools were refused");
+    test.resume(&["--budget", "1"]).code(1).ended("main", "ok").stderr_has("--strict");
+    test.resume(&[]).code(1).stderr_has("3 tools were refused");
 
     let test = two_steps("");
     test.run(&["START.md"]).ok();
-    test.again(&["--strict"]).code(1).stderr_has("--strict");
+    test.resume(&["--strict"]).code(1).stderr_has("--strict");
 
     let clean = Test::new().prompt("START.md", "x").rule(always().reply("<result>ok</result>"));
     clean.run(&["START.md", "--strict"]).ok().stderr_lacks("refused");

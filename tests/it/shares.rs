@@ -58,7 +58,7 @@ fn a_share_survives_a_kill() {
     let test = test.env("RAYMOND_FAILPOINT", "effect.after:9");
     assert!(test.run(&["START.md", "--max-procs", "1"]).killed());
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    let outcome = test.again(&[]);
+    let outcome = test.resume(&[]);
     outcome.code(1);
     assert!((spent(&test) - 0.12).abs() < 1e-9, "spent {}", spent(&test));
     for agent in ["main.1", "main.2"] {

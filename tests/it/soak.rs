@@ -260,7 +260,7 @@ fn assert_printed_is_kept(printed: &str, journal: &[String], when: &str) {
 
 fn start(test: &Test) -> RunningRaymond<'_> {
     if test.run_dir().exists() {
-        test.spawn_again(&OPTIONS)
+        test.spawn_resumed(&OPTIONS)
     } else {
         test.spawn(&[&["START.md"], &OPTIONS[..]].concat())
     }

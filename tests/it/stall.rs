@@ -94,6 +94,6 @@ fn tool_that_runs_at_a_kill_is_progress_after_resume() {
     let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
     live.wait_for("both at work", both_work);
     live.kill9();
-    let live = test.spawn_again(&[]);
+    let live = test.spawn_resumed(&[]);
     assert_only_main_stalls(&test, live);
 }

@@ -121,7 +121,7 @@ fn a_run_that_was_killed_goes_on_with_its_trace() {
     live.kill9();
     assert!(!came("invoke_workflow flow"), "it has not ended");
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     assert_whole(&collector.spans());
     let worker = collector.span("invoke_agent WORKER", "gen_ai.agent.id", "main.1");
     let fork = collector.span("step START", "raymond.transition", "fork");

@@ -116,7 +116,7 @@ fn killed_run_is_shown_and_followed_when_resumed() {
     screen.wait_for(&["t  interrupted", "was running when", "`raymond resume t` resumes it"]);
     screen.keys(ENTER).wait_for(&["nothing has been seen of it yet"]).keys(ESCAPE);
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     screen.wait_for(&["t  completed", "✓ main"]).keys(ENTER).wait_for(&["<result>ok</result>"]);
     screen.keys("qq");
     assert_eq!(screen.wait_for_exit(), Some(0));

@@ -149,7 +149,7 @@ fn killed_run_is_shown_as_interrupted_with_a_resume_hint() {
     assert_eq!(agent(&tree, "main.2")["waits_for"], json!({ "reason": "run_interrupted" }));
     test.raymond(&["tree", "t"]).ok().stdout_has("raymond resume t").stdout_lacks("running");
     test.release("go");
-    test.again(&[]).code(1);
+    test.resume(&[]).code(1);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn ten_thousand_alike_agents_fold_into_one_line() {
     assert_eq!(workers, 10_000);
     let json = test.raymond(&["tree", "t", "--json"]).ok().json();
     assert_eq!(json["agents"].as_array().map(Vec::len), Some(10_001));
-    test.unheard(&["tree", "t", "--all"]).ok();
+    test.run_without_reader(&["tree", "t", "--all"]).ok();
     test.raymond(&["show", "t", "main.10001"])
         .code(64)
         .stderr_has("the run t has no agent main.10001; did you mean main.100")

@@ -135,7 +135,7 @@ fn a_run_that_is_killed_while_it_waits_waits_on() {
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_event("limit_reached", 1);
     live.kill9();
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_waited(&test, "START.md");
     assert_eq!(test.events("limit_reached").len(), 1);
     assert_eq!(test.calls().len(), 2);
@@ -148,7 +148,7 @@ fn resumed_run_shows_until_when_it_waits() {
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);
     live.kill9();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_stderr(&format!("no turn starts before {}", date(until(&test))));
     live.interrupt();
     live.wait().code(130);
@@ -170,7 +170,7 @@ fn a_run_that_is_stopped_while_it_waits_tries_at_once_when_it_goes_on() {
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_event("limit_reached", 1);
     live.kill9();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     wait_until("it is said to wait", || {
         test.raymond(&["status", "t"]).stdout.contains("no turn starts before")
@@ -179,7 +179,7 @@ fn a_run_that_is_stopped_while_it_waits_tries_at_once_when_it_goes_on() {
     live.wait().code(130);
     assert_eq!(test.calls().len(), 1, "nothing was tried meanwhile");
 
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.calls().len(), 2);
 }
 
@@ -190,7 +190,7 @@ fn an_interrupt_ends_the_wait() {
     live.wait_event("limit_reached", 1);
     live.interrupt();
     live.wait().code(130);
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn on_limit_pause_pauses_the_run() {
     test.raymond(&["status", "t"]).ok().stdout_has("paused").stdout_has(&time);
     test.raymond(&["list"]).ok().stdout_has("usage limit");
 
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.calls().len(), 2);
 }
 
@@ -289,5 +289,5 @@ fn a_run_that_was_killed_while_it_waited_can_go_on_without_waiting() {
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);
     live.kill9();
-    test.again(&["--on-limit", "pause"]).ok().ended("main", "well");
+    test.resume(&["--on-limit", "pause"]).ok().ended("main", "well");
 }

@@ -198,7 +198,7 @@ fn killed_anywhere_a_worktree_is_made_once() {
         if point == "worktree.noted" {
             assert_eq!(listed(&test)[0]["condition"], "begun");
         }
-        test.again(&[]).ok();
+        test.resume(&[]).ok();
         assert_eq!(git(&test.flow(), &["show", "raymond/t/main:mine"]), "mine", "{point}");
         assert_sound(&test, 1);
         test.assert_no_survivors();

@@ -25,7 +25,7 @@ fn who_leaves_leaves_the_question_open() {
     screen.wait_for(&["leave it open"]).keys("half\u{15}\u{4}");
     assert_eq!(screen.wait_for_exit(), Some(2));
     screen.wait_for(&["raymond answer t ask_type=git"]);
-    test.again(&["--answer", "ask_type=git", "--answer", "ask_name=main"]).ok();
+    test.resume(&["--answer", "ask_type=git", "--answer", "ask_name=main"]).ok();
 }
 
 #[test]

@@ -25,10 +25,10 @@ fn entry_that_an_agent_writes_into_the_inbox_answers_no_question() {
     let forged = json!({"command": "answer", "node": node, "text": "yes"});
     let inbox = test.run_dir().join("inbox");
     std::fs::write(inbox.join("0000000000001-forged.json"), forged.to_string()).expect("written");
-    test.again(&[]).code(2).stderr_has("it has no proof that you wrote it");
+    test.resume(&[]).code(2).stderr_has("it has no proof that you wrote it");
     assert!(test.events("question_answered").is_empty());
     test.raymond(&["answer", "t", &format!("{node}=no")]).ok();
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     assert_eq!(test.events("question_answered").len(), 1);
 }
 

@@ -77,7 +77,7 @@ fn comparable_outcome(test: &Test) -> Value {
 
 /// Resumes a run that was killed, or begins it if it never began.
 fn resume(test: &Test) -> RaymondOutcome {
-    if test.run_dir().exists() { test.again(&[]) } else { test.run(&OPTIONS) }
+    if test.run_dir().exists() { test.resume(&[]) } else { test.run(&OPTIONS) }
 }
 
 /// Resumes a run to its end, and compares it with one that was not killed.

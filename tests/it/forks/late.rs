@@ -80,6 +80,6 @@ fn time_goes_on_while_raymond_does_not_run() {
     live.wait_event("join_begun", 1);
     wait_end(&mut live, "main.1");
     live.kill9();
-    test.again(&[]).ok().ended("main", "late");
+    test.resume(&[]).ok().ended("main", "late");
     assert_eq!(joins(&test), ["main late 2 1 0"]);
 }

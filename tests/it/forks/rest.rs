@@ -157,7 +157,7 @@ fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
         died.assert(died.killed(), "to be killed");
         assert_eq!(joins(&test).len(), usize::from(effect > 11));
         let test = test.env("RAYMOND_FAILPOINT", "none:1");
-        test.again(&[]).ok().ended("main", "merged");
+        test.resume(&[]).ok().ended("main", "merged");
         wait_until("its process is gone", || !alive(slow));
         test.assert_no_survivors();
         assert_eq!(joins(&test), ["main met 3 1 0"]);
@@ -186,7 +186,7 @@ fn an_interrupt_while_they_are_ended_is_no_failure() {
     live.signal(Signal::INT).signal(Signal::INT);
     live.interrupt_until_it_ends().code(130);
     test.release("go");
-    test.again(&[]).ok().ended("main", "merged");
+    test.resume(&[]).ok().ended("main", "merged");
     test.assert_no_survivors();
     assert_eq!(joins(&test), ["main met 2 1 0"]);
 }

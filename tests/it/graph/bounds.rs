@@ -79,7 +79,7 @@ fn a_text_that_doubles_and_a_value_that_nests_end_with_a_message() {
     let nest = json!([{"type": "set_state", "field": "a.b", "value": "${a}"}]);
     let place = test(&looping(&nest, &json!({"a": {}})));
     run(&place, &[]).code(1).stdout_has("would nest more than 64 lists and maps");
-    place.again(&[]).code(1);
+    place.resume(&[]).code(1);
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn is_killed_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
     let died = first.killed();
     first.assert(died || first.status.code() == Some(0), &context);
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    let last = if test.run_dir().exists() { test.again(&[]) } else { test.run(&START) };
+    let last = if test.run_dir().exists() { test.resume(&[]) } else { test.run(&START) };
     last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
     last.assert(last.stdout.contains(result), &format!("{context}: {result}"));
     assert_eq!(comparable_outcome(&test), *whole, "{context}");

@@ -159,5 +159,5 @@ fn a_failure_that_the_graph_has_dealt_with_is_none_of_the_run() {
     let outcome = super::run(&place, &[]);
     outcome.ok().failed("main.1");
     assert_eq!(super::payload(&outcome, "main")["type"], json!("success"));
-    place.again(&[]).ok();
+    place.resume(&[]).ok();
 }

@@ -109,7 +109,7 @@ fn control_group_left_by_a_killed_raymond_is_cleared_on_resume() {
     let abandoned = Path::new(&note).with_file_name(format!("raymond-abandoned-{turn}"));
     std::fs::create_dir_all(abandoned.join("main-1-0")).expect("a group beside it");
     test.release("go");
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.calls().len(), 1, "adopted");
     assert_gone(&test);
     assert!(!Path::new(&note).exists(), "nor is a group left");
@@ -119,7 +119,7 @@ fn control_group_left_by_a_killed_raymond_is_cleared_on_resume() {
     live.wait_for("what is put aside", |test| test.helpers().len() == 1);
     live.kill9();
     kill(dead.calls()[0].pid, Signal::KILL);
-    dead.again(&[]).ok().ended("main", "well");
+    dead.resume(&[]).ok().ended("main", "well");
     assert_gone(&dead);
     assert!(!abandoned.exists(), "the next run takes away what was abandoned");
 }

@@ -63,7 +63,7 @@ fn stop_verdict_fails_the_agent_or_pauses_the_run() {
     let test = with(&says("start", "verdict='stop', scope='run', reason='night'"), "");
     test.run(&["START.md"]).code(75).stderr_has("the plug-in p: night");
     assert!(test.calls().is_empty());
-    test.again(&["--no-plugins"]).ok().ended("main", "well");
+    test.resume(&["--no-plugins"]).ok().ended("main", "well");
 }
 
 #[test]

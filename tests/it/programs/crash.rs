@@ -90,7 +90,7 @@ const RESULT: &str = "Agent main terminated with result: all done";
 
 /// Resumes a run that was killed, or begins it if it never began.
 fn resume(test: &Test) -> crate::support::RaymondOutcome {
-    if test.run_dir().exists() { test.again(&[]) } else { test.run(&[FILE]) }
+    if test.run_dir().exists() { test.resume(&[]) } else { test.run(&[FILE]) }
 }
 
 /// Resumes a run to its end, and compares it with one that was not killed.
@@ -189,7 +189,7 @@ fn a_turn_that_runs_while_raymond_dies_is_adopted() {
             let pid = test.calls()[0].pid;
             wait_until("the turn has ended", || test.is_done(pid) || !crate::support::alive(pid));
         }
-        let mut live = test.spawn_again(&[]);
+        let mut live = test.spawn_resumed(&[]);
         live.wait_event("run_resumed", 0);
         test.release("go");
         live.wait().ok().ended("main", "done");

@@ -22,7 +22,7 @@ fn a_fact_counts_whenever_it_was_asserted() {
     assert!(live.wait().killed());
     assert_eq!(way(&test, "main").len(), 1, "another payload does not count");
     signal(&test, "down", "t", "yes");
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_for("it goes on", |test| way(test, "main").len() == 2);
     signal(&test, "up", "", "");
     live.wait().ok();

@@ -23,7 +23,7 @@ fn closed_terminal_leaves_none_of_seventy_processes() {
     test.assert_no_survivors();
     assert_eq!(test.status()["status"], "paused");
 
-    test.again(&["--max-procs", "8"]).ok();
+    test.resume(&["--max-procs", "8"]).ok();
     assert_eq!(test.calls_with("work on x").len(), 140, "each was cut off once and answered once");
     test.assert_no_survivors();
 }
@@ -40,7 +40,7 @@ fn second_hangup_leaves_running_turns_their_grace() {
     live.wait().code(130);
     assert_eq!(test.events("step_finished").len(), 1, "the finished turn is kept");
     test.assert_no_survivors();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
 }
 
 #[test]

@@ -129,8 +129,8 @@ impl Test {
 
     /// Resumes the run with further arguments.
     #[track_caller]
-    pub(crate) fn again(&self, arguments: &[&str]) -> RaymondOutcome {
-        self.spawn_again(arguments).wait()
+    pub(crate) fn resume(&self, arguments: &[&str]) -> RaymondOutcome {
+        self.spawn_resumed(arguments).wait()
     }
 
     /// Executes raymond with exactly these arguments.
@@ -151,8 +151,8 @@ impl Test {
         self.start(&all)
     }
 
-    /// Starts what [`Test::again`] executes.
-    pub(crate) fn spawn_again(&self, arguments: &[&str]) -> RunningRaymond<'_> {
+    /// Starts what [`Test::resume`] executes.
+    pub(crate) fn spawn_resumed(&self, arguments: &[&str]) -> RunningRaymond<'_> {
         let mut all = vec!["run", "--backoff", "1ms..5ms", "t"];
         all.extend(arguments);
         self.start(&all)
@@ -174,7 +174,7 @@ impl Test {
 
     /// Executes a shell script as root in namespaces of its own, with `raymond` as its `$0`.
     #[track_caller]
-    pub(crate) fn apart(&self, script: &str) -> RaymondOutcome {
+    pub(crate) fn run_in_namespaces(&self, script: &str) -> RaymondOutcome {
         let mut command = self.command("unshare");
         command.args(["-rm", "/bin/sh", "-c", script, RAYMOND]);
         self.launch(command, &[script]).wait()
@@ -182,7 +182,7 @@ impl Test {
 
     /// Executes `raymond` with a stdout that has no reader.
     #[track_caller]
-    pub(crate) fn unheard(&self, arguments: &[&str]) -> RaymondOutcome {
+    pub(crate) fn run_without_reader(&self, arguments: &[&str]) -> RaymondOutcome {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let mut command = self.command(RAYMOND);

@@ -112,7 +112,7 @@ fn warm_for_on_resume_overrides_no_warm_of_the_run() {
     live.interrupt();
     live.wait().code(130);
     test.release("go");
-    test.again(&["--warm-for", "1m"]).ok();
+    test.resume(&["--warm-for", "1m"]).ok();
     let [start, cut, again, last] = test.calls().try_into().expect("four turns");
     assert_ne!(start.pid, cut.pid);
     last.assert_continues(&again);

@@ -29,7 +29,7 @@ fn assert_each_once(test: &Test) {
 #[test]
 fn a_further_turn_that_still_runs_is_taken_over() {
     let test = killed_in_turn_two();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     test.release("go");
     live.wait().ok().ended("main", "ok");
@@ -42,7 +42,7 @@ fn further_turn_that_ended_while_raymond_was_down_is_taken_over() {
     test.release("go");
     let pid = test.calls()[1].pid;
     wait_until("its end", || !alive(pid));
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     assert_each_once(&test);
 }
 
@@ -50,17 +50,17 @@ fn further_turn_that_ended_while_raymond_was_down_is_taken_over() {
 fn further_turn_is_taken_over_on_resume_with_no_warm() {
     let test = killed_in_turn_two();
     test.release("go");
-    test.again(&["--no-warm"]).ok().ended("main", "ok");
+    test.resume(&["--no-warm"]).ok().ended("main", "ok");
     assert_each_once(&test);
 }
 
 #[test]
 fn a_further_turn_survives_two_kills() {
     let test = killed_in_turn_two();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     live.kill9();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 2);
     test.release("go");
     live.wait().ok().ended("main", "ok");
@@ -72,7 +72,7 @@ fn a_further_turn_that_died_too_starts_from_clean_history() {
     let test = killed_in_turn_two();
     kill(test.calls()[1].pid, Signal::KILL);
     test.release("go");
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     let failed = test.events("turn_failed");
     assert_eq!((failed.len(), failed[0]["cause"].as_str()), (1, Some("lost")));
     let [start, _, again, last] = test.calls().try_into().expect("four turns");
@@ -91,7 +91,7 @@ fn a_waiting_process_ends_with_its_raymond() {
     wait_until("the end of the waiting process", || !alive(waiting));
     assert!(alive(test.calls()[1].pid), "the one at work goes on");
     test.release("go");
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "sub", "back with found"]);
     test.assert_no_survivors();
 }
@@ -104,7 +104,7 @@ fn a_waiting_process_that_does_not_end_is_ended_by_the_next_raymond() {
     live.kill9();
     let waiting = test.calls()[0].pid;
     assert!(alive(waiting) && alive(test.helpers()[0]));
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     assert!(!alive(waiting) && !alive(test.helpers()[0]), "before anything else");
     test.release("go");
@@ -127,7 +127,7 @@ fn four_running_turns_are_taken_over_with_max_procs_1() {
     let mut live = test.spawn(&["F1.md", "--max-procs", "8"]);
     live.wait_for("four callees", |test| test.calls_with("sub").len() == 4);
     live.kill9();
-    let mut live = test.spawn_again(&["--max-procs", "1"]);
+    let mut live = test.spawn_resumed(&["--max-procs", "1"]);
     live.wait_event("run_resumed", 1);
     test.release("go");
     live.wait().ok().ended("main", "ok").ended("main.1", "ok").ended("main.3", "ok");

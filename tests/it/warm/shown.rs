@@ -38,7 +38,7 @@ fn an_adopted_turn_costs_no_more_than_itself() {
             let pid = test.calls()[0].pid;
             crate::support::wait_until("its end", || !crate::support::alive(pid));
         }
-        let mut live = test.spawn_again(&[]);
+        let mut live = test.spawn_resumed(&[]);
         live.wait_event("run_resumed", 1);
         test.release("go");
         live.wait().ok();
@@ -89,7 +89,7 @@ fn the_model_is_right_after_a_retry_and_after_an_adoption() {
     live.wait_calls(3);
     live.kill9();
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     let calls = test.calls();
     let models: Vec<&str> = calls.iter().filter_map(|call| call.model.as_deref()).collect();
     assert_eq!(models, ["haiku", "opus", "opus", "haiku"]);

@@ -52,7 +52,7 @@ fn usage_of_an_adopted_turn_excludes_earlier_turns() {
             let pid = test.calls()[0].pid;
             wait_until("its end", || !alive(pid));
         }
-        let mut live = test.spawn_again(&[]);
+        let mut live = test.spawn_resumed(&[]);
         live.wait_event("run_resumed", 1);
         test.release("go");
         live.wait().ok();
@@ -76,7 +76,7 @@ fn adopted_turn_whose_offset_lacks_usage_is_not_counted_twice() {
     // it.
     std::fs::remove_dir_all(test.root().join("home/.local/state/raymond/runs")).expect("removed");
     test.release("go");
-    test.again(&["--trust"]).ok();
+    test.resume(&["--trust"]).ok();
     let step = &test.events("step_finished")[1];
     let cost = step["cost_usd"].as_f64().expect("a number");
     assert!((cost - 0.75).abs() < 1e-9 && step["usage"].is_null(), "{step}");

@@ -1,7 +1,7 @@
-//! A plug-in that gives each agent a budget, and stops one that has spent it.
+//! A plug-in that gives each agent a budget, and stops an agent that has spent it.
 //!
-//! `cargo run --example budget -- WORKFLOW DOLLARS`; without a word it is the tour, under a script,
-//! at a cent for each agent.
+//! `cargo run --example budget -- WORKFLOW DOLLARS`; without arguments it runs the tour under a script, with
+//! a cent for each agent.
 
 #![expect(clippy::print_stdout, reason = "a program that shows what came of it")]
 
@@ -11,23 +11,23 @@ use raymond::domain::settings::AnswererKind;
 use raymond::runtime::{Error, RunOutcome};
 use raymond::{Consult, ConsultVerdict, Consultation, Published, Runtime, StopScope};
 
-/// What each agent may spend.
-struct Budget {
+/// The plug-in, with the budget of each agent.
+struct BudgetPlugIn {
     each: Usd,
 }
 
-impl Actor for Budget {
+impl Actor for BudgetPlugIn {
     type Context = Context<Self>;
 }
 
-impl Handler<Published> for Budget {
+impl Handler<Published> for BudgetPlugIn {
     type Result = ();
 
-    /// It needs to remember nothing: what an agent has spent stands in the question.
+    /// Ignores the records: a consultation says what its agent has spent.
     fn handle(&mut self, _: Published, _: &mut Self::Context) {}
 }
 
-impl Handler<Consult> for Budget {
+impl Handler<Consult> for BudgetPlugIn {
     type Result = ConsultVerdict;
 
     fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> ConsultVerdict {
@@ -43,14 +43,14 @@ impl Handler<Consult> for Budget {
     }
 }
 
-/// Runs a workflow with the plug-in; without it, nothing may start, so it is required.
+/// Runs a workflow with the plug-in. No turn may start without it, so it is required.
 pub(crate) fn run(workflow: &str, dir: &str, each: Usd) -> Result<RunOutcome, Error> {
     Runtime::builder()
         .workflow(workflow)
         .dir(dir)
         .configure(|settings| settings.answerer = AnswererKind::Scripted)
         .required(true)
-        .interceptor("budget", Budget { each })
+        .interceptor("budget", BudgetPlugIn { each })
         .run_here()
 }
 

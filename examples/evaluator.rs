@@ -1,7 +1,7 @@
-//! A plug-in that looks at each result, and sends an agent back whose result is too short.
+//! A plug-in that checks the length of each result, and sends an agent back whose result is too short.
 //!
 //! `cargo run --example evaluator -- WORKFLOW STATE LENGTH`: an agent that ends with fewer characters
-//! continues at STATE instead, three times at most.
+//! continues in STATE instead, three times at most.
 
 #![expect(clippy::print_stdout, reason = "a program that shows what came of it")]
 
@@ -14,24 +14,24 @@ use raymond::domain::transition::{Transition, Variables};
 use raymond::runtime::{Error, RunOutcome};
 use raymond::{Consult, ConsultVerdict, Consultation, Published, Runtime};
 
-/// How long a result has to be, and where an agent goes to make it longer.
-struct Evaluator {
+/// The plug-in, with the least length of a result and the state in which an agent makes it longer.
+struct LengthEvaluator {
     least: usize,
     back_to: StateName,
     sent_back: HashMap<AgentId, u32>,
 }
 
-impl Actor for Evaluator {
+impl Actor for LengthEvaluator {
     type Context = Context<Self>;
 }
 
-impl Handler<Published> for Evaluator {
+impl Handler<Published> for LengthEvaluator {
     type Result = ();
 
     fn handle(&mut self, _: Published, _: &mut Self::Context) {}
 }
 
-impl Handler<Consult> for Evaluator {
+impl Handler<Consult> for LengthEvaluator {
     type Result = ConsultVerdict;
 
     fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> ConsultVerdict {
@@ -61,7 +61,7 @@ pub(crate) fn run(
         .workflow(workflow)
         .dir(dir)
         .configure(|settings| settings.answerer = AnswererKind::Scripted)
-        .interceptor("evaluator", Evaluator { least, back_to, sent_back: HashMap::new() })
+        .interceptor("evaluator", LengthEvaluator { least, back_to, sent_back: HashMap::new() })
         .run_here()
 }
 

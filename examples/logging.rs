@@ -1,6 +1,6 @@
-//! A plug-in that writes a line for each thing that happens, with the agent's cost so far.
+//! A plug-in that writes a line for each event, with the agent's cost so far.
 //!
-//! `cargo run --example logging -- WORKFLOW`; without a word it is the tour, under a script.
+//! `cargo run --example logging -- WORKFLOW`; without arguments it runs the tour under a script.
 
 #![expect(clippy::print_stdout, reason = "a program that shows what came of it")]
 
@@ -12,19 +12,20 @@ use raymond::plugin::sentence::sentence;
 use raymond::runtime::{Error, RunOutcome};
 use raymond::{Published, Runtime};
 
-/// Writes to anything that can be written to.
-struct Log<W> {
+/// The plug-in, which writes to any writer.
+struct LogWriter<W> {
     to: W,
 }
 
-impl<W: Write + Unpin + 'static> Actor for Log<W> {
+impl<W: Write + Unpin + 'static> Actor for LogWriter<W> {
     type Context = Context<Self>;
 }
 
-impl<W: Write + Unpin + 'static> Handler<Published> for Log<W> {
+impl<W: Write + Unpin + 'static> Handler<Published> for LogWriter<W> {
     type Result = ();
 
-    /// What was missed is told: a plug-in that is too slow misses records, the run never waits.
+    /// Writes the line of a record, after the number of records that were missed. A plug-in that is too slow
+    /// misses records, because the run never waits for it.
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         if published.missed > 0 {
             let _ = writeln!(self.to, "… {} records missed", published.missed);
@@ -48,7 +49,7 @@ pub(crate) fn run(
         .workflow(workflow)
         .dir(dir)
         .configure(|settings| settings.answerer = AnswererKind::Scripted)
-        .observer("log", Log { to })
+        .observer("log", LogWriter { to })
         .run_here()
 }
 

@@ -1,7 +1,7 @@
-//! Types of one's own: a graph asks a warehouse, and orders from it.
+//! Preconditions and consequences of one's own: a graph looks into a warehouse, and orders from it.
 //!
-//! `cargo run --example own_types -- WORKFLOW`; without a word it is `examples/order`. The plain
-//! `raymond` refuses that graph, since it knows neither `in_stock` nor `reserve`.
+//! `cargo run --example own_types -- WORKFLOW`; without arguments it runs `examples/order`. The plain
+//! `raymond` refuses that graph, because it knows neither `in_stock` nor `reserve`.
 
 #![expect(clippy::print_stdout, reason = "a program that shows what came of it")]
 
@@ -13,7 +13,7 @@ use raymond::runtime::{Error, RunOutcome};
 use raymond::{OperationResult, RecoveryClass, Runtime};
 use serde_json::{Map, Value, json};
 
-/// What there is, and how many orders there were.
+/// The stock, and the number of orders so far.
 #[derive(Debug, Default)]
 pub(crate) struct Warehouse {
     pub(crate) stock: BTreeMap<String, u64>,
@@ -41,8 +41,8 @@ fn wanted(parameters: &Map<String, Value>) -> Result<(&str, u64), String> {
     Ok((item, count.ok_or("`count` is not a number")?))
 }
 
-/// Runs a graph that may use the warehouse. Nobody can say after a crash whether an order arrived, so
-/// `reserve` is uncertain: the restart policy decides.
+/// Runs a graph that may use the warehouse. After a crash it is unknown whether an order arrived, so
+/// `reserve` is uncertain, and the restart policy decides.
 pub(crate) fn run(
     workflow: &str,
     dir: &str,

@@ -1,7 +1,8 @@
-//! What is done with each input of a fuzz target, and what has to hold then: one function a target.
+//! The bodies of the fuzz targets: what is done with an input, and what must hold then. There is one function
+//! for each target.
 //!
-//! The targets of `cargo fuzz` and the tests that run without a nightly compiler share them. All of them take any
-//! bytes; a language reads text, so bytes that are none are replaced first.
+//! The targets of `cargo fuzz` and the tests that run without a nightly compiler share them. All of them take
+//! any bytes. A language reads text, so bytes that are not UTF-8 are replaced first.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ use serde_json::Value;
 /// A target: its name and its body.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
-/// All targets.
+/// The fuzz targets.
 #[allow(dead_code, reason = "a target of cargo fuzz uses its own body only")]
 pub(crate) const TARGETS: [Target; 10] = [
     ("tag", tag),
@@ -43,7 +44,7 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// Tags stand in order inside the text, and no more are read than are written.
+/// Checks that tags stand in order inside the text, and that no more are read than are written.
 pub(crate) fn tag(bytes: &[u8]) {
     let text = text(bytes);
     let reading = tag::find(&text);
@@ -61,7 +62,7 @@ pub(crate) fn tag(bytes: &[u8]) {
     }
 }
 
-/// What nothing fills stays as it is; what is put in is not filled again.
+/// Checks that placeholders without a value stay as they are, and that values are not filled again.
 pub(crate) fn template(bytes: &[u8]) {
     let text = text(bytes);
     let kept = template::fill(&text, |_| None);
@@ -81,7 +82,7 @@ pub(crate) fn template(bytes: &[u8]) {
     assert!(names.iter().all(|name| found.contains(name)), "{names:?} and {found:?}");
 }
 
-/// Each mistake has its place in the file; a document without one is read.
+/// Checks that each mistake has its place in the file, and that a document without one is read.
 pub(crate) fn frontmatter(bytes: &[u8]) {
     let text = text(bytes);
     let examined = document::examine(&text);
@@ -90,7 +91,8 @@ pub(crate) fn frontmatter(bytes: &[u8]) {
     assert!(text.ends_with(&*examined.document.body), "the prompt is the end of the file");
 }
 
-/// A graph is read, or has an error that says why and where; twice the same.
+/// Checks that a graph is either read, or has an error with a reason and a place. A second reading gives
+/// the same.
 pub(crate) fn graph(bytes: &[u8]) {
     static VOCABULARY: LazyLock<GraphVocabulary> = LazyLock::new(GraphVocabulary::new);
     let text = text(bytes);
@@ -105,7 +107,8 @@ pub(crate) fn graph(bytes: &[u8]) {
     assert!(strict.program.is_none() || reading.program.is_some(), "strict, but not lenient");
 }
 
-/// A program is read, or has an error that says why and where; twice the same.
+/// Checks that a program is either read, or has an error with a reason and a place. A second reading gives
+/// the same.
 pub(crate) fn program(bytes: &[u8]) {
     let text = text(bytes);
     let source = BTreeMap::from([("review/START.md".to_owned(), "Review it.".to_owned())]);
@@ -114,7 +117,7 @@ pub(crate) fn program(bytes: &[u8]) {
     assert_eq!(read_program("p.lisp", &text, &source).diagnostics, reading.diagnostics);
 }
 
-/// An expression has a flaw with a place, or can be evaluated within its bounds.
+/// Checks that an expression either has a flaw with a place, or can be evaluated within its bounds.
 pub(crate) fn expression(bytes: &[u8]) {
     struct Names(BTreeMap<&'static str, Value>);
     impl NameScope for Names {
@@ -148,7 +151,7 @@ pub(crate) fn expression(bytes: &[u8]) {
     }
 }
 
-/// Scripted replies are read, or the mistake has its place.
+/// Checks that scripted replies are either read, or have a mistake with a place.
 pub(crate) fn replies(bytes: &[u8]) {
     let text = text(bytes);
     let states = replies::states(&text);
@@ -159,7 +162,8 @@ pub(crate) fn replies(bytes: &[u8]) {
     }
 }
 
-/// A record that is understood is written and read back as the same; a line with a wrong byte is none.
+/// Checks that a record that is read can be written and read back unchanged, and that a line with a wrong
+/// byte is refused.
 pub(crate) fn journal_record(bytes: &[u8]) {
     let text = text(bytes);
     for seq in [1, 2] {
@@ -167,7 +171,7 @@ pub(crate) fn journal_record(bytes: &[u8]) {
             drop(record::decode(line));
         }
     }
-    // Most inputs would end at the checksum: what is meant is judged without it, too.
+    // Most inputs would end at the checksum, so the content is checked without it, too.
     let Ok(read) = record::decode(&text) else { return };
     let line = record::encode(&read).expect("what was read can be written");
     let again = record::check(line.as_bytes(), read.seq).and_then(record::decode);
@@ -178,7 +182,7 @@ pub(crate) fn journal_record(bytes: &[u8]) {
     assert!(record::check(&wrong, read.seq).and_then(record::decode).is_err(), "byte {place}");
 }
 
-/// A command that is understood is written and read back as the same.
+/// Checks that a command that is read can be written and read back unchanged.
 pub(crate) fn inbox_entry(bytes: &[u8]) {
     let Ok(command) = serde_json::from_slice::<RunCommand>(bytes) else { return };
     let written = serde_json::to_vec(&command).expect("what was read can be written");
@@ -187,7 +191,7 @@ pub(crate) fn inbox_entry(bytes: &[u8]) {
     assert_eq!(again, command);
 }
 
-/// How the bytes come changes nothing, and no total is below nothing.
+/// Checks that the sizes of the reads change nothing, and that no total is negative.
 pub(crate) fn stream(bytes: &[u8]) {
     let read = |size: usize| {
         let mut stream = StreamParser::default();
@@ -209,7 +213,8 @@ pub(crate) fn stream(bytes: &[u8]) {
     assert!(cut.taken().cost >= raymond::domain::money::Usd::ZERO, "{:?}", cut.taken());
 }
 
-/// A file is usable if and only if nothing is wrong with it, and everything that is has a place in it.
+/// Checks that a file is read if and only if it has no errors, and that each diagnostic has a place in the
+/// file.
 fn assert_judged(is_read: bool, diagnostics: &[Diagnostic], text: &str) {
     assert_eq!(is_read, !diagnostics.iter().any(Diagnostic::is_error), "{diagnostics:#?}");
     let lines = text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).count() as u64 + 1;

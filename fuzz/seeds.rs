@@ -1,13 +1,14 @@
-//! The files that the fuzz targets begin with: samples and recorded streams of this repository.
+//! The inputs that the fuzz targets begin with: samples and recorded streams of this repository.
 //!
-//! Nothing is copied for them. `fuzz/run` writes them out as a corpus for `cargo fuzz`.
+//! They are not copied. `fuzz/run` writes them out as a corpus for `cargo fuzz`.
 
 use std::path::{Path, PathBuf};
 
-/// Longer ones are left out, because a change in them is rarely where it matters.
-const LONGEST: usize = 12 * 1024;
+/// The length of the longest input, in bytes. Longer files are left out, because a change in them rarely
+/// matters.
+const MAX_SEED_LENGTH: usize = 12 * 1024;
 
-/// What means something in one of the languages, or nothing where it is expected.
+/// Words that have a meaning in one of the languages, and empty texts where words are expected.
 pub(crate) const WORDS: [&str; 64] = [
     "<goto>",
     "</goto>",
@@ -75,7 +76,7 @@ pub(crate) const WORDS: [&str; 64] = [
     "\n",
 ];
 
-/// The inputs of a target to begin with.
+/// Returns the first inputs of a target.
 pub(crate) fn of(target: &str) -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = if root.join("workflows").is_dir() { root.to_owned() } else { root.join("..") };
@@ -102,12 +103,15 @@ pub(crate) fn of(target: &str) -> Vec<Vec<u8>> {
         "program" => [whole(&[".lisp"]), own(&PROGRAMS)].concat(),
         "replies" => whole(&["replies.yaml"]),
         "expression" => own(&EXPRESSIONS),
-        "record" => [lines("journal.jsonl", "\"seq\""), own(&RECORDS)].concat(),
+        "record" => {
+            let stored = ["journal.jsonl", "every-event.jsonl"];
+            [stored.map(|file| lines(file, "\"seq\"")).concat(), own(&RECORDS)].concat()
+        }
         "inbox" => own(&COMMANDS),
         "stream" => lines(".jsonl", "\"type\""),
         _ => Vec::new(),
     };
-    seeds.retain(|seed| seed.len() <= LONGEST);
+    seeds.retain(|seed| seed.len() <= MAX_SEED_LENGTH);
     seeds.dedup();
     seeds
 }
@@ -150,11 +154,11 @@ const EXPRESSIONS: [&str; 12] = [
 
 const RECORDS: [&str; 6] = [
     r#"{"seq":7,"at":"2026-01-15T14:30:22.123Z","event":"command_received","id":"a","command":{"command":"stop"},"crc":"00000000"}"#,
-    r#"{"seq":1,"at":1768487422123,"event":"run_paused","pause":{"because":"interrupted"},"crc":"89abcdef"}"#,
+    r#"{"seq":1,"at":"2026-01-15T14:30:22.123Z","event":"run_paused","pause":{"reason":"interrupted"},"crc":"89abcdef"}"#,
     r#"{"seq":2,"at":"2026-01-15T14:30:22.123Z","more":true,"event":"limit_reached","until":"2026-01-15T15:00:00.000Z","message":"m","crc":"89abcdef"}"#,
-    r#"{"seq":3,"at":"2026-01-15T14:30:22.123Z","event":"cost_counted","turn":{"agent":"main","seq":2,"attempt":0},"cost_usd":0.25,"crc":"89abcdef"}"#,
-    r#"{"seq":4,"at":"2026-01-15T14:30:22.123Z","event":"turn_failed","turn":{"agent":"main.1","seq":2,"attempt":1},"state":"START.md","cause":"crash","message":"m","cost_usd":0.0,"counts":true,"crc":"89abcdef"}"#,
-    r#"{"seq":5,"at":"2026-01-15T14:30:22.123Z","event":"step_finished","turn":{"agent":"main","seq":1,"attempt":0},"state":"START.md","transition":{"tag":"goto","target":"NEXT.md"},"cost_usd":0.01,"crc":"89abcdef"}"#,
+    r#"{"seq":3,"at":"2026-01-15T14:30:22.123Z","event":"cost_counted","agent":"main","step":2,"turn":0,"cost_usd":0.25,"crc":"89abcdef"}"#,
+    r#"{"format":2,"seq":4,"at":"2026-01-15T14:30:22.123Z","event":"turn_failed","agent":"main.1","step":2,"turn":1,"state":"START.md","cause":"crash","message":"m","cost_usd":0.0,"counts":true,"crc":"89abcdef"}"#,
+    r#"{"format":2,"seq":5,"at":"2026-01-15T14:30:22.123Z","event":"step_finished","agent":"main","step":1,"turn":0,"state":"START.md","transition":{"tag":"goto","target":"NEXT.md"},"cost_usd":0.01,"session_id":"s","crc":"89abcdef"}"#,
 ];
 
 const COMMANDS: [&str; 4] = [

@@ -1,7 +1,7 @@
-//! The table of the rooms, enforced: who may import what, and how a file of the house looks.
+//! The table of the rooms, enforced: the imports of each room, and the form of its files.
 //!
-//! It reads the sources as text, because a room's rule is about what stands in its files. A module
-//! that is compiled only for tests may use the tools of tests, and is otherwise held to its room.
+//! The sources are read as text. A module that is compiled only for tests may use the tools of tests;
+//! otherwise the rules of its room apply to it.
 
 #![expect(clippy::expect_used, reason = "a test may end with a message that explains")]
 
@@ -10,20 +10,20 @@ mod scan;
 #[path = "rooms/table.rs"]
 mod table;
 
-use scan::{Kind, Source};
+use scan::{LineKind, SourceFile};
 
 /// The most lines a file may have.
-const LONGEST: usize = 350;
+const MAX_LINES_PER_FILE: usize = 350;
 
-/// Words that say that something is not done yet.
+/// Words that mark unfinished work.
 const UNFINISHED: [&str; 4] = ["TODO", "FIXME", "todo!", "unimplemented!"];
 
 fn assert_none(offences: &[String], rule: &str) {
     assert!(offences.is_empty(), "{rule}:\n  {}\n", offences.join("\n  "));
 }
 
-/// One line of the report for each line of a source that breaks a rule.
-fn offences(rule: impl Fn(&Source) -> Vec<(usize, String)>) -> Vec<String> {
+/// Returns a line of the report for each line of a source that breaks a rule.
+fn offences(rule: impl Fn(&SourceFile) -> Vec<(usize, String)>) -> Vec<String> {
     let mut found = Vec::new();
     for source in scan::sources() {
         let lines = rule(&source);
@@ -94,13 +94,13 @@ fn every_mod_rs_only_declares() {
 fn no_file_is_too_long() {
     let long = offences(|source| {
         let lines = source.text.lines().count();
-        let why = format!("{lines} lines, at most {LONGEST}");
-        if lines > LONGEST { vec![(lines, why)] } else { Vec::new() }
+        let why = format!("{lines} lines, at most {MAX_LINES_PER_FILE}");
+        if lines > MAX_LINES_PER_FILE { vec![(lines, why)] } else { Vec::new() }
     });
     assert_none(&long, "one file, one subject");
 }
 
-/// The files that write to the terminal: what others print goes through them, and so through `domain::printable`.
+/// The files that write to the terminal. The others print through them, and so through `domain::printable`.
 const WRITERS: [&str; 5] = [
     "src/cli/output.rs",
     "src/cli/diagnostics.rs",
@@ -125,13 +125,13 @@ fn only_few_files_write_to_the_terminal() {
         };
         let lines = source.code.lines().zip(1..);
         let lines =
-            lines.filter(|&(line, number)| source.kind(number) != Kind::Test && writes(line));
+            lines.filter(|&(line, number)| source.kind(number) != LineKind::Test && writes(line));
         lines.map(|(line, number)| (number, format!("`{}`", line.trim()))).collect()
     });
     assert_none(&others, "what is printed goes through `cli::output` or `plugin::terminal`");
 }
 
-/// The files that start processes, or end them, with the calls that only they may make.
+/// The calls that start and end processes, with the only files that may make them.
 const PROCESS_OWNERS: [(&str, &[&str]); 2] = [
     ("Command::new(", &["src/process/child.rs", "src/cli/background.rs"]),
     // A failpoint kills this process itself.
@@ -145,7 +145,7 @@ fn only_listed_files_start_and_end_processes() {
         let calls: Vec<&str> = owned.map(|(call, _)| *call).collect();
         let lines = source.code.lines().zip(1..);
         let lines = lines.filter(|&(line, number)| {
-            source.kind(number) != Kind::Test && calls.iter().any(|call| line.contains(call))
+            source.kind(number) != LineKind::Test && calls.iter().any(|call| line.contains(call))
         });
         lines.map(|(line, number)| (number, format!("`{}`", line.trim()))).collect()
     });
@@ -165,12 +165,12 @@ fn no_file_has_a_todo_marker() {
     assert_none(&later, "what is left for later is not written down here");
 }
 
-/// The scanner itself: what it takes for code, for an import, for a test.
+/// Tests of the scanner: its code, imports and lines of tests.
 mod scanner {
     use super::*;
 
     fn imports(text: &str) -> Vec<String> {
-        let source = Source::new("src/store/x.rs", text);
+        let source = SourceFile::new("src/store/x.rs", text);
         source.imports().iter().map(|(_, path)| path.join("::")).collect()
     }
 
@@ -209,14 +209,14 @@ mod scanner {
 
     #[test]
     fn lines_of_test_modules_count_as_tests() {
-        let source = Source::new(
+        let source = SourceFile::new(
             "src/store/x.rs",
             "fn a() {}\n#[cfg(test)]\nmod tests {\n    x\n}\nfn b() {}\n",
         );
-        let kinds: Vec<bool> = (1..=6).map(|line| source.kind(line) == Kind::Test).collect();
+        let kinds: Vec<bool> = (1..=6).map(|line| source.kind(line) == LineKind::Test).collect();
         assert_eq!(kinds, [false, true, true, true, true, false]);
-        assert_eq!(Source::new("src/store/x/tests.rs", "x").kind(1), Kind::Test);
-        assert_eq!(Source::new("src/store/x/tests/y.rs", "x").kind(1), Kind::Test);
+        assert_eq!(SourceFile::new("src/store/x/tests.rs", "x").kind(1), LineKind::Test);
+        assert_eq!(SourceFile::new("src/store/x/tests/y.rs", "x").kind(1), LineKind::Test);
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod scanner {
             ("src/store/x.rs", "#[cfg(test)]\nmod tests {\n    use crate::actor::launch;\n}"),
         ];
         for (path, text) in table {
-            let source = Source::new(path, text);
+            let source = SourceFile::new(path, text);
             let found = source.imports();
             let bites = |(line, import): &(usize, Vec<String>)| {
                 table::offence(&source, *line, import).is_some()
@@ -253,7 +253,7 @@ mod scanner {
     #[test]
     fn tests_may_use_the_tools_of_tests() {
         let text = "#[cfg(test)]\nmod tests {\n    use proptest::prelude::*;\n    use serde_json::json;\n}";
-        let source = Source::new("src/domain/x.rs", text);
+        let source = SourceFile::new("src/domain/x.rs", text);
         for (line, import) in source.imports() {
             assert_eq!(table::offence(&source, line, &import), None, "{import:?}");
         }

@@ -1,32 +1,36 @@
-//! A conversation among many facts that its program looks at, and a signal beside as many.
+//! The effect of many facts: on a conversation whose program looks at them, and on a signal.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Fallible;
-use crate::dialogue::{Cost, Dialogue, Mark, OTHERS, SCRIPTED, TURN, facts, real};
-use crate::goals::{Bound, Goals};
-use crate::live::Live;
-use crate::place::{Place, Workflow};
-use crate::raymond::{RAYMOND, Run, bare};
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
+use crate::dialogue::{Dialogue, OTHERS, RunMoment, SCRIPTED, TURN, TurnCost, real, write_facts};
+use crate::goals::{GoalBound, Goals};
+use crate::live::RunningRaymond;
+use crate::raymond::{RAYMOND, RaymondCommand, bare};
 use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::{Table, whole};
 
-pub(crate) fn tables(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<[Table; 2]> {
+pub(crate) fn tables(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<[Table; 2]> {
     Ok([turns(place, scale, goals)?, signals(place, scale, goals)?])
 }
 
-/// A conversation among so many facts.
+/// The measurements of a conversation among facts.
 #[derive(Debug, Clone, Copy)]
-struct Talked {
-    cost: Cost,
+struct FactConversationCost {
+    cost: TurnCost,
     /// Milliseconds until its first turn was over; the facts were seen before.
     began: f64,
 }
 
-fn turns(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
+fn turns(place: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     let dialogue = Dialogue { rounds: scale.turns / 10, asserts: false, looks: true };
     let workflow = dialogue.scripted(place)?;
     let mut taken = Vec::new();
@@ -38,7 +42,7 @@ fn turns(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     let title = format!("Among {number} facts that a program looks at each round, in ms");
     let mut table =
         Table::new(&title, ["median (least–greatest)", "without them", "with them", "times"]);
-    let mut row = |name: &str, read: fn(&Talked) -> f64| {
+    let mut row = |name: &str, read: fn(&FactConversationCost) -> f64| {
         let [without, with, times] = [
             Summary::of(taken.iter().map(|(without, _)| read(without))),
             Summary::of(taken.iter().map(|(_, with)| read(with))),
@@ -53,44 +57,45 @@ fn turns(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     goals.add(
         format!("a turn among {number} facts over one without"),
         wall,
-        Bound::AtMost(1.2),
+        GoalBound::AtMost(1.2),
         "",
     );
-    goals.add("  its processor time", cpu, Bound::AtMost(1.2), "");
+    goals.add("  its processor time", cpu, GoalBound::AtMost(1.2), "");
     table.note("All facts are on record before the first answer is.");
     Ok(table)
 }
 
 fn talk(
-    place: &Place,
-    workflow: &Workflow,
+    place: &BenchFolder,
+    workflow: &WorkflowFolder,
     turns: usize,
     number: usize,
     scale: &Scale,
-) -> Fallible<Talked> {
-    let run = Run::new(place, workflow, &[], &SCRIPTED)?;
-    facts(&run.dir, number)?;
+) -> Fallible<FactConversationCost> {
+    let run = RaymondCommand::new(place, workflow, &[], &SCRIPTED)?;
+    write_facts(&run.dir, number)?;
     signal(&run.dir, 0)?;
     let journal = run.journal();
-    let mut live = Live::start(run)?;
-    let start = Mark::start(&live);
+    let mut live = RunningRaymond::start(run)?;
+    let start = RunMoment::start(&live);
     let first = start.next(&mut live, 1, scale.limit)?;
     let began = first.at.duration_since(start.at).as_secs_f64() * 1e3;
     let early = first.next(&mut live, turns / 20, scale.limit)?;
     let late = early.next(&mut live, turns * 19 / 20, scale.limit * 4)?;
-    live.ended(scale.limit)?;
+    live.wait_for_success(scale.limit)?;
     let text = std::fs::read_to_string(journal)?;
     let before = text.split(TURN).next().unwrap_or_default();
-    let seen = before.matches(&format!("\"label\":\"{OTHERS}\"")).count();
+    // The key follows the label in facts alone.
+    let seen = before.matches(&format!("\"label\":\"{OTHERS}\",\"key\":")).count();
     if seen <= number {
         return Err(format!("only {seen} facts were on record before the first answer").into());
     }
-    Ok(Talked { cost: late.cost(&early), began })
+    Ok(FactConversationCost { cost: late.cost(&early), began })
 }
 
-fn signals(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
+fn signals(place: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     let [few, many] = [place.folder()?, place.folder()?];
-    facts(&many, scale.facts)?;
+    write_facts(&many, scale.facts)?;
     for dir in [&few, &many] {
         signal(dir, 0)?;
     }
@@ -112,15 +117,15 @@ fn signals(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     table.row(["1".to_owned(), one.shown(), String::new(), count.clone()]);
     table.row([number.clone(), all.shown(), times.shown(), count]);
     let goal = format!("a signal beside {number} facts over one beside 1");
-    goals.add(goal, times.median(), Bound::AtMost(1.2), "");
+    goals.add(goal, times.median(), GoalBound::AtMost(1.2), "");
     Ok(table)
 }
 
-/// Asserts a fact as a person does; how long that took.
+/// Asserts a fact as a person does; returns the time that took.
 fn signal(dir: &Path, value: usize) -> Fallible<Duration> {
     let mut command = bare(Command::new(RAYMOND));
     command.args(["signal", OTHERS, "--key", "signalled", "--value", &value.to_string()]);
-    command.arg("--dir").arg(dir).stdin(Stdio::null()).stdout(Stdio::null());
+    command.arg("--dir").arg(dir).env("HOME", dir).stdin(Stdio::null()).stdout(Stdio::null());
     let started = Instant::now();
     let status = command.status()?;
     if !status.success() {

@@ -1,23 +1,31 @@
-//! Workflows for the fake that answers with its prompt: each state's text is its transition.
+//! Workflows for the fake that answers with its prompt: the text of each state is its transition.
 
 use crate::Fallible;
-use crate::place::{Place, Workflow};
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
 
-/// One agent that goes through so many states; the last one ends it.
-pub(crate) fn alone(place: &Place, steps: usize) -> Fallible<Workflow> {
+/// Writes a workflow of one agent that goes through so many states; the last one ends it.
+pub(crate) fn alone(place: &BenchFolder, steps: usize) -> Fallible<WorkflowFolder> {
     switching(place, steps, ["", ""])
 }
 
-/// The same, whose states have one frontmatter and another by turns.
-pub(crate) fn switching(place: &Place, steps: usize, heads: [&str; 2]) -> Fallible<Workflow> {
+/// Writes the same workflow, with two kinds of frontmatter in turn.
+pub(crate) fn switching(
+    place: &BenchFolder,
+    steps: usize,
+    heads: [&str; 2],
+) -> Fallible<WorkflowFolder> {
     let workflow = place.workflow()?;
     states(&workflow, "START.md", steps, heads)?;
     Ok(workflow)
 }
 
-/// Agents beside each other, each a chain of so many states. Returns how many steps there are in
-/// all: one more for each agent that is forked, and the end of the one that forks.
-pub(crate) fn beside(place: &Place, agents: usize, each: usize) -> Fallible<(Workflow, usize)> {
+/// Writes a workflow of parallel agents, each a chain of so many states. Also returns the number of steps:
+/// one more for each agent that is forked, and the end of the agent that forks.
+pub(crate) fn beside(
+    place: &BenchFolder,
+    agents: usize,
+    each: usize,
+) -> Fallible<(WorkflowFolder, usize)> {
     let workflow = place.workflow()?;
     states(&workflow, "S1.md", each, ["", ""])?;
     for agent in 1..=agents {
@@ -29,8 +37,9 @@ pub(crate) fn beside(place: &Place, agents: usize, each: usize) -> Fallible<(Wor
     Ok((workflow, agents * each + agents + 1))
 }
 
-/// A parent that forks so many agents one after another; each has one turn. Returns the steps.
-pub(crate) fn forked(place: &Place, agents: usize) -> Fallible<(Workflow, usize)> {
+/// Writes a workflow of a parent that forks so many agents one after another, each with one turn. Also
+/// returns the number of steps.
+pub(crate) fn forked(place: &BenchFolder, agents: usize) -> Fallible<(WorkflowFolder, usize)> {
     let workflow = place.workflow()?;
     workflow.write("WORKER.md", "<result>done</result>")?;
     for agent in 1..=agents {
@@ -42,7 +51,7 @@ pub(crate) fn forked(place: &Place, agents: usize) -> Fallible<(Workflow, usize)
     Ok((workflow, 2 * agents + 1))
 }
 
-fn states(workflow: &Workflow, first: &str, steps: usize, heads: [&str; 2]) -> Fallible<()> {
+fn states(workflow: &WorkflowFolder, first: &str, steps: usize, heads: [&str; 2]) -> Fallible<()> {
     for step in 1..=steps {
         let name = if step == 1 { first.to_owned() } else { format!("S{step}.md") };
         let text = if step == steps {

@@ -1,67 +1,68 @@
-//! Rounds of the floor and raymond in turn, so that what else the machine does hits both alike.
+//! Rounds of the floor and raymond in turn, so that other load of the machine affects both alike.
 
 use std::time::Instant;
 
 use crate::Fallible;
-use crate::disk::Disk;
-use crate::place::{Place, Workflow};
-use crate::raymond::Run;
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
+use crate::disk::DiskTimes;
+use crate::raymond::RaymondCommand;
 use crate::scale::Scale;
 use crate::spawn::floor;
-use crate::spent::Spent;
+use crate::spent::SpentTime;
 use crate::summary::Summary;
 
-/// The rounds of one comparison: what the floor took and what raymond took, for the same steps.
+/// The rounds of one comparison: the time of the floor and of raymond for the same steps.
 #[derive(Debug)]
-pub(crate) struct Rounds {
+pub(crate) struct ComparisonRounds {
     pub(crate) steps: f64,
-    pairs: Vec<(Spent, Spent)>,
-    /// Before each of them.
-    disk: Vec<Disk>,
+    pairs: Vec<(SpentTime, SpentTime)>,
+    /// The measurement of the disk before each pair.
+    disk: Vec<DiskTimes>,
 }
 
-/// Floor, raymond, floor, raymond …
+/// Measures the floor and raymond in turn.
 pub(crate) fn rounds(
-    place: &Place,
-    workflow: &Workflow,
+    place: &BenchFolder,
+    workflow: &WorkflowFolder,
     steps: usize,
     beside: usize,
     scale: &Scale,
-) -> Fallible<Rounds> {
+) -> Fallible<ComparisonRounds> {
     rounds_with(place, workflow, steps, beside, scale, &[])
 }
 
-/// The same with further options for raymond.
+/// Measures the same with further options for raymond.
 pub(crate) fn rounds_with(
-    place: &Place,
-    workflow: &Workflow,
+    place: &BenchFolder,
+    workflow: &WorkflowFolder,
     steps: usize,
     beside: usize,
     scale: &Scale,
     options: &[&str],
-) -> Fallible<Rounds> {
+) -> Fallible<ComparisonRounds> {
     let started = Instant::now();
     let permits = beside.to_string();
     let (mut pairs, mut disk) = (Vec::new(), Vec::new());
-    while pairs.is_empty() || (pairs.len() < scale.rounds && started.elapsed() < scale.patience) {
-        disk.push(Disk::now(place)?);
+    while pairs.is_empty() || (pairs.len() < scale.rounds && started.elapsed() < scale.row_limit) {
+        disk.push(DiskTimes::now(place)?);
         let below = floor(place, steps, beside)?;
         let options: Vec<&str> = ["--max-procs", &permits].iter().chain(options).copied().collect();
-        let run = Run::new(place, workflow, &[], &options)?;
+        let run = RaymondCommand::new(place, workflow, &[], &options)?;
         pairs.push((below, run.finish(scale.limit)?));
     }
     let steps = u32::try_from(steps).map_or(f64::NAN, f64::from);
-    Ok(Rounds { steps, pairs, disk })
+    Ok(ComparisonRounds { steps, pairs, disk })
 }
 
-impl Rounds {
+impl ComparisonRounds {
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// A number of each of the floor, of raymond, and raymond's divided by the floor's pair by pair.
-    pub(crate) fn summaries(&self, number: impl Fn(&Spent) -> f64) -> [Summary; 3] {
-        let each = |(below, raymond): &(Spent, Spent)| (number(below), number(raymond));
+    /// Returns summaries of a number: of the floor, of raymond, and of raymond's divided by the floor's in
+    /// the same round.
+    pub(crate) fn summaries(&self, number: impl Fn(&SpentTime) -> f64) -> [Summary; 3] {
+        let each = |(below, raymond): &(SpentTime, SpentTime)| (number(below), number(raymond));
         let numbers: Vec<(f64, f64)> = self.pairs.iter().map(each).collect();
         [
             Summary::of(numbers.iter().map(|&(below, _)| below)),
@@ -70,8 +71,8 @@ impl Rounds {
         ]
     }
 
-    /// What the disk asked meanwhile.
-    pub(crate) fn disk(&self, number: impl Fn(&Disk) -> f64) -> Summary {
+    /// Returns a summary of a number of the disk over the rounds.
+    pub(crate) fn disk(&self, number: impl Fn(&DiskTimes) -> f64) -> Summary {
         Summary::of(self.disk.iter().map(number))
     }
 }

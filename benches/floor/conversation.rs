@@ -1,39 +1,44 @@
-//! A conversation of two roles: whether a turn costs the same however long it lasts and however many facts
-//! there are, and what it costs beside a process alone.
+//! A conversation of two roles: whether the cost of a turn grows with the length of the conversation or with
+//! the number of facts, and that cost beside the cost of a process alone.
 //!
-//! The long one is answered by a script, so that nothing but raymond is measured; the short one by the
-//! fake, a process a turn, as `steps` has it.
+//! A script answers the long conversation, so that only raymond is measured. The fake answers the short one,
+//! with a process for each turn, as in `steps`.
 
 use crate::Fallible;
 use crate::among;
+use crate::bench_folder::BenchFolder;
 use crate::compare::rounds;
-use crate::dialogue::{Cost, Dialogue, Mark, SCRIPTED, real};
-use crate::goals::{Bound, Goals};
-use crate::live::Live;
-use crate::place::Place;
-use crate::raymond::Run;
+use crate::dialogue::{Dialogue, RunMoment, SCRIPTED, TurnCost, real};
+use crate::goals::{GoalBound, Goals};
+use crate::live::RunningRaymond;
+use crate::raymond::RaymondCommand;
 use crate::scale::Scale;
 use crate::table::{Table, short, whole};
 
-/// What is compared, in hundredths of all turns: the first tenth and the last, without the start and the end.
+/// The bounds of the two tenths that are compared, in hundredths of all turns; the start and the end are left
+/// out.
 const TENTHS: [usize; 4] = [1, 11, 89, 99];
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let mut tables = vec![long(place, scale, goals)?, beside_the_floor(place, scale)?];
     tables.extend(among::tables(place, scale, goals)?);
     Ok(tables)
 }
 
-/// What a long conversation came to.
-struct Talked {
-    first: Cost,
-    last: Cost,
-    /// Bytes of the journal a turn, and of the snapshot at the end.
+/// The measurements of a long conversation.
+struct ConversationMeasurement {
+    first: TurnCost,
+    last: TurnCost,
+    /// Bytes: of the journal for each turn, and of the snapshot at the end.
     kept: [f64; 2],
 }
 
-fn long(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
-    let Talked { first, last, kept: [journal, state] } = talk(place, scale)?;
+fn long(place: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
+    let ConversationMeasurement { first, last, kept: [journal, state] } = talk(place, scale)?;
     let number = whole(real(scale.turns));
     let title = format!("A conversation of {number} turns, each asserts a fact: a turn in ms");
     let mut table = Table::new(&title, ["", "first tenth", "last tenth", "last over first"]);
@@ -44,8 +49,8 @@ fn long(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     row("wall", first.wall, last.wall);
     row("processor", first.cpu, last.cpu);
     let name = "a conversation's last tenth over its first";
-    goals.add(name, last.wall / first.wall, Bound::AtMost(1.2), "");
-    goals.add("  its processor time", last.cpu / first.cpu, Bound::AtMost(1.2), "");
+    goals.add(name, last.wall / first.wall, GoalBound::AtMost(1.2), "");
+    goals.add("  its processor time", last.cpu / first.cpu, GoalBound::AtMost(1.2), "");
     let [journal, state] = [journal, state].map(whole);
     table.note(format!(
         "{journal} bytes of the journal a turn; {state} of the snapshot at the end."
@@ -53,24 +58,28 @@ fn long(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     Ok(table)
 }
 
-fn talk(place: &Place, scale: &Scale) -> Fallible<Talked> {
+fn talk(place: &BenchFolder, scale: &Scale) -> Fallible<ConversationMeasurement> {
     let dialogue = Dialogue { rounds: scale.turns / 2, asserts: true, looks: false };
-    let run = Run::new(place, &dialogue.scripted(place)?, &[], &SCRIPTED)?;
+    let run = RaymondCommand::new(place, &dialogue.scripted(place)?, &[], &SCRIPTED)?;
     let (journal, state) = (run.journal(), run.dir.join("runs/bench/state.json"));
-    let mut live = Live::start(run)?;
-    let mut marks = vec![Mark::start(&live)];
+    let mut live = RunningRaymond::start(run)?;
+    let mut marks = vec![RunMoment::start(&live)];
     for hundredth in TENTHS {
         let turns = scale.turns * hundredth / 100;
         marks.push(marks[marks.len() - 1].next(&mut live, turns, scale.limit * 10)?);
     }
-    live.ended(scale.limit)?;
+    live.wait_for_success(scale.limit)?;
     let size =
         |path: &std::path::Path| Fallible::Ok(real(usize::try_from(path.metadata()?.len())?));
     let kept = [size(&journal)? / real(dialogue.turns()), size(&state)?];
-    Ok(Talked { first: marks[2].cost(&marks[1]), last: marks[4].cost(&marks[3]), kept })
+    Ok(ConversationMeasurement {
+        first: marks[2].cost(&marks[1]),
+        last: marks[4].cost(&marks[3]),
+        kept,
+    })
 }
 
-fn beside_the_floor(place: &Place, scale: &Scale) -> Fallible<Table> {
+fn beside_the_floor(place: &BenchFolder, scale: &Scale) -> Fallible<Table> {
     let mut table = Table::new(
         "Turns of a conversation a second, median (least–greatest)",
         ["", "floor", "raymond", "of the floor", "rounds"],
@@ -89,6 +98,6 @@ fn beside_the_floor(place: &Place, scale: &Scale) -> Fallible<Table> {
         let number = taken.len().to_string();
         table.row([name.to_owned(), floor.shown(), raymond.shown(), ratio.shown(), number]);
     }
-    table.note("As `steps` has it: the fake, one process a turn.");
+    table.note("As in `steps`: the fake, one process a turn.");
     Ok(table)
 }

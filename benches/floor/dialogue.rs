@@ -1,42 +1,49 @@
-//! A program in which two roles answer each other for so many rounds, and the turns of a run of it.
+//! A program in which two roles answer each other for so many rounds, and measurements of the turns of its
+//! run.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use raymond::domain::fact::Fact;
+use raymond::domain::time::Timestamp;
+use raymond::store::layout::RunsRoot;
+use raymond::store::user_state::UserState;
+
 use crate::Fallible;
-use crate::live::Live;
-use crate::place::{Place, Workflow};
-use crate::spent::Cpu;
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
+use crate::live::RunningRaymond;
+use crate::raymond::USER_STATE;
+use crate::spent::CpuSeconds;
 
 const FILE: &str = "workflow.lisp";
 
-/// The label of the facts that nobody in the conversation has asserted.
+/// The label of the facts that come from outside the conversation.
 pub(crate) const OTHERS: &str = "bench";
 
-/// A turn is over, and that is on record.
+/// The text in the record of a turn that is over.
 pub(crate) const TURN: &str = "\"event\":\"role_responded\"";
 
-/// Has a script answer.
+/// The options that let a script answer.
 pub(crate) const SCRIPTED: [&str; 2] = ["--agent", "scripted"];
 
-/// The conversation.
+/// A conversation, and its size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialogue {
     pub(crate) rounds: usize,
-    /// Whether each answer is asserted.
+    /// True if each answer is asserted as a fact.
     pub(crate) asserts: bool,
-    /// Whether each round looks at all facts of [`OTHERS`].
+    /// True if each round looks at all facts of [`OTHERS`].
     pub(crate) looks: bool,
 }
 
 impl Dialogue {
-    /// A turn for the first word, and two a round.
+    /// Returns the number of turns: one to begin with, and two for each round.
     pub(crate) fn turns(self) -> usize {
         2 * self.rounds + 1
     }
 
-    /// With the replies of a script.
-    pub(crate) fn scripted(self, place: &Place) -> Fallible<Workflow> {
+    /// Writes the workflow with the replies of a script.
+    pub(crate) fn scripted(self, place: &BenchFolder) -> Fallible<WorkflowFolder> {
         let workflow = place.workflow()?;
         workflow.write(FILE, &self.program("done"))?;
         let pongs = "  - pong\n".repeat(self.rounds);
@@ -47,14 +54,14 @@ impl Dialogue {
         Ok(workflow)
     }
 
-    /// For the fake that answers with its prompt, which grows by a letter a round.
-    pub(crate) fn echoed(self, place: &Place) -> Fallible<Workflow> {
+    /// Writes the workflow for the fake that answers with its prompt, which grows by a letter each round.
+    pub(crate) fn echoed(self, place: &BenchFolder) -> Fallible<WorkflowFolder> {
         let workflow = place.workflow()?;
         workflow.write(FILE, &self.program(&format!("x{{{}}}", self.rounds + 1)))?;
         Ok(workflow)
     }
 
-    /// Until an answer is `end`.
+    /// Returns the text of the program, which ends at the answer `end`.
     fn program(self, end: &str) -> String {
         let only = |wanted: bool, text: String| if wanted { text } else { String::new() };
         let assert =
@@ -92,53 +99,67 @@ impl Dialogue {
     }
 }
 
-/// Where a run was, and when.
+/// A moment of a run: the turns and the processor time up to then.
 #[derive(Debug)]
-pub(crate) struct Mark {
+pub(crate) struct RunMoment {
     pub(crate) turns: usize,
     pub(crate) at: Instant,
-    cpu: Option<Cpu>,
+    cpu: Option<CpuSeconds>,
 }
 
-/// What a turn cost, in milliseconds.
+/// The cost of a turn, in milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cost {
+pub(crate) struct TurnCost {
     pub(crate) wall: f64,
     pub(crate) cpu: f64,
 }
 
-impl Mark {
-    pub(crate) fn start(live: &Live) -> Self {
+impl RunMoment {
+    pub(crate) fn start(live: &RunningRaymond) -> Self {
         Self { turns: 0, at: live.started, cpu: None }
     }
 
-    /// Goes on until so many turns are over in all.
-    pub(crate) fn next(&self, live: &mut Live, turns: usize, limit: Duration) -> Fallible<Self> {
-        let turns = self.turns + live.until(TURN, turns.saturating_sub(self.turns), limit)?;
+    /// Waits until the run has had so many turns in all.
+    pub(crate) fn next(
+        &self,
+        live: &mut RunningRaymond,
+        turns: usize,
+        limit: Duration,
+    ) -> Fallible<Self> {
+        let turns = self.turns + live.read_until(TURN, turns.saturating_sub(self.turns), limit)?;
         Ok(Self { turns, at: Instant::now(), cpu: live.cpu() })
     }
 
-    /// What a turn cost since then.
-    pub(crate) fn cost(&self, earlier: &Self) -> Cost {
+    /// Returns the cost of a turn since an earlier moment.
+    pub(crate) fn cost(&self, earlier: &Self) -> TurnCost {
         let turns = real(self.turns - earlier.turns);
         let cpu = self.cpu.zip(earlier.cpu).map(|(now, then)| now.since(then).own);
-        Cost {
+        TurnCost {
             wall: self.at.duration_since(earlier.at).as_secs_f64() / turns * 1e3,
             cpu: cpu.map_or(f64::NAN, |cpu| cpu / turns * 1e3),
         }
     }
 }
 
-/// Puts so many facts into the dataspace of a directory of runs as files, while nobody watches it.
-pub(crate) fn facts(dir: &Path, number: usize) -> Fallible<()> {
-    let folder = dir.join("dataspace/facts").join(OTHERS);
+/// Writes facts of [`OTHERS`] into the dataspace of a directory of runs, as files with proofs, while no raymond watches it.
+pub(crate) fn write_facts(dir: &Path, count: usize) -> Fallible<()> {
+    let dir = dir.canonicalize()?;
+    let dataspace = RunsRoot::new(&dir).dataspace();
+    let key = UserState::new(dir.join(USER_STATE)).key()?.derive(&dataspace.display().to_string());
+    let folder = dataspace.join("facts").join(OTHERS);
     std::fs::create_dir_all(&folder)?;
-    for seq in 1..=number {
-        let key = format!("k{seq}");
-        let fact = format!(
-            "{{\"label\":\"{OTHERS}\",\"key\":\"{key}\",\"value\":\"what somebody has said\",\"seq\":{seq},\"source\":\"signal\"}}"
-        );
-        std::fs::write(folder.join(format!("{key}.json")), fact)?;
+    for seq in 1..=u64::try_from(count)? {
+        let fact = Fact {
+            label: OTHERS.to_owned(),
+            key: format!("k{seq}"),
+            value: "what somebody has said".to_owned(),
+            seq,
+            source: "signal".to_owned(),
+            at: Timestamp(0),
+        };
+        let mut content = serde_json::to_value(&fact)?;
+        content["proof"] = key.proof("fact", &serde_json::to_vec(&fact)?).into();
+        std::fs::write(folder.join(format!("{}.json", fact.key)), content.to_string())?;
     }
     Ok(())
 }

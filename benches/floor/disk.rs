@@ -1,34 +1,34 @@
-//! What the disk asks for a new file and for a flush while rounds are measured.
+//! The time the disk takes for a new file and for a flush while rounds are measured.
 //!
-//! Both change by ten times and more within minutes, with what others do to the disk. ext4 without a
-//! journal, for one, takes no inode again for minutes after its file was removed, and looks at each
-//! of them whenever a file is made beside them: that is processor time of whoever makes the file. A
-//! step makes one file and flushes once, the floor makes two files, so neither ratio is the same on a
-//! disk where a build has just been cleaned up.
+//! Both times vary tenfold and more within minutes, with other load of the disk. An example is ext4 without a
+//! journal: for minutes after a file was removed, it does not use its inode again, and it examines each such
+//! inode when a file is created beside them. Whoever creates the file pays the processor time. A step creates
+//! one file and flushes once, and the floor creates two files, so the ratios change on a disk where a build
+//! has just been cleaned up.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::time::Instant;
 
 use crate::Fallible;
-use crate::place::Place;
+use crate::bench_folder::BenchFolder;
 
 const FILES: u32 = 50;
 const FLUSHES: u32 = 10;
-/// About as long as the record of a step.
+/// A text of about the length of a step's record.
 const RECORD: [u8; 300] = [b' '; 300];
 
-/// The disk at one moment, in seconds.
+/// The times of the disk at one moment, in seconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Disk {
-    /// A file is made.
+pub(crate) struct DiskTimes {
+    /// The creation of a file.
     pub(crate) file: f64,
-    /// A record is appended and durable.
+    /// The append of a record, until it is durable.
     pub(crate) flush: f64,
 }
 
-impl Disk {
-    pub(crate) fn now(place: &Place) -> Fallible<Self> {
+impl DiskTimes {
+    pub(crate) fn now(place: &BenchFolder) -> Fallible<Self> {
         let folder = place.folder()?;
         let started = Instant::now();
         for number in 0..FILES {

@@ -1,8 +1,8 @@
-//! Thousands of workers from one tag, and the join that waits for them: how soon they are born, what they
-//! take in memory, how fast they are done, and how soon their parent goes on with what came of them.
+//! Thousands of workers from one tag, and the join that waits for them: the time until they exist, their
+//! memory, their speed, and the time until their parent continues with their results.
 //!
-//! The times are read from the journal, where each record says when it happened; a fork's record is durable
-//! before any of its agents starts, and a join's before its prompt is asked.
+//! The times are those of the journal's records. A fork's record is durable before any of its agents starts,
+//! and a join's record before its prompt is sent.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,57 +11,62 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::Fallible;
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
 use crate::compare::rounds_with;
-use crate::goals::{Bound, Goals};
-use crate::live::{Live, Memory};
-use crate::place::{Place, Workflow};
-use crate::raymond::Run;
+use crate::goals::{GoalBound, Goals};
+use crate::live::{ProcessMemory, RunningRaymond};
+use crate::raymond::RaymondCommand;
 use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::{Table, short, whole};
 
-/// How many turns run at the same time.
-const BESIDE: usize = 16;
+/// The number of turns that run at the same time.
+const CONCURRENT_TURNS: usize = 16;
 const JOINED: &str = "\"event\":\"joined\"";
-/// How many states the parent goes through after the join, so that it is still there to be looked at.
-const AFTER: usize = 100;
+/// The number of states after the join. They keep the parent alive while its memory is read.
+const STATES_AFTER_JOIN: usize = 100;
 
-/// What one run showed, in seconds.
-struct Seen {
-    born: f64,
+/// The measurements of one run: times in seconds, the fork's record in bytes.
+struct FanOutTimes {
+    fork_time: f64,
     first: f64,
     join: f64,
     prompt: f64,
-    memory: Memory,
+    memory: ProcessMemory,
     record: f64,
 }
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let workers = scale.fan_out;
     let number = whole(u32::try_from(workers).map_or(f64::NAN, f64::from));
     let most = (workers + 1).to_string();
     let options = ["--max-agents", &most];
     let workflow = workflow(place, workers)?;
-    let seen = watch(place, &workflow, &options, workers, scale)?;
-    let steps = workers + 2 + AFTER;
-    let rounds = rounds_with(place, &workflow, steps, BESIDE, &scale.longer(3), &options)?;
+    let seen = observe(place, &workflow, &options, workers, scale)?;
+    let steps = workers + 2 + STATES_AFTER_JOIN;
+    let rounds =
+        rounds_with(place, &workflow, steps, CONCURRENT_TURNS, &scale.longer(3), &options)?;
     let [_, _, ratio] = rounds.summaries(|spent| 1.0 / spent.wall.as_secs_f64());
-    hold(goals, &number, &seen, &ratio);
+    add_goals(goals, &number, &seen, &ratio);
     let mut table = Table::new(
         "Agents forked by one tag and joined, 16 with a turn",
         [
             "agents",
-            "born",
+            "forked",
             "first turn over",
             "join decided",
-            "its prompt asked",
+            "its prompt answered",
             "peak",
             "steps/s of the floor",
         ],
     );
     table.row([
         number,
-        seconds(seen.born),
+        seconds(seen.fork_time),
         seconds(seen.first),
         seconds(seen.join),
         seconds(seen.prompt),
@@ -69,7 +74,7 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
         ratio.shown(),
     ]);
     table.note(format!(
-        "Born: from the run's first record to the fork's ({} bytes), the turn that forks included.",
+        "Forked: from the run's first record to the fork's ({} bytes), the turn that forks included.",
         whole(seen.record)
     ));
     table.note(
@@ -79,20 +84,25 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok(vec![table])
 }
 
-fn hold(goals: &mut Goals, number: &str, seen: &Seen, ratio: &Summary) {
-    goals.add(format!("{number} agents born of one tag"), seen.born, Bound::AtMost(1.0), " s");
+fn add_goals(goals: &mut Goals, number: &str, seen: &FanOutTimes, ratio: &Summary) {
+    goals.add(
+        format!("{number} agents forked by one tag"),
+        seen.fork_time,
+        GoalBound::AtMost(1.0),
+        " s",
+    );
     let memory = seen.memory.peak / 1e6;
-    goals.add("  peak memory, join included", memory, Bound::AtMost(64.0), " MB");
-    goals.add("  steps/s over the floor's", ratio.median(), Bound::AtLeast(0.85), "");
+    goals.add("  peak memory, join included", memory, GoalBound::AtMost(64.0), " MB");
+    goals.add("  steps/s over the floor's", ratio.median(), GoalBound::AtLeast(0.85), "");
     let joined = seen.join + seen.prompt;
-    goals.add("  the join's record and its prompt", joined, Bound::AtMost(1.0), " s");
+    goals.add("  the join's record and its prompt", joined, GoalBound::AtMost(1.0), " s");
 }
 
 fn seconds(time: f64) -> String {
     format!("{} s", short(time))
 }
 
-fn workflow(place: &Place, workers: usize) -> Fallible<Workflow> {
+fn workflow(place: &BenchFolder, workers: usize) -> Fallible<WorkflowFolder> {
     let workflow = place.workflow()?;
     let lines: Vec<String> = (1..=workers).map(|number| format!("module-{number}.rs")).collect();
     std::fs::write(place.work().join("modules.txt"), lines.join("\n"))?;
@@ -100,8 +110,8 @@ fn workflow(place: &Place, workers: usize) -> Fallible<Workflow> {
     workflow.write("WORKER.md", "<result>looked at {{item}}</result>")?;
     workflow
         .write("JOIN.md", "---\njoin: all\n---\n<goto file=\"{{results_file}}\">S1.md</goto>")?;
-    for state in 1..=AFTER {
-        let text = if state == AFTER {
+    for state in 1..=STATES_AFTER_JOIN {
+        let text = if state == STATES_AFTER_JOIN {
             "<result>done</result>".to_owned()
         } else {
             format!("<goto>S{}.md</goto>", state + 1)
@@ -112,27 +122,27 @@ fn workflow(place: &Place, workers: usize) -> Fallible<Workflow> {
     Ok(workflow)
 }
 
-fn watch(
-    place: &Place,
-    workflow: &Workflow,
+fn observe(
+    place: &BenchFolder,
+    workflow: &WorkflowFolder,
     options: &[&str],
     workers: usize,
     scale: &Scale,
-) -> Fallible<Seen> {
-    let beside = BESIDE.to_string();
+) -> Fallible<FanOutTimes> {
+    let beside = CONCURRENT_TURNS.to_string();
     let options: Vec<&str> = ["--max-procs", &beside].iter().chain(options).copied().collect();
-    let mut live = Live::start(Run::new(place, workflow, &[], &options)?)?;
+    let mut live = RunningRaymond::start(RaymondCommand::new(place, workflow, &[], &options)?)?;
     let limit = scale.limit * 4;
-    live.until(JOINED, 1, limit)?;
-    live.until("\"state\":\"S1.md\"", 1, limit)?;
+    live.read_until(JOINED, 1, limit)?;
+    live.read_until("\"state\":\"S1.md\"", 1, limit)?;
     let memory = live.memory()?;
     let journal = live.journal();
-    live.ended(limit)?;
-    read(&journal, workers, memory)
+    live.wait_for_success(limit)?;
+    read_times(&journal, workers, memory)
 }
 
-/// What the journal says of when things happened.
-fn read(journal: &Path, workers: usize, memory: Memory) -> Fallible<Seen> {
+/// Reads the times of one run from its journal.
+fn read_times(journal: &Path, workers: usize, memory: ProcessMemory) -> Fallible<FanOutTimes> {
     let text = std::fs::read_to_string(journal)?;
     let lines: Vec<&str> = text.lines().collect();
     let at = |line: &str| -> Fallible<f64> {
@@ -141,12 +151,12 @@ fn read(journal: &Path, workers: usize, memory: Memory) -> Fallible<Seen> {
         Ok(Duration::try_from(at.duration_since(Timestamp::UNIX_EPOCH))?.as_secs_f64())
     };
     let find = |what: &str| lines.iter().position(|line| line.contains(what));
-    let fork = find("\"born\":").ok_or("nobody was born")?;
-    let joined = find(JOINED).ok_or("nobody was waited for")?;
+    let fork = find("\"children\":").ok_or("no fork is on record")?;
+    let joined = find(JOINED).ok_or("no join is on record")?;
     let worker =
         |line: &&&str| line.contains("\"state\":\"WORKER.md\"") && line.contains("step_finished");
-    let first = lines.iter().skip(fork + 1).find(worker).ok_or("nobody had a turn")?;
-    let last = lines[..joined].iter().rfind(worker).ok_or("nobody had a turn")?;
+    let first = lines.iter().skip(fork + 1).find(worker).ok_or("no worker had a turn")?;
+    let last = lines[..joined].iter().rfind(worker).ok_or("no worker had a turn")?;
     let done = lines[fork + 1..joined].iter().filter(worker).count();
     if done != workers {
         return Err(format!("{done} of {workers} agents had ended at the join").into());
@@ -157,8 +167,8 @@ fn read(journal: &Path, workers: usize, memory: Memory) -> Fallible<Seen> {
         .find(|line| line.contains("\"state\":\"JOIN.md\"") && line.contains("step_finished"));
     let asked = asked.ok_or("the join's prompt was not answered")?;
     let start = find("\"event\":\"run_started\"").ok_or("the run did not start")?;
-    Ok(Seen {
-        born: at(lines[fork])? - at(lines[start])?,
+    Ok(FanOutTimes {
+        fork_time: at(lines[fork])? - at(lines[start])?,
         first: at(first)? - at(lines[fork])?,
         join: at(lines[joined])? - at(last)?,
         prompt: at(asked)? - at(lines[joined])?,

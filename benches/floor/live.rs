@@ -1,4 +1,4 @@
-//! A raymond that is looked at while it runs, and ended afterwards whatever happens.
+//! A raymond that is observed while it runs, and ended afterwards in any case.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -10,33 +10,33 @@ use memchr::{memmem, memrchr};
 use rustix::process::{Signal, kill_process};
 
 use crate::Fallible;
-use crate::raymond::{Run, last_words, pid};
-use crate::spent::Cpu;
+use crate::raymond::{RaymondCommand, last_stderr_line, pid};
+use crate::spent::CpuSeconds;
 
-const GLANCE: Duration = Duration::from_millis(2);
-/// How long it may take to end in order.
-const GRACE: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// The time that raymond has to end in order.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A running raymond, and how far its journal has been read.
+/// A running raymond, and the position up to which its journal has been read.
 #[derive(Debug)]
-pub(crate) struct Live {
-    run: Run,
+pub(crate) struct RunningRaymond {
+    run: RaymondCommand,
     child: Child,
     pub(crate) started: Instant,
     journal: Option<File>,
     line: Vec<u8>,
 }
 
-/// A process's memory, in bytes.
+/// The memory of a process, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct ProcessMemory {
     pub(crate) peak: f64,
     pub(crate) now: f64,
 }
 
-impl Live {
-    /// Starts it; what its journal says already is not looked at.
-    pub(crate) fn start(mut run: Run) -> Fallible<Self> {
+impl RunningRaymond {
+    /// Starts a raymond. The records that its journal already has are skipped.
+    pub(crate) fn start(mut run: RaymondCommand) -> Fallible<Self> {
         let mut journal = File::open(run.journal()).ok();
         if let Some(file) = &mut journal {
             file.seek(SeekFrom::End(0))?;
@@ -46,8 +46,13 @@ impl Live {
         Ok(Self { run, child, started, journal, line: Vec::new() })
     }
 
-    /// Reads on in its journal until so many records say `what`; returns how many did.
-    pub(crate) fn until(&mut self, what: &str, count: usize, limit: Duration) -> Fallible<usize> {
+    /// Reads the journal from where it was left until so many records contain `what`; returns their number.
+    pub(crate) fn read_until(
+        &mut self,
+        what: &str,
+        count: usize,
+        limit: Duration,
+    ) -> Fallible<usize> {
         let asked = Instant::now();
         let mut seen = 0;
         loop {
@@ -56,17 +61,19 @@ impl Live {
                 return Ok(seen);
             }
             if let Some(status) = self.child.try_wait()? {
-                return Err(format!("raymond: {status}: {}", last_words(&self.run.dir)).into());
+                return Err(
+                    format!("raymond: {status}: {}", last_stderr_line(&self.run.dir)).into()
+                );
             }
             if asked.elapsed() > limit {
                 let why = format!("only {seen} of {count} records after {} s", limit.as_secs());
                 return Err(why.into());
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Reads its journal to the end; returns how many whole records on the way say `what`.
+    /// Reads the journal to its end; returns the number of whole records that contain `what`.
     pub(crate) fn read(&mut self, what: &str) -> Fallible<usize> {
         if self.journal.is_none() {
             self.journal = File::open(self.run.journal()).ok();
@@ -79,29 +86,29 @@ impl Live {
         Ok(seen)
     }
 
-    /// What it holds, and the most it has held so far.
-    pub(crate) fn memory(&self) -> Fallible<Memory> {
+    /// Returns the memory of the process, now and at its peak.
+    pub(crate) fn memory(&self) -> Fallible<ProcessMemory> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let bytes = |name: &str| -> Option<f64> {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1024.0)
         };
-        let read = || Some(Memory { peak: bytes("VmHWM:")?, now: bytes("VmRSS:")? });
+        let read = || Some(ProcessMemory { peak: bytes("VmHWM:")?, now: bytes("VmRSS:")? });
         read().ok_or_else(|| "the system does not tell the memory of a process".into())
     }
 
-    /// Where its journal is.
+    /// Returns the path of the journal.
     pub(crate) fn journal(&self) -> PathBuf {
         self.run.journal()
     }
 
-    /// What it has spent so far.
-    pub(crate) fn cpu(&self) -> Option<Cpu> {
-        Cpu::of(&self.child.id().to_string())
+    /// Returns the processor time that the process has used.
+    pub(crate) fn cpu(&self) -> Option<CpuSeconds> {
+        CpuSeconds::of(&self.child.id().to_string())
     }
 
-    /// Waits for its end, which has to be a good one.
-    pub(crate) fn ended(mut self, limit: Duration) -> Fallible<()> {
+    /// Waits for the end, which must be a successful one.
+    pub(crate) fn wait_for_success(mut self, limit: Duration) -> Fallible<()> {
         if !self.has_ended(limit) {
             return Err(format!("it has not ended after {} s", limit.as_secs()).into());
         }
@@ -109,52 +116,52 @@ impl Live {
         if status.success() {
             return Ok(());
         }
-        Err(format!("raymond: {status}: {}", last_words(&self.run.dir)).into())
+        Err(format!("raymond: {status}: {}", last_stderr_line(&self.run.dir)).into())
     }
 
-    /// Has it stand still, or go on, while another is looked at.
-    pub(crate) fn stand_still(&self, still: bool) {
-        self.tell(if still { Signal::STOP } else { Signal::CONT });
+    /// Suspends the process while another is observed, or continues it.
+    pub(crate) fn set_suspended(&self, still: bool) {
+        self.send_signal(if still { Signal::STOP } else { Signal::CONT });
     }
 
-    /// Kills it without a warning; returns where its run is.
+    /// Kills the process; returns the directory of its runs.
     pub(crate) fn kill(mut self) -> Fallible<PathBuf> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(self.run.dir.clone())
     }
 
-    fn tell(&self, signal: Signal) {
+    fn send_signal(&self, signal: Signal) {
         if let Some(pid) = pid(&self.child) {
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Whether it has ended by itself within a while.
+    /// Returns whether the process ends by itself within a time.
     fn has_ended(&mut self, within: Duration) -> bool {
         let asked = Instant::now();
         while asked.elapsed() < within {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return true;
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         false
     }
 }
 
-impl Drop for Live {
-    /// Two signals make it end its turns, so that nothing it started outlives it.
+impl Drop for RunningRaymond {
+    /// Ends the process. Two signals make it end its turns, so that nothing it started outlives it.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        self.stand_still(false);
-        self.tell(Signal::TERM);
-        if !self.has_ended(GRACE / 10) {
-            self.tell(Signal::TERM);
+        self.set_suspended(false);
+        self.send_signal(Signal::TERM);
+        if !self.has_ended(SHUTDOWN_TIMEOUT / 10) {
+            self.send_signal(Signal::TERM);
         }
-        if !self.has_ended(GRACE) {
+        if !self.has_ended(SHUTDOWN_TIMEOUT) {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

@@ -1,14 +1,16 @@
-//! The floor and raymond, side by side: what a durable, supervised step costs beyond the process.
+//! The floor and raymond, side by side: the cost of a durable, supervised step beyond the cost of its
+//! process.
 //!
-//! `cargo bench` takes less than eight minutes, `cargo bench --bench floor -- --quick` less than two
-//! minutes; names after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `fan-out`,
-//! `nodes`, `conversation`, `tags`, `stream`, `spawns`, `warm`. `--dir=FOLDER` has the runs written there instead of into
-//! the build's folder. At the end each goal stands beside what was measured. A figure that cannot
-//! be taken says why and does not stop the others: this measures, it does not judge. Nothing is
-//! subtracted from raymond's times.
+//! `cargo bench` takes less than eight minutes, `cargo bench --bench floor -- --quick` less than two. Names
+//! after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `fan-out`, `nodes`, `conversation`,
+//! `tags`, `stream`, `spawns`, `warm`. With `--dir=FOLDER` the runs are written there instead of into the
+//! build's folder. At the end each goal stands beside its measurement. A figure that cannot be taken says why
+//! and does not stop the others: the benchmark measures and does not judge. Nothing is subtracted from
+//! raymond's times.
 
 mod agents;
 mod among;
+mod bench_folder;
 mod chain;
 mod compare;
 mod conversation;
@@ -19,7 +21,6 @@ mod forks;
 mod goals;
 mod live;
 mod nodes;
-mod place;
 mod raymond;
 mod scale;
 mod spawn;
@@ -27,11 +28,11 @@ mod spawns;
 mod spent;
 mod steps;
 mod stream;
+mod stream_lines;
 mod summary;
 mod syncs;
 mod table;
 mod tags;
-mod talk;
 mod tree;
 mod warm;
 
@@ -40,15 +41,15 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use bench_folder::BenchFolder;
 use goals::Goals;
-use place::Place;
 use scale::Scale;
 use table::Table;
 
-/// What a measurement gives, or why there is none.
+/// A measurement, or the reason why there is none.
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-type Figure = (&'static str, fn(&Place, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
+type Figure = (&'static str, fn(&BenchFolder, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
 
 const FIGURES: [Figure; 11] = [
     ("steps", steps::figure),
@@ -65,7 +66,7 @@ const FIGURES: [Figure; 11] = [
 ];
 
 fn main() -> ExitCode {
-    if let Some(played) = spawns::play().or_else(stream::play) {
+    if let Some(played) = spawns::play_if_told().or_else(stream::play_if_told) {
         return played;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -82,7 +83,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes the figures that are asked for, and prints each when it is there.
+/// Takes the figures that are asked for, and prints each as soon as it is there.
 fn measure(arguments: &[String]) -> Fallible<()> {
     let said = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let mut names = arguments.iter().filter(|argument| !argument.starts_with('-'));
@@ -92,7 +93,8 @@ fn measure(arguments: &[String]) -> Fallible<()> {
     }
     let all = FIGURES.iter().all(|(name, _)| !said(name));
     let scale = if said("--quick") { Scale::quick() } else { Scale::full() };
-    let place = Place::new(arguments.iter().find_map(|argument| argument.strip_prefix("--dir=")))?;
+    let place =
+        BenchFolder::new(arguments.iter().find_map(|argument| argument.strip_prefix("--dir=")))?;
     let mut goals = Goals::default();
     for (name, figure) in FIGURES.iter().filter(|(name, _)| all || said(name)) {
         let text = match figure(&place, &scale, &mut goals) {
@@ -105,7 +107,7 @@ fn measure(arguments: &[String]) -> Fallible<()> {
     Ok(())
 }
 
-/// The note at the end: what all of it was measured on.
+/// Returns the line about the machine at the end of the report.
 fn machine(started: Instant) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
@@ -124,7 +126,7 @@ fn machine(started: Instant) -> String {
     )
 }
 
-/// A reader that is gone wants no more.
+/// Prints a text; a reader that is gone is an error.
 fn say(text: &str) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,8 +1,8 @@
 //! Nodes of a graph a second: a loop that only computes, through the journal, beside its two floors.
 //!
-//! The floors are taken of the same run: the same graph walked in this process and kept nowhere, and the
-//! lines of its journal appended to a file again, as many with a sync as raymond had. Nobody who walks
-//! and keeps can do with less than both.
+//! Both floors are taken from the same run. The first executes the graph in this process and keeps nothing;
+//! the second appends the lines of its journal to a file again, with as many syncs as raymond had. A program
+//! that executes and keeps the graph needs at least both.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -22,34 +22,38 @@ use raymond::language::graph::read::read;
 use raymond::language::graph::vocabulary::GraphVocabulary;
 
 use crate::Fallible;
-use crate::goals::{Bound, Goals};
-use crate::place::{Place, Workflow};
-use crate::raymond::Run;
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
+use crate::goals::{GoalBound, Goals};
+use crate::raymond::RaymondCommand;
 use crate::scale::Scale;
-use crate::spent::Spent;
+use crate::spent::SpentTime;
 use crate::summary::Summary;
 use crate::syncs;
 use crate::table::{Table, short, whole};
 
 const FILE: &str = "workflow.yaml";
 
-/// A round of the loop is two nodes.
+/// The nodes in one round of the loop.
 const ROUND: u32 = 2;
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let [workflow, once] = [place.workflow()?, place.workflow()?];
     workflow.write(FILE, &graph(scale.nodes / ROUND))?;
     once.write(FILE, &graph(1))?;
     let program = program(&graph(scale.nodes / ROUND))?;
     let nodes = f64::from(scale.nodes);
     let (mut taken, mut single, mut walked, mut kept) = (vec![], vec![], vec![], vec![]);
-    let mut journal = Journal::default();
+    let mut journal = JournalLines::default();
     for _ in 0..scale.rounds.min(3) {
-        walked.push(walk(&program)?.as_secs_f64());
+        walked.push(execute(&program)?.as_secs_f64());
         single.push(run(place, &once, scale)?.0);
         let (spent, lines) = run(place, &workflow, scale)?;
         taken.push(spent);
-        kept.push(keep(&place.folder()?, &lines)?.as_secs_f64());
+        kept.push(append_durably(&place.folder()?, &lines)?.as_secs_f64());
         journal = lines;
     }
     let wall = Summary::of(taken.iter().map(|spent| spent.wall.as_secs_f64()));
@@ -70,11 +74,17 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     let single = Summary::of(single.iter().map(|spent| spent.wall.as_secs_f64() * 1e3));
     notes(&mut table, place, &workflow, &journal, scale);
     table.note(format!("A run of the loop's first round takes {} ms.", single.shown()));
-    goals.add("nodes/s of a graph", nodes / wall.median(), Bound::AtLeast(50_000.0), "");
+    goals.add("nodes/s of a graph", nodes / wall.median(), GoalBound::AtLeast(50_000.0), "");
     Ok(vec![table])
 }
 
-fn notes(table: &mut Table, place: &Place, workflow: &Workflow, journal: &Journal, scale: &Scale) {
+fn notes(
+    table: &mut Table,
+    place: &BenchFolder,
+    workflow: &WorkflowFolder,
+    journal: &JournalLines,
+    scale: &Scale,
+) {
     let lines = u32::try_from(journal.0.len()).unwrap_or(u32::MAX);
     let bytes = journal.0.iter().map(String::len).sum::<usize>();
     let bytes = u32::try_from(bytes).map_or(f64::NAN, f64::from) / f64::from(scale.nodes);
@@ -87,18 +97,22 @@ fn notes(table: &mut Table, place: &Place, workflow: &Workflow, journal: &Journa
 
 /// The lines of a journal.
 #[derive(Debug, Default)]
-struct Journal(Vec<String>);
+struct JournalLines(Vec<String>);
 
-fn run(place: &Place, workflow: &Workflow, scale: &Scale) -> Fallible<(Spent, Journal)> {
-    let run = Run::new(place, workflow, &[], &[])?;
+fn run(
+    place: &BenchFolder,
+    workflow: &WorkflowFolder,
+    scale: &Scale,
+) -> Fallible<(SpentTime, JournalLines)> {
+    let run = RaymondCommand::new(place, workflow, &[], &[])?;
     let journal = run.journal();
     let spent = run.finish(scale.limit)?;
     let text = std::fs::read_to_string(journal)?;
-    Ok((spent, Journal(text.lines().map(|line| format!("{line}\n")).collect())))
+    Ok((spent, JournalLines(text.lines().map(|line| format!("{line}\n")).collect())))
 }
 
 /// Appends the lines to a file, each durable before the next.
-fn keep(folder: &Path, Journal(lines): &Journal) -> Fallible<Duration> {
+fn append_durably(folder: &Path, JournalLines(lines): &JournalLines) -> Fallible<Duration> {
     let mut file = File::create(folder.join("journal"))?;
     let started = Instant::now();
     for line in lines {
@@ -108,8 +122,8 @@ fn keep(folder: &Path, Journal(lines): &Journal) -> Fallible<Duration> {
     Ok(started.elapsed())
 }
 
-/// Walks to the end, and keeps nothing.
-fn walk(program: &Graph) -> Fallible<Duration> {
+/// Executes the graph to its end, and keeps nothing.
+fn execute(program: &Graph) -> Fallible<Duration> {
     let around = GraphEnvironment {
         file: StateName::parse(FILE)?,
         folder: None,
@@ -123,16 +137,16 @@ fn walk(program: &Graph) -> Fallible<Duration> {
         let GraphYield::Record(then) = machine.next(None, Timestamp(0)) else {
             return Err("a node needs the world".into());
         };
-        let walk = machine.finish(then);
-        if let GraphNext::End { .. } = walk.next {
-            black_box(&walk);
+        let execute = machine.finish(then);
+        if let GraphNext::End { .. } = execute.next {
+            black_box(&execute);
             return Ok(started.elapsed());
         }
-        for change in &walk.changes {
+        for change in &execute.changes {
             state.change(change)?;
         }
-        state.executed += u64::try_from(walk.visits.len())?;
-        state.current_node = Arc::clone(&walk.node);
+        state.executed += u64::try_from(execute.visits.len())?;
+        state.current_node = Arc::clone(&execute.node);
         machine = GraphInterpreter::resume(program, &around, state.clone());
     }
 }
@@ -155,7 +169,7 @@ fn program(text: &str) -> Fallible<Graph> {
     reading.program.ok_or_else(|| format!("{:?}", reading.diagnostics).into())
 }
 
-/// A loop that counts to a number: two nodes a round.
+/// Returns the text of a graph that counts to a number, two nodes a round.
 fn graph(rounds: u32) -> String {
     let most = u64::from(rounds) * u64::from(ROUND);
     format!(

@@ -1,4 +1,4 @@
-//! raymond as a process: started with an environment of its own, waited for, never left behind.
+//! raymond as a process: it has an environment of its own, is waited for, and is never left behind.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::Fallible;
-use crate::place::{Place, Workflow};
-use crate::spent::{Cpu, Spent};
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
+use crate::spent::{CpuSeconds, SpentTime};
 
 /// The program that is measured.
 pub(crate) const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
@@ -21,7 +21,10 @@ pub(crate) const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
 /// The option that names another program than the stand-in.
 pub(crate) const CLAUDE: &str = "--claude";
 
-/// A command with the least of an environment.
+/// The directory of the user's state, below the home of raymond. The home is the directory of the runs.
+pub(crate) const USER_STATE: &str = ".local/state/raymond";
+
+/// Gives a command the smallest possible environment.
 pub(crate) fn bare(mut command: Command) -> Command {
     command.env_clear();
     if let Some(path) = std::env::var_os("PATH") {
@@ -30,18 +33,18 @@ pub(crate) fn bare(mut command: Command) -> Command {
     command
 }
 
-/// A run that is about to be started, and where its directory will be.
+/// The command that starts a run, and the directory of the run.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct RaymondCommand {
     pub(crate) command: Command,
     pub(crate) dir: PathBuf,
 }
 
-impl Run {
-    /// `raymond run` on a workflow, behind the words of `before`, such as a tracer's.
+impl RaymondCommand {
+    /// Returns `raymond run` for a workflow. The words of `before`, such as a tracer's, stand before it.
     pub(crate) fn new(
-        place: &Place,
-        workflow: &Workflow,
+        place: &BenchFolder,
+        workflow: &WorkflowFolder,
         before: &[&str],
         options: &[&str],
     ) -> Fallible<Self> {
@@ -62,8 +65,8 @@ impl Run {
         Self { command, dir }.with_outputs()
     }
 
-    /// `raymond run` on a run that is there already.
-    pub(crate) fn again(dir: PathBuf, options: &[&str]) -> Fallible<Self> {
+    /// Returns `raymond run` for a run that exists already.
+    pub(crate) fn resume(dir: PathBuf, options: &[&str]) -> Fallible<Self> {
         let mut command = bare(Command::new(RAYMOND));
         command.args(["run", "bench", "--dir"]).arg(&dir).args(cold()).args(options);
         Self { command, dir }.with_outputs()
@@ -82,22 +85,25 @@ impl Run {
         self.dir.join("runs/bench/journal.jsonl")
     }
 
-    /// Runs it to its end, which has to be a good one.
-    pub(crate) fn finish(mut self, limit: Duration) -> Fallible<Spent> {
+    /// Runs the command to its end, which must be a successful one.
+    pub(crate) fn finish(mut self, limit: Duration) -> Fallible<SpentTime> {
         let started = Instant::now();
         let mut child = self.command.spawn()?;
         let (wall, cpu) = watched(&child, limit, started);
         let status = child.wait()?;
         if !status.success() {
-            let why =
-                if wall >= limit { "it took too long".to_owned() } else { last_words(&self.dir) };
+            let why = if wall >= limit {
+                "it took too long".to_owned()
+            } else {
+                last_stderr_line(&self.dir)
+            };
             return Err(format!("raymond: {status}: {why}").into());
         }
-        Ok(Spent { wall, cpu })
+        Ok(SpentTime { wall, cpu })
     }
 }
 
-/// The option for one Claude process a step, as the floor has it, where raymond knows one.
+/// Returns the option for one Claude process a step, as in the floor, if raymond has it.
 fn cold() -> Option<&'static str> {
     const OPTION: &str = "--no-warm";
     static KNOWN: OnceLock<bool> = OnceLock::new();
@@ -108,9 +114,8 @@ fn cold() -> Option<&'static str> {
     KNOWN.get_or_init(known).then_some(OPTION)
 }
 
-/// Waits until a child has ended, at most so long, and reads what it has spent while it is not
-/// reaped yet.
-fn watched(child: &Child, limit: Duration, started: Instant) -> (Duration, Option<Cpu>) {
+/// Waits at most `limit` until a child has ended, and reads its processor time before it is reaped.
+fn watched(child: &Child, limit: Duration, started: Instant) -> (Duration, Option<CpuSeconds>) {
     let Some(pid) = pid(child) else { return (started.elapsed(), None) };
     let (ended, waits) = channel::<()>();
     std::thread::scope(|scope| {
@@ -122,17 +127,17 @@ fn watched(child: &Child, limit: Duration, started: Instant) -> (Duration, Optio
         let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         let wall = started.elapsed();
         drop(ended);
-        (wall, Cpu::of(&child.id().to_string()))
+        (wall, CpuSeconds::of(&child.id().to_string()))
     })
 }
 
-/// The id of a child that has not been reaped.
+/// Returns the process id of a child that has not been reaped.
 pub(crate) fn pid(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
-/// The last line a raymond has said.
-pub(crate) fn last_words(dir: &Path) -> String {
+/// Returns the last line that a raymond wrote to stderr.
+pub(crate) fn last_stderr_line(dir: &Path) -> String {
     let said = std::fs::read_to_string(dir.join("stderr")).unwrap_or_default();
     said.lines().last().unwrap_or("it said nothing").to_owned()
 }

@@ -1,56 +1,56 @@
-//! How much is measured: enough to be believed, or just enough to be seen.
+//! The sizes of the measurements: the full ones, and smaller ones for a quick look.
 
 use std::time::Duration;
 
 /// The sizes of all figures.
 #[derive(Debug)]
 pub(crate) struct Scale {
-    /// How often floor and raymond take turns.
+    /// The number of pairs of the floor and raymond.
     pub(crate) rounds: usize,
-    /// How many steps a round has, over all agents.
+    /// The number of steps in a round, over all agents.
     pub(crate) steps: usize,
-    /// How many agents run at the same time, one row each.
+    /// The numbers of agents that run at the same time, one for each row.
     pub(crate) agents: &'static [usize],
-    /// After this no further round of a row begins, once there was one.
-    pub(crate) patience: Duration,
-    /// After this a process is given up.
+    /// The time after which no further round of a row begins, once there was one.
+    pub(crate) row_limit: Duration,
+    /// The time after which a process is killed.
     pub(crate) limit: Duration,
-    /// How many agents live at the same time.
+    /// The number of live agents.
     pub(crate) live: usize,
-    /// How many steps the live agents are watched for at a time.
+    /// The number of steps in one window, while the live agents are observed.
     pub(crate) window: usize,
-    /// How often they are watched.
+    /// The number of windows.
     pub(crate) windows: usize,
-    /// How often their raymond is killed.
+    /// The number of times that the raymond of the live agents is killed.
     pub(crate) kills: usize,
-    /// How many agents one parent forks, and in how many rounds, one row each.
+    /// The numbers of agents that one parent forks, and of rounds, one pair for each row.
     pub(crate) forks: &'static [(usize, usize)],
-    /// How many agents one tag forks.
+    /// The number of agents that one tag forks.
     pub(crate) fan_out: usize,
-    /// How many nodes of a graph are executed in a run.
+    /// The number of nodes of a graph that a run executes.
     pub(crate) nodes: u32,
-    /// How many turns a conversation has.
+    /// The number of turns in a conversation.
     pub(crate) turns: usize,
-    /// How many facts there are that nobody in it has asserted.
+    /// The number of facts that come from outside the conversation.
     pub(crate) facts: usize,
-    /// How many processes are started in a row to see how fast that goes.
+    /// The number of processes that are started one after another to measure the rate.
     pub(crate) spawns: usize,
-    /// How long the text for the tag finder is, in bytes.
+    /// The length of the text for the tag finder, in bytes.
     pub(crate) text: usize,
-    /// How long the stream is, in bytes.
+    /// The length of the stream, in bytes.
     pub(crate) stream: usize,
-    /// How often what runs in this process is repeated.
+    /// The number of repetitions of a measurement inside this process.
     pub(crate) repeats: usize,
 }
 
 impl Scale {
-    /// Less than eight minutes.
+    /// Returns the sizes that take less than eight minutes.
     pub(crate) fn full() -> Self {
         Self {
             rounds: 7,
             steps: 1_000,
             agents: &[1, 16],
-            patience: Duration::from_secs(20),
+            row_limit: Duration::from_secs(20),
             limit: Duration::from_secs(30),
             live: 10_000,
             window: 4_000,
@@ -68,12 +68,12 @@ impl Scale {
         }
     }
 
-    /// Less than two minutes.
+    /// Returns the sizes that take less than two minutes.
     pub(crate) fn quick() -> Self {
         Self {
             rounds: 5,
             steps: 200,
-            patience: Duration::from_secs(3),
+            row_limit: Duration::from_secs(3),
             limit: Duration::from_secs(8),
             window: 1_000,
             windows: 3,
@@ -86,7 +86,7 @@ impl Scale {
             ..Self::full()
         }
     }
-    /// For rounds that are fewer, but each of them longer.
+    /// Returns the same sizes with other rounds, each of which may take longer.
     pub(crate) fn longer(&self, rounds: usize) -> Self {
         Self { rounds, limit: self.limit * 4, ..*self }
     }

@@ -1,7 +1,7 @@
 //! The floor: a loop that only starts the fake Claude Code as raymond does, and waits for it.
 //!
-//! The prompt is a message on a pipe and both outputs go to files of their own, in a process group
-//! of its own; nothing is read, judged or kept.
+//! The prompt is a message on a pipe, both outputs go to files, and each process has its own process group.
+//! Nothing is read, judged or kept.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,18 +15,18 @@ use raymond::domain::id::MessageId;
 use raymond::process::message;
 
 use crate::Fallible;
-use crate::place::Place;
+use crate::bench_folder::BenchFolder;
 use crate::raymond::{FAKE, bare};
-use crate::spent::{Cpu, Spent};
+use crate::spent::{CpuSeconds, SpentTime};
 
 const PROMPT: &str = "<goto>S100.md</goto>";
 
 /// Starts the fake so many times, `beside` of them at the same time.
-pub(crate) fn floor(place: &Place, steps: usize, beside: usize) -> Fallible<Spent> {
+pub(crate) fn floor(place: &BenchFolder, steps: usize, beside: usize) -> Fallible<SpentTime> {
     let folder = place.folder()?;
     let next = AtomicUsize::new(0);
     let work = place.work();
-    let before = Cpu::of("self");
+    let before = CpuSeconds::of("self");
     let started = Instant::now();
     let ended: Vec<std::io::Result<()>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..beside)
@@ -48,9 +48,9 @@ pub(crate) fn floor(place: &Place, steps: usize, beside: usize) -> Fallible<Spen
             .collect()
     });
     let wall = started.elapsed();
-    let after = Cpu::of("self");
+    let after = CpuSeconds::of("self");
     ended.into_iter().collect::<std::io::Result<()>>()?;
-    Ok(Spent { wall, cpu: after.zip(before).map(|(after, before)| after.since(before)) })
+    Ok(SpentTime { wall, cpu: after.zip(before).map(|(after, before)| after.since(before)) })
 }
 
 fn one(folder: &Path, work: &Path, step: usize) -> std::io::Result<()> {

@@ -1,7 +1,7 @@
-//! How fast a process is started by one that holds much memory, against one that holds little.
+//! The rate at which a process with much memory starts others, compared with one that has little.
 //!
-//! This program plays raymond here: it starts itself, touches as much memory as it is told, and then
-//! starts the fake over and over, in raymond's own way.
+//! This program plays raymond here: it starts itself, touches as much memory as it is told, and then starts
+//! the fake over and over, in raymond's own way.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -12,23 +12,28 @@ use raymond::process::transcript::OpenProcessFiles;
 use raymond::process::worker_process::{WorkerProcess, WorkerSpec};
 
 use crate::Fallible;
-use crate::goals::{Bound, Goals};
-use crate::place::Place;
+use crate::bench_folder::BenchFolder;
+use crate::goals::{GoalBound, Goals};
 use crate::raymond::{FAKE, bare};
 use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::Table;
 
-/// Tells this program to be the one that starts others: how many megabytes, how many processes.
-const PLAYS: &str = "FLOOR_SPAWNS";
-const LARGE: usize = 1_000;
+/// The variable that makes this program start others. Its value is a number of megabytes and a number of
+/// processes.
+const SPAWNER_VARIABLE: &str = "FLOOR_SPAWNS";
+const LARGE_MEGABYTES: usize = 1_000;
 const ROUNDS: usize = 5;
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let mut pairs = Vec::new();
     for _ in 0..ROUNDS {
         let small = rate(place, 0, scale.spawns)?;
-        pairs.push((small, rate(place, LARGE, scale.spawns)?));
+        pairs.push((small, rate(place, LARGE_MEGABYTES, scale.spawns)?));
     }
     let small = Summary::of(pairs.iter().map(|&(small, _)| small));
     let large = Summary::of(pairs.iter().map(|&(_, large)| large));
@@ -36,7 +41,7 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     goals.add(
         "spawn rate of a 1 GB process over a small one",
         ratio.median(),
-        Bound::AtLeast(0.5),
+        GoalBound::AtLeast(0.5),
         "",
     );
     let mut table = Table::new(
@@ -48,18 +53,18 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok(vec![table])
 }
 
-fn rate(place: &Place, megabytes: usize, count: usize) -> Fallible<f64> {
+fn rate(place: &BenchFolder, megabytes: usize, count: usize) -> Fallible<f64> {
     let said = bare(Command::new(std::env::current_exe()?))
-        .env(PLAYS, format!("{megabytes} {count}"))
+        .env(SPAWNER_VARIABLE, format!("{megabytes} {count}"))
         .current_dir(place.work())
         .output()?;
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
     text.trim().parse().map_err(|_| format!("the process that starts others: {text}").into())
 }
 
-/// What this program does when it is told to start others.
-pub(crate) fn play() -> Option<ExitCode> {
-    let told = std::env::var(PLAYS).ok()?;
+/// Starts others, if this program is told to.
+pub(crate) fn play_if_told() -> Option<ExitCode> {
+    let told = std::env::var(SPAWNER_VARIABLE).ok()?;
     let mut numbers = told.split(' ').map_while(|number| number.parse::<usize>().ok());
     let (megabytes, count) = (numbers.next()?, numbers.next()?);
     let text =

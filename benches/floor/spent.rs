@@ -1,30 +1,30 @@
-//! What a piece of work took: wall time, and processor time as the system accounts for it.
+//! The time of a piece of work: wall time, and processor time as the system accounts for it.
 //!
-//! Processor time is read from `/proc/<pid>/stat`, in ticks of 10 ms: for raymond from the dead
-//! process before it is reaped, so that nothing is missed. Where there is no `/proc`, it is absent.
+//! Processor time is read from `/proc/<pid>/stat`, in ticks of 10 ms. Raymond's is read after its end and
+//! before it is reaped, so that nothing is missed. Without `/proc` there is none.
 
 use std::time::Duration;
 
-/// The kernel's `USER_HZ`, which is 100 on every architecture Linux has a Rust for.
+/// The kernel's `USER_HZ`, which is 100 on every architecture of Linux that has Rust.
 const TICKS_A_SECOND: f64 = 100.0;
 
 /// Processor seconds, user and system together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cpu {
-    /// Of the process itself, all its threads.
+pub(crate) struct CpuSeconds {
+    /// The time of the process itself, with all its threads.
     pub(crate) own: f64,
-    /// Of its children that it has waited for.
+    /// The time of the children it has waited for.
     pub(crate) children: f64,
 }
 
-/// What a piece of work took.
+/// The time that a piece of work took.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spent {
+pub(crate) struct SpentTime {
     pub(crate) wall: Duration,
-    pub(crate) cpu: Option<Cpu>,
+    pub(crate) cpu: Option<CpuSeconds>,
 }
 
-impl Cpu {
+impl CpuSeconds {
     pub(crate) fn of(process: &str) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let after_name: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();

@@ -1,14 +1,18 @@
-//! Durable steps a second against the spawn floor, and what a step costs the processor.
+//! Durable steps a second beside the floor, and the processor time of a step.
 
 use crate::Fallible;
+use crate::bench_folder::BenchFolder;
 use crate::chain;
-use crate::compare::{Rounds, rounds};
-use crate::goals::{Bound, Goals};
-use crate::place::Place;
+use crate::compare::{ComparisonRounds, rounds};
+use crate::goals::{GoalBound, Goals};
 use crate::scale::Scale;
 use crate::table::{Table, whole};
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let single = rounds(place, &chain::alone(place, 1)?, 1, 1, scale)?;
     let mut taken = Vec::new();
     for &agents in scale.agents {
@@ -23,12 +27,12 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
         let [_, _, ratio] = rounds.summaries(|spent| 1.0 / spent.wall.as_secs_f64());
         let goal = if *agents == 1 { 0.7 } else { 0.9 };
         let name = format!("durable steps/s over the floor's, {agents} at a time");
-        goals.add(name, ratio.median(), Bound::AtLeast(goal), "");
+        goals.add(name, ratio.median(), GoalBound::AtLeast(goal), "");
     }
     Ok(vec![speed(&taken, &single), processor(&taken)])
 }
 
-fn speed(taken: &[(usize, Rounds)], single: &Rounds) -> Table {
+fn speed(taken: &[(usize, ComparisonRounds)], single: &ComparisonRounds) -> Table {
     let mut table = Table::new(
         "Durable steps a second, median (least–greatest)",
         ["", "floor", "raymond", "of the floor", "rounds"],
@@ -64,7 +68,7 @@ fn speed(taken: &[(usize, Rounds)], single: &Rounds) -> Table {
     table
 }
 
-fn processor(taken: &[(usize, Rounds)]) -> Table {
+fn processor(taken: &[(usize, ComparisonRounds)]) -> Table {
     let mut table = Table::new(
         "Processor time a step in ms, median (least–greatest)",
         ["", "floor", "raymond", "times the floor"],

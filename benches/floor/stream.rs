@@ -1,7 +1,7 @@
-//! Reading Claude Code's stream: how fast, and what raymond holds of it.
+//! Reading Claude Code's stream: the speed, and the memory it takes in raymond.
 //!
-//! The speed is that of a transcript that is complete, through raymond's own follower. The memory is
-//! that of a raymond whose Claude Code, played by this program, writes all of it in one turn.
+//! The speed is that of raymond's own follower on a complete transcript. The memory is that of a raymond
+//! whose Claude Code, played by this program, writes the whole stream in one turn.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,28 +13,32 @@ use raymond::process::stream::StreamParser;
 use raymond::process::transcript::StreamFollower;
 
 use crate::Fallible;
-use crate::goals::{Bound, Goals};
-use crate::live::Live;
-use crate::place::Place;
-use crate::raymond::{CLAUDE, Run};
+use crate::bench_folder::BenchFolder;
+use crate::goals::{GoalBound, Goals};
+use crate::live::RunningRaymond;
+use crate::raymond::{CLAUDE, RaymondCommand};
 use crate::scale::Scale;
+use crate::stream_lines;
 use crate::summary::Summary;
 use crate::table::{Table, short, whole};
-use crate::talk;
 
-/// Tells this program to be Claude Code: the file with what it says.
-const PLAYS: &str = "FLOOR_STREAM";
-/// The prompt that it does not answer.
-const WAIT: &str = "Wait here.";
+/// The variable that makes this program play Claude Code. Its value is the file with the stream.
+const STREAM_VARIABLE: &str = "FLOOR_STREAM";
+/// The prompt that is not answered.
+const UNANSWERED_PROMPT: &str = "Wait here.";
 
 /// A stream in a file.
-struct Said {
+struct StreamFile {
     path: PathBuf,
     bytes: f64,
     longest: f64,
 }
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let long = say(place, scale.stream)?;
     let mut speeds = Vec::new();
     let mut events = 0;
@@ -46,7 +50,7 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     let speed = Summary::of(speeds);
     let size = format!("{} MB", whole(long.bytes / 1e6));
     let what = format!("reading a stream of {size}");
-    goals.add(what, speed.median(), Bound::AtLeast(500.0), " MB/s");
+    goals.add(what, speed.median(), GoalBound::AtLeast(500.0), " MB/s");
     let mut table = Table::new(
         "Reading a stream of messages and tool results",
         ["", "MB/s, median (least–greatest)", "events", "longest line"],
@@ -56,14 +60,19 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok(vec![table, memory(place, scale, &long, goals)?])
 }
 
-fn memory(place: &Place, scale: &Scale, long: &Said, goals: &mut Goals) -> Fallible<Table> {
+fn memory(
+    place: &BenchFolder,
+    scale: &Scale,
+    long: &StreamFile,
+    goals: &mut Goals,
+) -> Fallible<Table> {
     let (base, soon) = peak(place, scale, &say(place, 1)?.path)?;
     let (peak, late) = peak(place, scale, &long.path)?;
     let beyond = (peak - base - 2.0 * long.longest) / 1e6;
     goals.add(
         "  its peak memory beyond baseline + 2 × longest line",
         beyond,
-        Bound::AtMost(8.0),
+        GoalBound::AtMost(8.0),
         " MB",
     );
     let mut table = Table::new(
@@ -78,30 +87,30 @@ fn memory(place: &Place, scale: &Scale, long: &Said, goals: &mut Goals) -> Falli
             short(time.as_secs_f64()),
         ]);
     }
-    table.note("The seconds have the process in them that writes the stream.");
+    table.note("The seconds include those of the process that writes the stream.");
     Ok(table)
 }
 
-/// The most raymond has held when the turn is over, and when that was.
-fn peak(place: &Place, scale: &Scale, said: &Path) -> Fallible<(f64, Duration)> {
+/// Returns raymond's peak memory when the turn is over, and the time until then.
+fn peak(place: &BenchFolder, scale: &Scale, said: &Path) -> Fallible<(f64, Duration)> {
     let workflow = place.workflow()?;
     workflow.write("START.md", "Say all of it.")?;
-    workflow.write(talk::NEXT, WAIT)?;
+    workflow.write(stream_lines::NEXT, UNANSWERED_PROMPT)?;
     let program = std::env::current_exe()?;
     let program = program.to_str().ok_or("the path of this program is not UTF-8")?;
     let options = ["--max-procs", "1", "--shutdown", "100ms", CLAUDE, program];
-    let mut run = Run::new(place, &workflow, &[], &options)?;
-    run.command.env(PLAYS, said);
-    let mut live = Live::start(run)?;
-    live.until("\"event\":\"step_finished\"", 1, scale.limit)?;
+    let mut run = RaymondCommand::new(place, &workflow, &[], &options)?;
+    run.command.env(STREAM_VARIABLE, said);
+    let mut live = RunningRaymond::start(run)?;
+    live.read_until("\"event\":\"step_finished\"", 1, scale.limit)?;
     let time = live.started.elapsed();
     Ok((live.memory()?.peak, time))
 }
 
 /// Writes a stream that ends with a transition.
-fn say(place: &Place, bytes: usize) -> Fallible<Said> {
+fn say(place: &BenchFolder, bytes: usize) -> Fallible<StreamFile> {
     let path = place.folder()?.join("stream.jsonl");
-    let (lines, long) = (talk::lines(), talk::long_line());
+    let (lines, long) = (stream_lines::lines(), stream_lines::long_line());
     let mut file = File::create(&path)?;
     let blocks = bytes / lines.len();
     for block in 0..blocks {
@@ -110,10 +119,10 @@ fn say(place: &Place, bytes: usize) -> Fallible<Said> {
             file.write_all(&long)?;
         }
     }
-    file.write_all(&talk::result())?;
+    file.write_all(&stream_lines::result())?;
     let bytes = file.metadata()?.len();
     let longest = u32::try_from(long.len()).map_or(f64::NAN, f64::from);
-    Ok(Said { path, bytes: u32::try_from(bytes).map_or(f64::NAN, f64::from), longest })
+    Ok(StreamFile { path, bytes: u32::try_from(bytes).map_or(f64::NAN, f64::from), longest })
 }
 
 fn read(path: &Path) -> Fallible<u64> {
@@ -124,14 +133,14 @@ fn read(path: &Path) -> Fallible<u64> {
     Ok(stream.events)
 }
 
-/// What this program does when it is told to be Claude Code.
-pub(crate) fn play() -> Option<ExitCode> {
-    let path = std::env::var_os(PLAYS)?;
+/// Plays Claude Code, if this program is told to.
+pub(crate) fn play_if_told() -> Option<ExitCode> {
+    let path = std::env::var_os(STREAM_VARIABLE)?;
     let speak = || -> std::io::Result<()> {
         let mut told = std::io::stdin().lines();
         let is_prompt = |line: &String| line.contains("\"type\":\"user\"");
         let prompt = told.by_ref().map_while(Result::ok).find(is_prompt).unwrap_or_default();
-        if prompt.contains(WAIT) {
+        if prompt.contains(UNANSWERED_PROMPT) {
             std::thread::sleep(Duration::from_mins(1));
         }
         std::io::copy(&mut File::open(path)?, &mut std::io::stdout())?;

@@ -1,4 +1,4 @@
-//! Several measurements of one thing: their median, and how far they lie apart.
+//! Several measurements of one thing: their median and their range.
 
 use crate::table::short;
 
@@ -14,7 +14,7 @@ impl Summary {
         Self(numbers)
     }
 
-    /// The one in the middle; of an even number the mean of both.
+    /// Returns the median; of an even number of measurements, the mean of the two in the middle.
     pub(crate) fn median(&self) -> f64 {
         let Self(numbers) = self;
         match numbers.len() {
@@ -24,12 +24,12 @@ impl Summary {
         }
     }
 
-    /// The same in another unit.
+    /// Returns the same measurements in another unit.
     pub(crate) fn scaled(&self, factor: f64) -> Self {
         Self(self.0.iter().map(|number| number * factor).collect())
     }
 
-    /// `median (least–greatest)`.
+    /// Returns `median (least–greatest)`.
     pub(crate) fn shown(&self) -> String {
         match (self.0.first(), self.0.last()) {
             (Some(&least), Some(&greatest)) => {

@@ -1,19 +1,23 @@
-//! How often a step makes the disk flush: counted by strace, in a run that is not timed.
+//! The flushes of the disk in a step: counted by strace, in a run that is not timed.
 
 use std::process::{Command, Stdio};
 
 use crate::Fallible;
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
 use crate::chain;
-use crate::goals::{Bound, Goals};
-use crate::place::{Place, Workflow};
-use crate::raymond::{Run, bare};
+use crate::goals::{GoalBound, Goals};
+use crate::raymond::{RaymondCommand, bare};
 use crate::scale::Scale;
 use crate::table::{Table, short, whole};
 
 const HEAD: [&str; 5] = ["", "flushes", "steps", "a step", "a further step"];
 const CALLS: [&str; 5] = ["fsync", "fdatasync", "sync_file_range", "syncfs", "sync"];
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let mut table = Table::new("Flushes of the disk, counted by strace", HEAD);
     let steps = scale.steps.min(400);
     let once = count(place, &chain::alone(place, 1)?, 1, scale)?;
@@ -29,7 +33,12 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
         let steps = u32::try_from(steps).map_or(f64::NAN, f64::from);
         let further = (flushes - once) / (steps - 1.0);
         let goal = if agents == 1 { 1.0 } else { 0.5 };
-        goals.add(format!("fsyncs a step, {agents} at a time"), further, Bound::AtMost(goal), "");
+        goals.add(
+            format!("fsyncs a step, {agents} at a time"),
+            further,
+            GoalBound::AtMost(goal),
+            "",
+        );
         let what = format!("{agents} at the same time");
         let cells = [whole(flushes), whole(steps), short(flushes / steps), short(further)];
         let [flushes, steps, each, further] = cells;
@@ -38,14 +47,14 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     table.note(
         "A further step is beyond the run of one step, which has the run's start and end; that",
     );
-    table.note("is what the goal is held against.");
+    table.note("is what the goal is about.");
     Ok(vec![table])
 }
 
-/// The flushes of a run.
+/// Returns the number of flushes in a run.
 pub(crate) fn count(
-    place: &Place,
-    workflow: &Workflow,
+    place: &BenchFolder,
+    workflow: &WorkflowFolder,
     beside: usize,
     scale: &Scale,
 ) -> Fallible<f64> {
@@ -58,7 +67,8 @@ pub(crate) fn count(
     let calls = format!("trace={}", CALLS.join(","));
     let strace = ["strace", "-f", "--seccomp-bpf", "-c", "-o", &report_text, "-e", &calls];
     let permits = beside.to_string();
-    Run::new(place, workflow, &strace, &["--max-procs", &permits])?.finish(scale.limit)?;
+    RaymondCommand::new(place, workflow, &strace, &["--max-procs", &permits])?
+        .finish(scale.limit)?;
     let report = std::fs::read_to_string(report)?;
     let calls = report.lines().filter_map(|line| {
         let columns: Vec<&str> = line.split_whitespace().collect();

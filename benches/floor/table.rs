@@ -1,4 +1,4 @@
-//! A calm table: a title, aligned columns, a note below.
+//! A plain table: a title, aligned columns, notes below.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -51,7 +51,7 @@ impl Display for Table {
     }
 }
 
-/// A whole number with its thousands apart.
+/// Returns a whole number with commas between thousands.
 pub(crate) fn whole(number: f64) -> String {
     let digits = format!("{number:.0}");
     let grouped: Vec<&str> = digits
@@ -63,7 +63,7 @@ pub(crate) fn whole(number: f64) -> String {
     grouped.join(",")
 }
 
-/// A number with about three digits that count.
+/// Returns a number with about three significant digits.
 pub(crate) fn short(number: f64) -> String {
     match number.abs() {
         large if large >= 100.0 => whole(number),

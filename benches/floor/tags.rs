@@ -1,7 +1,7 @@
-//! The tag finder on prose and on the worst that a reply can be.
+//! The tag finder on prose and on the worst possible replies.
 //!
-//! The worst are floods: tags of which there are too many, all that only looks like a tag, and what
-//! makes a finder look at the same text again and again.
+//! The worst are floods: too many tags, texts that only look like tags, and texts that make a finder read the
+//! same part again and again.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,21 +9,22 @@ use std::time::Instant;
 use raymond::language::tag::find;
 
 use crate::Fallible;
-use crate::goals::{Bound, Goals};
-use crate::place::Place;
+use crate::bench_folder::BenchFolder;
+use crate::goals::{GoalBound, Goals};
 use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::{Table, short, whole};
 
-/// A quadratic finder shows on a part of the text already, and the whole is left out.
-const PART: usize = 16;
-const TOO_SLOW: f64 = 0.5;
+/// The divisor for the first part of a text. A quadratic finder is already slow there, and the whole text is
+/// left out.
+const PART_DIVISOR: usize = 16;
+const TOO_SLOW_SECONDS: f64 = 0.5;
 
 const PROSE: &str = "The parser now keeps the position of each token, so an error can name its \
     line; I ran the tests (214 passed) and looked at `src/lexer.rs` again, where x < y and a <b> \
     tag in the docs are read as prose.\n\n";
 
-/// What is repeated, and how it is called where that is not the same.
+/// The names of floods, and the pieces that are repeated.
 const FLOODS: [(&str, &str); 27] = [
     ("<", "<"),
     ("< and a blank", "< "),
@@ -54,10 +55,10 @@ const FLOODS: [(&str, &str); 27] = [
     ("<call a='&amp;'>A</call>", "<call a='&amp;&lt;&gt;&quot;&apos;&none;'>A</call>"),
 ];
 
-type Made = (&'static str, fn() -> String);
+type GeneratedText = (&'static str, fn() -> String);
 
-/// Replies that are nothing but this, once.
-const ALONE: [Made; 3] = [
+/// Short replies that are read once.
+const SHORT_REPLIES: [GeneratedText; 3] = [
     ("one tag of 60 kB of a1='b', alone", || {
         format!("<fork {}>A</fork>", numbered(6_000, "a", "='b' "))
     }),
@@ -65,8 +66,8 @@ const ALONE: [Made; 3] = [
     ("100 tags with an attribute, alone", || "<goto a='b'>A</goto>".repeat(100)),
 ];
 
-/// Floods of pieces that are made.
-const MADE: [Made; 8] = [
+/// Floods of generated pieces.
+const GENERATED_FLOODS: [GeneratedText; 8] = [
     ("<a1><a2> … <a99999>", || numbered(100_000, "<a", ">")),
     ("<aaa… as long as a name may be", || format!("<{}", "a".repeat(64))),
     ("tags of 60 kB of a='b'", || format!("<call {}>A</call>", "a='b' ".repeat(10_000))),
@@ -83,28 +84,28 @@ fn numbered(count: usize, before: &str, after: &str) -> String {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "other figures can fail as a whole")]
-pub(crate) fn figure(_: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(_: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
     let title = format!("The tag finder on {} MB of …", short(as_float(scale.text) / 1e6));
     let mut table = Table::new(&title, ["", "ms, median (least–greatest)", "MB/s"]);
     let prose = repeated(PROSE, scale.text) + "<goto>NEXT.md</goto>";
     let speed = row(&mut table, "prose", &prose, scale);
-    goals.add("tag finder on prose", speed, Bound::AtLeast(1_000.0), " MB/s");
+    goals.add("tag finder on prose", speed, GoalBound::AtLeast(1_000.0), " MB/s");
     let floods = FLOODS.iter().map(|&(name, piece)| (name, piece.to_owned()));
-    let made = MADE.iter().map(|&(name, make)| (name, make()));
+    let made = GENERATED_FLOODS.iter().map(|&(name, make)| (name, make()));
     let floods = floods.chain(made).map(|(name, piece)| (name, repeated(&piece, scale.text)));
-    let alone = ALONE.iter().map(|&(name, make)| (name, make()));
+    let alone = SHORT_REPLIES.iter().map(|&(name, make)| (name, make()));
     let flood = worst(&mut table, floods, scale);
     let alone = worst(&mut table, alone, scale);
     for (kind, (name, speed)) in [("floods", flood), ("short ones", alone)] {
         table.note(format!("The worst of the {kind}: {name}, {} MB/s.", whole(speed)));
         let name = format!("tag finder on the worst of the {kind}, {name}");
-        goals.add(name, speed, Bound::AtLeast(100.0), " MB/s");
+        goals.add(name, speed, GoalBound::AtLeast(100.0), " MB/s");
     }
     table.note("The short ones are all read by pest; of a flood of tags only the first ones are.");
     Ok(vec![table])
 }
 
-/// Measures each text; returns the slowest, and how many megabytes of it are read a second.
+/// Measures each text; returns the slowest, and the megabytes of it that are read a second.
 fn worst(
     table: &mut Table,
     texts: impl Iterator<Item = (&'static str, String)>,
@@ -116,13 +117,13 @@ fn worst(
     })
 }
 
-/// Measures one text; returns how many megabytes it reads a second.
+/// Measures one text; returns the megabytes of it that are read a second.
 fn row(table: &mut Table, name: &str, text: &str, scale: &Scale) -> f64 {
-    let part = seconds(&text[..text.floor_char_boundary(text.len() / PART)]);
-    if part > TOO_SLOW {
-        let taken = format!("{:.0} for a {PART}th", part * 1e3);
+    let part = seconds(&text[..text.floor_char_boundary(text.len() / PART_DIVISOR)]);
+    if part > TOO_SLOW_SECONDS {
+        let taken = format!("{:.0} for a {PART_DIVISOR}th", part * 1e3);
         table.row([name.to_owned(), taken, "too slow".to_owned()]);
-        return as_float(text.len() / PART) / 1e6 / part;
+        return as_float(text.len() / PART_DIVISOR) / 1e6 / part;
     }
     let taken = Summary::of((0..scale.repeats).map(|_| seconds(text)));
     let speed = as_float(text.len()) / 1e6 / taken.median();

@@ -1,35 +1,35 @@
-//! A workflow in which one agent becomes so many, and all of them wait in the same state.
+//! A workflow in which one agent becomes many, and all of them wait in the same state.
 //!
-//! Each agent forks half of those it stands for and goes on as the other half, and all go the same
-//! number of levels down. With a permit for everybody nobody keeps another from being born. Then the
-//! last state can be made one that all go round in.
+//! Each agent forks half of those it stands for and continues as the other half, and all go down the same
+//! number of levels. Each agent has a permit, so none delays the creation of another. Then the last state can
+//! be made one in which all agents loop.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::Fallible;
-use crate::place::{Place, Workflow};
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
 
 const LAST: &str = "LAST.md";
 const REPLIES: &str = "replies.yaml";
 
-/// The workflow.
+/// The workflow, and its size.
 #[derive(Debug)]
-pub(crate) struct Tree {
-    pub(crate) workflow: Workflow,
-    /// How many steps there are until everybody waits.
+pub(crate) struct ForkTree {
+    pub(crate) workflow: WorkflowFolder,
+    /// The number of steps until all agents wait.
     pub(crate) steps: usize,
 }
 
-/// So many agents must come from this one, in so many levels.
+/// The part of the tree below one agent: the number of levels, and of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Node {
+struct ForkTreeNode {
     levels: u32,
     agents: usize,
 }
 
-impl Node {
-    /// The next one of this agent, and that of its child if it has one.
+impl ForkTreeNode {
+    /// Returns the next node of this agent, and the node of its child if it has one.
     fn next(self) -> Option<(Self, Option<Self>)> {
         let levels = self.levels.checked_sub(1)?;
         let forked = self.agents / 2;
@@ -60,7 +60,7 @@ impl Node {
         self.next().map_or(0, below)
     }
 
-    /// This one and all different ones below, without the last.
+    /// Adds this node and all different ones below, without the last, to `found`.
     fn all(self, found: &mut BTreeSet<Self>) {
         if let Some((next, child)) = self.next()
             && found.insert(self)
@@ -73,26 +73,26 @@ impl Node {
     }
 }
 
-/// The workflow with its scripted replies.
-pub(crate) fn grow(place: &Place, agents: usize) -> Fallible<Tree> {
+/// Writes the workflow with its scripted replies.
+pub(crate) fn grow(place: &BenchFolder, agents: usize) -> Fallible<ForkTree> {
     let workflow = place.workflow()?;
-    let top = Node { levels: agents.next_power_of_two().trailing_zeros(), agents };
+    let top = ForkTreeNode { levels: agents.next_power_of_two().trailing_zeros(), agents };
     let mut nodes = BTreeSet::new();
     top.all(&mut nodes);
     let mut replies = format!("{LAST}:\n  - {{ reply: never, delay: 20m, repeat: true }}\n");
     workflow.write(LAST, "Wait here.")?;
     for (node, reply) in nodes.into_iter().filter_map(|node| Some((node, node.reply()?))) {
         let state = if node == top { "START.md".to_owned() } else { node.state() };
-        workflow.write(&state, "Be born.")?;
+        workflow.write(&state, "Fork.")?;
         writeln!(replies, "{state}:\n  - {{ reply: '{reply}', repeat: true }}")?;
     }
     workflow.write(REPLIES, &replies)?;
-    Ok(Tree { workflow, steps: top.steps() })
+    Ok(ForkTree { workflow, steps: top.steps() })
 }
 
-impl Tree {
-    /// From the next start on, whoever is in the last state goes from there to there.
-    pub(crate) fn go_round(&self) -> Fallible<()> {
+impl ForkTree {
+    /// Makes the last state a loop, from the next start on.
+    pub(crate) fn loop_in_last_state(&self) -> Fallible<()> {
         let reply = format!("<goto>{LAST}</goto>");
         self.workflow
             .write(REPLIES, &format!("{LAST}:\n  - {{ reply: '{reply}', repeat: true }}\n"))

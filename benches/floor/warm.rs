@@ -1,8 +1,8 @@
-//! A chain of gotos with the real Claude Code, warm against one process a step, and with options that change:
-//! what a step takes beyond the model, and how many processes are started.
+//! A chain of gotos with the real Claude Code, warm beside one process a step, and with options that change:
+//! the time of a step beyond the model, and the number of processes.
 //!
-//! It needs the programs that `tests/run` installs. The model is a stand-in that answers at once, and
-//! what even that takes is counted and taken off; all else is the program's and raymond's.
+//! The figure needs the programs that `tests/run` installs. The model is a stand-in that answers at once, and
+//! its time is counted and subtracted. All other time is Claude Code's and raymond's.
 
 mod api;
 
@@ -13,40 +13,44 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use self::api::Api;
+use self::api::MessagesApi;
 use crate::Fallible;
+use crate::bench_folder::BenchFolder;
 use crate::chain;
-use crate::goals::{Bound, Goals};
-use crate::place::Place;
-use crate::raymond::{CLAUDE, RAYMOND, Run, bare};
+use crate::goals::{GoalBound, Goals};
+use crate::raymond::{CLAUDE, RAYMOND, RaymondCommand, bare};
 use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::{Table, short};
 
 const WHAT: &str = "20 gotos with the real Claude Code: overhead, cold over warm";
 const SWITCHES: &str = "processes of 20 gotos that change the model and the effort";
-const GOAL: Bound = Bound::AtLeast(10.0);
+const GOAL: GoalBound = GoalBound::AtLeast(10.0);
 const STEPS: usize = 20;
-/// Where little time is given, one process a step is measured over fewer steps: each is like the others.
+/// The steps with one process each, if time is short; each of these steps is like the others.
 const FEWER_STEPS: usize = 5;
-/// After this a chain is given up.
-const LIMIT: Duration = Duration::from_mins(3);
+/// The time after which a chain is killed.
+const CHAIN_TIMEOUT: Duration = Duration::from_mins(3);
 /// The versions that the tests pin.
 const PINS: [&str; 2] = ["oldest", "newest"];
-/// Frontmatter of neighbours that a running process is switched between.
+/// Frontmatter of neighbouring states between which a running process is switched.
 const SWITCHED: [&str; 2] =
     ["---\nmodel: haiku\neffort: low\n---\n", "---\nmodel: sonnet\neffort: high\n---\n"];
-/// Frontmatter of neighbours that each need a process of their own.
+/// Frontmatter of neighbouring states that each need a process of their own.
 const REPLACED: [&str; 2] = ["---\ntools: [Read]\n---\n", "---\ntools: [Read, Grep]\n---\n"];
 
-pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(
+    place: &BenchFolder,
+    scale: &Scale,
+    goals: &mut Goals,
+) -> Fallible<Vec<Table>> {
     let mut tables = Vec::new();
     for pin in PINS {
         let (what, switches) = (format!("{WHAT} ({pin})"), format!("{SWITCHES} ({pin})"));
         match installed(pin).and_then(|claude| measure(pin, &claude, place, scale)) {
             Ok(measured) => {
                 goals.add(what, measured.ratio, GOAL, " times");
-                goals.add(switches, measured.processes, Bound::AtMost(1.0), "");
+                goals.add(switches, measured.processes, GoalBound::AtMost(1.0), "");
                 tables.push(measured.table);
             }
             Err(why) => {
@@ -58,7 +62,7 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok(tables)
 }
 
-/// The program for this platform, where the tests have theirs.
+/// Returns the path of Claude Code for this platform, in the folder of the tests.
 fn installed(pin: &str) -> Fallible<PathBuf> {
     let os = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
@@ -73,32 +77,37 @@ fn installed(pin: &str) -> Fallible<PathBuf> {
     }
 }
 
-/// What was measured of one version.
-struct Measured {
+/// The measurements of one version.
+struct VersionMeasurement {
     table: Table,
-    /// What a cold step takes over what a warm one does.
+    /// The time of a cold step, divided by that of a warm one.
     ratio: f64,
-    /// The processes of a chain that changes what can be switched.
+    /// The number of processes for a chain whose changes can all be switched.
     processes: f64,
 }
 
-/// What a chain took beyond the model, in seconds.
-struct Chain {
-    /// A step, the first and the end included.
+/// The times of a chain beyond the model, in seconds.
+struct ChainTimes {
+    /// The time of a step, the first and the end included.
     each: f64,
-    /// A step that follows another.
+    /// The time of a step that follows another.
     further: Summary,
-    /// The processes that were started.
+    /// The number of processes that were started.
     processes: usize,
 }
 
-fn measure(pin: &str, claude: &Path, place: &Place, scale: &Scale) -> Fallible<Measured> {
+fn measure(
+    pin: &str,
+    claude: &Path,
+    place: &BenchFolder,
+    scale: &Scale,
+) -> Fallible<VersionMeasurement> {
     let whole = scale.rounds >= Scale::full().rounds;
     let rounds = if whole { 3 } else { 1 };
-    let api = Api::start()?;
+    let api = MessagesApi::start()?;
     let few = if whole { STEPS } else { FEWER_STEPS };
     let chain = |steps, heads, options: &[&str]| run(claude, place, &api, (steps, heads), options);
-    let warm: Vec<Chain> =
+    let warm: Vec<ChainTimes> =
         (0..rounds).map(|_| chain(STEPS, ["", ""], &[])).collect::<Fallible<_>>()?;
     let rows = [
         ("one process a step", few, vec![chain(few, ["", ""], &["--no-warm"])?]),
@@ -106,7 +115,7 @@ fn measure(pin: &str, claude: &Path, place: &Place, scale: &Scale) -> Fallible<M
         ("warm, the model and the effort change", STEPS, vec![chain(STEPS, SWITCHED, &[])?]),
         ("warm, the tools change", few, vec![chain(few, REPLACED, &[])?]),
     ];
-    let each = |chains: &[Chain]| Summary::of(chains.iter().map(|chain| chain.each));
+    let each = |chains: &[ChainTimes]| Summary::of(chains.iter().map(|chain| chain.each));
     let cold = each(&rows[0].2).median();
     let mut table = Table::new(
         &format!(
@@ -130,17 +139,17 @@ fn measure(pin: &str, claude: &Path, place: &Place, scale: &Scale) -> Fallible<M
     );
     #[expect(clippy::cast_precision_loss, reason = "a few dozen processes")]
     let processes = rows[2].2[0].processes as f64;
-    Ok(Measured { ratio: cold / each(&rows[1].2).median(), processes, table })
+    Ok(VersionMeasurement { ratio: cold / each(&rows[1].2).median(), processes, table })
 }
 
-/// Runs a chain of states, each of whose text is its transition, which the stand-in repeats.
+/// Runs a chain of states. The text of each is its transition, which the stand-in repeats.
 fn run(
     claude: &Path,
-    place: &Place,
-    api: &Api,
+    place: &BenchFolder,
+    api: &MessagesApi,
     (steps, heads): (usize, [&str; 2]),
     options: &[&str],
-) -> Fallible<Chain> {
+) -> Fallible<ChainTimes> {
     let workflow = chain::switching(place, steps, heads)?;
     let (dir, home) = (place.folder()?, place.folder()?);
     let mut command = bare(Command::new(RAYMOND));
@@ -166,24 +175,24 @@ fn run(
         .stdin(Stdio::null())
         .stdout(File::create(dir.join("stdout"))?)
         .stderr(File::create(dir.join("stderr"))?);
-    let run = Run { command, dir };
+    let run = RaymondCommand { command, dir };
     let journal = run.journal();
     let before = api.spent();
-    let spent = run.finish(LIMIT)?;
+    let spent = run.finish(CHAIN_TIMEOUT)?;
     let model = api.spent().saturating_sub(before);
     #[expect(clippy::cast_precision_loss, reason = "a few dozen steps")]
     let each = spent.wall.saturating_sub(model).as_secs_f64() / steps as f64;
     let processes = streams(&journal.with_file_name("steps"))?;
-    Ok(Chain { each, further: further(&journal)?, processes })
+    Ok(ChainTimes { each, further: further(&journal)?, processes })
 }
 
-/// The number of processes that have written a stream.
+/// Returns the number of processes that have written a stream.
 fn streams(steps: &Path) -> Fallible<usize> {
     let names = std::fs::read_dir(steps)?.flatten().map(|entry| entry.path());
     Ok(names.filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")).count())
 }
 
-/// The times between one step's end and the next one's, in seconds.
+/// Returns the times between the ends of one step and the next, in seconds.
 fn further(journal: &Path) -> Fallible<Summary> {
     let journal = std::fs::read_to_string(journal)?;
     let records = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

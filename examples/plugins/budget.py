@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""A budget for each agent: one that has spent more than a limit does not go on.
+"""A budget for each agent: an agent that has spent it is stopped.
 
     raymond run WORKFLOW --plugin 'python3 examples/plugins/budget.py 0.50'
 
-or, for a workflow that is to have it always, in its raymond.yaml:
+or, for a workflow that always needs it, in its raymond.yaml:
 
     plugins:
       - { command: python3 ./budget.py 0.50, required: true }
 
-raymond tells a plug-in what happens as lines of JSON on its stdin, and reads what it says as lines
-of JSON on its stdout. `raymond schema` prints all there is to say. This one only answers: before a
-turn starts it is told what the agent has spent so far, and stops the agent if that is the limit.
-What is written to stderr is shown to whoever runs the workflow.
+raymond and a plug-in exchange messages as lines of JSON on the plug-in's stdin and stdout.
+`raymond schema` prints the schema of all messages. This plug-in only answers consultations: before a
+turn starts it is asked with the agent's cost so far, and stops an agent that has reached the limit.
+Its stderr is shown to the person who runs the workflow.
 """
 
 import json

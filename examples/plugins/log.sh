@@ -1,16 +1,16 @@
 #!/bin/sh
-# A log of the steps of a run, for people: a line for each, at the end of a file.
+# A log of the steps of a run, for people: one line for each, appended to a file.
 #
 #     raymond run WORKFLOW --plugin 'sh examples/plugins/log.sh steps.log'
 #
-# A plug-in reads lines of JSON on its stdin until there are no more. This one says hello without a
-# wish, so it only looks on: it is never asked anything, and never waited for. It takes the few values
-# it wants out of a line with nothing but the shell. `raymond schema host-message` says what else
-# there is, and the journal with every record is "$RAYMOND_DIR/runs/$RAYMOND_RUN/journal.jsonl".
+# A plug-in reads lines of JSON on its stdin until there are no more. This one greets without `consult`,
+# so it only observes: it is never consulted, and the run never waits for it. The shell alone extracts
+# the few values it needs. `raymond schema host-message` describes all messages, and the journal with every
+# record is "$RAYMOND_DIR/runs/$RAYMOND_RUN/journal.jsonl".
 
 file=${1:?usage: log.sh FILE}
 
-# The text or number that stands first in a line of JSON under a key; nothing, if none does.
+# Prints the first text or number under a key in a line of JSON; nothing if there is none.
 field() {
     rest=${2#*"\"$1\":"}
     if [ "$rest" != "$2" ]; then

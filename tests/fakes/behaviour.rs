@@ -1,65 +1,65 @@
-//! Playing one rule: the good turn, and every way a turn has been seen to go wrong.
+//! Plays one rule: the good turn, and each way in which turns were seen to go wrong.
 //!
-//! Nothing here outlives its test by much: whoever waits looks whether the folder is still there,
-//! and the helper ends by itself.
+//! A process ends soon after its test: one that waits stops when the test's folder is gone, and a helper ends
+//! by itself.
 
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::script::Rule;
-use crate::stream::{self, Turn};
-use crate::turn::Warm;
+use crate::script::ScriptRule;
+use crate::stream::{self, StreamTurn};
+use crate::turn::WarmTurn;
 use crate::{helper, session};
 
-const GLANCE: Duration = Duration::from_millis(1);
-const NO_UTF8: &[u8] = b"\xff\xfe\x80";
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+const INVALID_UTF8: &[u8] = b"\xff\xfe\x80";
 
-/// A rule on stage; some rules never leave it.
+/// A turn that is played by a rule; some rules never end it.
 #[derive(Debug)]
-pub(crate) struct Play<'a> {
+pub(crate) struct TurnPlayer<'a> {
     pub(crate) folder: &'a Path,
-    pub(crate) rule: &'a Rule,
-    pub(crate) turn: &'a Turn,
-    pub(crate) warm: Option<&'a Warm<'a>>,
+    pub(crate) rule: &'a ScriptRule,
+    pub(crate) turn: &'a StreamTurn,
+    pub(crate) warm: Option<&'a WarmTurn<'a>>,
 }
 
-/// How a turn ended. The number is the exit code, where it is the last of its process.
+/// The end of a turn. The number is the exit code, if the process ends with the turn.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum End {
-    /// With a result: a warm process takes the next one.
-    Over(u8),
-    /// With the process.
-    Gone(u8),
+pub(crate) enum TurnEnd {
+    /// A result: a warm process takes the next turn.
+    WithResult(u8),
+    /// The end of the process.
+    WithProcess(u8),
 }
 
-impl End {
-    pub(crate) fn is_gone(self) -> bool {
-        matches!(self, Self::Gone(_))
+impl TurnEnd {
+    pub(crate) fn ends_process(self) -> bool {
+        matches!(self, Self::WithProcess(_))
     }
 
     pub(crate) fn code(self) -> u8 {
-        let (Self::Over(code) | Self::Gone(code)) = self;
+        let (Self::WithResult(code) | Self::WithProcess(code)) = self;
         code
     }
 }
 
-impl Play<'_> {
-    pub(crate) fn perform(&self) -> Result<End, String> {
+impl TurnPlayer<'_> {
+    pub(crate) fn perform(&self) -> Result<TurnEnd, String> {
         let Self { folder, rule, turn, .. } = *self;
         if let Some(text) = &rule.stderr {
             crate::complain(text);
         }
         if rule.silent {
-            return Ok(End::Gone(0));
+            return Ok(TurnEnd::WithProcess(0));
         }
         if rule.garbage {
             stream::write(b"Segmentation fault?\n{\"type\":\"resu\n\x00\x01\x02\n[1,2]\nno end")?;
-            return Ok(End::Gone(0));
+            return Ok(TurnEnd::WithProcess(0));
         }
         stream::write(&turn.opening())?;
-        helper::leave(folder, rule)?;
+        helper::start_helpers(folder, rule)?;
         for (number, refused) in rule.refused.iter().enumerate() {
             stream::write(&refused.told(number, turn))?;
         }
@@ -68,30 +68,30 @@ impl Play<'_> {
         }
         if self.interrupted_at(rule.hold_before.as_deref()) || self.interrupted_in_tool()? {
             stream::write(&turn.aborted())?;
-            return Ok(End::Over(1));
+            return Ok(TurnEnd::WithResult(1));
         }
         if rule.hang {
-            self.wait_for_ever();
+            self.wait_forever();
         }
         if let Some(code) = rule.exit {
-            return Ok(End::Gone(code));
+            return Ok(TurnEnd::WithProcess(code));
         }
         if let Some(signal) = rule.signal {
             die(signal)?;
         }
         if let Some(said) = self.failure() {
             stream::write(&said)?;
-            return Ok(End::Over(1));
+            return Ok(TurnEnd::WithResult(1));
         }
         self.answer()?;
         if let Some(text) = &rule.unsolicited {
-            self.go_on_unasked(text)?;
+            self.play_unsolicited_turn(text)?;
         }
         self.wait_for(rule.hold_after.as_deref(), || false);
         if rule.linger {
-            self.wait_for_ever();
+            self.wait_forever();
         }
-        Ok(if rule.die_idle { End::Gone(1) } else { End::Over(0) })
+        Ok(if rule.die_idle { TurnEnd::WithProcess(1) } else { TurnEnd::WithResult(0) })
     }
 
     fn interrupted_in_tool(&self) -> Result<bool, String> {
@@ -130,19 +130,19 @@ impl Play<'_> {
         stream::write(&spoil("result", turn.result(&rule.reply)))
     }
 
-    /// A further turn, of which the session knows too.
-    fn go_on_unasked(&self, text: &str) -> Result<(), String> {
+    /// Plays a further turn that raymond did not ask for. The session has its prompt, too.
+    fn play_unsolicited_turn(&self, text: &str) -> Result<(), String> {
         let uuid = session::new_id(1);
         session::append(&self.folder.join("sessions"), &self.turn.session, "(unasked)", &uuid)
             .map_err(|refusal| format!("fake-claude: unsolicited: {refusal:?}"))?;
-        let turn = Turn { uuid, replay: None, ..self.turn.clone() };
+        let turn = StreamTurn { uuid, replay: None, ..self.turn.clone() };
         let said = [turn.opening(), turn.assistant(text), turn.unasked(text)];
         stream::write(&said.concat())
     }
 
-    /// Waits for the file; whether the turn was interrupted meanwhile.
+    /// Waits for the file; returns whether the turn was interrupted meanwhile.
     fn interrupted_at(&self, name: Option<&str>) -> bool {
-        let interrupted = || self.warm.is_some_and(|warm| warm.wishes.is_interrupted(warm.number));
+        let interrupted = || self.warm.is_some_and(|warm| warm.control.is_interrupted(warm.number));
         self.wait_for(name, interrupted);
         name.is_some() && interrupted()
     }
@@ -151,29 +151,29 @@ impl Play<'_> {
         if let Some(name) = name {
             let file = self.folder.join(name);
             while !file.exists() && self.folder.exists() && !enough() {
-                std::thread::sleep(GLANCE);
+                std::thread::sleep(POLL_INTERVAL);
             }
         }
     }
 
-    fn wait_for_ever(&self) {
+    fn wait_forever(&self) {
         if let Some(warm) = self.warm {
-            warm.wishes.be_deaf();
+            warm.control.ignore_stdin();
         }
         while self.folder.exists() {
-            std::thread::sleep(GLANCE * 20);
+            std::thread::sleep(POLL_INTERVAL * 20);
         }
         std::process::exit(1);
     }
 }
 
-/// The line with bytes that are no UTF-8 just before the reply, so inside a JSON string.
+/// Returns the line with bytes that are not UTF-8 before the reply, so inside a JSON string.
 fn spoiled(mut line: Vec<u8>, reply: &str) -> Vec<u8> {
     let reply = serde_json::Value::from(reply).to_string();
     let reply = reply.trim_matches('"').as_bytes();
     let place = line.windows(reply.len().max(1)).position(|part| part == reply);
     let place = place.unwrap_or(1);
-    line.splice(place..place, NO_UTF8.iter().copied());
+    line.splice(place..place, INVALID_UTF8.iter().copied());
     line
 }
 
@@ -184,7 +184,7 @@ fn die(signal: i32) -> Result<(), String> {
     wait_for_signal()
 }
 
-/// The signal may arrive after `kill` has returned.
+/// Waits for the signal, which may arrive after `kill` has returned.
 fn wait_for_signal() -> Result<(), String> {
     std::thread::sleep(Duration::from_secs(10));
     Err("fake-claude: survived its own signal".to_owned())

@@ -1,15 +1,15 @@
 //! `fake-claude`: a scripted stand-in for Claude Code, as fast as a process can be.
 //!
-//! It takes the flags raymond gives to the real program, reads the prompt from stdin (a line for
-//! each turn in [`warm`] mode) and prints stream-json. The environment says what it plays:
+//! It takes the flags that raymond gives to the real program, reads the prompt from stdin (in [`warm`] mode
+//! one line for each turn) and prints stream-json. The environment decides how it answers:
 //!
-//! - `FAKE_CLAUDE=FOLDER`: `script.json` there decides (see [`script`]), `calls.jsonl` tells what
-//!   happened (see [`log`]), `sessions/` remembers who said what (see [`session`]).
-//! - otherwise it logs nothing and answers `FAKE_CLAUDE_REPLY`, or repeats its prompt when that is
-//!   not set: this is the process floor that benchmarks compare with.
+//! - With `FAKE_CLAUDE=FOLDER`, `script.json` in the folder has the rules (see [`script`]), `calls.jsonl` is
+//! the log (see [`log`]), and `sessions/` has the prompts of each session (see [`session`]).
+//! - Otherwise it logs nothing, and answers `FAKE_CLAUDE_REPLY`, or repeats its prompt if that is not set.
+//! This is the process floor that benchmarks compare with.
 //!
-//! Where the real program's behaviour is known it is repeated to the letter, for a test that passes
-//! against a kinder stand-in proves nothing.
+//! The known behaviour of the real program is repeated exactly, because a test that passes with a kinder
+//! stand-in proves nothing.
 
 mod behaviour;
 mod flags;
@@ -30,8 +30,8 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use flags::Flags;
-use turn::{Asked, Process};
+use flags::ClaudeFlags;
+use turn::{FakeProcess, TurnRequest};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args_os()
@@ -39,8 +39,8 @@ fn main() -> ExitCode {
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
     let played = match arguments.first().map(String::as_str) {
-        Some(helper::STAY) => Ok(helper::outlive()),
-        Some(helper::DETACH) => helper::detach(&arguments),
+        Some(helper::STAY_FLAG) => Ok(helper::outlive()),
+        Some(helper::DETACH_FLAG) => helper::detach(&arguments),
         Some("--version") => stream::write(b"2.1.197 (Claude Code)\n").map(|()| ExitCode::SUCCESS),
         _ => play(arguments),
     };
@@ -48,10 +48,10 @@ fn main() -> ExitCode {
 }
 
 fn play(arguments: Vec<String>) -> Result<ExitCode, String> {
-    let flags = Flags::parse(&arguments)?;
+    let flags = ClaudeFlags::parse(&arguments)?;
     let folder = std::env::var_os("FAKE_CLAUDE").map(PathBuf::from);
-    let process = folder.map(|folder| Process { folder, arguments, flags: flags.clone() });
-    if flags.warm() {
+    let process = folder.map(|folder| FakeProcess { folder, arguments, flags: flags.clone() });
+    if flags.is_warm() {
         return warm::play(process.as_ref(), &flags);
     }
     let mut prompt = Vec::new();
@@ -61,7 +61,7 @@ fn play(arguments: Vec<String>) -> Result<ExitCode, String> {
     let prompt = String::from_utf8_lossy(&prompt).into_owned();
     match process {
         Some(process) => {
-            let played = process.play(&Asked::alone(&prompt, &flags))?;
+            let played = process.play(&TurnRequest::alone(&prompt, &flags))?;
             return Ok(ExitCode::from(played.end.code()));
         }
         None if prompt.is_empty() => {}
@@ -71,7 +71,7 @@ fn play(arguments: Vec<String>) -> Result<ExitCode, String> {
 }
 
 fn complain(message: &str) -> ExitCode {
-    // A closed stderr leaves nobody to tell.
+    // If stderr is closed, there is no reader.
     let _ = writeln!(std::io::stderr(), "{message}");
     ExitCode::FAILURE
 }

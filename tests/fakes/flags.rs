@@ -1,10 +1,10 @@
-//! The flags of `claude` that the stand-in understands. An unknown one is refused as the real
-//! program refuses it, so that a slip in raymond's command line fails a test and not a user.
+//! The flags of `claude` that the stand-in understands. It refuses an unknown flag as the real program does,
+//! so that a mistake in raymond's command line fails a test.
 
-/// What the command line asked for.
+/// The flags of a command line.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
-pub(crate) struct Flags {
+pub(crate) struct ClaudeFlags {
     pub(crate) session_id: Option<String>,
     pub(crate) resume: Option<String>,
     pub(crate) resume_at: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Flags {
     pub(crate) partial_messages: bool,
 }
 
-impl Flags {
+impl ClaudeFlags {
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
         let mut flags = Self::default();
         let mut rest = arguments.iter();
@@ -89,7 +89,7 @@ impl Flags {
         {
             return Err(format!("error: option '--input-format' argument '{other}' is invalid"));
         }
-        if self.replay_user_messages && !self.warm() {
+        if self.replay_user_messages && !self.is_warm() {
             return Err("Error: --replay-user-messages requires both --input-format=stream-json \
                         and --output-format=stream-json."
                 .to_owned());
@@ -105,8 +105,8 @@ impl Flags {
         Ok(self)
     }
 
-    /// Whether the process takes a turn for each message on stdin.
-    pub(crate) fn warm(&self) -> bool {
+    /// Returns whether the process takes a turn for each message on stdin.
+    pub(crate) fn is_warm(&self) -> bool {
         self.input_format.as_deref() == Some("stream-json")
     }
 

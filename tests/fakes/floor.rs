@@ -1,14 +1,14 @@
-//! The process floor of the benchmarks: a reply and nothing else; no file is touched.
+//! The process floor of the benchmarks: it only replies, and touches no file.
 
-use crate::flags::Flags;
+use crate::flags::ClaudeFlags;
 use crate::session::new_id;
-use crate::stream::{self, Turn};
-use crate::usage::Usage;
+use crate::stream::{self, StreamTurn};
+use crate::usage::ProcessUsage;
 
-/// A turn without a script.
-pub(crate) fn turn(flags: &Flags) -> Turn {
+/// Returns a turn without a script.
+pub(crate) fn turn(flags: &ClaudeFlags) -> StreamTurn {
     let session = flags.session_id.clone().or_else(|| flags.resume.clone());
-    Turn {
+    StreamTurn {
         session: session.unwrap_or_else(|| new_id(0)),
         uuid: new_id(1),
         model: flags.model.as_deref().unwrap_or(stream::MODEL).to_owned(),
@@ -16,7 +16,7 @@ pub(crate) fn turn(flags: &Flags) -> Turn {
         has_schema: false,
         cost: 0.0,
         cost_before: 0.0,
-        used: Usage::default(),
+        used: ProcessUsage::default(),
         partial: flags.partial_messages,
         replay: None,
         denials: serde_json::json!([]),
@@ -24,6 +24,6 @@ pub(crate) fn turn(flags: &Flags) -> Turn {
 }
 
 /// Answers with `FAKE_CLAUDE_REPLY`, or with the prompt.
-pub(crate) fn answer(turn: &Turn, prompt: String) -> Result<(), String> {
+pub(crate) fn answer(turn: &StreamTurn, prompt: String) -> Result<(), String> {
     turn.say(&std::env::var("FAKE_CLAUDE_REPLY").unwrap_or(prompt))
 }

@@ -1,28 +1,28 @@
-//! Processes that outlive the turn, like a server that a tool started: they just hold what they
-//! inherited. Nothing ends them but their own short life, or whoever owns the turn.
+//! Processes that outlive the turn, like a server that a tool started. They only hold what they inherited,
+//! and end after a short time, unless the owner of the turn ends them first.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use crate::script::Rule;
+use crate::script::ScriptRule;
 use crate::{log, term};
 
 /// The hidden argument of the process that outlives its parent.
-pub(crate) const STAY: &str = "--fake-helper";
-/// The hidden argument of the process that puts one out of reach; the pid to log it under follows.
-pub(crate) const DETACH: &str = "--fake-detach";
+pub(crate) const STAY_FLAG: &str = "--fake-helper";
+/// The hidden argument of the process that detaches a helper; the pid to log the helper under follows.
+pub(crate) const DETACH_FLAG: &str = "--fake-detach";
 
-/// The argument after that of one whose child has no environment.
-const HIDDEN: &str = "hidden";
+/// The next argument, if the helper has no environment.
+const HIDDEN_FLAG: &str = "hidden";
 
-const LIFE: Duration = Duration::from_mins(2);
+const HELPER_LIFETIME: Duration = Duration::from_mins(2);
 
-/// Leaves behind what the rule says. Each is in the log when this returns.
-pub(crate) fn leave(folder: &Path, rule: &Rule) -> Result<(), String> {
+/// Starts the helpers of the rule. Each is in the log when this returns.
+pub(crate) fn start_helpers(folder: &Path, rule: &ScriptRule) -> Result<(), String> {
     let pid = std::process::id();
     if rule.helper {
-        let helper = myself(rule).and_then(|mut program| stay(&mut program)).map_err(say)?;
+        let helper = own_command(rule).and_then(|mut program| stay(&mut program)).map_err(say)?;
         log::helper(folder, pid, helper)?;
     }
     if let Some(script) = &rule.run {
@@ -32,9 +32,9 @@ pub(crate) fn leave(folder: &Path, rule: &Rule) -> Result<(), String> {
         }
     }
     if rule.detach || rule.hide {
-        let started = myself(rule).and_then(|mut program| {
-            let hidden = if rule.hide { HIDDEN } else { "" };
-            program.args([DETACH, &pid.to_string(), hidden]).stdin(Stdio::null()).status()
+        let started = own_command(rule).and_then(|mut program| {
+            let hidden = if rule.hide { HIDDEN_FLAG } else { "" };
+            program.args([DETACH_FLAG, &pid.to_string(), hidden]).stdin(Stdio::null()).status()
         });
         if !started.map_err(say)?.success() {
             return Err("fake-claude: helper: it could not be detached".to_owned());
@@ -43,13 +43,13 @@ pub(crate) fn leave(folder: &Path, rule: &Rule) -> Result<(), String> {
     Ok(())
 }
 
-/// The life of the process between: a session of its own, a child in it, and gone.
+/// Detaches a helper: begins a session of its own and starts the helper in it; then this process ends.
 pub(crate) fn detach(arguments: &[String]) -> Result<ExitCode, String> {
     let folder = std::env::var_os("FAKE_CLAUDE").map(PathBuf::from).unwrap_or_default();
     let of = arguments.get(1).and_then(|pid| pid.parse().ok()).unwrap_or_default();
     rustix::process::setsid().map_err(|error| say(error.into()))?;
     let mut program = std::env::current_exe().map(Command::new).map_err(say)?;
-    if arguments.get(2).is_some_and(|hidden| hidden == HIDDEN) {
+    if arguments.get(2).is_some_and(|hidden| hidden == HIDDEN_FLAG) {
         program.env_clear().stdout(Stdio::null()).stderr(Stdio::null());
     }
     let helper = stay(&mut program).map_err(say)?;
@@ -57,19 +57,19 @@ pub(crate) fn detach(arguments: &[String]) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The life of the helper.
+/// Waits for the whole lifetime of a helper.
 pub(crate) fn outlive() -> ExitCode {
-    std::thread::sleep(LIFE);
+    std::thread::sleep(HELPER_LIFETIME);
     ExitCode::SUCCESS
 }
 
-fn myself(rule: &Rule) -> std::io::Result<Command> {
+fn own_command(rule: &ScriptRule) -> std::io::Result<Command> {
     let program = std::env::current_exe()?;
-    Ok(if rule.ignore_term { term::deaf(&program) } else { Command::new(program) })
+    Ok(if rule.ignore_term { term::command_ignoring_term(&program) } else { Command::new(program) })
 }
 
 fn stay(program: &mut Command) -> std::io::Result<u32> {
-    program.arg(STAY).stdin(Stdio::null()).spawn().map(|child| child.id())
+    program.arg(STAY_FLAG).stdin(Stdio::null()).spawn().map(|child| child.id())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]

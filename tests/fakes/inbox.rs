@@ -1,7 +1,7 @@
-//! The lines on stdin of a warm process: messages, each of them a turn, and control requests.
+//! The lines on stdin of a warm process: messages, each for one turn, and control requests.
 //!
-//! As with the real program they are read while a turn runs: a control request is answered at once,
-//! a message waits for its turn. A change of the model counts for the messages after it.
+//! As in the real program, the lines are read while a turn runs. A control request is answered at once, and a
+//! message waits for its turn. A new model applies to the messages after it.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -12,89 +12,89 @@ use serde_json::Value;
 
 use crate::stream;
 
-/// A turn to be played.
+/// A message, for one turn.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct TurnMessage {
     pub(crate) text: String,
-    /// What `--model` or the last `set_model` says.
+    /// The model of `--model` or of the last `set_model`.
     pub(crate) model: Option<String>,
     /// The message as it came.
     pub(crate) line: Value,
 }
 
-/// The messages, and what else the lines ask for.
+/// The messages, and the state that control requests change.
 #[derive(Debug)]
-pub(crate) struct Inbox {
-    messages: Receiver<Result<Message, String>>,
-    pub(crate) wishes: Arc<Wishes>,
+pub(crate) struct StdinInbox {
+    messages: Receiver<Result<TurnMessage, String>>,
+    pub(crate) control: Arc<ControlState>,
 }
 
-/// What reader and player tell each other beside the messages.
+/// The state that the reader of stdin shares with the player of turns.
 #[derive(Debug, Default)]
-pub(crate) struct Wishes {
-    /// The turns before this number are to stop.
+pub(crate) struct ControlState {
+    /// The number of messages before the last interrupt; the turns below it are to stop.
     interrupted: AtomicUsize,
-    deaf: AtomicBool,
+    ignores_stdin: AtomicBool,
 }
 
-impl Wishes {
+impl ControlState {
     pub(crate) fn is_interrupted(&self, number: usize) -> bool {
         number < self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// From here on nothing on stdin is heeded, nor its end.
-    pub(crate) fn be_deaf(&self) {
-        self.deaf.store(true, Ordering::Relaxed);
+    /// Makes the process ignore stdin, even its end.
+    pub(crate) fn ignore_stdin(&self) {
+        self.ignores_stdin.store(true, Ordering::Relaxed);
     }
 }
 
-impl Inbox {
+impl StdinInbox {
     pub(crate) fn open(model: Option<String>) -> Self {
-        let wishes = Arc::<Wishes>::default();
+        let control = Arc::<ControlState>::default();
         let (sender, messages) = channel();
-        let told = Arc::clone(&wishes);
+        let told = Arc::clone(&control);
         std::thread::spawn(move || read_all(&sender, model, told));
-        Self { messages, wishes }
+        Self { messages, control }
     }
 
-    /// The next message, or none at the end of stdin.
-    pub(crate) fn next(&self) -> Result<Option<Message>, String> {
+    /// Returns the next message; `None` at the end of stdin.
+    pub(crate) fn next(&self) -> Result<Option<TurnMessage>, String> {
         self.messages.recv().ok().transpose()
     }
 }
 
-/// Takes each message as it comes, on this thread: nothing is heeded while one is dealt with.
+/// Takes each message as it comes, on this thread; no line is read while a message is answered.
 pub(crate) fn read_here(
     model: Option<String>,
-    take: impl FnMut(Message) -> Result<(), String>,
+    take: impl FnMut(TurnMessage) -> Result<(), String>,
 ) -> Result<(), String> {
-    Reader { model, wishes: Arc::default(), count: 0, deliver: take }.read()
+    StdinReader { model, control: Arc::default(), count: 0, deliver: take }.read()
 }
 
-/// Nobody waits for a message any more when the player has left.
+/// Reads stdin for the player. If the player has ended, the messages are dropped.
 fn read_all(
-    messages: &Sender<Result<Message, String>>,
+    messages: &Sender<Result<TurnMessage, String>>,
     model: Option<String>,
-    wishes: Arc<Wishes>,
+    control: Arc<ControlState>,
 ) {
     let deliver = |message| {
         let _ = messages.send(Ok(message));
         Ok(())
     };
-    if let Err(complaint) = (Reader { model, wishes, count: 0, deliver }).read() {
+    if let Err(complaint) = (StdinReader { model, control, count: 0, deliver }).read() {
         let _ = messages.send(Err(complaint));
     }
 }
 
-struct Reader<F> {
+struct StdinReader<F> {
     model: Option<String>,
-    wishes: Arc<Wishes>,
-    /// The messages so far.
+    control: Arc<ControlState>,
+    /// The number of messages so far.
     count: usize,
     deliver: F,
 }
 
-impl<F: FnMut(Message) -> Result<(), String>> Reader<F> {
+impl<F: FnMut(TurnMessage) -> Result<(), String>> StdinReader<F> {
     fn read(&mut self) -> Result<(), String> {
         let mut stdin = std::io::stdin().lock();
         let mut line = Vec::new();
@@ -103,7 +103,7 @@ impl<F: FnMut(Message) -> Result<(), String>> Reader<F> {
             let length = stdin
                 .read_until(b'\n', &mut line)
                 .map_err(|error| format!("fake-claude: stdin: {error}"))?;
-            while self.wishes.deaf.load(Ordering::Relaxed) {
+            while self.control.ignores_stdin.load(Ordering::Relaxed) {
                 std::thread::park();
             }
             if length == 0 {
@@ -124,7 +124,7 @@ impl<F: FnMut(Message) -> Result<(), String>> Reader<F> {
             Some("user") => {
                 self.count += 1;
                 let message =
-                    Message { text: text(&value), model: self.model.clone(), line: value };
+                    TurnMessage { text: text(&value), model: self.model.clone(), line: value };
                 (self.deliver)(message)
             }
             Some("control_request") => self.answer(&value),
@@ -138,7 +138,7 @@ impl<F: FnMut(Message) -> Result<(), String>> Reader<F> {
         let (id, request) = (&line["request_id"], &line["request"]);
         match request["subtype"].as_str() {
             Some("set_model") => self.model = request["model"].as_str().map(str::to_owned),
-            Some("interrupt") => self.wishes.interrupted.store(self.count, Ordering::Relaxed),
+            Some("interrupt") => self.control.interrupted.store(self.count, Ordering::Relaxed),
             Some("initialize") => {}
             other => return stream::write(&stream::control_error(id, other.unwrap_or_default())),
         }
@@ -146,7 +146,7 @@ impl<F: FnMut(Message) -> Result<(), String>> Reader<F> {
     }
 }
 
-/// The text of a message: its content is one, or a list of blocks.
+/// Returns the text of a message: its content is a text or a list of blocks.
 fn text(line: &Value) -> String {
     match &line["message"]["content"] {
         Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),

@@ -1,9 +1,12 @@
-//! `calls.jsonl`: a line when a turn starts (`pid`, `argv`, `prompt`, `session`, `resumed_from`,
-//! `history`, `cwd`, `env`), one for each process it leaves behind (`pid`, `helper`) and one as the
-//! last thing it does (`pid`, `done`). A warm process adds a line when it starts (`pid`, `started`),
-//! to the start of each turn its number in the process and what model it was asked for
-//! (`turn_in_process`, `model`), and a line when stdin has ended (`pid`, `ended`).
-//! Each is a single append, so that the order of the lines is an order of what happened.
+//! The log `calls.jsonl`.
+//!
+//! A turn adds a line when it starts (`pid`, `argv`, `prompt`, `session`, `resumed_from`, `history`, `cwd`,
+//! `env`), one for each process it leaves behind (`pid`, `helper`), and one at its very end (`pid`, `done`).
+//! A warm process adds a line when it starts (`pid`, `started`), and one when stdin has ended (`pid`,
+//! `ended`). The start of each of its turns has the number of the turn in the process and the model it was
+//! asked for (`turn_in_process`, `model`).
+//!
+//! Each line is a single append, so the order of the lines is an order of the events.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -12,18 +15,18 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::session::Opened;
-use crate::turn::{Asked, Process};
+use crate::session::OpenedSession;
+use crate::turn::{FakeProcess, TurnRequest};
 
-/// A warm process is there, before its first message.
-pub(crate) fn up(folder: &Path) -> Result<(), String> {
+/// Logs that a warm process has started, before its first message.
+pub(crate) fn process_started(folder: &Path) -> Result<(), String> {
     append(folder, &json!({"pid": std::process::id(), "started": true}))
 }
 
 pub(crate) fn started(
-    process: &Process,
-    asked: &Asked,
-    opened: Option<&Opened>,
+    process: &FakeProcess,
+    asked: &TurnRequest,
+    opened: Option<&OpenedSession>,
 ) -> Result<(), String> {
     let env: BTreeMap<String, String> = std::env::vars_os()
         .map(|(key, value)| {
@@ -52,7 +55,7 @@ pub(crate) fn done(folder: &Path) -> Result<(), String> {
     append(folder, &json!({"pid": std::process::id(), "done": true}))
 }
 
-/// A warm process has taken its last turn, for stdin has ended.
+/// Logs that a warm process has taken its last turn, because stdin has ended.
 pub(crate) fn ended(folder: &Path) -> Result<(), String> {
     append(folder, &json!({"pid": std::process::id(), "ended": true}))
 }

@@ -1,30 +1,30 @@
-//! Tools that are refused, told in the shapes that older and newer versions of the program have.
+//! Refused tools, in the shapes that older and newer versions of the program print.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::session::new_id;
-use crate::stream::{Turn, line};
+use crate::stream::{StreamTurn, line};
 
 /// A call that is refused.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedTool {
     pub(crate) tool: String,
     pub(crate) input: Value,
     pub(crate) why: String,
-    /// Told as it happens, as newer versions do.
+    /// True if the refusal is printed as it happens, as in newer versions.
     #[serde(default)]
     pub(crate) live: bool,
 }
 
-impl Refused {
+impl RefusedTool {
     fn id(number: usize) -> String {
         format!("toolu_refused_{number}")
     }
 
     /// Returns the lines of the call and of its refusal.
-    pub(crate) fn told(&self, number: usize, turn: &Turn) -> Vec<u8> {
+    pub(crate) fn told(&self, number: usize, turn: &StreamTurn) -> Vec<u8> {
         let (id, session) = (Self::id(number), &turn.session);
         let call = json!({"type": "tool_use", "id": id, "name": self.tool, "input": self.input});
         let mut said = turn.message(&new_id(8), &turn.model, "tool_use", &call);
@@ -45,7 +45,7 @@ impl Refused {
         said
     }
 
-    /// Returns what the result says of all of them.
+    /// Returns the refusals as the result lists them.
     pub(crate) fn denials(all: &[Self]) -> Value {
         let denial = |(number, one): (usize, &Self)| {
             json!({

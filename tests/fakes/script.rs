@@ -1,7 +1,7 @@
-//! `script.json`: a list of rules, of which the first that matches the prompt is played.
+//! `script.json`: a list of rules. The first rule that matches the prompt is played.
 //!
-//! A rule with `times` is used up after so many plays, counted over all processes by files in
-//! `used/` that only one of them can create; then the next rule gets its turn.
+//! A rule with `times` is used up after so many turns. They are counted over all processes, by files in
+//! `used/` that only one process can create. Then the next rule that matches is played.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -9,110 +9,111 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::refused::Refused;
-use crate::usage::Used;
+use crate::refused::RefusedTool;
+use crate::usage::ModelUsage;
 
-/// When to answer, and how. All but the reply is for playing something other than a good turn.
+/// A rule: the turns it is for, and how they are answered. All keys but the reply are for turns that go
+/// wrong.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of the script, off by default")]
-pub(crate) struct Rule {
-    /// A substring of the prompt; absent, the rule matches any.
+pub(crate) struct ScriptRule {
+    /// A part of the prompt; without it the rule matches any prompt.
     pub(crate) when: Option<String>,
-    /// Only for this agent (`RAYMOND_AGENT`).
+    /// The agent (`RAYMOND_AGENT`) the rule is for.
     pub(crate) agent: Option<String>,
     pub(crate) times: Option<u32>,
     #[serde(default)]
     pub(crate) reply: String,
-    /// US dollars.
+    /// The cost of the turn, in US dollars.
     #[serde(default)]
     pub(crate) cost: f64,
     /// The model that the stream names.
     pub(crate) model: Option<String>,
-    /// What the turn takes of each model; absent, something of its own, for its cost.
-    pub(crate) models: Option<BTreeMap<String, Used>>,
+    /// The usage of each model; by default a plausible one for the cost.
+    pub(crate) models: Option<BTreeMap<String, ModelUsage>>,
 
-    /// Written to stderr first.
+    /// A text that is first written to stderr.
     pub(crate) stderr: Option<String>,
-    /// Exit 0 with nothing said.
+    /// Exits with 0 and no output.
     #[serde(default)]
     pub(crate) silent: bool,
-    /// Say what is no stream-json, then exit 0.
+    /// Prints text that is not stream-json, and exits with 0.
     #[serde(default)]
     pub(crate) garbage: bool,
-    /// Leave a process behind that holds stdout open.
+    /// Leaves a process behind that holds stdout open.
     #[serde(default)]
     pub(crate) helper: bool,
-    /// The same, out of reach: in a session of its own, its parent gone.
+    /// Leaves a process behind in a session of its own, whose parent is gone.
     #[serde(default)]
     pub(crate) detach: bool,
-    /// The same, and with nothing in its environment.
+    /// Leaves such a process behind with an empty environment.
     #[serde(default)]
     pub(crate) hide: bool,
     /// A script that a tool runs in a shell, to its end.
     pub(crate) run: Option<String>,
-    /// Tell of so many throttled requests that are tried again.
+    /// The number of throttled requests that are announced and repeated.
     #[serde(default)]
     pub(crate) retries: u32,
-    /// What those announce; nothing is waited for.
+    /// The delay that those announce; the process does not wait.
     #[serde(default = "shortest")]
     pub(crate) retry_delay_ms: u64,
-    /// Wait until this file appears in the folder, before the answer begins.
+    /// A file in the folder; the answer begins when it appears.
     pub(crate) hold_before: Option<String>,
-    /// Have these calls of tools refused, before all else.
+    /// The calls of tools that are refused first.
     #[serde(default)]
-    pub(crate) refused: Vec<Refused>,
-    /// Use the tool of this name first.
+    pub(crate) refused: Vec<RefusedTool>,
+    /// The tool that is used first.
     pub(crate) tool: Option<String>,
-    /// Wait until this file appears in the folder, before the tool is done.
+    /// A file in the folder; the tool is done when it appears.
     pub(crate) hold_tool: Option<String>,
-    /// Never say anything more.
+    /// Prints nothing more, and does not end.
     #[serde(default)]
     pub(crate) hang: bool,
-    /// Exit with this code instead of a result.
+    /// Exits with this code instead of a result.
     pub(crate) exit: Option<u8>,
-    /// Die by this signal instead of a result.
+    /// Dies by this signal instead of a result.
     pub(crate) signal: Option<i32>,
-    /// Make the assistant's line at least so many bytes long.
+    /// The least length of the assistant's line, in bytes.
     #[serde(default)]
     pub(crate) pad: usize,
-    /// Put bytes that are no UTF-8 into the line of this type: `assistant` or `result`.
+    /// Puts bytes that are not UTF-8 into the line of this type: `assistant` or `result`.
     pub(crate) non_utf8: Option<String>,
-    /// End with a result that is an error.
-    pub(crate) error: Option<Failure>,
-    /// End with a result that tells of the account's usage limit.
-    pub(crate) limit: Option<Limit>,
-    /// After the result, a further turn with this reply that nobody asked for.
+    /// Ends the turn with a result that is an error.
+    pub(crate) error: Option<FailedResult>,
+    /// Ends the turn with a result that names the account's usage limit.
+    pub(crate) limit: Option<LimitReport>,
+    /// The reply of a further turn after the result, which raymond did not ask for.
     pub(crate) unsolicited: Option<String>,
-    /// Wait until this file appears in the folder, after the result.
+    /// A file in the folder; the turn ends after its result when the file appears.
     pub(crate) hold_after: Option<String>,
-    /// Stay after the result until killed.
+    /// Stays after the result until the process is killed.
     #[serde(default)]
     pub(crate) linger: bool,
-    /// After the result, and after `hold_after`, exit 1.
+    /// Exits with 1 after the result and after `hold_after`.
     #[serde(default)]
     pub(crate) die_idle: bool,
-    /// Ignore SIGTERM; the helper does too.
+    /// Ignores SIGTERM; so does the helper.
     #[serde(default)]
     pub(crate) ignore_term: bool,
 }
 
-/// The part of a failed result that differs from case to case.
+/// The parts of a failed result that differ from case to case.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Failure {
+pub(crate) struct FailedResult {
     pub(crate) status: Option<u16>,
     pub(crate) text: String,
 }
 
-/// How a usage limit is told.
+/// The report of a usage limit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Limit {
-    /// When it ends, in seconds or in milliseconds; only the event tells.
+pub(crate) struct LimitReport {
+    /// The end of the limit, in seconds or milliseconds; only the event has it.
     pub(crate) resets: Option<u64>,
     pub(crate) text: String,
-    /// Whether there is an event, or the text only.
+    /// True if there is an event; otherwise there is only the text.
     #[serde(default)]
     pub(crate) event: bool,
 }
@@ -121,15 +122,15 @@ fn shortest() -> u64 {
     1
 }
 
-fn load(folder: &Path) -> Result<Vec<Rule>, String> {
+fn load(folder: &Path) -> Result<Vec<ScriptRule>, String> {
     let path = folder.join("script.json");
     let say = |error: &dyn std::fmt::Display| format!("fake-claude: {}: {error}", path.display());
     let text = std::fs::read(&path).map_err(|error| say(&error))?;
     serde_json::from_slice(&text).map_err(|error| say(&error))
 }
 
-/// The rule to play; a use of it is taken.
-pub(crate) fn choose(folder: &Path, prompt: &str) -> Result<Rule, String> {
+/// Returns the rule to play, and counts its use.
+pub(crate) fn choose(folder: &Path, prompt: &str) -> Result<ScriptRule, String> {
     let agent = std::env::var("RAYMOND_AGENT").unwrap_or_default();
     for (index, rule) in load(folder)?.into_iter().enumerate() {
         let matches = rule.when.as_deref().is_none_or(|part| prompt.contains(part))

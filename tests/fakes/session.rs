@@ -1,52 +1,52 @@
-//! Sessions: one file each with the prompts it has seen, so that a test can ask what a turn knew.
+//! Sessions: one file for each, with its prompts, so that a test can see what a turn knew.
 //!
-//! As with the real program, a prompt is in its session as soon as the turn begins (a killed turn
-//! leaves half of itself behind), and a session is found only from the directory it was made in.
+//! As in the real program, a prompt is in its session as soon as the turn begins, so a killed turn leaves its
+//! prompt behind. A session is found only from the directory it was created in.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::flags::Flags;
+use crate::flags::ClaudeFlags;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Session {
+struct StoredSession {
     cwd: PathBuf,
-    turns: Vec<Turn>,
+    turns: Vec<SessionTurn>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Turn {
+struct SessionTurn {
     prompt: String,
-    /// The id of the assistant's message that answers it.
+    /// The id of the assistant's message that answers the prompt.
     uuid: String,
 }
 
 /// A session that takes the turn.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedSession {
     pub(crate) id: String,
     /// The prompts before this one.
     pub(crate) history: Vec<String>,
 }
 
-/// Why a session does not take the turn.
+/// The reason why a session does not take the turn.
 #[derive(Debug)]
-pub(crate) enum Refusal {
-    /// No such session: said in the stream.
+pub(crate) enum SessionRefusal {
+    /// There is no such session; the stream says so.
     Unknown(String),
-    /// Anything else: said on stderr.
+    /// Another error; stderr has it.
     Message(String),
 }
 
-/// Puts the prompt into the session that the flags name, making it where they say so.
+/// Adds the prompt to the session that the flags name, which is created if they say so.
 pub(crate) fn open(
     folder: &Path,
-    flags: &Flags,
+    flags: &ClaudeFlags,
     prompt: &str,
     uuid: &str,
-) -> Result<Opened, Refusal> {
+) -> Result<OpenedSession, SessionRefusal> {
     std::fs::create_dir_all(folder).map_err(broken)?;
     let cwd = std::env::current_dir().map_err(broken)?;
     let mut turns = match &flags.resume {
@@ -55,7 +55,7 @@ pub(crate) fn open(
     };
     if let Some(last) = &flags.resume_at {
         let kept = turns.iter().position(|turn| turn.uuid == *last).ok_or_else(|| {
-            Refusal::Message(format!("Error: No message found with message.uuid of: {last}"))
+            SessionRefusal::Message(format!("Error: No message found with message.uuid of: {last}"))
         })?;
         turns.truncate(kept + 1);
     }
@@ -66,8 +66,13 @@ pub(crate) fn open(
     save_with(folder, id, cwd, turns, prompt, uuid)
 }
 
-/// Puts the prompt into the session that an earlier turn of this process opened.
-pub(crate) fn append(folder: &Path, id: &str, prompt: &str, uuid: &str) -> Result<Opened, Refusal> {
+/// Adds the prompt to the session that an earlier turn of this process opened.
+pub(crate) fn append(
+    folder: &Path,
+    id: &str,
+    prompt: &str,
+    uuid: &str,
+) -> Result<OpenedSession, SessionRefusal> {
     let cwd = std::env::current_dir().map_err(broken)?;
     let turns = load(folder, id, &cwd)?;
     save_with(folder, id.to_owned(), cwd, turns, prompt, uuid)
@@ -77,38 +82,38 @@ fn save_with(
     folder: &Path,
     id: String,
     cwd: PathBuf,
-    mut turns: Vec<Turn>,
+    mut turns: Vec<SessionTurn>,
     prompt: &str,
     uuid: &str,
-) -> Result<Opened, Refusal> {
+) -> Result<OpenedSession, SessionRefusal> {
     let history = turns.iter().map(|turn| turn.prompt.clone()).collect();
-    turns.push(Turn { prompt: prompt.to_owned(), uuid: uuid.to_owned() });
-    save(folder, &id, &Session { cwd, turns }).map_err(broken)?;
-    Ok(Opened { id, history })
+    turns.push(SessionTurn { prompt: prompt.to_owned(), uuid: uuid.to_owned() });
+    save(folder, &id, &StoredSession { cwd, turns }).map_err(broken)?;
+    Ok(OpenedSession { id, history })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn broken(error: std::io::Error) -> Refusal {
-    Refusal::Message(format!("fake-claude: {error}"))
+fn broken(error: std::io::Error) -> SessionRefusal {
+    SessionRefusal::Message(format!("fake-claude: {error}"))
 }
 
-fn unused_id(folder: &Path, wanted: Option<&str>) -> Result<String, Refusal> {
+fn unused_id(folder: &Path, wanted: Option<&str>) -> Result<String, SessionRefusal> {
     let id = wanted.map_or_else(|| new_id(0), str::to_owned);
     if path(folder, &id).exists() {
-        return Err(Refusal::Message(format!("Error: Session ID {id} is already in use.")));
+        return Err(SessionRefusal::Message(format!("Error: Session ID {id} is already in use.")));
     }
     Ok(id)
 }
 
-fn load(folder: &Path, id: &str, cwd: &Path) -> Result<Vec<Turn>, Refusal> {
-    let unknown = || Refusal::Unknown(id.to_owned());
+fn load(folder: &Path, id: &str, cwd: &Path) -> Result<Vec<SessionTurn>, SessionRefusal> {
+    let unknown = || SessionRefusal::Unknown(id.to_owned());
     let text = std::fs::read(path(folder, id)).map_err(|_| unknown())?;
-    let session: Session = serde_json::from_slice(&text)
-        .map_err(|error| Refusal::Message(format!("fake-claude: session {id}: {error}")))?;
+    let session: StoredSession = serde_json::from_slice(&text)
+        .map_err(|error| SessionRefusal::Message(format!("fake-claude: session {id}: {error}")))?;
     if session.cwd == cwd { Ok(session.turns) } else { Err(unknown()) }
 }
 
-fn save(folder: &Path, id: &str, session: &Session) -> std::io::Result<()> {
+fn save(folder: &Path, id: &str, session: &StoredSession) -> std::io::Result<()> {
     let draft = folder.join(format!("{}.draft", std::process::id()));
     std::fs::write(&draft, serde_json::to_vec(session)?)?;
     std::fs::rename(draft, path(folder, id))
@@ -118,7 +123,7 @@ fn path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.json"))
 }
 
-/// An id in the shape of a UUID: unlike any other made by this or another process.
+/// Returns an id in the shape of a UUID, different from all others of this and other processes.
 pub(crate) fn new_id(kind: u16) -> String {
     let time = SystemTime::now()
         .duration_since(UNIX_EPOCH)

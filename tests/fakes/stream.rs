@@ -1,53 +1,53 @@
-//! The lines of stream-json, in the shapes the real program was seen to print.
+//! The lines of stream-json, in the shapes that the real program prints.
 
 use std::io::Write;
 
 use serde_json::{Value, json};
 
 use crate::session::new_id;
-use crate::usage::Usage;
+use crate::usage::ProcessUsage;
 
-/// The model of a turn that was asked for none.
+/// The model of a turn for which no model was given.
 pub(crate) const MODEL: &str = "opus";
 
-/// The version of a program that is not told to be another by `FAKE_CLAUDE_VERSION`.
+/// The version, unless `FAKE_CLAUDE_VERSION` names another.
 const VERSION: &str = "2.1.197";
 
 const TOOL_USE: &str = "toolu_1";
 
-/// What every line of a turn tells.
+/// The data that the lines of a turn have in common.
 #[derive(Debug, Clone)]
-pub(crate) struct Turn {
+pub(crate) struct StreamTurn {
     pub(crate) session: String,
     /// The id of the assistant's message.
     pub(crate) uuid: String,
     pub(crate) model: String,
     pub(crate) permission_mode: String,
-    /// Whether the process was given a schema: then a reply that is an object is given as one, valid or not.
+    /// True if the process has a schema. Then a reply that is an object is printed as one, valid or not.
     pub(crate) has_schema: bool,
-    /// US dollars, of the whole process.
+    /// The cost of the whole process, in US dollars.
     pub(crate) cost: f64,
-    /// The same without this turn.
+    /// The same cost without this turn.
     pub(crate) cost_before: f64,
-    /// What was taken of each model, by the whole process.
-    pub(crate) used: Usage,
-    /// Whether a message is shown while it is written.
+    /// The usage of each model by the whole process.
+    pub(crate) used: ProcessUsage,
+    /// True if a message is printed while it is written.
     pub(crate) partial: bool,
-    /// The message from stdin, when it is to be repeated.
+    /// The message from stdin, if it is to be repeated.
     pub(crate) replay: Option<Value>,
-    /// The tools that were refused, as the result names them.
+    /// The refused tools, as the result lists them.
     pub(crate) denials: Value,
 }
 
-impl Turn {
-    /// What comes first, in this order.
+impl StreamTurn {
+    /// Returns the first lines of a turn.
     pub(crate) fn opening(&self) -> Vec<u8> {
         let mut said = self.init();
         said.extend(self.replay.as_ref().map(|message| self.replayed(message)).unwrap_or_default());
         said
     }
 
-    /// Prints all of a good turn at once.
+    /// Prints all lines of a good turn at once.
     pub(crate) fn say(&self, text: &str) -> Result<(), String> {
         let mut said = self.opening();
         said.extend(self.assistant(text));
@@ -85,7 +85,7 @@ impl Turn {
         self.message(&self.uuid, &self.model, "end_turn", &json!({"type": "text", "text": text}))
     }
 
-    /// The message while it is written, if that is asked for: its first words.
+    /// Returns the first words of a message while it is written, if that is asked for.
     pub(crate) fn partial(&self, text: &str) -> Vec<u8> {
         if !self.partial {
             return Vec::new();
@@ -103,7 +103,7 @@ impl Turn {
         [event(start), event(delta)].concat()
     }
 
-    /// What the program says in the model's place.
+    /// Returns a message that the program writes in place of the model.
     pub(crate) fn synthetic(&self, text: &str) -> Vec<u8> {
         let block = json!({"type": "text", "text": text});
         self.message(&self.uuid, "<synthetic>", "stop_sequence", &block)
@@ -158,7 +158,7 @@ impl Turn {
         self.end("success", false, &more)
     }
 
-    /// The end of a turn that something in the background has occasioned.
+    /// Returns the end of a turn that a background task began.
     pub(crate) fn unasked(&self, text: &str) -> Vec<u8> {
         let origin = json!({"kind": "task-notification"});
         self.end("success", false, &json!({"result": text, "origin": origin}))
@@ -168,7 +168,8 @@ impl Turn {
         self.end("success", true, &json!({"result": text, "api_error_status": status}))
     }
 
-    /// The end of a turn that an `interrupt` stopped; older versions charge nothing for its last response.
+    /// Returns the end of a turn that an `interrupt` stopped; older versions charge nothing for its last
+    /// response.
     pub(crate) fn aborted(&self) -> Vec<u8> {
         let more = json!({
             "terminal_reason": "aborted_streaming", "errors": [],
@@ -202,7 +203,7 @@ fn usage() -> Value {
         "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0})
 }
 
-/// The object as a line, its type first as the real program has it.
+/// Returns the object as a line, with its type first as in the real program.
 pub(crate) fn line(value: &Value) -> Vec<u8> {
     let mut rest = value.clone();
     let kind = rest.as_object_mut().and_then(|object| object.remove("type"));
@@ -224,7 +225,7 @@ pub(crate) fn control_error(id: &Value, subtype: &str) -> Vec<u8> {
     }))
 }
 
-/// Writes and flushes, or says what stood in the way.
+/// Writes and flushes the bytes.
 pub(crate) fn write(bytes: &[u8]) -> Result<(), String> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes)

@@ -1,70 +1,70 @@
-//! One turn as the script has it: a rule is chosen and played, the session and the log kept.
+//! One scripted turn: a rule is chosen and played, and the session and the log are written.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::behaviour::{End, Play};
-use crate::flags::Flags;
-use crate::inbox::Wishes;
-use crate::refused::Refused;
-use crate::session::{self, Refusal};
-use crate::usage::Usage;
+use crate::behaviour::{TurnEnd, TurnPlayer};
+use crate::flags::ClaudeFlags;
+use crate::inbox::ControlState;
+use crate::refused::RefusedTool;
+use crate::session::{self, SessionRefusal};
+use crate::usage::ProcessUsage;
 use crate::{log, script, stream};
 
-/// What all turns of a process have in common.
+/// The data that all turns of a process have in common.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct FakeProcess {
     pub(crate) folder: PathBuf,
     pub(crate) arguments: Vec<String>,
-    pub(crate) flags: Flags,
+    pub(crate) flags: ClaudeFlags,
 }
 
-/// What a turn is asked, and what was before it in its process.
+/// The request for a turn, and the position of the turn in its process.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct TurnRequest<'a> {
     pub(crate) prompt: &'a str,
     pub(crate) model: Option<&'a str>,
     /// The line that repeats the prompt, if one is wanted.
     pub(crate) replay: Option<Value>,
-    /// Absent when the process takes one turn only.
-    pub(crate) warm: Option<Warm<'a>>,
+    /// The position in a process that takes many turns.
+    pub(crate) warm: Option<WarmTurn<'a>>,
 }
 
-/// Where a turn stands in a process that takes many.
+/// The position of a turn in a process that takes many.
 #[derive(Debug)]
-pub(crate) struct Warm<'a> {
-    /// Counted from 0.
+pub(crate) struct WarmTurn<'a> {
+    /// The number of the turn, from 0.
     pub(crate) number: usize,
     /// The session, once a turn has opened it.
     pub(crate) session: Option<&'a str>,
-    /// What the turns before cost.
+    /// The cost of the turns before.
     pub(crate) spent: f64,
-    /// What they took of each model.
-    pub(crate) used: &'a Usage,
-    pub(crate) wishes: &'a Wishes,
+    /// The usage of each model by the turns before.
+    pub(crate) used: &'a ProcessUsage,
+    pub(crate) control: &'a ControlState,
 }
 
-/// What a turn leaves for the next one.
+/// The outcome of a turn, for the next one.
 #[derive(Debug)]
-pub(crate) struct Played {
-    pub(crate) end: End,
+pub(crate) struct TurnOutcome {
+    pub(crate) end: TurnEnd,
     pub(crate) session: Option<String>,
-    /// US dollars, of the whole process.
+    /// The cost of the whole process, in US dollars.
     pub(crate) cost: f64,
-    /// What was taken of each model, by the whole process.
-    pub(crate) used: Usage,
+    /// The usage of each model by the whole process.
+    pub(crate) used: ProcessUsage,
 }
 
-impl<'a> Asked<'a> {
-    /// The only turn of its process.
-    pub(crate) fn alone(prompt: &'a str, flags: &'a Flags) -> Self {
+impl<'a> TurnRequest<'a> {
+    /// Returns the request for the only turn of its process.
+    pub(crate) fn alone(prompt: &'a str, flags: &'a ClaudeFlags) -> Self {
         Self { prompt, model: flags.model.as_deref(), replay: None, warm: None }
     }
 }
 
-impl Process {
-    pub(crate) fn play(&self, asked: &Asked) -> Result<Played, String> {
+impl FakeProcess {
+    pub(crate) fn play(&self, asked: &TurnRequest) -> Result<TurnOutcome, String> {
         let rule = script::choose(&self.folder, asked.prompt)?;
         if rule.ignore_term {
             crate::term::ignore()?;
@@ -80,7 +80,7 @@ impl Process {
         let cost = asked.warm.as_ref().map_or(0.0, |warm| warm.spent) + rule.cost;
         let before = asked.warm.as_ref().map(|warm| warm.used.clone()).unwrap_or_default();
         let used = before.plus(&rule, &model);
-        let turn = |session: &str| stream::Turn {
+        let turn = |session: &str| stream::StreamTurn {
             session: session.to_owned(),
             uuid,
             model,
@@ -91,26 +91,31 @@ impl Process {
             used: used.clone(),
             partial: self.flags.partial_messages,
             replay: asked.replay.clone(),
-            denials: Refused::denials(&rule.refused),
+            denials: RefusedTool::denials(&rule.refused),
         };
         let mut session = None;
         let end = match opened {
-            _ if asked.prompt.is_empty() && asked.warm.is_none() => End::Gone(0),
+            _ if asked.prompt.is_empty() && asked.warm.is_none() => TurnEnd::WithProcess(0),
             Ok(opened) => {
                 let turn = turn(session.insert(opened.id));
-                Play { folder: &self.folder, rule: &rule, turn: &turn, warm: asked.warm.as_ref() }
-                    .perform()?
+                TurnPlayer {
+                    folder: &self.folder,
+                    rule: &rule,
+                    turn: &turn,
+                    warm: asked.warm.as_ref(),
+                }
+                .perform()?
             }
-            Err(Refusal::Unknown(id)) => {
+            Err(SessionRefusal::Unknown(id)) => {
                 stream::write(&turn(&id).no_such_session())?;
-                End::Gone(1)
+                TurnEnd::WithProcess(1)
             }
-            Err(Refusal::Message(message)) => {
+            Err(SessionRefusal::Message(message)) => {
                 crate::complain(&message);
-                End::Gone(1)
+                TurnEnd::WithProcess(1)
             }
         };
         log::done(&self.folder)?;
-        Ok(Played { end, session, cost, used })
+        Ok(TurnOutcome { end, session, cost, used })
     }
 }

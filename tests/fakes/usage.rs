@@ -1,20 +1,20 @@
-//! `modelUsage`: what a process has taken of each model since it began.
+//! `modelUsage`: the usage of each model by a process since it began.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::script::Rule;
+use crate::script::ScriptRule;
 
-/// By the name of the model.
+/// The usage by the name of the model.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Usage(BTreeMap<String, Used>);
+pub(crate) struct ProcessUsage(BTreeMap<String, ModelUsage>);
 
-/// What is taken of one model, and its part of the cost.
+/// The usage of one model, and its part of the cost.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Used {
+pub(crate) struct ModelUsage {
     input: u64,
     output: u64,
     cache_read: u64,
@@ -22,21 +22,22 @@ pub(crate) struct Used {
     cost: f64,
 }
 
-impl Usage {
-    /// With what a turn takes.
-    pub(crate) fn plus(mut self, rule: &Rule, model: &str) -> Self {
+impl ProcessUsage {
+    /// Returns the usage with that of a turn added.
+    pub(crate) fn plus(mut self, rule: &ScriptRule, model: &str) -> Self {
         if let Some(models) = &rule.models {
             for (model, used) in models {
                 self.add(model, *used);
             }
         } else {
-            let plausible = Used { input: 1_000, output: 100, cost: rule.cost, ..Used::default() };
+            let plausible =
+                ModelUsage { input: 1_000, output: 100, cost: rule.cost, ..ModelUsage::default() };
             self.add(model, plausible);
         }
         self
     }
 
-    fn add(&mut self, model: &str, used: Used) {
+    fn add(&mut self, model: &str, used: ModelUsage) {
         let sum = self.0.entry(model.to_owned()).or_default();
         sum.input += used.input;
         sum.output += used.output;
@@ -45,9 +46,9 @@ impl Usage {
         sum.cost += used.cost;
     }
 
-    /// As a result has it.
+    /// Returns the usage as a result prints it.
     pub(crate) fn printed(&self) -> Value {
-        let printed = |(model, used): (&String, &Used)| {
+        let printed = |(model, used): (&String, &ModelUsage)| {
             let used = json!({
                 "inputTokens": used.input, "outputTokens": used.output,
                 "cacheReadInputTokens": used.cache_read,

@@ -1,34 +1,40 @@
-//! The warm mode, `--input-format stream-json`: the process stays up and takes a turn for each
-//! message on stdin, all in one session, until stdin ends or a rule ends it.
+//! The warm mode, `--input-format stream-json`: the process takes a turn for each message on stdin, all in
+//! one session, until stdin ends or a rule ends the process.
 
 use std::process::ExitCode;
 
-use crate::flags::Flags;
-use crate::inbox::{self, Inbox, Message};
-use crate::turn::{Asked, Process, Warm};
-use crate::usage::Usage;
+use crate::flags::ClaudeFlags;
+use crate::inbox::{self, StdinInbox, TurnMessage};
+use crate::turn::{FakeProcess, TurnRequest, WarmTurn};
+use crate::usage::ProcessUsage;
 use crate::{floor, log, session, stream};
 
-pub(crate) fn play(process: Option<&Process>, flags: &Flags) -> Result<ExitCode, String> {
+pub(crate) fn play(process: Option<&FakeProcess>, flags: &ClaudeFlags) -> Result<ExitCode, String> {
     match process {
-        Some(process) => scripted(process, &Inbox::open(flags.model.clone())),
+        Some(process) => scripted(process, &StdinInbox::open(flags.model.clone())),
         None => unscripted(flags),
     }
 }
 
-fn scripted(process: &Process, inbox: &Inbox) -> Result<ExitCode, String> {
-    log::up(&process.folder)?;
-    let (mut session, mut spent, mut used) = (None, 0.0, Usage::default());
+fn scripted(process: &FakeProcess, inbox: &StdinInbox) -> Result<ExitCode, String> {
+    log::process_started(&process.folder)?;
+    let (mut session, mut spent, mut used) = (None, 0.0, ProcessUsage::default());
     for number in 0.. {
         let Some(message) = inbox.next()? else { break };
-        let wishes = &inbox.wishes;
-        let played = process.play(&Asked {
+        let control = &inbox.control;
+        let played = process.play(&TurnRequest {
             prompt: &message.text,
             model: message.model.as_deref(),
             replay: replay(&message, &process.flags),
-            warm: Some(Warm { number, session: session.as_deref(), spent, used: &used, wishes }),
+            warm: Some(WarmTurn {
+                number,
+                session: session.as_deref(),
+                spent,
+                used: &used,
+                control,
+            }),
         })?;
-        if played.end.is_gone() {
+        if played.end.ends_process() {
             return Ok(ExitCode::from(played.end.code()));
         }
         (session, spent, used) = (played.session, played.cost, played.used);
@@ -37,8 +43,8 @@ fn scripted(process: &Process, inbox: &Inbox) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The floor of a process, so without a further thread.
-fn unscripted(flags: &Flags) -> Result<ExitCode, String> {
+/// Answers without a script. This is the floor of a process, so it starts no further thread.
+fn unscripted(flags: &ClaudeFlags) -> Result<ExitCode, String> {
     let mut turn = floor::turn(flags);
     inbox::read_here(flags.model.clone(), |message| {
         turn.uuid = session::new_id(1);
@@ -49,6 +55,6 @@ fn unscripted(flags: &Flags) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn replay(message: &Message, flags: &Flags) -> Option<serde_json::Value> {
+fn replay(message: &TurnMessage, flags: &ClaudeFlags) -> Option<serde_json::Value> {
     flags.replay_user_messages.then(|| message.line.clone())
 }

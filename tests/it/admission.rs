@@ -1,11 +1,11 @@
-//! Who may run when: never more than are allowed, in turns between families, as many as there is
-//! memory for.
+//! The admission of turns: never more at once than allowed, fair between the forks of several parents, as
+//! many as the memory has room for.
 
 use std::fs;
 
 use crate::support::{Test, always, most_at_once, when};
 
-/// A parent that forks workers one after the other, and then ends.
+/// Returns a workflow whose parent forks workers one after another, and then ends.
 fn crowd(workers: u32) -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -25,9 +25,9 @@ fn a_burst_of_forks_does_not_exceed_the_number() {
     test.assert_no_survivors();
 }
 
-/// Everyone waits for a person, then all ask at once for the only permit.
 #[test]
 fn the_forks_of_two_parents_take_turns() {
+    // All agents wait for a person, and then want the only permit at the same time.
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("MANY.md", "many")
@@ -45,30 +45,30 @@ fn the_forks_of_two_parents_take_turns() {
     test.run(&[&["START.md"], &wait[..]].concat()).code(2);
     let before = test.calls().len();
 
-    test.again(&["--max-procs", "1"]).ok();
+    test.resume(&["--max-procs", "1"]).ok();
     let prompts = &test.prompts()[before..];
     assert_eq!(prompts.len(), 15);
     let last = prompts.iter().rposition(|prompt| prompt == "bee").expect("bees");
     assert!(last < 8, "three bees do not stand behind twelve ants: {prompts:?}");
 }
 
-/// A machine of 4 GiB.
-struct Machine {
+/// A simulated machine with 4 GiB of memory.
+struct MemoryMachine {
     test: Test,
 }
 
-impl Machine {
-    const LITTLE: u64 = 500 << 10;
-    const PLENTY: u64 = 4000 << 10;
+impl MemoryMachine {
+    const LITTLE_MEMORY_KIB: u64 = 500 << 10;
+    const PLENTY_MEMORY_KIB: u64 = 4000 << 10;
 
     fn with(test: Test, available: u64) -> Self {
         let machine = Self { test };
-        machine.has(available);
+        machine.set_available(available);
         machine
     }
 
-    /// From now on so many KiB are available.
-    fn has(&self, available: u64) {
+    /// Sets the available memory, in KiB.
+    fn set_available(&self, available: u64) {
         let table = self.test.memory_table();
         let draft = table.with_extension("draft");
         let text = format!("MemTotal: {} kB\nMemAvailable: {available} kB\n", 4 << 20);
@@ -85,18 +85,18 @@ fn held_crowd(workers: u32) -> Test {
 fn with_little_memory_one_runs_at_a_time() {
     for procs in ["auto", "8"] {
         let test = crowd(5).rule(when("work").reply("<result>worked</result>"));
-        let machine = Machine::with(test, Machine::LITTLE);
+        let machine = MemoryMachine::with(test, MemoryMachine::LITTLE_MEMORY_KIB);
         machine.test.run(&["START.md", "--max-procs", procs]).ok().ended("main.5", "worked");
         assert_eq!(most_at_once(&machine.test.call_log()), 1, "--max-procs {procs}");
     }
 }
 
-/// With little memory one worker runs; then there is more.
+/// Checks that one worker runs while there is little memory, and all of them when there is more.
 fn relieved(options: &[&str]) {
-    let machine = Machine::with(held_crowd(4), Machine::LITTLE);
+    let machine = MemoryMachine::with(held_crowd(4), MemoryMachine::LITTLE_MEMORY_KIB);
     let mut live = machine.test.spawn(&[&["START.md"], options].concat());
     live.wait_for("the first worker", |test| test.calls_with("work").len() == 1);
-    machine.has(Machine::PLENTY);
+    machine.set_available(MemoryMachine::PLENTY_MEMORY_KIB);
     live.wait_for("all workers at once", |test| most_at_once(&test.call_log()) >= 4);
     machine.test.release("go");
     live.wait().ok();
@@ -122,24 +122,24 @@ fn when_memory_gets_short_those_who_run_may_finish_and_nobody_is_forgotten() {
         .rule(when("start").reply("<result>led</result>"))
         .rule(when("work").hold_before("go").reply("<goto>X.md</goto>"))
         .rule(when("onward").reply("<result>worked</result>"));
-    let machine = Machine::with(test, Machine::PLENTY);
+    let machine = MemoryMachine::with(test, MemoryMachine::PLENTY_MEMORY_KIB);
     let mut live = machine.test.spawn(&["START.md"]);
     live.wait_for("4 workers, and the end of main", |test| {
         test.calls_with("work").len() == 4 && test.events("step_finished").len() == 5
     });
-    machine.has(Machine::LITTLE);
+    machine.set_available(MemoryMachine::LITTLE_MEMORY_KIB);
     machine.test.release("go");
     live.wait().ok().ended("main.1", "worked").ended("main.4", "worked");
     assert_eq!(machine.test.calls().len(), 13);
 }
 
-/// Room for three beside the reserve.
 #[test]
 fn auto_counts_what_fits_into_the_memory() {
-    let machine = Machine::with(held_crowd(6), (410 + 3 * 300 + 50) << 10);
+    // The memory has room for three processes besides the reserve.
+    let machine = MemoryMachine::with(held_crowd(6), (410 + 3 * 300 + 50) << 10);
     let mut live = machine.test.spawn(&["START.md", "--max-procs", "auto"]);
     live.wait_for("three at once", |test| most_at_once(&test.call_log()) >= 3);
-    machine.has(Machine::LITTLE);
+    machine.set_available(MemoryMachine::LITTLE_MEMORY_KIB);
     machine.test.release("go");
     live.wait().ok();
     assert_eq!(most_at_once(&machine.test.call_log()), 3);

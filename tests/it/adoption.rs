@@ -1,11 +1,11 @@
-//! What a dead raymond left running is known again, however its directory is spelled, has its permit,
-//! and is never run beside itself.
+//! The adoption of turns that a dead raymond left running: they are recognised however the directory is
+//! spelled, they have their permits, and no turn runs twice.
 
 use std::os::unix::fs::symlink;
 
 use rustix::process::Signal;
 
-use crate::support::{Test, always, kill, most_at_once, patiently, when};
+use crate::support::{Test, always, kill, most_at_once, wait_until, when};
 
 fn held() -> Test {
     Test::new()
@@ -22,7 +22,7 @@ fn a_directory_that_is_spelled_otherwise_is_the_same() {
         let mut live = test.spawn(&["START.md", "--dir", first]);
         live.wait_calls(1);
         live.kill9();
-        let mut live = test.spawn_again(&["--dir", second]);
+        let mut live = test.spawn_resumed(&["--dir", second]);
         live.wait_event("run_resumed", 1);
         test.release("go");
         live.wait().ok().ended("main", "ok");
@@ -31,7 +31,7 @@ fn a_directory_that_is_spelled_otherwise_is_the_same() {
     }
 }
 
-/// Five agents whose turns run at once, and a raymond that was killed meanwhile.
+/// Returns a run of five parallel turns whose raymond was killed.
 fn killed_amid_five() -> Test {
     let mut test = Test::new().prompt("W.md", "work").prompt("END.md", "end");
     for number in 1..=4 {
@@ -54,7 +54,7 @@ fn killed_amid_five() -> Test {
 #[test]
 fn turns_that_run_already_hold_their_permits() {
     let test = killed_amid_five();
-    let mut live = test.spawn_again(&["--max-procs", "1"]);
+    let mut live = test.spawn_resumed(&["--max-procs", "1"]);
     live.wait_event("run_resumed", 1);
     test.release("go");
     live.wait().ok().ended("main", "ended").ended("main.4", "worked");
@@ -66,13 +66,13 @@ fn turns_that_run_already_hold_their_permits() {
 #[test]
 fn an_interrupt_after_a_kill_gives_all_of_them_their_grace() {
     let test = killed_amid_five();
-    let mut live = test.spawn_again(&["--max-procs", "1"]);
+    let mut live = test.spawn_resumed(&["--max-procs", "1"]);
     live.wait_event("run_resumed", 1);
     live.interrupt();
     live.wait_stderr("interrupted");
     test.release("go");
     live.wait().code_in(&[0, 130]);
-    test.again(&[]).ok().ended("main", "ended").ended("main.1", "worked");
+    test.resume(&[]).ok().ended("main", "ended").ended("main.1", "worked");
     assert_eq!(test.calls().len(), 9, "nothing was asked twice");
     test.assert_no_survivors();
 }
@@ -80,7 +80,7 @@ fn an_interrupt_after_a_kill_gives_all_of_them_their_grace() {
 #[test]
 fn a_spent_budget_does_not_cut_off_what_is_paid_for() {
     let test = killed_amid_five();
-    let mut live = test.spawn_again(&["--budget", "0"]);
+    let mut live = test.spawn_resumed(&["--budget", "0"]);
     live.wait_event("run_resumed", 1);
     test.release("go");
     live.wait().ok().ended("main", "ended").ended("main.1", "worked");
@@ -115,7 +115,7 @@ fn a_run_that_was_started_in_the_background_starts_once() {
     let test = held();
     test.release("go");
     test.raymond(&["start", "START.md", "--id", "t"]).ok();
-    patiently("its end", || test.status()["status"] == "completed");
+    wait_until("its end", || test.status()["status"] == "completed");
     assert_eq!(test.events("run_resumed").len(), 0);
 }
 
@@ -127,7 +127,7 @@ fn a_process_that_dies_between_two_raymonds_is_replaced() {
     live.kill9();
     kill(test.calls().remove(0).pid, Signal::KILL);
     test.release("go");
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     let lost = test.events("turn_failed");
     assert_eq!((lost.len(), lost[0]["cause"].as_str()), (1, Some("lost")));
     assert_eq!(lost[0]["counts"], false, "a turn that was lost is no restart");

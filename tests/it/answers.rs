@@ -1,10 +1,10 @@
-//! Questions of graphs: what a person is told, how they answer, and that the first valid answer wins.
+//! Questions of graphs: the text for people, the ways to answer, and the first valid answer, which wins.
 
 mod terminal;
 
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Test};
+use crate::support::{RaymondOutcome, Test};
 
 const GRAPH: &str = r"name: flow
 version: 1.0.0
@@ -44,9 +44,9 @@ fn graph() -> Test {
     Test::new().file("workflow.yaml", GRAPH.as_bytes())
 }
 
-/// The questions of a run that holds still for them, from the last line it printed.
+/// Returns the questions of a run that paused for them, from the last line it printed.
 #[track_caller]
-fn questions(outcome: &Outcome) -> Value {
+fn questions(outcome: &RaymondOutcome) -> Value {
     outcome.code(2);
     let last = outcome.stdout.lines().last().unwrap_or_default();
     let mut document: Value = serde_json::from_str(last).expect("the last line is JSON");
@@ -54,7 +54,7 @@ fn questions(outcome: &Outcome) -> Value {
     document["questions"].take()
 }
 
-/// The ids that were answered, in order.
+/// Returns the ids of the answers, in order.
 fn answered(test: &Test) -> Vec<String> {
     let events = test.events("question_answered");
     let id = |event: &Value| event["answer"]["id"].as_str().expect("an id").to_owned();
@@ -87,7 +87,7 @@ fn a_question_waits_with_all_that_can_be_said_about_it() {
     assert_eq!(test.raymond(&["answer", "t", "--json"]).ok().json()["questions"], asked);
     test.assert_no_survivors();
 
-    let lines = test.again(&["--json"]);
+    let lines = test.resume(&["--json"]);
     lines.code(2);
     let lines = lines.json_lines();
     assert_eq!(lines.last().map(|last| &last["questions"]), Some(&asked));
@@ -112,12 +112,12 @@ fn the_first_valid_answer_to_a_run_that_nobody_holds_is_taken_when_it_goes_on() 
         .stdout_has("resume: raymond resume t");
     answer("ask_type=git").code(64).stderr_has("main/ask_type has been answered already: web");
     test.raymond(&["answer", "t"]).ok().stdout_has("main/ask_type is answered: web");
-    let asked = questions(&test.again(&[]));
+    let asked = questions(&test.resume(&[]));
     assert_eq!(asked[0]["node"], "ask_name");
     assert_eq!(asked[0]["free"], true);
     let taken = answer("ask_name=my own");
     taken.ok().stdout_has("main/ask_name is answered: my own");
-    test.again(&[]).ok().stderr_has("A web source called my own.");
+    test.resume(&[]).ok().stderr_has("A web source called my own.");
     assert_eq!(answered(&test), ["web", "other"]);
     answer("ask_name=main").code(64).stderr_has("no question of t waits for an answer");
     test.raymond(&["answer", "u"]).code(64).stderr_has("no run u");
@@ -161,8 +161,8 @@ fn answers_can_be_given_ahead_of_time() {
 
     let test = graph();
     test.run(&[".", "--answer", "ask_type=git", "--answer", "ask_name=again"]).code(2);
-    test.again(&["--answer", "ask_type=svn"]).code(64).stderr_has("--answer ask_type=svn: WF504");
-    test.again(&["--answer", "ask_type=web", "--answer", "ask_name=main"])
+    test.resume(&["--answer", "ask_type=svn"]).code(64).stderr_has("--answer ask_type=svn: WF504");
+    test.resume(&["--answer", "ask_type=web", "--answer", "ask_name=main"])
         .ok()
         .stderr_has("A web source called main.");
     assert_eq!(answered(&test), ["git", "again", "web", "main"]);
@@ -197,15 +197,15 @@ fn a_graph_that_was_edited_is_gone_on_with_only_on_purpose() {
     };
     write(&GRAPH.replace("called ${", "named ${"));
     let answers = ["--answer", "ask_type=git", "--answer", "ask_name=main"];
-    test.again(&answers[..2])
+    test.resume(&answers[..2])
         .code(2)
         .stderr_has("workflow.yaml: changed since the run began; the run uses the old content");
     let before = test.journal().len();
     write(&GRAPH.replace("ask_name", "ask_kind"));
-    test.again(&["--migrate"]).code(65).stderr_has("WF503 the agent main is at the node ask_name");
+    test.resume(&["--migrate"]).code(65).stderr_has("WF503 the agent main is at the node ask_name");
     assert_eq!(test.journal().len(), before, "nothing has begun");
     write(&GRAPH.replace("called ${", "named ${"));
-    test.again(&[&answers[2..], &["--migrate"]].concat())
+    test.resume(&[&answers[2..], &["--migrate"]].concat())
         .ok()
         .stderr_has("A git source named main.");
 }

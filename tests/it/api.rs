@@ -1,13 +1,12 @@
 //! A Messages API on 127.0.0.1, so that the real Claude Code can be tested without a model.
 //!
-//! A test scripts it with rules ("when the newest words contain this, answer that"), lets Claude
-//! Code talk to it, and then reads what arrived: every conversational request with its whole
-//! history, which is how a test sees that context was kept, forked or dropped. Nothing in it waits
-//! for time to pass: a rule can `hold` its answer until the test lets it go, and `wait_for` returns
-//! when a request has come in.
+//! A test scripts it with rules ("answer this if the newest text contains that"), runs Claude Code against
+//! it, and then reads the requests: each conversational request has its whole history, which shows whether
+//! context was kept, forked or dropped. Nothing waits for time to pass: a rule can `hold` its answer until
+//! the test releases it, and `wait_for` returns when a request has come in.
 //!
-//! The server lives on a thread and a runtime of its own, so a test stays a plain function; both
-//! end when the `Api` is dropped.
+//! The server has a thread and a runtime of its own, so a test stays a plain function. Both end when the
+//! `MessagesApi` is dropped.
 
 mod request;
 mod rule;
@@ -26,109 +25,110 @@ use axum::routing::post;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-pub(crate) use request::Request;
-pub(crate) use rule::{Rule, on, otherwise};
+pub(crate) use request::ApiRequest;
+pub(crate) use rule::{ApiRule, on, otherwise};
 
-/// Long enough for a loaded machine to start Claude Code many times over.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// The time after which a wait for a request fails. A loaded machine can start Claude Code many times in it.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A running stand-in.
-pub(crate) struct Api {
+pub(crate) struct MessagesApi {
     url: String,
-    book: Arc<Book>,
+    shared: Arc<SharedApiState>,
     stop: Option<oneshot::Sender<()>>,
     server: Option<JoinHandle<()>>,
 }
 
-/// What the server and the test share.
+/// The state that the server and the test share.
 #[derive(Default)]
-struct Book {
-    pages: Mutex<Pages>,
-    written: Condvar,
+struct SharedApiState {
+    state: Mutex<ApiState>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
-struct Pages {
-    rules: Vec<Rule>,
-    requests: Vec<Request>,
+struct ApiState {
+    rules: Vec<ApiRule>,
+    requests: Vec<ApiRequest>,
 }
 
-impl Api {
+impl MessagesApi {
     /// Starts a server on a free port, with no rules yet.
     pub(crate) fn start() -> Self {
         let listener =
             std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         listener.set_nonblocking(true).expect("a socket can be made non-blocking");
-        let book = Arc::new(Book::default());
+        let shared = Arc::new(SharedApiState::default());
         let (stop, stopped) = oneshot::channel();
-        let shared = Arc::clone(&book);
-        let server = thread::spawn(move || serve(listener, shared, stopped));
-        Self { url: format!("http://{address}"), book, stop: Some(stop), server: Some(server) }
+        let served = Arc::clone(&shared);
+        let server = thread::spawn(move || serve(listener, served, stopped));
+        Self { url: format!("http://{address}"), shared, stop: Some(stop), server: Some(server) }
     }
 
-    /// The address for `ANTHROPIC_BASE_URL`.
+    /// Returns the address for `ANTHROPIC_BASE_URL`.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
     /// Adds rules; the first that matches and is not used up answers.
-    pub(crate) fn script(&self, rules: impl IntoIterator<Item = Rule>) {
-        self.book.pages().rules.extend(rules);
+    pub(crate) fn script(&self, rules: impl IntoIterator<Item = ApiRule>) {
+        self.shared.state().rules.extend(rules);
     }
 
-    /// Every conversational request so far, in the order of arrival.
-    pub(crate) fn requests(&self) -> Vec<Request> {
-        self.book.pages().requests.clone()
+    /// Returns the conversational requests so far, in the order of arrival.
+    pub(crate) fn requests(&self) -> Vec<ApiRequest> {
+        self.shared.state().requests.clone()
     }
 
-    /// How often the model was asked this: requests whose newest words contain `marker`.
+    /// Returns the number of requests whose newest text contains `marker`.
     pub(crate) fn turns(&self, marker: &str) -> usize {
-        self.book.pages().turns(marker).count()
+        self.shared.state().turns(marker).count()
     }
 
-    /// The one request that asked this; none or several is a failed test.
-    pub(crate) fn request(&self, marker: &str) -> Request {
-        let pages = self.book.pages();
-        let asked: Vec<_> = pages.turns(marker).collect();
+    /// Returns the only request whose newest text contains `marker`; fails if there is none or there are
+    /// several.
+    pub(crate) fn request(&self, marker: &str) -> ApiRequest {
+        let state = self.shared.state();
+        let asked: Vec<_> = state.turns(marker).collect();
         let [one] = asked.as_slice() else {
-            panic!("{} requests ask {marker:?} among {:#?}", asked.len(), pages.requests);
+            panic!("{} requests ask {marker:?} among {:#?}", asked.len(), state.requests);
         };
-        Request::clone(one)
+        ApiRequest::clone(one)
     }
 
-    /// Returns when the model has been asked this `count` times.
+    /// Waits until there are `count` requests whose newest text contains `marker`.
     pub(crate) fn wait_for(&self, marker: &str, count: usize) {
-        let too_few = |pages: &mut Pages| pages.turns(marker).count() < count;
-        let (pages, timeout) = self
-            .book
-            .written
-            .wait_timeout_while(self.book.pages(), PATIENCE, too_few)
+        let too_few = |state: &mut ApiState| state.turns(marker).count() < count;
+        let (state, timeout) = self
+            .shared
+            .changed
+            .wait_timeout_while(self.shared.state(), REQUEST_TIMEOUT, too_few)
             .unwrap_or_else(PoisonError::into_inner);
         assert!(
             !timeout.timed_out(),
             "{marker:?} was not asked {count} times: {:#?}",
-            pages.requests
+            state.requests
         );
     }
 
-    /// Lets the next word of an answer go out that comes word by word.
+    /// Releases the next word of an answer that comes word by word.
     pub(crate) fn next_word(&self, marker: &str) {
-        let pages = self.book.pages();
-        let count = pages.rules.iter().filter(|rule| rule.next_word(marker)).count();
+        let state = self.shared.state();
+        let count = state.rules.iter().filter(|rule| rule.next_word(marker)).count();
         assert!(count > 0, "no rule answers {marker:?} word by word");
     }
 
-    /// Lets go every answer that a rule on `marker` holds, now and later.
+    /// Releases all answers that a rule on `marker` holds, now and later.
     pub(crate) fn release(&self, marker: &str) {
-        let pages = self.book.pages();
-        let held: Vec<_> = pages.rules.iter().filter(|rule| rule.is_held_on(marker)).collect();
+        let state = self.shared.state();
+        let held: Vec<_> = state.rules.iter().filter(|rule| rule.is_held_on(marker)).collect();
         assert!(!held.is_empty(), "no rule holds {marker:?}");
-        held.into_iter().for_each(Rule::release);
+        held.into_iter().for_each(ApiRule::release);
     }
 }
 
-impl Drop for Api {
+impl Drop for MessagesApi {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(server) = self.server.take() {
@@ -138,29 +138,33 @@ impl Drop for Api {
     }
 }
 
-impl Book {
-    fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+impl SharedApiState {
+    fn state(&self) -> MutexGuard<'_, ApiState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request down and picks the rule that answers it.
-    fn enter(&self, request: Request) -> Option<Rule> {
-        let mut pages = self.pages();
-        let rule = pages.rules.iter().find(|rule| rule.answers(&request)).cloned();
-        rule.iter().for_each(Rule::spend);
-        pages.requests.push(request);
-        self.written.notify_all();
+    /// Records a request, and returns the rule that answers it.
+    fn record(&self, request: ApiRequest) -> Option<ApiRule> {
+        let mut state = self.state();
+        let rule = state.rules.iter().find(|rule| rule.answers(&request)).cloned();
+        rule.iter().for_each(ApiRule::use_once);
+        state.requests.push(request);
+        self.changed.notify_all();
         rule
     }
 }
 
-impl Pages {
-    fn turns(&self, marker: &str) -> impl Iterator<Item = &Request> {
+impl ApiState {
+    fn turns(&self, marker: &str) -> impl Iterator<Item = &ApiRequest> {
         self.requests.iter().filter(move |request| request.newest.contains(marker))
     }
 }
 
-fn serve(listener: std::net::TcpListener, book: Arc<Book>, stopped: oneshot::Receiver<()>) {
+fn serve(
+    listener: std::net::TcpListener,
+    shared: Arc<SharedApiState>,
+    stopped: oneshot::Receiver<()>,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -170,7 +174,7 @@ fn serve(listener: std::net::TcpListener, book: Arc<Book>, stopped: oneshot::Rec
         .route("/v1/messages/count_tokens", post(async || wire::json(r#"{"input_tokens":10}"#)))
         .fallback(async || wire::json("{}"))
         .layer(DefaultBodyLimit::disable())
-        .with_state(book);
+        .with_state(shared);
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener).expect("the socket is usable");
         tokio::select! {
@@ -180,15 +184,19 @@ fn serve(listener: std::net::TcpListener, book: Arc<Book>, stopped: oneshot::Rec
     });
 }
 
-async fn messages(State(book): State<Arc<Book>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn messages(
+    State(shared): State<Arc<SharedApiState>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let body: Value = serde_json::from_slice(&body).expect("Claude Code sends JSON");
     let model = body["model"].as_str().unwrap_or_default();
     let streamed = body["stream"].as_bool().unwrap_or_default();
-    let Some(request) = Request::conversational(&headers, &body) else {
-        return wire::answer(&rule::Answer::default(), model, streamed);
+    let Some(request) = ApiRequest::conversational(&headers, &body) else {
+        return wire::answer(&rule::ApiAnswer::default(), model, streamed);
     };
     let asked = request.newest.clone();
-    match book.enter(request) {
+    match shared.record(request) {
         Some(rule) => {
             rule.ready().await;
             match rule.pieces() {

@@ -1,10 +1,10 @@
-//! `<ask>`: a prompt's question to a person, what its policy says about it, and its end without an answer.
+//! `<ask>`: a prompt's question to a person, its policy, and its end without an answer.
 
 use raymond::actor::clock::now;
 use raymond::domain::time::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{Test, patiently, when};
+use crate::support::{Test, wait_until, when};
 
 const ASK: &str = r#"<ask next="NEXT.md">Shall I?</ask>"#;
 
@@ -29,7 +29,7 @@ fn no_process_waits_and_the_same_session_hears_the_answer() {
     test.assert_no_survivors();
     test.raymond(&["answer", "t", "NEXT.md=  "]).code(64).stderr_has("give some text");
     test.raymond(&["answer", "t", "NEXT.md=Yes, but {{carefully}}"]).ok();
-    test.again(&[]).ok().ended("main", "heard");
+    test.resume(&[]).ok().ended("main", "heard");
     let [start, next] = &test.calls()[..] else { panic!("two turns: {:?}", test.calls()) };
     assert_eq!(next.prompt.trim(), "they said: Yes, but {{carefully}}");
     next.assert_resumes(start);
@@ -41,7 +41,7 @@ fn no_process_waits_either_while_the_run_stays_up() {
     let mut live = test.spawn(&["START.md", "--on-wait=stay"]);
     live.wait_event("step_finished", 1);
     let alone = [live.pid()];
-    patiently("only raymond itself is there", || test.survivors() == alone);
+    wait_until("only raymond itself is there", || test.survivors() == alone);
     test.raymond(&["answer", "t", "NEXT.md=Yes"]).ok();
     live.wait().ok().ended("main", "heard");
 }
@@ -80,7 +80,7 @@ fn agents_that_ask_the_same_are_told_apart() {
         .code(64)
         .stderr_has("name one, as main/END.md=… or main.1/END.md=…");
     test.raymond(&["answer", "t", "main/END.md=p", "main.1/END.md=c"]).ok();
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     let mut said = [test.calls_with("end p"), test.calls_with("end c")];
     let agents = said.each_mut().map(|calls| calls.remove(0).agent().to_owned());
     assert_eq!(agents, ["main", "main.1"]);
@@ -114,9 +114,9 @@ fn a_time_that_has_passed_while_the_run_was_down_counts() {
     let document: Value = outcome.json_items().pop().expect("a document");
     let until = document["questions"][0]["until"].as_str().expect("a time").to_owned();
     let until: Timestamp = until.parse().expect("a time");
-    patiently("the time passes", || until < now());
+    wait_until("the time passes", || until < now());
     test.raymond(&["answer", "t", "NEXT.md=x"]).code(64).stderr_has("has passed");
-    test.again(&[]).ok().ended("main", "unheard");
+    test.resume(&[]).ok().ended("main", "unheard");
 }
 
 #[test]

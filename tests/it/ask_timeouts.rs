@@ -1,4 +1,4 @@
-//! A reader who stops reading holds up neither the run nor its end.
+//! A reader that stops reading delays neither the run nor its end.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,16 +7,17 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
-use crate::support::{kill, patiently};
+use crate::support::{kill, wait_until};
 
-/// A workflow of many steps with an unfilled placeholder, and a raymond that runs it into a full pipe.
-struct Stuck {
+/// A raymond whose output goes into a full pipe, because its workflow has many steps with an unfilled
+/// placeholder.
+struct BlockedRun {
     place: tempfile::TempDir,
     child: Child,
     _reader: std::io::PipeReader,
 }
 
-impl Stuck {
+impl BlockedRun {
     fn start(arguments: &[&str], which: &str) -> Self {
         let place = tempfile::tempdir().expect("a temporary folder");
         let flow = place.path().join("flow");
@@ -55,18 +56,18 @@ impl Stuck {
 
 #[test]
 fn unread_stderr_does_not_block_the_run() {
-    let mut stuck = Stuck::start(&[], "stderr");
-    patiently("the last record", || stuck.journal().contains("\"tag\":\"result\""));
-    patiently("its end", || stuck.child.try_wait().expect("asked").is_some());
+    let mut blocked = BlockedRun::start(&[], "stderr");
+    wait_until("the last record", || blocked.journal().contains("\"tag\":\"result\""));
+    wait_until("its end", || blocked.child.try_wait().expect("asked").is_some());
 }
 
 #[test]
 fn unread_json_stdout_blocks_neither_the_run_nor_an_interrupt() {
-    let mut stuck = Stuck::start(&["--json"], "stdout");
-    patiently("the last record", || stuck.journal().contains("\"tag\":\"result\""));
-    let pid = i32::try_from(stuck.child.id()).expect("a pid fits");
-    patiently("its end after an interrupt", || {
+    let mut blocked = BlockedRun::start(&["--json"], "stdout");
+    wait_until("the last record", || blocked.journal().contains("\"tag\":\"result\""));
+    let pid = i32::try_from(blocked.child.id()).expect("a pid fits");
+    wait_until("its end after an interrupt", || {
         kill(pid, Signal::INT);
-        stuck.child.try_wait().expect("asked").is_some()
+        blocked.child.try_wait().expect("asked").is_some()
     });
 }

@@ -1,5 +1,5 @@
-//! Attacks: what an agent, the author of a workflow, or whoever can write into a directory tries, and what
-//! comes of it. The names of the tests are the list.
+//! Attacks by an agent, by the author of a workflow, or by others who can write into a directory, and their
+//! outcome. The names of the tests are the list.
 
 mod inbox;
 mod terms;
@@ -9,7 +9,7 @@ mod workflow;
 
 use serde_json::{Value, json};
 
-/// A graph whose only node does one thing.
+/// Returns a graph whose only node has one action.
 fn graph(action: &Value) -> String {
     json!({
         "name": "flow",

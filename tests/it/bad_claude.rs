@@ -1,15 +1,15 @@
-//! A Claude Code that is missing, dies, says nothing, says nonsense or does not go away.
+//! A Claude Code that is missing, dies, prints nothing or nonsense, or does not end.
 
 use std::fs;
 
-use crate::support::{Rule, Test, alive, always, patiently, when};
+use crate::support::{FakeRule, Test, alive, always, wait_until, when};
 
-fn with(rules: impl IntoIterator<Item = Rule>) -> Test {
+fn with(rules: impl IntoIterator<Item = FakeRule>) -> Test {
     let test = Test::new().prompt("START.md", "start").prompt("NEXT.md", "next");
     rules.into_iter().fold(test, Test::rule)
 }
 
-fn well() -> Rule {
+fn well() -> FakeRule {
     always().reply("<result>well</result>")
 }
 
@@ -43,7 +43,7 @@ fn missing_in_the_middle_pauses_the_run() {
     live.wait().code(69).stderr_has("raymond resume t");
 
     test.own_claude();
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.prompts(), ["start", "next"]);
 }
 
@@ -74,7 +74,7 @@ fn not_logged_in_pauses_the_run() {
     outcome.code(69).says("/login").stderr_has("raymond resume t");
     assert_eq!(test.prompts(), ["start", "next"], "it is not tried again by itself");
 
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.prompts(), ["start", "next", "next"]);
 }
 
@@ -115,7 +115,7 @@ fn whatever_kills_every_turn_fails_the_agent_and_says_how() {
         for part in parts {
             outcome.says(part);
         }
-        // The place where the whole of it can be read.
+        // The path of the whole output.
         outcome.says("steps/main-1-");
     }
 }
@@ -179,7 +179,7 @@ fn a_helper_that_holds_stdout_open_is_gone_when_its_step_is() {
     live.wait_calls(2);
     let helpers = test.helpers();
     assert_eq!(helpers.len(), 1);
-    patiently("the helper is gone", || !alive(helpers[0]));
+    wait_until("the helper is gone", || !alive(helpers[0]));
     test.release("go");
     live.wait().ok();
     test.assert_no_survivors();

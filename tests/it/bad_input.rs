@@ -1,16 +1,16 @@
-//! Workflows, files and directories that are not as they should be. Each is met with a message that
-//! says what, where, why and what to do, and with nothing lost.
+//! Broken workflows, files and directories. The message names the problem, its place, its reason and the fix,
+//! and nothing is lost.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::support::{Outcome, Test, always, when};
+use crate::support::{RaymondOutcome, Test, always, when};
 
 fn answering() -> Test {
     Test::new().rule(always().reply("<result>ok</result>"))
 }
 
-/// A prompt with this frontmatter, refused before anything is called.
+/// Checks that a prompt with this frontmatter is refused before any turn.
 #[track_caller]
 fn refused(frontmatter: &str, parts: &[&str]) {
     let test = answering().prompt("START.md", &format!("---\n{frontmatter}\n---\nstart"));
@@ -206,15 +206,15 @@ fn a_directory_that_cannot_be_made() {
     assert!(test.calls().is_empty());
 }
 
-/// Runs the script with a file system of this size as `RAYMOND_DIR`, in namespaces of its own.
-/// Nothing where the system forbids that, which is a failure where CI says that nothing is skipped.
-fn on_a_small_disk(test: &Test, options: &str, script: &str) -> Option<Outcome> {
-    if !test.apart("mount -t tmpfs none /tmp").status.success() {
+/// Runs the script with a file system of this size as `RAYMOND_DIR`, in namespaces of its own. Returns `None`
+/// if the system forbids namespaces; CI must allow them.
+fn on_a_small_disk(test: &Test, options: &str, script: &str) -> Option<RaymondOutcome> {
+    if !test.run_in_namespaces("mount -t tmpfs none /tmp").status.success() {
         assert!(std::env::var_os("CI").is_none(), "CI must allow `unshare -rm`");
         return None;
     }
     let mount = format!("mkdir -p $RAYMOND_DIR && mount -t tmpfs -o {options} none $RAYMOND_DIR");
-    Some(test.apart(&format!("{mount} || exit 99\n{script}")))
+    Some(test.run_in_namespaces(&format!("{mount} || exit 99\n{script}")))
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_full_disk_loses_nothing() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().reply(&format!("<result>{megabyte}</result>")));
-    // The transcript of the turn (2 MB) still fits, its record (1 MB) only after the filler is gone.
+    // The transcript of the turn (2 MB) fits, but its record (1 MB) fits only after the filler is removed.
     let script = r#"
         head -c 8M /dev/zero > "$RAYMOND_DIR/filler"
         "$0" run START.md --id t; echo "first: $?"

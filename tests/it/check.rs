@@ -1,4 +1,4 @@
-//! `raymond check`: what is wrong with a workflow, all at once and with its place, before it is run.
+//! `raymond check`: all mistakes of a workflow, with their places, before it is run.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows").join(name)
 }
 
-/// The folders in `workflows/`.
+/// Returns the folders in `workflows/`.
 fn samples() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(sample("")).expect("the samples");
     entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect()
@@ -20,7 +20,7 @@ fn goto(target: &str) -> String {
     format!("---\nallowed_transitions:\n  - {{ tag: goto, target: {target} }}\n---\nx\n")
 }
 
-/// A folder with a mistake of each sort.
+/// Returns a folder with a mistake of each sort.
 fn broken() -> Test {
     Test::new()
         .prompt("START.md", &goto("NXT.md"))
@@ -113,7 +113,7 @@ fn a_prompt_is_checked_with_what_it_leads_to() {
     test.raymond(&["check", "ALONE.md"]).ok().stderr_has("ALONE.md: 4 files, no problems");
 }
 
-/// A graph with only what the rules of the schema ask for besides, or with a mistake.
+/// Returns a graph without the keys that only the strict schema requires. It leads to `target`.
 fn graph(target: &str) -> String {
     format!(
         "name: other\nversion: \"1.0.0\"\nstart_node: look\nnodes:\n  look:\n    type: conditional\n    condition: {{ type: flag_set, flag: ready }}\n    branches: {{ true: done, false: {target} }}\nendings:\n  done: {{ type: success, message: Done }}\n"
@@ -177,7 +177,7 @@ fn the_help_has_the_codes() {
 
 #[test]
 fn a_reader_that_has_gone_is_no_error() {
-    broken().unheard(&["check", "."]).code(65);
+    broken().run_without_reader(&["check", "."]).code(65);
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! `raymond` with the real Claude Code, against the [stand-in](crate::api) for the model.
 //!
-//! The fakes show that raymond does what it believes; these tests show that the belief is true: that
-//! sessions resume, fork and start fresh as the protocol needs, seen from the far end, where the
-//! whole conversation arrives with every request. Two versions are pinned, in `tests/claude-code/oldest`
-//! and `tests/claude-code/newest`; `tests/run` installs them and runs this module with each, or skips it
-//! where it cannot. `RAYMOND_TEST_CLAUDE` names the folder of the one to use, by itself `oldest`. A test
-//! holds for every version; where versions differ, it says what each of them does.
+//! The fakes show that raymond does what it should; these tests show that the real program behaves as the
+//! fakes do: that sessions resume, fork and start fresh as the protocol needs. The API sees that, because the
+//! whole conversation arrives with every request. Two versions are pinned, in `tests/claude-code/oldest` and
+//! `tests/claude-code/newest`. `tests/run` installs them and runs this module with each, or skips it where it
+//! cannot. `RAYMOND_TEST_CLAUDE` names the folder of the version to use, by default `oldest`. A test holds
+//! for every version; where versions differ, it says what each of them does.
 //!
-//! Each test has a machine of its own: a home, a scope for the prompts, a working directory, an API.
-//! The first capitalised word of a prompt (`ALPHA`, `BRAVO`) is the marker that rules listen for.
+//! Each test has a machine of its own: a home, a scope for the prompts, a working directory, an API. The
+//! first capitalised word of a prompt (`ALPHA`, `BRAVO`) is the marker that rules match.
 
 mod answers;
 mod background;

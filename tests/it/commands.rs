@@ -1,4 +1,4 @@
-//! The commands as a person or a program meets them.
+//! The commands, used by people and programs.
 
 mod stop;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Test, always, held, pair, patiently, when};
+use crate::support::{Test, always, held, pair, wait_until, when};
 
 #[test]
 fn a_bare_path_means_run() {
@@ -66,7 +66,7 @@ fn what_still_runs_of_a_killed_run_is_told() {
             .says("raymond resume t");
     }
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     test.assert_no_survivors();
 }
 
@@ -188,10 +188,10 @@ fn start_runs_in_the_background() {
     let test = held();
     let outcome = test.raymond(&["start", "START.md", "--id", "t"]);
     assert_eq!(outcome.ok().stdout.trim(), "t", "just the id, for a script to read");
-    patiently("the first turn", || test.calls().len() == 1);
+    wait_until("the first turn", || test.calls().len() == 1);
     assert_eq!(test.status()["status"], "running");
     test.release("go");
-    patiently("its end", || test.status()["status"] != "running");
+    wait_until("its end", || test.status()["status"] != "running");
     assert_eq!(test.status()["finished"][0]["result"], "ok");
     test.assert_no_survivors();
 }
@@ -201,11 +201,11 @@ fn start_works_in_a_container_that_its_session_does_not_begin_in() {
     let test = held();
     test.release("go");
     let inside = r#""$0" start START.md --id t && "$0" log t --follow"#;
-    // Where no process namespace can be made, it still has to start.
+    // Raymond still has to start where no process namespace can be made.
     let script = format!(
         r#"if unshare -pf --mount-proc true; then unshare -pf --mount-proc /bin/sh -c '{inside}' "$0"; else {inside}; fi"#
     );
-    test.apart(&script).ok().stdout_has("t\n").stdout_has("ok (result)");
+    test.run_in_namespaces(&script).ok().stdout_has("t\n").stdout_has("ok (result)");
     assert_eq!(test.status()["finished"][0]["result"], "ok");
 }
 
@@ -241,8 +241,8 @@ fn stop_reaches_a_run_whose_raymond_is_dead() {
     live.kill9();
     test.raymond(&["stop", "t"]).ok();
     test.release("go");
-    test.again(&[]).code_in(&[0, 130]);
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).code_in(&[0, 130]);
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"]);
 }
 
@@ -278,7 +278,7 @@ fn a_second_raymond_on_a_run_is_refused() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
-    let refused = test.again(&[]);
+    let refused = test.resume(&[]);
     refused.code(73).stderr_has(&live.pid().to_string());
     test.release("go");
     live.wait().ok();

@@ -1,4 +1,4 @@
-//! `raymond costs`: where the money went, and what of it is not known.
+//! `raymond costs`: the cost by state and by agent, and the part of it that is unknown.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ fn costs(test: &Test) -> Value {
     test.raymond(&["costs", "t", "--json"]).ok().json()
 }
 
-/// A line of the ledger: turns and cost.
+/// Returns the turns and the cost in a line of the ledger.
 fn line(lines: &Value, what: &str, name: &str) -> (u64, f64) {
     let lines = lines.as_array().expect("lines");
     let line = lines.iter().find(|line| line[what] == name).cloned().unwrap_or_default();

@@ -1,14 +1,14 @@
-//! Kills raymond at every boundary of a step, lets the run go on, and compares it with one that was
-//! never killed: the same transitions, each once, the same results, each turn asked once.
+//! Kills raymond at each boundary of a step, resumes the run, and compares it with a run that was never
+//! killed: the same transitions, each once, the same results, each turn asked once.
 
 use std::collections::BTreeMap;
 
 use raymond::fault::POINTS;
 use serde_json::Value;
 
-use crate::support::{Test, patiently, when};
+use crate::support::{Test, wait_until, when};
 
-/// A workflow that goes through every tag, with variables that have to survive.
+/// Returns a workflow that uses each tag, with variables that must survive.
 fn workflow() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -39,7 +39,7 @@ fn workflow() -> Test {
         .rule(when("last of").reply("<result>over</result>").cost(0.01))
 }
 
-/// What each agent did, step by step.
+/// Returns the steps of each agent.
 fn steps(test: &Test) -> BTreeMap<String, Vec<Value>> {
     let mut steps: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for step in test.events("step_finished") {
@@ -51,14 +51,14 @@ fn steps(test: &Test) -> BTreeMap<String, Vec<Value>> {
     steps
 }
 
-/// Which agents failed, and why.
+/// Returns the agents that failed, with their errors.
 fn errors(test: &Test) -> Vec<(String, String)> {
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let failed = test.events("agent_failed");
     failed.iter().map(|failed| (said(&failed["agent"]), said(&failed["error"]))).collect()
 }
 
-/// What each agent was asked, in order.
+/// Returns the prompts of each agent, in order.
 fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     let mut asked: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for call in test.calls() {
@@ -67,8 +67,9 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
-/// The points that such a run does not come to: those of lists of agents, of graphs, of commands, of facts, and of worktrees.
-const OTHERS: [&str; 18] = [
+/// The failpoints that such a run does not reach: those of lists of agents, graphs, commands, facts and
+/// worktrees.
+const OTHER_POINTS: [&str; 18] = [
     "fork.before",
     "fork.after",
     "operation.before",
@@ -90,26 +91,26 @@ const OTHERS: [&str; 18] = [
 ];
 
 /// A run that is killed.
-struct Case {
+struct KilledRun {
     workflow: fn() -> Test,
     options: &'static [&'static str],
-    /// What raymond exits with when nobody kills it.
+    /// The exit code of raymond if it is not killed.
     code: i32,
 }
 
-/// The same workflow, in which the worker is permanent: it begins again after its result, once, and
-/// then has no restart left.
-fn restless() -> Test {
+/// Returns the workflow with a permanent worker, which is restarted once after its result and then has no
+/// restart left.
+fn permanent_worker() -> Test {
     workflow().prompt(
         "WORKER.md",
         "---\nsupervision: { restart: permanent, max_restarts: 1 }\n---\nwork on {{item}}",
     )
 }
 
-/// The same workflow, with a second look at two of its states: at one that pending returns led to, and at
-/// one whose agent is moved elsewhere. The worker has a share that is used up when the last of them
-/// is due: what it asked for is taken unseen, and it ends at its next turn.
-fn judged() -> Test {
+/// Returns the workflow with evaluators for two states: one that a pending return leads to, and one whose
+/// agent is sent elsewhere. The worker has a budget that is used up before the last evaluation: its
+/// transition is taken without one, and it ends at its next turn.
+fn evaluated_states() -> Test {
     let evaluated = |prompt: &str| format!("---\nevaluator: {{ prompt: CHECK.md }}\n---\n{prompt}");
     workflow()
         .prompt("WORKER.md", "---\nbudget: 0.05\n---\nwork on {{item}}")
@@ -120,8 +121,9 @@ fn judged() -> Test {
         .rule(when("check").reply("fine").cost(0.002))
 }
 
-/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
-fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
+/// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
+/// the failpoint was reached that often.
+fn is_killed_at(case: &KilledRun, point: &str, count: u32, whole: &Test) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = (case.workflow)().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
     let options = [&["START.md"], case.options].concat();
@@ -131,7 +133,7 @@ fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
     let right = died || first.status.code() == Some(code);
     first.assert(right, &format!("{context}: to be killed, or exit code {code}"));
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    let last = if test.run_dir().exists() { test.again(&[]) } else { test.run(&options) };
+    let last = if test.run_dir().exists() { test.resume(&[]) } else { test.run(&options) };
     last.assert(last.status.code() == Some(code), &format!("{context}: exit code {code}"));
     let result = "Agent main terminated with result: over";
     last.assert(last.stdout.contains(result), &format!("{context}: {result:?} on stdout"));
@@ -147,19 +149,19 @@ fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
         test.journal().iter().filter_map(|record| record["seq"].as_u64()).collect();
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{context}: the numbers");
     let alone = || test.survivors().is_empty();
-    patiently(&format!("{context}: no process is left behind"), alone);
+    wait_until(&format!("{context}: no process is left behind"), alone);
     died
 }
 
-/// Kills at each of the points at each of those times, the earliest first. That one has to be reached
-/// at every point but the `unreached`, so it must not hang on which of two things comes first. No
-/// command is sent here: a run that takes one comes below.
-fn sweep(case: &Case, steps_in_all: usize, times: &[u32], unreached: &[&str]) {
+/// Kills raymond at each failpoint at each of those times, the earliest first. The first time must be reached
+/// at all failpoints but the `unreached`, so it must not depend on the order of concurrent events. No command
+/// is sent here; see the run below that takes one.
+fn sweep(case: &KilledRun, steps_in_all: usize, times: &[u32], unreached: &[&str]) {
     let whole = (case.workflow)();
     whole.run(&[&["START.md"], case.options].concat()).code(case.code);
     assert_eq!(steps(&whole).values().map(Vec::len).sum::<usize>(), steps_in_all);
     let dies = |point: &str| {
-        let deaths = times.iter().take_while(|&&count| dies_at(case, point, count, &whole));
+        let deaths = times.iter().take_while(|&&count| is_killed_at(case, point, count, &whole));
         deaths.count() > 0
     };
     let lived: Vec<&str> = POINTS.into_iter().filter(|point| !dies(point)).collect();
@@ -168,28 +170,28 @@ fn sweep(case: &Case, steps_in_all: usize, times: &[u32], unreached: &[&str]) {
 
 #[test]
 fn killed_anywhere_it_goes_on_as_if_nothing_had_been() {
-    let case = Case { workflow, options: &["--max-procs", "2"], code: 0 };
-    sweep(&case, 13, &[1, 2, 5, 9], &OTHERS);
+    let case = KilledRun { workflow, options: &["--max-procs", "2"], code: 0 };
+    sweep(&case, 13, &[1, 2, 5, 9], &OTHER_POINTS);
 }
 
 #[test]
 fn killed_anywhere_with_one_process_a_turn_it_goes_on_as_if_nothing_had_been() {
-    let case = Case { workflow, options: &["--max-procs", "2", "--no-warm"], code: 0 };
-    sweep(&case, 13, &[1, 6], &[&["passage.noted", "passage.asked"], &OTHERS[..]].concat());
+    let case = KilledRun { workflow, options: &["--max-procs", "2", "--no-warm"], code: 0 };
+    sweep(&case, 13, &[1, 6], &[&["passage.noted", "passage.asked"], &OTHER_POINTS[..]].concat());
 }
 
-/// There is room for every process it ever has: with less, how many of them wait long enough to serve
-/// a further turn depends on which agent is faster.
 #[test]
 fn killed_anywhere_a_permanent_agent_has_as_many_restarts_as_without() {
-    let case = Case { workflow: restless, options: &["--max-procs", "16"], code: 1 };
-    sweep(&case, 19, &[3, 12, 14], &OTHERS);
+    // There is a permit for each process. With fewer, the number of processes that stay for a further turn would
+    // depend on the order of the agents.
+    let case = KilledRun { workflow: permanent_worker, options: &["--max-procs", "16"], code: 1 };
+    sweep(&case, 19, &[3, 12, 14], &OTHER_POINTS);
 }
 
 #[test]
 fn killed_anywhere_a_second_look_is_paid_for_once_and_a_share_is_kept() {
-    let case = Case { workflow: judged, options: &["--max-procs", "2"], code: 1 };
-    sweep(&case, 12, &[1, 4, 8], &OTHERS);
+    let case = KilledRun { workflow: evaluated_states, options: &["--max-procs", "2"], code: 1 };
+    sweep(&case, 12, &[1, 4, 8], &OTHER_POINTS);
 }
 
 #[test]
@@ -204,7 +206,7 @@ fn killed_while_it_takes_a_command_it_takes_it_once() {
     assert!(live.wait().killed());
     test.release("go");
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    test.again(&[]).ok().ended("main", "over");
+    test.resume(&[]).ok().ended("main", "over");
     assert_eq!(test.events("command_received").len(), 1);
     assert_eq!(test.prompts(), ["start"]);
 }

@@ -1,4 +1,4 @@
-//! `--debug`: the seed's step 5.5 to the letter, and that it never costs a run.
+//! `--debug`: exactly step 5.5 of the seed, and never a failure of the run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn flow() -> Test {
         .rule(when("done").reply("<result>Task \"completed\"</result>").cost(0.02))
 }
 
-/// The one directory that a debugged run leaves.
+/// Returns the only debug directory.
 #[track_caller]
 fn debug_dir(test: &Test) -> PathBuf {
     let entries = fs::read_dir(test.dir().join("debug")).expect("a debug directory");
@@ -30,12 +30,12 @@ fn debug_dir(test: &Test) -> PathBuf {
     paths[0].clone()
 }
 
-/// The shape of a text: every digit a `0`.
+/// Returns the shape of a text: each digit is a `0`.
 fn shape(of: &str) -> String {
     of.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect()
 }
 
-/// The paragraphs of `transitions.log` that speak of this agent.
+/// Returns the paragraphs of `transitions.log` about an agent.
 fn paragraphs(log: &str, agent: &str) -> Vec<Vec<String>> {
     let mark = format!(" [{agent}] ");
     log.split("\n\n")
@@ -132,7 +132,7 @@ fn a_run_that_goes_on_loses_no_transition() {
     let test = flow();
     test.run(&["START.md", "--debug", "--budget", "0.01"]).code(75);
     assert!(debug_dir(&test).join("main_START_001.json").exists());
-    test.again(&["--debug", "--budget", "5"]).ok();
+    test.resume(&["--debug", "--budget", "5"]).ok();
     let logs: Vec<String> = fs::read_dir(test.dir().join("debug"))
         .expect("it is there")
         .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("transitions.log")).ok())

@@ -1,10 +1,11 @@
-//! What programs beside Claude Code find in their environment: what they need, and what the manifest names.
+//! The environment of programs other than Claude Code: the variables they need, and those that the manifest
+//! names.
 
 use serde_json::json;
 
 use crate::support::Test;
 
-/// A graph whose command, plug-in and hook each keep their environment.
+/// Returns a graph whose command, plug-in and hook each write their environment into a file.
 fn keeping(manifest: &str) -> Test {
     let graph = json!({
         "name": "flow", "version": "1.0.0", "description": "a flow", "start_node": "start",
@@ -30,7 +31,7 @@ fn keeping(manifest: &str) -> Test {
         .env("CARGO_HOME", "/nowhere/cargo")
 }
 
-/// The environments that were kept, after a run.
+/// Runs the graph, and returns the environments that were written.
 fn environments(test: &Test) -> Vec<(&'static str, String)> {
     let hook = "sh -c 'env > hook.env'";
     test.run(&["workflow.yaml", "--plugin", "sh plugin.sh", "--on-event", hook]).ok();

@@ -1,4 +1,4 @@
-//! Evaluators: a second look at a transition, by a pattern or by a turn of its own.
+//! Evaluators: a transition is checked by a pattern or by a turn of its own.
 
 use crate::support::{Test, when};
 
@@ -83,7 +83,7 @@ fn a_kill_during_the_evaluation_pays_for_nothing_twice() {
     let test = test.env("RAYMOND_FAILPOINT", "effect.after:2");
     assert!(test.run(&["START.md", "--input", "x"]).killed());
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    test.again(&[]).ok().ended("main", "fixed");
+    test.resume(&[]).ok().ended("main", "fixed");
     assert_eq!(test.prompts().len(), 3, "{:?}", test.prompts());
 }
 

@@ -1,4 +1,4 @@
-//! `raymond signal` and `raymond facts`: what is asserted holds for everybody, also when nobody is up.
+//! `raymond signal` and `raymond facts`: an asserted fact holds for all runs, also if no raymond is running.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ fn file(test: &Test, name: &str) -> PathBuf {
     test.dir().join("dataspace").join(name)
 }
 
-/// The facts that hold, as `label key=value`.
+/// Returns the facts that hold, as `label key=value`.
 fn holds(test: &Test) -> Vec<String> {
     let shown = |fact: Value| {
         let part = |name: &str| fact[name].as_str().expect("a text").to_owned();
@@ -59,20 +59,20 @@ fn a_program_reads_what_came_of_it() {
     assert_eq!(test.raymond(&["facts", "--json"]).ok().json(), json!([fact]));
     let said = test.raymond(&["signal", "a", "--retract", "--json"]).ok().json();
     assert_eq!(said, json!({ "label": "a", "key": "", "changed": true, "fact": null }));
-    test.unheard(&["signal", "a"]).ok();
-    test.unheard(&["facts"]).ok();
+    test.run_without_reader(&["signal", "a"]).ok();
+    test.run_without_reader(&["facts"]).ok();
     assert_eq!(holds(&test), ["a ="]);
 }
 
 #[test]
 fn a_value_is_read_from_stdin() {
     let test = Test::new();
-    test.apart("printf 'a\\nb\\n\\n' | \"$0\" signal a --value -").ok();
+    test.run_in_namespaces("printf 'a\\nb\\n\\n' | \"$0\" signal a --value -").ok();
     assert_eq!(holds(&test), ["a =a\nb"]);
-    test.apart("head -c 1048577 /dev/zero | \"$0\" signal a --value -")
+    test.run_in_namespaces("head -c 1048577 /dev/zero | \"$0\" signal a --value -")
         .code(64)
         .stderr_has("the value of a has 1048577 bytes, the maximum is 1048576");
-    test.apart("printf '\\377' | \"$0\" signal a --value -")
+    test.run_in_namespaces("printf '\\377' | \"$0\" signal a --value -")
         .code(74)
         .stderr_has("stdin: cannot read the value from");
 }

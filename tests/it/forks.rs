@@ -1,4 +1,5 @@
-//! Fan-out and join, end to end: who is born of one reply, who waits for whom, what is seen of them.
+//! Forks and joins, end to end: the children of a reply, the agents that wait for them, and the commands that
+//! show them.
 
 mod advised;
 mod crash;
@@ -16,14 +17,14 @@ mod wrong;
 
 use serde_json::{Value, json};
 
-use crate::support::{Live, Outcome, Test};
+use crate::support::{RaymondOutcome, RunningRaymond, Test};
 
-/// The tag that forks a worker for each entry of a list, and leads to the state that waits for them.
+/// Returns the tag that forks a worker for each entry of a list, and leads to the state that waits for them.
 fn each(list: &str) -> String {
     format!("<fork next=\"JOIN.md\" each=\"{}\">WORKER.md</fork>", list.replace('"', "&quot;"))
 }
 
-/// START forks workers on `{{item}}`; JOIN has this in its frontmatter.
+/// Returns a workflow in which START forks workers on `{{item}}`, and JOIN has this frontmatter.
 fn place(join: &str) -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -31,12 +32,13 @@ fn place(join: &str) -> Test {
         .prompt("JOIN.md", &format!("---\n{join}\n---\nmerge {{{{results}}}}"))
 }
 
-/// The same with scripted replies: START says this, a worker tells its item, and JOIN all results.
+/// Returns the workflow with scripted replies: START replies with this, each worker with its item, and JOIN
+/// with all results.
 fn scripted(join: &str, start: &str) -> Test {
     answering(place(join), start, &json!({}))
 }
 
-/// The usual replies, and these.
+/// Adds the usual scripted replies and the given ones.
 fn answering(test: Test, start: &str, others: &Value) -> Test {
     let mut replies = json!({
         "START.md": [start],
@@ -49,28 +51,28 @@ fn answering(test: Test, start: &str, others: &Value) -> Test {
     test.file("replies.yaml", replies.to_string().as_bytes())
 }
 
-/// Plays it by the script, without any stagger.
+/// Runs the workflow with its script and without stagger.
 #[track_caller]
-fn play(test: &Test, options: &[&str]) -> Outcome {
+fn play(test: &Test, options: &[&str]) -> RaymondOutcome {
     let all = ["START.md", "--agent", "scripted", "--stagger", "0s"];
     test.run(&[&all, options].concat())
 }
 
-/// Runs it with the stand-in for Claude Code, without any stagger.
-fn spawn<'t>(test: &'t Test, options: &[&str]) -> Live<'t> {
+/// Starts the workflow with the stand-in for Claude Code and without stagger.
+fn spawn<'t>(test: &'t Test, options: &[&str]) -> RunningRaymond<'t> {
     test.spawn(&[&["START.md", "--stagger", "0s"], options].concat())
 }
 
-/// What an agent ended with, if that is JSON.
+/// Returns the result of an agent as JSON.
 #[track_caller]
-fn payload(ended: &Outcome, agent: &str) -> Value {
+fn payload(ended: &RaymondOutcome, agent: &str) -> Value {
     let start = format!("Agent {agent} terminated with result: ");
     let line = ended.stdout.lines().find_map(|line| line.strip_prefix(&start));
     ended.assert(line.is_some(), &format!("{start} on stdout"));
     serde_json::from_str(line.unwrap_or_default()).expect("JSON")
 }
 
-/// What came of each worker that is in a list of results: `id status what`.
+/// Returns the outcomes in a list of results: `id status result`, or the error.
 fn outcomes(results: &Value) -> Vec<String> {
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let one = |result: &Value| {
@@ -81,7 +83,7 @@ fn outcomes(results: &Value) -> Vec<String> {
     results.as_array().into_iter().flatten().map(one).collect()
 }
 
-/// Each join that is over: `agent verdict count done failed`.
+/// Returns the joins that are over: `agent outcome count done failed`.
 fn joins(test: &Test) -> Vec<String> {
     let shown = |joined: &Value| {
         let [agent, outcome] = ["agent", "outcome"].map(|key| joined[key].as_str().unwrap_or("?"));
@@ -90,7 +92,7 @@ fn joins(test: &Test) -> Vec<String> {
     test.events("joined").iter().map(shown).collect()
 }
 
-/// The error an agent ended with, as the journal has it.
+/// Returns the error of an agent, from the journal.
 #[track_caller]
 fn error(test: &Test, agent: &str) -> String {
     let failed = test.events("agent_failed");
@@ -100,7 +102,7 @@ fn error(test: &Test, agent: &str) -> String {
 
 /// Waits until an agent has ended.
 #[track_caller]
-fn wait_end<'l, 't>(live: &'l mut Live<'t>, agent: &str) -> &'l mut Live<'t> {
+fn wait_end<'l, 't>(live: &'l mut RunningRaymond<'t>, agent: &str) -> &'l mut RunningRaymond<'t> {
     live.wait_for(&format!("the end of {agent}"), |test| {
         let results = test.events("step_finished").into_iter();
         let results = results.filter(|step| step["transition"]["tag"] == "result");
@@ -108,7 +110,7 @@ fn wait_end<'l, 't>(live: &'l mut Live<'t>, agent: &str) -> &'l mut Live<'t> {
     })
 }
 
-/// The agents that a step gave birth to, by their records.
+/// Returns the number of children of each fork, from the records.
 fn births(test: &Test) -> Vec<usize> {
     let size = |group: &Value| group["agents"].as_array().map_or(0, Vec::len);
     let born =

@@ -1,7 +1,7 @@
 //! The fuzz targets without a nightly compiler: files of this repository, changed at random.
 //!
-//! Each target runs for `RAYMOND_FUZZ_SECONDS`, one by default. A failure names the shortest changes that cause it;
-//! proptest keeps their seed. `fuzz/README.md` says how they run longer, and how under `cargo fuzz`.
+//! Each target runs for `RAYMOND_FUZZ_SECONDS`, by default one. A failure names the shortest changes that
+//! cause it. `fuzz/README.md` says how to run the targets longer, and with `cargo fuzz`.
 
 #[path = "../../fuzz/bodies.rs"]
 mod bodies;
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
-/// Inputs between two looks at the clock.
+/// The number of inputs between two checks of the time.
 const BATCH: u32 = 64;
 
-/// A change of a file: its kind, where, how much, and what with.
-type Change = (u8, u32, u16, u16);
+/// A change of an input: its kind, position, length and operand.
+type InputChange = (u8, u32, u16, u16);
 
 fn seconds() -> f64 {
     let given = std::env::var("RAYMOND_FUZZ_SECONDS").ok();
@@ -37,7 +37,7 @@ fn run(name: &str) {
         body(seed);
     }
     let (start, longest) = (Instant::now(), Duration::from_secs_f64(seconds()));
-    let changes = prop::collection::vec(any::<Change>(), 0..8);
+    let changes = prop::collection::vec(any::<InputChange>(), 0..8);
     let inputs = (0..seeds.len(), any::<u16>(), changes);
     let config = Config { cases: BATCH, failure_persistence: None, ..Config::default() };
     let mut count = seeds.len() as u64;
@@ -57,8 +57,8 @@ fn run(name: &str) {
     println!("{name}: {count} inputs in {:.0} s", start.elapsed().as_secs_f64());
 }
 
-/// A file with these changes, some of which take a part of another.
-fn changed(seed: &[u8], other: &[u8], changes: &[Change]) -> Vec<u8> {
+/// Returns an input with changes, some of which take a part of another input.
+fn changed(seed: &[u8], other: &[u8], changes: &[InputChange]) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for &(kind, place, length, with) in changes {
         let at = place as usize % (bytes.len() + 1);
@@ -95,9 +95,9 @@ fn changed(seed: &[u8], other: &[u8], changes: &[Change]) -> Vec<u8> {
     bytes
 }
 
-/// Writes the files that the targets begin with: for `fuzz/run` where `RAYMOND_FUZZ_CORPUS` says.
 #[test]
 fn seeds_are_written() {
+    // Writes the first inputs of the targets into `RAYMOND_FUZZ_CORPUS`, for `fuzz/run`.
     let place = tempfile::tempdir().expect("a folder");
     let corpus = std::env::var_os("RAYMOND_FUZZ_CORPUS");
     let corpus = corpus.map_or_else(|| place.path().to_owned(), std::path::PathBuf::from);

@@ -1,5 +1,5 @@
-//! Graphs, end to end: real files, a real git, pages from this machine; and Claude Code only where a node
-//! asks for it.
+//! Graphs, end to end, with real files, a real git, and pages from this machine. Claude Code is called only
+//! where a node asks for it.
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON is written where it is given")]
 
@@ -20,9 +20,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Test};
+use crate::support::{RaymondOutcome, Test};
 
-/// A graph of these nodes that begins with `start` and ends in `done` or in `failed`.
+/// Returns a graph of these nodes that begins with `start` and ends in `done` or in `failed`.
 fn graph(nodes: Value) -> Value {
     json!({
         "name": "flow",
@@ -42,12 +42,12 @@ fn graph(nodes: Value) -> Value {
     })
 }
 
-/// A node that does something and goes on.
+/// Returns a node with actions, which leads to `next`.
 fn node(actions: Value, next: &str) -> Value {
     json!({"type": "action", "actions": actions, "on_success": next, "on_failure": "failed"})
 }
 
-/// A test with this graph, and a Claude Code that leaves a trace and fails when it is called.
+/// Returns a test with this graph, whose Claude Code leaves a trace and fails if it is called.
 fn test(graph: &Value) -> Test {
     let test = Test::new();
     let trap = test.root().join("trap");
@@ -61,20 +61,20 @@ fn trace(test: &Test) -> std::path::PathBuf {
     test.root().join("called")
 }
 
-fn run(test: &Test, options: &[&str]) -> Outcome {
+fn run(test: &Test, options: &[&str]) -> RaymondOutcome {
     test.run(&[&["workflow.yaml", "--allow-address", "127.0.0.1"], options].concat())
 }
 
-/// What an agent's graph gave back.
+/// Returns the result of an agent's graph.
 #[track_caller]
-fn payload(outcome: &Outcome, agent: &str) -> Value {
+fn payload(outcome: &RaymondOutcome, agent: &str) -> Value {
     let start = format!("Agent {agent} terminated with result: ");
     let line = outcome.stdout.lines().find_map(|line| line.strip_prefix(&start));
     outcome.assert(line.is_some(), &format!("{start} on stdout"));
     serde_json::from_str(line.unwrap_or_default()).expect("JSON")
 }
 
-/// The nodes an agent executed, as `node outcome`.
+/// Returns the nodes that an agent executed, as `node outcome`.
 fn way(test: &Test, agent: &str) -> Vec<String> {
     let walked = test.events("graph_advanced");
     let of = walked.iter().filter(|walked| walked["agent"] == agent);
@@ -88,7 +88,7 @@ fn text(test: &Test, name: &str) -> String {
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Has git do something in a directory, as the people of a remote do.
+/// Runs git in a directory, as the people of a remote do.
 pub(crate) fn git(dir: &Path, words: &[&str]) -> String {
     let who = ["AUTHOR", "COMMITTER"]
         .map(|role| [(format!("GIT_{role}_NAME"), "a"), (format!("GIT_{role}_EMAIL"), "a@b")]);
@@ -106,7 +106,7 @@ pub(crate) fn git(dir: &Path, words: &[&str]) -> String {
     String::from_utf8(ended.stdout).expect("text").trim().to_owned()
 }
 
-/// A repository with one commit; gives its address.
+/// Creates a repository with one commit; returns its address.
 fn remote(test: &Test) -> String {
     let dir = test.root().join("remote");
     std::fs::create_dir(&dir).expect("made");

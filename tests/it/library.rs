@@ -1,4 +1,4 @@
-//! raymond as a library: the examples, and what a program meets that uses it wrongly.
+//! raymond as a library: the examples, and the errors of programs that use it wrongly.
 
 use std::io::Write;
 use std::sync::mpsc::channel;
@@ -26,7 +26,7 @@ mod evaluator;
 #[path = "../../examples/logging.rs"]
 mod logging;
 
-/// Two states, a cent each, under a script.
+/// Returns a scripted workflow of two states, a cent each.
 fn scripted() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -52,11 +52,11 @@ fn a_cost_budget() {
     assert_eq!(outcome.cost(), Usd::from_dollars(0.01));
 }
 
-/// Something to write to that can be read.
+/// A writer whose text a test can read.
 #[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Page {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().expect("nobody panics with it").write(bytes)
     }
@@ -70,7 +70,7 @@ impl Write for Page {
 fn a_log() {
     let place = scripted();
     let (flow, dir) = paths(&place);
-    let page = Page::default();
+    let page = SharedBuffer::default();
     let outcome = logging::run(&flow, &dir, page.clone()).expect("a run");
     assert_eq!(outcome.result(&AgentId::main()), Some("ab"));
     let text = String::from_utf8(page.0.lock().expect("whole").clone()).expect("text");
@@ -80,14 +80,14 @@ fn a_log() {
     assert!(lines[2].ends_with("($0.02)"), "{text}");
 }
 
-/// A plug-in that looks on, as a test says.
-struct Onlooker<F>(F);
+/// An observer that calls a function for each record.
+struct RecordObserver<F>(F);
 
-impl<F: Unpin + 'static> Actor for Onlooker<F> {
+impl<F: Unpin + 'static> Actor for RecordObserver<F> {
     type Context = Context<Self>;
 }
 
-impl<F: FnMut(&Published) + Unpin + 'static> Handler<Published> for Onlooker<F> {
+impl<F: FnMut(&Published) + Unpin + 'static> Handler<Published> for RecordObserver<F> {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
@@ -102,12 +102,12 @@ fn one_that_is_behind_at_the_end_is_still_told_the_rest() {
     let (tell, told) = channel();
     let (note, noted) = channel();
     let mut has_ended = Some(told);
-    let eager = Onlooker(move |published: &Published| {
+    let eager = RecordObserver(move |published: &Published| {
         if published.agent.is_none() {
             let _ = tell.send(());
         }
     });
-    let late = Onlooker(move |published: &Published| {
+    let late = RecordObserver(move |published: &Published| {
         if let Some(told) = has_ended.take() {
             let _ = told.recv_timeout(Duration::from_mins(1));
         }

@@ -1,10 +1,10 @@
-//! Money, processes and time: what a run may use, and that many agents do not change it.
+//! Limits of money, processes and time, and runs of many agents.
 
 use std::fs;
 
 use crate::support::{Test, always, most_at_once, when};
 
-/// A parent that forks workers one after the other, for nothing, and then ends.
+/// Returns a workflow whose parent forks workers without cost one after another, and then ends.
 fn crowd(workers: u32) -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -30,10 +30,10 @@ fn a_used_up_budget_pauses_and_more_of_it_goes_on() {
     assert_eq!(test.prompts(), ["start"]);
     assert_eq!(test.events("run_paused").len(), 1);
 
-    test.again(&[]).code(75);
+    test.resume(&[]).code(75);
     assert_eq!(test.prompts(), ["start"], "the budget is still used up");
 
-    test.again(&["--budget", "1"]).ok().ended("main", "ok");
+    test.resume(&["--budget", "1"]).ok().ended("main", "ok");
     let calls = test.calls();
     assert_eq!(test.prompts(), ["start", "next"]);
     calls[1].assert_resumes(&calls[0]);
@@ -106,7 +106,7 @@ fn a_claude_that_vanishes_under_64_workers_pauses_the_run() {
     test.assert_no_survivors();
 
     test.own_claude();
-    test.again(&["--max-procs", "8"]).ok();
+    test.resume(&["--max-procs", "8"]).ok();
     assert_eq!(test.calls_with("worker").len(), 64, "what was paid for is not paid for again");
     assert_eq!(test.calls_with("onward").len(), 64);
 }

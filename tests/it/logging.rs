@@ -1,4 +1,4 @@
-//! `--log-format`, `--log-file`, `--log-level`: what raymond says of itself, where a program reads it.
+//! `--log-format`, `--log-file`, `--log-level`: raymond's own log, for programs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Test, always, pair};
 
-/// A workflow whose prompt has a placeholder that nothing fills, which is warned of.
+/// Returns a workflow whose prompt has a placeholder without a value, which raymond warns of.
 fn warned() -> Test {
     Test::new().prompt("START.md", "start {{nothing}}").rule(always().reply("<result>ok</result>"))
 }
@@ -139,7 +139,7 @@ fn background_run_writes_to_its_log_file() {
     let options = ["--id", "t", "--log-file", path, "--log-format", "json"];
     test.raymond(&[&["start", "START.md"], &options[..]].concat()).ok();
     test.raymond(&["log", "t", "--follow"]).ok();
-    crate::support::patiently("the warning is logged", || {
+    crate::support::wait_until("the warning is logged", || {
         fs::read_to_string(&file).is_ok_and(|log| log.contains("has no value"))
     });
     records(&read(&file));

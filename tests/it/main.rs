@@ -1,8 +1,8 @@
 //! End to end: the built `raymond` against the scripted stand-in for Claude Code.
 //!
-//! These are the promises that only whole processes can keep or break: what is on disk after a
-//! kill, what is left running, what a person reads and which code the shell gets. What one function
-//! can show is tested beside that function, a hundred times faster.
+//! These are the promises that only whole processes can keep or break: the files after a kill, the processes
+//! that are left running, the texts that people read, the exit codes. What one function can show is tested
+//! beside that function, a hundred times faster.
 
 #![expect(clippy::expect_used, reason = "a test says what it expected and stops")]
 

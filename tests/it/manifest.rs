@@ -1,6 +1,6 @@
-//! `raymond.yaml`: what a workflow says about itself counts, unless the command line says otherwise.
+//! `raymond.yaml`: the settings of a workflow, unless the command line sets others.
 
-use crate::support::{Rule, Test, always, most_at_once, when};
+use crate::support::{FakeRule, Test, always, most_at_once, when};
 
 fn with(manifest: &str) -> Test {
     Test::new()
@@ -9,7 +9,7 @@ fn with(manifest: &str) -> Test {
         .file("raymond.yaml", manifest.as_bytes())
 }
 
-fn well() -> Rule {
+fn well() -> FakeRule {
     always().reply("<result>well</result>").cost(0.06)
 }
 
@@ -113,7 +113,7 @@ fn resumed_run_keeps_the_manifest_it_started_with() {
     test.release("go");
     live.wait().code(130);
     let test = test.file("raymond.yaml", b"model: opus\nno such: manifest\n");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     let call = &test.calls()[1];
     assert_eq!((call.flag("--model"), call.flag("--effort")), (Some("haiku"), Some("low")));
 }

@@ -1,4 +1,4 @@
-//! `--on-event`: a command of someone's is told when the run needs them or ends, and is no danger to it.
+//! `--on-event`: a user's command is told when the run needs a person or ends, and cannot harm the run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Test, always, held, pair, when};
 
-/// A script beside the workflow, as someone would write it.
+/// Writes a script beside the workflow.
 fn script(test: &Test, lines: &str) -> PathBuf {
     let path = test.root().join("hook.sh");
     fs::write(&path, format!("#!/bin/sh\n{lines}\n")).expect("the script is written");
@@ -16,14 +16,14 @@ fn script(test: &Test, lines: &str) -> PathBuf {
     path
 }
 
-/// One that keeps what it is told, and its environment.
+/// Writes a script that keeps its input and its environment.
 fn keeper(test: &Test) -> String {
     let place = test.root().display();
     let lines = format!("cat >> {place}/told\nenv | grep = > \"{place}/env.$RAYMOND_EVENT\"");
     script(test, &lines).display().to_string()
 }
 
-/// What the keeper was told.
+/// Returns the input that the script was given.
 fn told(test: &Test) -> Vec<Value> {
     let said = fs::read_to_string(test.root().join("told")).unwrap_or_default();
     said.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
@@ -85,7 +85,7 @@ fn paused_event_has_its_record_and_resume_does_not_keep_the_command() {
         "run t paused: the budget of $0.05 is used up: $0.06 spent; resume with more: raymond resume t --budget USD"
     );
 
-    test.again(&["--budget", "1"]).ok();
+    test.resume(&["--budget", "1"]).ok();
     assert_eq!(events(&test), ["paused"], "it is not kept with the run");
 }
 
@@ -169,7 +169,7 @@ fn background_run_runs_the_event_command() {
     let hook = keeper(&test);
     test.raymond(&["start", "START.md", "--id", "t", "--on-event", &hook]).ok();
     test.raymond(&["log", "t", "--follow"]).ok();
-    crate::support::patiently("it is told", || events(&test) == ["ended"]);
+    crate::support::wait_until("it is told", || events(&test) == ["ended"]);
     test.assert_no_survivors();
 }
 

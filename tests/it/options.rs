@@ -1,4 +1,4 @@
-//! The options of a run: what reaches Claude Code, what reaches the disk, what is refused.
+//! The options of a run: those that reach Claude Code, those that reach the disk, and those that are refused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -81,12 +81,12 @@ fn turn_has_its_run_in_the_environment_and_runs_in_cwd() {
 #[test]
 fn closed_stdout_fails_no_command() {
     let test = pair();
-    test.unheard(&["run", "START.md", "--id", "t", "--json"]).ok().stderr_lacks("panic");
+    test.run_without_reader(&["run", "START.md", "--id", "t", "--json"]).ok().stderr_lacks("panic");
     assert_eq!(test.calls().len(), 3);
     for arguments in
         [&["log", "t"][..], &["log", "t", "--json"], &["status", "t"], &["list"], &["--help"]]
     {
-        test.unheard(arguments).ok().stderr_lacks("panic");
+        test.run_without_reader(arguments).ok().stderr_lacks("panic");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Answers that are objects, end to end: what Claude Code is started with, what follows from a field, what an agent
-//! is reminded of, and what others see of an answer.
+//! Answers that are objects, end to end: the arguments of Claude Code, the transitions that depend on a
+//! field, the reminders, and the commands that show an answer.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"enum":["appro
 const APPROVED: &str = r#"{"score":9,"verdict":"approve"}"#;
 const TO_REVISE: &str = r#"{"score":3,"verdict":"revise"}"#;
 
-/// START judges, and leads to FIX or to a result.
+/// Returns a workflow in which START gives a verdict, and leads to FIX or to a result.
 fn judging() -> Test {
     let start = "\
 ---
@@ -127,7 +127,7 @@ fn killed_run_follows_the_adopted_answer_to_its_state() {
     live.wait_calls(1);
     live.kill9();
     test.release("go");
-    test.again(&[]).ok().ended("main", "fixed");
+    test.resume(&[]).ok().ended("main", "fixed");
     assert_eq!(test.calls_with("judge").len(), 1, "it is asked once");
 }
 

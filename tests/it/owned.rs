@@ -1,17 +1,17 @@
-//! Processes are owned: whatever a turn does, holds or leaves behind, nothing of it survives.
+//! Ownership of processes: whatever a turn does, holds or leaves behind, none of its processes survives.
 //!
-//! What a detached helper adds: it is in no group and under no parent of the turn's, and only the
-//! mark in its environment tells whose it was.
+//! A detached helper is in no process group of the turn and has none of its processes as a parent. Only the
+//! mark in its environment tells its turn.
 
 mod hidden;
 
 use rustix::process::Signal;
 
-use crate::support::{Rule, Test, alive, always, kill, patiently, when};
+use crate::support::{FakeRule, Test, alive, always, kill, wait_until, when};
 
 const SHORT: [&str; 3] = ["START.md", "--shutdown", "100ms"];
 
-fn one(rule: Rule) -> Test {
+fn one(rule: FakeRule) -> Test {
     Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -19,8 +19,8 @@ fn one(rule: Rule) -> Test {
         .rule(always().reply("<result>well</result>"))
 }
 
-/// Every way to be in the way at once.
-fn stubborn(rule: Rule) -> Rule {
+/// Makes a turn and its helpers ignore SIGTERM, hold stdout open and detach.
+fn stubborn(rule: FakeRule) -> FakeRule {
     rule.ignore_term().helper().detach()
 }
 
@@ -78,7 +78,7 @@ fn nothing_is_left_of_an_agent_that_has_ended_while_others_go_on() {
         live.wait_event("step_finished", 2);
         let left: Vec<i32> = test.calls_with("work").iter().map(|call| call.pid).collect();
         let left = [left, test.helpers()].concat();
-        patiently("the worker and its helpers are gone", || !left.iter().any(|&pid| alive(pid)));
+        wait_until("the worker and its helpers are gone", || !left.iter().any(|&pid| alive(pid)));
         test.release("go");
         live.wait().ok().ended("main", "well").ended("main.1", "worked");
         test.assert_no_survivors();
@@ -115,7 +115,7 @@ fn nothing_is_left_when_a_run_is_interrupted_once_or_twice() {
         };
         outcome.code(130);
         test.assert_no_survivors();
-        test.again(&[]).ok();
+        test.resume(&[]).ok();
     }
 }
 
@@ -129,24 +129,24 @@ fn nothing_is_left_when_a_run_is_stopped_from_outside() {
     test.assert_no_survivors();
 }
 
-/// The dead turn is not adopted, its helpers are found by their mark alone.
 #[test]
 fn helpers_left_by_a_killed_raymond_are_ended_on_resume() {
+    // The dead turn is not adopted; its helpers are found by their mark alone.
     let test = one(stubborn(when("start").hang()).once());
     let mut live = test.spawn(&["START.md"]);
     live.wait_for("both helpers", |test| test.helpers().len() == 2);
     live.kill9();
     let turn = test.calls()[0].pid;
     kill(turn, Signal::KILL);
-    patiently("the turn is dead", || !alive(turn));
+    wait_until("the turn is dead", || !alive(turn));
     assert!(test.helpers().into_iter().all(alive), "nobody was there to end them");
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     test.assert_no_survivors();
 }
 
-/// Someone else's processes are not touched: the mark names the run.
 #[test]
 fn another_run_in_the_same_place_keeps_its_processes() {
+    // Processes of other runs are not touched, because the mark names the run.
     let test = one(when("start").once().helper().detach().hold_before("go").reply(""))
         .prompt("OTHER.md", "other");
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);

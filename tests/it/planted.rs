@@ -1,4 +1,4 @@
-//! What others put into the directories of a run: FIFOs, links, devices, directories and garbage freeze nothing.
+//! FIFOs, links, devices, directories and garbage in the directories of a run: none of them blocks raymond.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ fn make_fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
 }
 
-/// Puts one of each kind into a directory, under names that come before those of commands.
+/// Puts one file of each kind into a directory, under names that sort before those of commands.
 fn plant(dir: &Path) -> [&'static str; 5] {
     make_fifo(&dir.join("0-fifo.json"));
     symlink("/dev/zero", dir.join("0-zero.json")).expect("linked");
@@ -44,10 +44,10 @@ fn stop_is_read_among_planted_inbox_entries_which_each_warn_once() {
         assert_eq!(outcome.stderr.matches(name).count(), 1, "{name}: {}", outcome.stderr);
     }
     test.assert_no_survivors();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
 }
 
-/// Puts FIFOs and links where the files of the next turn will be; returns what the links lead to.
+/// Puts FIFOs and links in the places of the next turn's files; returns the target of the links.
 fn plant_at_next_turn(test: &Test) -> std::path::PathBuf {
     let steps = test.run_dir().join("steps");
     let elsewhere = test.root().join("elsewhere");
@@ -102,7 +102,7 @@ fn fifo_as_snapshot_is_replaced_and_as_lock_or_journal_is_an_error() {
     replace_by_fifo("state.json");
     test.raymond(&["status", "t"]).ok().stdout_has("interrupted");
     test.release("go");
-    test.again(&[]).ok().stderr_has("state.json: not readable (it is a FIFO, not a plain file)");
+    test.resume(&[]).ok().stderr_has("state.json: not readable (it is a FIFO, not a plain file)");
     assert!(test.run_dir().join("state.json").is_file());
     replace_by_fifo("lock");
     test.raymond(&["status", "t"]).code(74).stderr_has("lock: cannot open: it is a FIFO");

@@ -1,5 +1,5 @@
-//! Plug-ins that are programs: what they are told and asked, what becomes of what they say, and what
-//! becomes of the run when they misbehave.
+//! Plug-ins that are programs: the messages they get, the effect of their answers, and a run with plug-ins
+//! that misbehave.
 
 mod asked;
 mod examples;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::support::{Test, always, when};
 
-/// What the plug-ins of these tests begin with. Each line they are told or say goes into a file.
+/// The first part of the plug-ins in these tests. It keeps each line that they read or write in a file.
 const PRELUDE: &str = r#"
 import json, os, signal, sys, time
 
@@ -38,17 +38,17 @@ def told():
         yield json.loads(line)
 "#;
 
-/// A plug-in that says to each question what stands in `verdict`, in Python.
+/// Returns a plug-in that gives the same verdict, in Python, to each consultation.
 fn says(occasion: &str, verdict: &str) -> String {
     format!(
         "hello({occasion:?})\nfor message in told():\n    if message['type'] == 'consult':\n        answer(message, {verdict})\n"
     )
 }
 
-/// A plug-in that only looks on.
+/// A plug-in that only observes.
 const LOOKS_ON: &str = "hello()\nfor message in told(): pass\n";
 
-/// A workflow of two steps with a plug-in `p`, which is this script, with these options.
+/// Returns a workflow of two steps with a plug-in `p`, which is this script, with these options.
 fn with(script: &str, options: &str) -> Test {
     let manifest = format!(
         "plugins:\n  - {{ command: python3 ./p.py, deadline: 1m, backoff: {{ min: 1ms, max: 1ms }}, {options} }}\n"
@@ -62,7 +62,7 @@ fn with(script: &str, options: &str) -> Test {
         .rule(always().reply("<result>well</result>").cost(0.01))
 }
 
-/// The same, but the first turn is held at `go`.
+/// Returns the workflow with its first turn held at `go`.
 fn held(script: &str, options: &str) -> Test {
     let test = with(script, options);
     test.script(&[
@@ -72,20 +72,20 @@ fn held(script: &str, options: &str) -> Test {
     test
 }
 
-/// The lines of a file that a plug-in wrote.
+/// Returns the lines of a file that a plug-in wrote.
 fn lines(test: &Test, name: &str) -> Vec<Value> {
     let written = std::fs::read_to_string(test.flow().join(name)).unwrap_or_default();
     written.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// What plug-ins were told, of one type.
+/// Returns the messages of one type that plug-ins were sent.
 fn told(test: &Test, kind: &str) -> Vec<Value> {
     let mut lines = lines(test, "told.jsonl");
     lines.retain(|line| line["type"] == kind);
     lines
 }
 
-/// How often this stands in a text.
+/// Returns how often a text contains another.
 fn count(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }

@@ -1,4 +1,4 @@
-//! What a state allows: strict matching, reminders made from it, transitions that go without saying.
+//! Policies: strict matching, reminders made from the policy, and implicit transitions.
 
 use crate::support::{Test, always, when};
 

@@ -1,10 +1,11 @@
-//! `--prestart N`: turns that begin fresh find a process that was started ahead of them.
+//! `--prestart N`: turns that begin fresh take a process that was started before.
 
 use serde_json::Value;
 
-use crate::support::{Call, Live, Test, alive, patiently, when};
+use crate::support::{FakeCall, RunningRaymond, Test, alive, wait_until, when};
 
-/// START goes on to LEAD, which forks a CHILD when it may; each in a session of its own.
+/// Returns a workflow in which START leads to LEAD, which forks a CHILD when `fork` is released; each has a
+/// session of its own.
 fn family() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -17,12 +18,12 @@ fn family() -> Test {
         .rule(when("child").reply("<result>worked</result>").cost(0.02))
 }
 
-/// Waits until so many processes wait for a turn while LEAD has its own, and tells which they are.
+/// Waits until so many processes wait for a turn while LEAD has its own; returns their ids.
 #[track_caller]
-fn wait_ahead(test: &Test, live: &mut Live<'_>, number: usize) -> Vec<i32> {
+fn wait_ahead(test: &Test, live: &mut RunningRaymond<'_>, number: usize) -> Vec<i32> {
     let ahead = || {
         let working: Vec<i32> = test.calls().iter().map(|call| call.pid).collect();
-        let mut pids = Call::warm_pids(&test.call_log());
+        let mut pids = FakeCall::warm_pids(&test.call_log());
         pids.retain(|pid| !working.contains(pid));
         pids
     };
@@ -30,7 +31,7 @@ fn wait_ahead(test: &Test, live: &mut Live<'_>, number: usize) -> Vec<i32> {
     ahead()
 }
 
-/// The line at which a process started, or began its turn.
+/// Returns the position of a line in the log of the stand-in.
 fn place(log: &[Value], wanted: impl Fn(&Value) -> bool) -> usize {
     log.iter().position(wanted).expect("it is in the log")
 }
@@ -59,9 +60,9 @@ fn forked_agent_takes_a_prestarted_process() {
     test.assert_no_survivors();
 }
 
-/// To change the model would leave its traces in a conversation that is to be fresh.
 #[test]
 fn a_turn_with_another_model_begins_in_a_process_of_its_own() {
+    // A change of the model would leave its traces in a fresh conversation.
     let test = family().prompt("CHILD.md", "---\nmodel: opus\n---\nchild");
     let mut live =
         test.spawn(&["START.md", "--prestart", "1", "--model", "haiku", "--max-procs", "4"]);
@@ -105,7 +106,7 @@ fn dead_prestarted_process_is_replaced_without_a_failure() {
         test.spawn(&["START.md", "--prestart", "1", "--max-procs", "4", "--max-restarts", "0"]);
     let ahead = wait_ahead(&test, &mut live, 1).remove(0);
     crate::support::kill(ahead, rustix::process::Signal::KILL);
-    patiently("its death", || !alive(ahead));
+    wait_until("its death", || !alive(ahead));
     test.release("fork");
     test.release("go");
     live.wait().ok().ended("main.1", "worked");
@@ -119,17 +120,17 @@ fn prestarted_processes_end_with_a_killed_raymond() {
     let mut live = test.spawn(&["START.md", "--prestart", "2", "--max-procs", "4"]);
     let ahead = wait_ahead(&test, &mut live, 2);
     live.kill9();
-    patiently("their end", || ahead.iter().all(|&pid| !alive(pid)));
+    wait_until("their end", || ahead.iter().all(|&pid| !alive(pid)));
     test.release("fork");
     test.release("go");
-    test.again(&[]).ok().ended("main", "led").ended("main.1", "worked");
+    test.resume(&[]).ok().ended("main", "led").ended("main.1", "worked");
     assert_eq!(test.calls().len(), 4, "each was asked once");
     test.assert_no_survivors();
 }
 
-/// What begins with a copy of a history cannot use a process that was started without one.
 #[test]
 fn a_call_and_a_retry_have_sessions_of_their_own() {
+    // A turn that begins with a copy of a history cannot use a process that was started without one.
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("SUB.md", "sub")

@@ -1,7 +1,8 @@
-//! What models, files and programs say cannot steer the terminal, hide, or pass for another line, in any command.
+//! Texts of models, files and programs cannot steer the terminal, hide, or look like other lines, in any
+//! command.
 //!
-//! One text does all of it, and stands wherever a run can have a text. Every command of the grammar is then run on
-//! a terminal: one that is new fails here until it is told how to be run.
+//! One text tries all of it, and stands wherever a run can have a text. Each command of the grammar is then
+//! run on a terminal. A new command fails here until the test says how to run it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,40 +16,41 @@ use crate::support::{Test, when};
 
 const SIZE: (u16, u16) = (50, 200);
 
-/// Copies to the clipboard, clears the screen, is coloured, turned and hidden, and begins lines of its own.
+/// A text that copies to the clipboard, clears the screen, is coloured, reversed and hidden, and begins lines
+/// of its own.
 const EVIL: &str = "EVIL\u{1b}]52;c;RVZJTA==\u{7}\u{1b}[2;31;7mx\u{9d}0;t\u{9c}\u{9b}2J\u{202e}\u{2066}\u{200b}\u{7f}\u{2028}\
                     \u{feff}\u{85}\rFORGED\nFORGED line";
 
-/// How a command is run, and what is typed when a text stands on the screen.
-struct Shown {
+/// The arguments of a command, and the keys that are typed when a text is on the screen.
+struct CommandInvocation {
     arguments: Vec<String>,
     keys: &'static [(&'static str, &'static str)],
-    /// Whether the text has to be seen.
+    /// True if the evil text must be shown.
     has_text: bool,
 }
 
-impl Shown {
+impl CommandInvocation {
     fn with(&self, option: &str) -> Self {
         let arguments = [&self.arguments[..], &[option.to_owned()]].concat();
         Self { arguments, keys: self.keys, has_text: false }
     }
 }
 
-fn all(line: &str) -> Shown {
+fn all(line: &str) -> CommandInvocation {
     let arguments = line.split(' ').map(|word| if word == "EVIL" { EVIL } else { word }.to_owned());
-    Shown { arguments: arguments.collect(), keys: &[], has_text: true }
+    CommandInvocation { arguments: arguments.collect(), keys: &[], has_text: true }
 }
 
-fn quiet(line: &str) -> Shown {
-    Shown { has_text: false, ..all(line) }
+fn quiet(line: &str) -> CommandInvocation {
+    CommandInvocation { has_text: false, ..all(line) }
 }
 
-fn typing(line: &str, keys: &'static [(&'static str, &'static str)]) -> Shown {
-    Shown { keys, ..all(line) }
+fn typing(line: &str, keys: &'static [(&'static str, &'static str)]) -> CommandInvocation {
+    CommandInvocation { keys, ..all(line) }
 }
 
-/// The ways each command is run here.
-fn ways(command: &str) -> Vec<Shown> {
+/// Returns the ways in which a command is run here.
+fn ways(command: &str) -> Vec<CommandInvocation> {
     match command {
         "run" => vec![
             typing("run START.md --id u --plugin sh\u{a0}noisy.sh", &[("leave it open", "\u{4}")]),
@@ -102,7 +104,7 @@ fn ways(command: &str) -> Vec<Shown> {
     }
 }
 
-/// The commands of the grammar, those below others by both names, and whether they can print JSON.
+/// Returns the commands of the grammar, subcommands with both names, and whether they can print JSON.
 fn commands(of: &clap::Command, before: &str) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     for command in of.get_subcommands().filter(|command| command.get_name() != "help") {
@@ -117,7 +119,7 @@ fn commands(of: &clap::Command, before: &str) -> Vec<(String, bool)> {
     found
 }
 
-/// A graph that says the text wherever it can, and asks at last.
+/// Returns a graph that has the text wherever it can, and asks at the end.
 fn graph() -> Value {
     json!({
         "name": "flow", "version": "1.0.0", "description": EVIL, "start_node": "start",
@@ -200,7 +202,7 @@ fn evil() -> Test {
     .rule(when("break").reply(EVIL))
 }
 
-/// Returns what of the text is wrong in what a command wrote, beside what raymond does for itself.
+/// Returns the effect of the text in the output of a command, apart from raymond's own control sequences.
 fn harm(written: &str) -> Option<String> {
     let own = |c: char| matches!(c, '\n' | '\r' | '\t' | '\u{1b}');
     let raw: BTreeSet<char> = written.chars().filter(|&c| is_unprintable(c) && !own(c)).collect();
@@ -215,15 +217,15 @@ fn harm(written: &str) -> Option<String> {
     forged.then(|| "has a line of the text's own".to_owned())
 }
 
-/// Runs a command on a terminal, and returns what is wrong with it.
-fn fault(test: &Test, shown: &Shown) -> Option<String> {
+/// Runs a command on a terminal, and returns its fault.
+fn fault(test: &Test, shown: &CommandInvocation) -> Option<String> {
     let words: Vec<String> =
         shown.arguments.iter().map(|word| word.replace("sh\u{a0}", "sh ")).collect();
     let mut screen = test.on_screen(&words.iter().map(String::as_str).collect::<Vec<_>>(), SIZE);
     for (text, keys) in shown.keys {
         screen.wait_for(&[text]).keys(keys);
     }
-    screen.left();
+    screen.wait_for_exit();
     let written = screen.all_written();
     let unseen = shown.has_text && !written.contains("EVIL");
     let fault = harm(&written).or(unseen.then(|| "does not show it".to_owned()))?;

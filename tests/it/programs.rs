@@ -1,4 +1,5 @@
-//! Programs, end to end: states, roles, facts, time; what is on disk after a kill, what a person reads.
+//! Programs, end to end: states, roles, facts and time, the files after a kill, and the texts that people
+//! read.
 
 mod bounds;
 mod crash;
@@ -13,17 +14,17 @@ use serde_json::Value;
 
 use crate::support::Test;
 
-/// A test whose program, `p.lisp`, has the roles `a` and `b` and these states.
+/// Returns a test whose program, `p.lisp`, has the roles `a` and `b` and these states.
 fn program(states: &str) -> Test {
     written(&format!("(workflow w (roles (a) (b))\n{states})"))
 }
 
-/// A test with this program, `p.lisp`.
+/// Returns a test with this program, `p.lisp`.
 fn written(text: &str) -> Test {
     Test::new().file("p.lisp", text.as_bytes())
 }
 
-/// A request to a role, and its answer awaited.
+/// Returns a request to a role and a wait for its answer.
 fn ask(role: &str, template: &str, id: &str) -> String {
     format!(
         "(action (send-prompt :agent {role} :template \"{template}\" :request-id {id}))
@@ -31,7 +32,7 @@ fn ask(role: &str, template: &str, id: &str) -> String {
     )
 }
 
-/// The states an agent's program went through, as `state status awaiting`.
+/// Returns the states of an agent's program, as `state status awaiting`.
 fn way(test: &Test, agent: &str) -> Vec<String> {
     let own = |record: &Value| record["agent"] == agent && record["status"] != "running";
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -42,19 +43,19 @@ fn way(test: &Test, agent: &str) -> Vec<String> {
     test.events("program_advanced").into_iter().filter(own).map(line).collect()
 }
 
-/// What the programs said.
+/// Returns the lines that the programs logged.
 fn logged(test: &Test) -> Vec<String> {
     let shown = |record: &Value| record["text"].as_str().unwrap_or_default().to_owned();
     test.events("program_logged").iter().map(shown).collect()
 }
 
-/// Asserts a fact, by hand.
+/// Asserts a fact with `raymond signal`.
 #[track_caller]
 fn signal(test: &Test, label: &str, key: &str, value: &str) {
     test.raymond(&["signal", label, "--key", key, "--value", value]).ok();
 }
 
-/// The facts that hold, as `label key=value`.
+/// Returns the facts that hold, as `label key=value`.
 fn holds(test: &Test) -> Vec<String> {
     let shown = |fact: Value| {
         let part = |name: &str| fact[name].as_str().unwrap_or_default().to_owned();
@@ -63,9 +64,9 @@ fn holds(test: &Test) -> Vec<String> {
     test.raymond(&["facts", "--json"]).ok().json_items().into_iter().map(shown).collect()
 }
 
-/// What an agent's program gave back, if it is an outcome.
+/// Returns the result of an agent's program as JSON.
 #[track_caller]
-fn outcome(ended: &crate::support::Outcome, agent: &str) -> Value {
+fn outcome(ended: &crate::support::RaymondOutcome, agent: &str) -> Value {
     let start = format!("Agent {agent} terminated with result: ");
     let line = ended.stdout.lines().find_map(|line| line.strip_prefix(&start));
     ended.assert(line.is_some(), &format!("{start} on stdout"));

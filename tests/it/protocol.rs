@@ -1,5 +1,5 @@
-//! The six tags as Claude Code sees them: which session each turn goes into, what it is told, and
-//! where the stack leads.
+//! The six tags as Claude Code sees them: the session of each turn, the prompt, and the state that the stack
+//! leads to.
 
 use serde_json::json;
 

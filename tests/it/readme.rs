@@ -1,5 +1,4 @@
-//! The README and the pages it leads to first are part of the product: their commands run, and their tables are those
-//! of the code.
+//! The README and the pages it links to first: their commands run, and their tables are those of the code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +20,7 @@ fn readme() -> String {
     page("README.md")
 }
 
-/// The cells of the table whose first heading is `heading`, without the head.
+/// Returns the cells of the table whose first heading is `heading`, without the head.
 fn table(text: &str, heading: &str) -> Vec<Vec<String>> {
     let head = format!("| {heading} |");
     let rows = text.lines().skip_while(|line| !line.starts_with(&head)).skip(2);

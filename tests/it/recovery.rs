@@ -1,5 +1,5 @@
-//! Kill it and run it again: what was acknowledged is kept, what was paid for is not paid for again,
-//! and damage is named instead of guessed over.
+//! Runs that are killed and resumed: acknowledged records are kept, paid turns are not paid again, and damage
+//! is reported.
 
 use std::fs;
 use std::io::Write;
@@ -7,9 +7,9 @@ use std::io::Write;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Test, alive, always, kill, patiently, when};
+use crate::support::{Test, alive, always, kill, wait_until, when};
 
-/// START, held at `go`, then NEXT, then the end.
+/// Returns a workflow of START, held at `go`, then NEXT, then the end.
 fn held() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -18,7 +18,8 @@ fn held() -> Test {
         .rule(always().reply("<result>ok</result>").cost(0.01))
 }
 
-/// START, then NEXT, held at `go`: a journal with a finished step when raymond is killed there.
+/// Returns a workflow of START and then NEXT, held at `go`, so that a killed run has a finished step in its
+/// journal.
 fn held_later() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -30,7 +31,7 @@ fn held_later() -> Test {
         .rule(always().reply("<result>ok</result>"))
 }
 
-/// Kills raymond at its n-th call and then, unless the turn is to go on, that call.
+/// Kills raymond at its n-th call, and then that call, unless the turn is to continue.
 fn kill_at(test: &Test, calls: usize, turn_too: bool) {
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(calls);
@@ -39,7 +40,7 @@ fn kill_at(test: &Test, calls: usize, turn_too: bool) {
     assert!(alive(last.pid), "a turn outlives raymond");
     if turn_too {
         kill(last.pid, Signal::KILL);
-        patiently("the turn is dead", || !alive(last.pid));
+        wait_until("the turn is dead", || !alive(last.pid));
     }
 }
 
@@ -49,8 +50,8 @@ fn turn_that_finished_while_raymond_was_down_is_adopted() {
     kill_at(&test, 1, false);
     let turn = test.calls().remove(0).pid;
     test.release("go");
-    patiently("the turn is done", || test.is_done(turn));
-    test.again(&[]).ok().ended("main", "ok");
+    wait_until("the turn is done", || test.is_done(turn));
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"], "what was paid for is not paid for again");
     let calls = test.calls();
     calls[1].assert_resumes(&calls[0]);
@@ -62,7 +63,7 @@ fn turn_that_finished_while_raymond_was_down_is_adopted() {
 fn a_turn_that_still_runs_is_adopted() {
     let test = held();
     kill_at(&test, 1, false);
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     test.release("go");
     live.wait().ok().ended("main", "ok");
@@ -83,7 +84,7 @@ fn a_result_that_is_written_counts_while_its_process_stays() {
         fs::read_to_string(&transcript).is_ok_and(|stream| stream.contains("terminal_reason"))
     });
     live.kill9();
-    test.again(&["--shutdown", "100ms"]).ok().ended("main", "ok");
+    test.resume(&["--shutdown", "100ms"]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"]);
     test.assert_no_survivors();
 }
@@ -95,13 +96,13 @@ fn an_adopted_turn_can_be_interrupted() {
         .rule(always().once().hang().ignore_term().helper())
         .rule(always().reply("<result>ok</result>"));
     kill_at(&test, 1, false);
-    patiently("the helper", || test.helpers().len() == 1);
-    let mut live = test.spawn_again(&["--shutdown", "100ms"]);
+    wait_until("the helper", || test.helpers().len() == 1);
+    let mut live = test.spawn_resumed(&["--shutdown", "100ms"]);
     live.wait_event("run_resumed", 1);
     live.interrupt();
     live.wait().code(130);
     test.assert_no_survivors();
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn dead_first_turn_is_run_again_in_a_fresh_session() {
     let test = held();
     kill_at(&test, 1, true);
     test.release("go");
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     let calls = test.calls();
     assert_eq!(test.prompts(), ["start", "start", "next"]);
     calls[1].assert_fresh();
@@ -121,7 +122,7 @@ fn dead_first_turn_is_run_again_in_a_fresh_session() {
 fn a_later_turn_that_died_is_run_again_on_the_history_before_it() {
     let test = held_later();
     kill_at(&test, 2, true);
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     let calls = test.calls();
     assert_eq!(test.prompts(), ["start", "next", "next", "last"]);
     calls[2].assert_branches(&calls[0]);
@@ -137,7 +138,7 @@ fn a_turn_with_garbage_and_no_result_is_run_again() {
     let mut file = fs::OpenOptions::new().append(true).open(transcript).expect("a transcript");
     file.write_all(b"{\"type\":\"result\",\"subty").expect("it can be written");
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     assert_eq!(test.prompts(), ["start", "start", "next"]);
 }
 
@@ -159,7 +160,7 @@ fn run_killed_at_every_turn_repeats_no_turn() {
     for calls in 1..STATES {
         live.wait_calls(calls);
         live.kill9();
-        live = test.spawn_again(&[]);
+        live = test.spawn_resumed(&[]);
     }
     live.wait().ok().ended("main", "through");
     let expected: Vec<String> = (1..=STATES).map(|state| format!("state {state}")).collect();
@@ -187,7 +188,7 @@ fn a_forks_variables_survive_a_kill() {
     test.assert_no_survivors();
     test.release("go");
 
-    test.again(&[]).ok().ended("main", "led").ended("main.1", "worked");
+    test.resume(&[]).ok().ended("main", "led").ended("main.1", "worked");
     assert!(!test.calls_with("work on bees").is_empty());
     assert_eq!(test.calls_with("start").len(), 1);
     let forks = test.events("step_finished");
@@ -206,7 +207,7 @@ fn a_stack_survives_a_kill() {
         .rule(when("back").reply("<result>ok</result>"));
     kill_at(&test, 2, false);
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     let calls = test.calls();
     assert_eq!(test.prompts(), ["start", "child", "back with found"]);
     calls[2].assert_resumes(&calls[0]);
@@ -223,7 +224,7 @@ fn the_input_and_the_options_survive_a_kill() {
     live.wait_calls(1);
     live.kill9();
     kill(test.calls()[0].pid, Signal::KILL);
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     assert_eq!(test.prompts(), ["start text you", "start text you"]);
     assert_eq!(test.calls()[1].flag("--model"), Some("haiku"));
 }
@@ -236,7 +237,7 @@ fn reminder_turn_that_runs_at_a_kill_is_adopted() {
         .rule(always().once().hold_before("go").reply("<result>repaired</result>"));
     kill_at(&test, 2, false);
     test.release("go");
-    test.again(&[]).ok().ended("main", "repaired");
+    test.resume(&[]).ok().ended("main", "repaired");
     assert_eq!(test.calls().len(), 2);
 }
 
@@ -246,7 +247,7 @@ fn a_run_that_has_ended_stays_ended() {
     test.release("go");
     test.run(&["START.md"]).ok();
     let journal = test.journal().len();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.calls().len(), 2);
     assert_eq!(test.journal().len(), journal);
 }
@@ -259,7 +260,7 @@ fn a_torn_last_record_is_cut_off_with_a_warning() {
     let torn = [whole.as_slice(), b"{\"seq\":99,\"at\":\"2026-01-"].concat();
     fs::write(test.journal_file(), torn).expect("it is torn");
     test.release("go");
-    test.again(&[]).ok().stderr_has("warning").stderr_has("journal.jsonl");
+    test.resume(&[]).ok().stderr_has("warning").stderr_has("journal.jsonl");
     assert_eq!(test.prompts(), ["start", "next", "last"]);
     let content = fs::read_to_string(test.journal_file()).expect("a journal");
     assert!(!content.contains("\"seq\":99,"), "the torn piece is gone");
@@ -274,9 +275,9 @@ fn truncated_unacknowledged_last_record_is_cut_off() {
     kill_at(&test, 2, true);
     let whole = fs::read(test.journal_file()).expect("a journal");
     fs::write(test.journal_file(), &whole[..whole.len() - 7]).expect("it is cut");
-    // A machine that died has not told anyone of that record, nor noted it.
+    // A machine that died had not acknowledged that record to anyone.
     fs::remove_file(test.run_dir().join("acknowledged")).expect("a note");
-    test.again(&[]).ok().stderr_has("journal.jsonl");
+    test.resume(&[]).ok().stderr_has("journal.jsonl");
 }
 
 #[test]
@@ -287,14 +288,14 @@ fn a_damaged_record_in_the_middle_is_an_error_that_names_it() {
     let mut lines: Vec<String> = content.lines().map(str::to_owned).collect();
     let place = lines.iter().position(|line| line.contains("step_finished")).expect("a step");
     lines[place] = lines[place].replace("NEXT.md", "LAST.md");
-    // Whatever follows, the damaged record is not the last one.
+    // The damaged record must not be the last one.
     let copy = lines.last().cloned().unwrap_or_default();
     lines.push(copy);
     let damaged = lines.join("\n") + "\n";
     fs::write(test.journal_file(), &damaged).expect("it is written");
 
     let record = (place + 1).to_string();
-    test.again(&[]).code(65).stderr_has("journal.jsonl").stderr_has("record").stderr_has(&record);
+    test.resume(&[]).code(65).stderr_has("journal.jsonl").stderr_has("record").stderr_has(&record);
     assert_eq!(test.calls().len(), 2, "nothing is started on a guess");
     let after = fs::read_to_string(test.journal_file()).expect("a journal");
     assert_eq!(after, damaged, "the evidence is left as it is");
@@ -310,7 +311,7 @@ fn snapshot_of_a_newer_version_is_refused() {
     assert!(state["version"].is_u64(), "a snapshot says its version: {state}");
     state["version"] = 999.into();
     fs::write(&path, state.to_string()).expect("it is written");
-    test.again(&[]).code(65).stderr_has("state.json").stderr_has("999").stderr_has("newer");
+    test.resume(&[]).code(65).stderr_has("state.json").stderr_has("999").stderr_has("newer");
     assert_eq!(test.calls().len(), 2);
 }
 
@@ -324,7 +325,7 @@ fn journal_with_a_record_of_a_newer_format_is_refused_and_kept() {
         let journal = before.clone() + end;
         fs::write(test.journal_file(), &journal).expect("it is written");
         let line = format!("journal.jsonl:{}: this record has format 999", journal.lines().count());
-        test.again(&[]).code(65).stderr_has(&line).stderr_has("newer one");
+        test.resume(&[]).code(65).stderr_has(&line).stderr_has("newer one");
         let after = fs::read_to_string(test.journal_file()).expect("a journal");
         assert_eq!(after, journal, "it is not taken for a torn record");
     }
@@ -337,7 +338,7 @@ fn a_snapshot_that_is_no_json_is_made_again_from_the_journal() {
     kill_at(&test, 2, true);
     fs::write(test.run_dir().join("state.json"), "{\"workflow_id\": ").expect("it is written");
     test.release("go");
-    test.again(&[]).ok().stderr_has("warning").stderr_has("state.json");
+    test.resume(&[]).ok().stderr_has("warning").stderr_has("state.json");
     let state = fs::read(test.run_dir().join("state.json")).expect("a snapshot");
     assert!(serde_json::from_slice::<Value>(&state).is_ok(), "it is JSON again");
 }
@@ -350,7 +351,7 @@ fn missing_snapshot_of_an_ended_run_is_rebuilt() {
     let whole = fs::read(&state).expect("a state");
     let mut early: Value = serde_json::from_slice(&whole).expect("JSON");
     fs::remove_file(&state).expect("removed");
-    test.again(&[]).ok().stderr_has("nothing is left to do");
+    test.resume(&[]).ok().stderr_has("nothing is left to do");
     let now: Value = serde_json::from_slice(&fs::read(&state).expect("it is back")).expect("JSON");
     assert_eq!(now, early);
     early["status"] = "running".into();

@@ -1,5 +1,5 @@
-//! The reference is complete, and right where a machine can tell: each page lists what the code knows, its examples pass
-//! `raymond check`, and no link of the docs is dead.
+//! The reference is complete and right, as far as a test can tell: each page lists the names that the code
+//! has, its examples pass `raymond check`, and no link of the docs is dead.
 
 mod environment;
 mod files;
@@ -27,7 +27,8 @@ use serde_json::Value;
 use self::page::listed;
 use crate::support::Test;
 
-/// A kind of example: the info string of its fence, the name of its file, and a file that has to stand beside it.
+/// A kind of example: the info string of its fence, the name of its file, and a file that must stand beside
+/// it.
 const EXAMPLES: [(&str, &str, &str); 5] = [
     ("markdown prompt", "START.md", "notes.txt"),
     ("yaml raymond.yaml", "raymond.yaml", "START.md"),
@@ -48,7 +49,7 @@ fn reference(page: &str) -> String {
     read(Path::new("docs/reference").join(page))
 }
 
-/// All markdown files of the docs, and those at the top.
+/// Returns all markdown files of the docs, and those at the top.
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec!["README.md".into(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
     let mut folders = vec![PathBuf::from("docs")];
@@ -65,7 +66,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Fails with the names that a page does not list.
+/// Checks that a page lists all these names.
 #[track_caller]
 fn assert_lists<'a>(page: &str, known: impl IntoIterator<Item = &'a str>) {
     let listed = listed(&reference(page));
@@ -148,7 +149,7 @@ fn sources() -> Vec<String> {
 #[test]
 fn environment_lists_each_variable_of_the_code() {
     let variable = Regex::new("RAYMOND_[A-Z]+").expect("a pattern");
-    // Tests alone set these.
+    // Only tests set these.
     let of_tests = ["RAYMOND_MEMINFO", "RAYMOND_FAULT", "RAYMOND_NO", "RAYMOND_CLOCK"];
     let mut known = BTreeSet::new();
     for text in sources() {
@@ -192,9 +193,9 @@ fn each_code_of_check_is_listed() {
     }
 }
 
-/// WF401 and those above it occur in runs only.
 #[test]
 fn the_codes_of_graphs_are_those_of_the_source() {
+    // WF401 and those above it occur in runs only.
     let code = Regex::new("WF[0-3][0-9]{2}").expect("a pattern");
     let mut used = BTreeSet::new();
     for text in sources() {
@@ -222,7 +223,7 @@ fn examples_are_valid() {
                     .as_array()
                     .expect("a list")
                     .iter()
-                    // Other files of the example's workflow are not there.
+                    // Other files of the example's workflow do not exist.
                     .filter(|one| {
                         one["severity"] == "error"
                             && !["RF101", "RF201", "RF102"].iter().any(|code| one["code"] == *code)

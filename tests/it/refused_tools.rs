@@ -1,14 +1,14 @@
-//! Tools that Claude Code refuses: in the records, in what people read, and what follows from them.
+//! Tools that Claude Code refuses: in the records, in the texts for people, and in exit codes.
 
 use serde_json::json;
 
-use crate::support::{Rule, Test, always, when};
+use crate::support::{FakeRule, Test, always, when};
 
 const ASKED: &str = "This command requires approval";
 const ADVICE: &str = "-- --allowedTools 'Bash(curl:*)' 'WebFetch(domain:example.org)'";
 
 /// Refuses a command twice and a page once.
-fn refusing(rule: Rule) -> Rule {
+fn refusing(rule: FakeRule) -> FakeRule {
     let curl = || json!({ "command": "curl -s http://a", "description": "fetch it" });
     let why = "Claude requested permissions to use WebFetch, but you haven't granted it yet.";
     rule.refused("Bash", &curl(), ASKED).refused("Bash", &curl(), ASKED).refused(
@@ -72,7 +72,7 @@ fn refusals_are_shown_live_for_each_stream_format_of_claude_code() {
         live.wait().ok();
         screen.wait_for(&["t  completed", "3 tools refused"]);
         screen.keys("q");
-        assert_eq!(screen.left(), Some(0));
+        assert_eq!(screen.wait_for_exit(), Some(0));
     }
 }
 
@@ -123,12 +123,12 @@ fn strict_run_with_refused_tools_fails_at_its_end_also_when_resumed() {
         .rule(refusing(when("start")).reply("<goto>NEXT.md</goto>").cost(0.06))
         .rule(when("next").reply("<result>ok</result>"));
     test.run(&["START.md", "--strict", "--budget", "0.05"]).code(75);
-    test.again(&["--budget", "1"]).code(1).ended("main", "ok").stderr_has("--strict");
-    test.again(&[]).code(1).stderr_has("3 tools were refused");
+    test.resume(&["--budget", "1"]).code(1).ended("main", "ok").stderr_has("--strict");
+    test.resume(&[]).code(1).stderr_has("3 tools were refused");
 
     let test = two_steps("");
     test.run(&["START.md"]).ok();
-    test.again(&["--strict"]).code(1).stderr_has("--strict");
+    test.resume(&["--strict"]).code(1).stderr_has("--strict");
 
     let clean = Test::new().prompt("START.md", "x").rule(always().reply("<result>ok</result>"));
     clean.run(&["START.md", "--strict"]).ok().stderr_lacks("refused");

@@ -1,6 +1,6 @@
-//! Runs that an earlier raymond wrote are resumed: journals and snapshots of every format that was released.
+//! Runs of an earlier raymond are resumed: journals and snapshots of every released format.
 //!
-//! What stands in their journals stays as it is, byte by byte; what is added has the newest format.
+//! The lines of their journals stay unchanged, byte by byte; new lines have the newest format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use serde_json::json;
 
 use crate::support::Test;
 
-/// A run of a format.
+/// Returns the folder of a run of a format.
 fn fixture(format: u32, name: &str) -> PathBuf {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     fixtures.join(format!("format-{format}")).join(name)
 }
 
-/// Copies a folder and what is below it; `change` gets each text.
+/// Copies a folder and everything below it; `change` edits each text.
 fn copy(from: &Path, to: &Path, change: &impl Fn(&Path, String) -> String) {
     fs::create_dir_all(to).expect("made");
     for entry in fs::read_dir(from).expect("a folder") {
@@ -49,7 +49,7 @@ fn with_checksums(path: &Path, text: &str) -> String {
     }
 }
 
-/// Puts a run and its workflow where a test is.
+/// Copies a run and its workflow into a test.
 fn restored(format: u32, name: &str) -> Test {
     let test = Test::new();
     let runs = test.dir();
@@ -63,7 +63,7 @@ fn restored(format: u32, name: &str) -> Test {
     test
 }
 
-/// How many events of a kind a run has had, whatever the format of their records.
+/// Returns the number of events of a kind in a run, in records of any format.
 fn count(test: &Test, name: &str, kind: &str) -> usize {
     let events = test.raymond(&["log", name, "--json"]).ok().json_lines();
     events.iter().filter(|event| event["event"] == kind).count()
@@ -74,8 +74,7 @@ fn journal(test: &Test, name: &str) -> String {
     fs::read_to_string(journal).expect("a journal")
 }
 
-/// Checks what a journal has become since it was `before`: its lines are as they were, and those that were
-/// added have format 2.
+/// Checks that the lines of `before` are unchanged in a journal, and that the new lines have format 2.
 fn assert_goes_on_in_format_2(test: &Test, name: &str, before: &str) {
     let after = journal(test, name);
     let added = after.strip_prefix(before).expect("the lines of format 1 are untouched");
@@ -86,7 +85,7 @@ fn assert_goes_on_in_format_2(test: &Test, name: &str, before: &str) {
     test.raymond(&["show", name, "main", "--json"]).ok();
 }
 
-/// The snapshot of a run.
+/// Returns the snapshot of a run.
 fn snapshot(test: &Test, name: &str) -> serde_json::Value {
     let path = test.dir().join("runs").join(name).join("state.json");
     serde_json::from_slice(&fs::read(path).expect("a snapshot")).expect("JSON")

@@ -1,6 +1,6 @@
-//! The samples in `workflows/`, which are what a newcomer learns the protocol from: each is read as
-//! it lies there, and run end to end by the scripted agent, down to every transition of every agent.
-//! A sample without an entry here is a failure, so none can rot unseen.
+//! The samples in `workflows/`, from which newcomers learn the protocol. Each is read as it is, and run end
+//! to end by the scripted agent; all transitions of all agents are compared. A sample without an entry here
+//! is a failure.
 
 #![expect(clippy::expect_used, reason = "a test says what it expected")]
 
@@ -20,17 +20,18 @@ use serde_json::Value;
 
 use review_folder::REVIEW_FOLDER;
 
-/// One sample, and what running it comes to.
-struct Sample {
+/// A sample, and the outcome of its run.
+struct SampleWorkflow {
     name: &'static str,
     input: Option<&'static str>,
-    /// Every transition as `AGENT STATE: <tag>`, each agent's in order, the tag as an agent writes it.
+    /// The transitions as `AGENT STATE: <tag>`, those of each agent in order, with the tag as an agent writes
+    /// it.
     steps: &'static [&'static str],
     cost_usd: f64,
     reminders: usize,
 }
 
-const TOUR: Sample = Sample {
+const TOUR: SampleWorkflow = SampleWorkflow {
     name: "tour",
     input: None,
     steps: &[
@@ -59,7 +60,7 @@ const TOUR: Sample = Sample {
     reminders: 1,
 };
 
-const CLASSIFY: Sample = Sample {
+const CLASSIFY: SampleWorkflow = SampleWorkflow {
     name: "classify",
     input: Some("What a lovely, quiet library!"),
     steps: &["main START.md: <result>POSITIVE</result>"],
@@ -67,7 +68,7 @@ const CLASSIFY: Sample = Sample {
     reminders: 0,
 };
 
-const STORY: Sample = Sample {
+const STORY: SampleWorkflow = SampleWorkflow {
     name: "story",
     input: Some("a lighthouse keeper"),
     steps: &[
@@ -79,7 +80,7 @@ const STORY: Sample = Sample {
     reminders: 0,
 };
 
-const RESEARCH: Sample = Sample {
+const RESEARCH: SampleWorkflow = SampleWorkflow {
     name: "research",
     input: Some("Which file should I read first?"),
     steps: &[
@@ -92,7 +93,7 @@ const RESEARCH: Sample = Sample {
     reminders: 0,
 };
 
-const DISPATCH: Sample = Sample {
+const DISPATCH: SampleWorkflow = SampleWorkflow {
     name: "dispatch",
     input: Some("a compass, a kettle, a violin"),
     steps: &[
@@ -108,7 +109,7 @@ const DISPATCH: Sample = Sample {
     reminders: 0,
 };
 
-const IMPROVE: Sample = Sample {
+const IMPROVE: SampleWorkflow = SampleWorkflow {
     name: "improve",
     input: Some("why the sea is salty"),
     steps: &[
@@ -124,7 +125,7 @@ const IMPROVE: Sample = Sample {
     reminders: 0,
 };
 
-const PHASES: Sample = Sample {
+const PHASES: SampleWorkflow = SampleWorkflow {
     name: "phases",
     input: Some("write three limericks"),
     steps: &[
@@ -138,7 +139,7 @@ const PHASES: Sample = Sample {
     reminders: 0,
 };
 
-const JUDGE: Sample = Sample {
+const JUDGE: SampleWorkflow = SampleWorkflow {
     name: "judge",
     input: Some("a library in a lighthouse"),
     steps: &[
@@ -152,7 +153,7 @@ const JUDGE: Sample = Sample {
     reminders: 1,
 };
 
-const CAREFUL_FIX: Sample = Sample {
+const CAREFUL_FIX: SampleWorkflow = SampleWorkflow {
     name: "careful-fix",
     input: Some("off by one"),
     steps: &[
@@ -165,7 +166,7 @@ const CAREFUL_FIX: Sample = Sample {
     reminders: 0,
 };
 
-impl Sample {
+impl SampleWorkflow {
     fn path(&self) -> PathBuf {
         workflows().join(self.name)
     }
@@ -192,7 +193,7 @@ impl Sample {
 /// Makes a test of each sample, and the list of all of them.
 macro_rules! samples {
     ($($test:ident => $sample:ident),* $(,)?) => {
-        const SAMPLES: &[&Sample] = &[$(&$sample),*];
+        const SAMPLES: &[&SampleWorkflow] = &[$(&$sample),*];
         mod runs_as_written {
             $(#[test] fn $test() { super::runs_as_written(&super::$sample); })*
         }
@@ -212,8 +213,8 @@ samples! {
     review_folder => REVIEW_FOLDER,
 }
 
-fn runs_as_written(sample: &Sample) {
-    let place = Place::new();
+fn runs_as_written(sample: &SampleWorkflow) {
+    let place = SampleDirectories::new();
 
     let plain = place.run(sample, "plain", &[]);
     assert_eq!(code(&plain), 0, "{}", told(&plain));
@@ -245,20 +246,20 @@ fn every_sample_folder_is_tested_and_named_in_the_readme() {
     }
 }
 
-/// A directory for the runs and one to work in, both empty and both gone with the test.
-struct Place {
+/// The directories for runs and for work, both empty, and removed with the test.
+struct SampleDirectories {
     runs: tempfile::TempDir,
     work: tempfile::TempDir,
 }
 
-impl Place {
+impl SampleDirectories {
     fn new() -> Self {
         let new = || tempfile::tempdir().expect("a temporary directory");
         Self { runs: new(), work: new() }
     }
 
     /// Runs a sample by its script, as the run `id`.
-    fn run(&self, sample: &Sample, id: &str, options: &[&str]) -> Output {
+    fn run(&self, sample: &SampleWorkflow, id: &str, options: &[&str]) -> Output {
         let (folder, work) = (sample.path(), self.work.path());
         let run = ["run", text(&folder), "--agent", "scripted", "--cwd", text(work), "--id", id];
         self.raymond(&[&run[..], &["--stagger", "0s"], options].concat())
@@ -327,7 +328,7 @@ fn count(records: &[Value], event: &str) -> usize {
     records.iter().filter(|record| record["event"] == event).count()
 }
 
-/// What each agent's finished steps came to, in order, written as in [`Sample::steps`].
+/// Returns the transitions of each agent's finished steps, in order, written as in [`SampleWorkflow::steps`].
 fn transitions(records: &[Value]) -> BTreeMap<String, Vec<String>> {
     let mut agents = BTreeMap::<String, Vec<String>>::new();
     for record in records.iter().filter(|record| record["event"] == "step_finished") {

@@ -1,4 +1,4 @@
-//! The schemas for editors: the kept files are what is printed, and all samples fit them.
+//! The schemas for editors: the kept files equal the printed ones, and all samples fit them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the built-in types and those of the example with types of its own.
+/// Returns the built-in types, and those of the example with its own types.
 fn vocabulary() -> GraphVocabulary {
     let mut vocabulary = GraphVocabulary::new();
     let types = [("in_stock", TypeRole::Precondition), ("reserve", TypeRole::Consequence)];
@@ -26,9 +26,9 @@ fn vocabulary() -> GraphVocabulary {
     vocabulary
 }
 
-/// `RAYMOND_RENEW=1 cargo test --test it schema` writes them anew.
 #[test]
 fn kept_schemas_are_what_is_printed() {
+    // `RAYMOND_RENEW=1 cargo test --test it schema` writes them anew.
     for file in FileSchema::ALL {
         let kept = root().join("schema").join(file.file_name());
         let printed = Test::new().raymond(&["schema", file.name()]).ok().stdout.clone();
@@ -98,9 +98,9 @@ fn each_sample_and_example_fits_its_schema() {
     assert!(counts[0] > 10 && counts[2] > 10 && counts[3] > 2, "{counts:?}");
 }
 
-/// The line that names the schema leads to it.
 #[test]
 fn editor_lines_name_the_kept_schemas() {
+    // The line that names the schema leads to it.
     let mut found = Vec::new();
     files(&root().join("workflows"), &mut found);
     files(&root().join("examples"), &mut found);

@@ -1,8 +1,10 @@
-//! Budgets as a tree: a share for what is forked, kept over a kill, and what ends or waits without.
+//! Budgets of agents: they cover all descendants, survive a kill, and end or park an agent that has used its
+//! budget up.
 
 use crate::support::{Test, when};
 
-/// A parent that forks two workers, each of which may spend five cents, and two cents a turn.
+/// Returns a workflow whose parent forks two workers, each with a budget of five cents and a cost of two
+/// cents a turn.
 fn workers() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -56,7 +58,7 @@ fn a_share_survives_a_kill() {
     let test = test.env("RAYMOND_FAILPOINT", "effect.after:9");
     assert!(test.run(&["START.md", "--max-procs", "1"]).killed());
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    let outcome = test.again(&[]);
+    let outcome = test.resume(&[]);
     outcome.code(1);
     assert!((spent(&test) - 0.12).abs() < 1e-9, "spent {}", spent(&test));
     for agent in ["main.1", "main.2"] {

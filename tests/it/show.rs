@@ -1,4 +1,4 @@
-//! `raymond show`: what an agent was asked and answered, and `raymond log --agent`.
+//! `raymond show`: the prompts and the answers of an agent, and `raymond log --agent`.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,8 @@ use crate::support::{Test, always, pair, when};
 
 const NEXT: &str = "---\nallowed_transitions:\n  - { tag: result }\n---\nnext";
 
-/// A turn that crashes, one that leads on, one that is rejected, one that ends; the first with a
-/// prompt too long to be shown.
+/// Returns a workflow with a turn that crashes, one that leads on, one that is rejected, and one that ends;
+/// the first prompt is too long to be shown.
 fn troubled() -> Test {
     let long: Vec<String> = (0..40).map(|line| format!("line {line} of start")).collect();
     Test::new()
@@ -96,7 +96,7 @@ fn show_includes_the_running_turn_of_a_live_run() {
         let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
         turns(&shown).pop().unwrap_or_default()
     };
-    crate::support::patiently("its prompt", || due()["prompt"] == "next");
+    crate::support::wait_until("its prompt", || due()["prompt"] == "next");
     let due = due();
     assert_eq!((&due["event"], &due["state"]), (&json!("due"), &json!("NEXT.md")));
     assert_eq!((&due["answer"], &due["at"]), (&Value::Null, &Value::Null));

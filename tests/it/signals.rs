@@ -1,4 +1,4 @@
-//! Interrupts: running turns get their grace, the state is saved, and nothing is left behind.
+//! Interrupts: running turns have their grace, the state is saved, and no process is left behind.
 
 mod hangup;
 
@@ -26,7 +26,7 @@ fn interrupt_lets_the_running_turn_finish_and_no_other_start() {
     assert_eq!(test.events("step_finished").len(), 1, "the finished turn is kept");
     test.assert_no_survivors();
 
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"]);
 }
 
@@ -39,7 +39,7 @@ fn a_turn_that_outstays_its_grace_is_ended_and_run_again_later() {
     live.wait().code(130);
     test.assert_no_survivors();
 
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     let calls = test.calls();
     assert_eq!(calls.len(), 2);
     assert_ne!(calls[0].session, calls[1].session, "the half turn is in no history");
@@ -53,7 +53,7 @@ fn a_second_interrupt_ends_it_at_once() {
     live.wait_for("the helper", |test| test.helpers().len() == 1);
     live.interrupt_until_it_ends().code(130);
     test.assert_no_survivors();
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn fifty_workers_leave_no_process() {
     live.wait().code(130);
     test.assert_no_survivors();
 
-    test.again(&["--max-procs", "8"]).ok();
+    test.resume(&["--max-procs", "8"]).ok();
     assert_eq!(test.calls_with("work on x").len(), 100);
     test.assert_no_survivors();
 }
@@ -101,9 +101,9 @@ fn five_running_turns_all_finish_after_an_interrupt() {
     });
     live.interrupt();
     test.release("go");
-    // All were running and all finish, so the run may even have ended before the signal came.
+    // All were running and all finish, so the run may have ended before the signal arrived.
     live.wait().code_in(&[0, 130]);
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     assert_eq!(test.calls_with("work").len(), 5);
     test.assert_no_survivors();
 }

@@ -1,9 +1,9 @@
-//! Kills raymond again and again at random moments of a forked workflow, and lets it go on each time:
-//! what [`crate::crash`] shows at the boundaries that have names, this looks for at those that have not.
+//! Kills raymond repeatedly at random moments of a forked workflow, and resumes the run each time.
+//! [`crate::crash`] does the same at the failpoints; this test covers the moments between them.
 //!
-//! By default about thirty kills. A long one: `RAYMOND_SOAK=500 tests/run soak` makes five hundred
-//! kills, over as many fresh runs as that takes, and prints its figures. A failure names the seed that
-//! chose its moments; `RAYMOND_SOAK_SEED` repeats them, as far as the system's own timing lets it.
+//! By default there are about thirty kills. `RAYMOND_SOAK=500 tests/run soak` makes five hundred, over as
+//! many fresh runs as that takes, and prints its figures. A failure names the seed of its moments;
+//! `RAYMOND_SOAK_SEED` repeats them, as far as the system's own timing allows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -15,33 +15,33 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Live, Test, alive, patiently, when};
+use crate::support::{RunningRaymond, Test, alive, wait_until, when};
 
-const KILLS: u64 = 30;
+const DEFAULT_KILLS: u64 = 30;
 const OPTIONS: [&str; 3] = ["--json", "--max-procs", "3"];
 
-/// What turns wait at, before or after their result.
+/// The file that turns wait for, before or after their result.
 const GATE: &str = "gate";
 
-/// Opens the gate for a moment, over and over: turns last some milliseconds, as many as chance has it,
-/// whether raymond lives or not.
+/// A thread that creates the gate for a moment, repeatedly. So turns last a random time of some milliseconds,
+/// whether raymond is alive or not.
 #[derive(Debug)]
-struct Pace {
+struct GateOpener {
     ends: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Pace {
+impl GateOpener {
     fn of(test: &Test) -> Self {
         let gate = test.fake().join(GATE);
         let (ends, ended) = channel();
-        let goes_on = move |millis| {
+        let is_running_after = move |millis| {
             ended.recv_timeout(Duration::from_millis(millis)) == Err(RecvTimeoutError::Timeout)
         };
         let thread = std::thread::spawn(move || {
-            while goes_on(8) {
+            while is_running_after(8) {
                 File::create(&gate).expect("the gate opens");
-                goes_on(2);
+                is_running_after(2);
                 std::fs::remove_file(&gate).expect("the gate closes");
             }
         });
@@ -49,15 +49,15 @@ impl Pace {
     }
 }
 
-impl Drop for Pace {
+impl Drop for GateOpener {
     fn drop(&mut self) {
         drop(self.ends.take());
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// Four workers, one of them forked by a worker; each goes through every tag and then ends. The
-/// padding lets a kill fall into the middle of a line.
+/// Returns a workflow with four workers, one of them forked by a worker. Each uses every tag and then ends.
+/// The padding lets a kill fall into the middle of a line.
 fn workflow() -> Test {
     let mut test = Test::new();
     for (name, text) in [
@@ -108,14 +108,14 @@ fn workflow() -> Test {
     rules.into_iter().fold(test, |test, rule| test.rule(rule.cost(0.01)))
 }
 
-/// What chooses the moments: xorshift, which is chance enough.
+/// A random number generator (xorshift) that chooses the moments.
 #[derive(Debug)]
-struct Chance {
+struct RandomMoments {
     seed: u64,
     state: u64,
 }
 
-impl Chance {
+impl RandomMoments {
     fn new() -> Self {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_micros());
         let seed = number("RAYMOND_SOAK_SEED")
@@ -131,43 +131,43 @@ impl Chance {
         (self.state >> 16) % end
     }
 
-    fn some(&mut self, most: u64) -> usize {
+    fn at_most(&mut self, most: u64) -> usize {
         usize::try_from(1 + self.below(most)).expect("a small number")
     }
 }
 
-impl Drop for Chance {
+impl Drop for RandomMoments {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            tell(&format!("soak: chosen by RAYMOND_SOAK_SEED={}", self.seed));
+            print_to_stderr(&format!("soak: chosen by RAYMOND_SOAK_SEED={}", self.seed));
         }
     }
 }
 
-/// What a soak has come to so far.
+/// The figures of the soak so far.
 #[derive(Debug, Default)]
-struct Tally {
+struct SoakFigures {
     runs: u64,
     kills: u64,
-    /// Those that left turns running.
+    /// The kills that left turns running.
     midway: u64,
-    /// Records that were in the journal at a kill, each once.
+    /// The records that were in the journal at a kill, each counted once.
     acknowledged: usize,
-    /// Turns that were killed before they began.
+    /// The turns that were killed before they began.
     never_begun: usize,
 }
 
-/// What must be the same whether it was killed or not.
+/// The parts of a run that must be the same after kills.
 #[derive(Debug, PartialEq)]
-struct Story {
-    /// What each agent did, step by step.
+struct RunSummary {
+    /// The steps of each agent.
     steps: BTreeMap<String, Vec<Value>>,
-    /// What each agent was asked, every time that it was, and what its session knew by then.
+    /// The prompts of each agent's turns, and the prompts that its session had before.
     asked: BTreeMap<String, Vec<(String, Vec<String>)>>,
     cost: Value,
 }
 
-impl Story {
+impl RunSummary {
     fn of(test: &Test) -> Self {
         let mut steps: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for step in test.events("step_finished") {
@@ -184,19 +184,19 @@ impl Story {
     }
 }
 
-/// A number from the environment.
+/// Returns a number from the environment.
 fn number(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name} is not a number: {value}")))
 }
 
-/// Said to whoever runs the tests, whether they pass or not.
-fn tell(text: &str) {
+/// Prints a text to the caller of the tests, whether they pass or not.
+fn print_to_stderr(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// The journal as it is: every line that has its end.
-fn lines(test: &Test) -> Vec<String> {
+/// Returns the whole lines of the journal.
+fn whole_lines(test: &Test) -> Vec<String> {
     let content = std::fs::read(test.journal_file()).unwrap_or_default();
     let content = String::from_utf8(content).expect("a journal is UTF-8");
     let whole = content.split_inclusive('\n').filter(|line| line.ends_with('\n'));
@@ -210,25 +210,25 @@ fn spin(time: Duration) {
     }
 }
 
-/// Comes to some moment of its life: just begun, some records on, some turns on, and a bit later.
-fn wait_for_a_moment(live: &Live<'_>, test: &Test, chance: &mut Chance) {
+/// Waits for a random moment: the start, some more records, or some more turns, and a bit longer.
+fn wait_for_random_moment(live: &RunningRaymond<'_>, test: &Test, moments: &mut RandomMoments) {
     let pid = live.pid();
-    match chance.below(8) {
-        0 => spin(Duration::from_micros(chance.below(30_000))),
+    match moments.below(8) {
+        0 => spin(Duration::from_micros(moments.below(30_000))),
         1..=4 => {
-            let wanted = lines(test).len() + chance.some(4);
-            patiently("some records", || !alive(pid) || lines(test).len() >= wanted);
+            let wanted = whole_lines(test).len() + moments.at_most(4);
+            wait_until("some records", || !alive(pid) || whole_lines(test).len() >= wanted);
         }
         _ => {
-            let wanted = test.calls().len() + chance.some(3);
-            patiently("some turns", || !alive(pid) || test.calls().len() >= wanted);
+            let wanted = test.calls().len() + moments.at_most(3);
+            wait_until("some turns", || !alive(pid) || test.calls().len() >= wanted);
         }
     }
-    spin(Duration::from_micros(chance.below(8_000)));
+    spin(Duration::from_micros(moments.below(8_000)));
 }
 
-/// What was acknowledged is still there, word for word, and no step is finished twice.
-fn assert_kept(acknowledged: &[String], now: &[String], when: &str) {
+/// Checks that all acknowledged records are still there, unchanged, and that no step is finished twice.
+fn assert_acknowledged_is_kept(acknowledged: &[String], now: &[String], when: &str) {
     let kept = acknowledged.iter().zip(now).take_while(|(old, new)| old == new).count();
     let lost = &acknowledged[kept..];
     assert!(lost.is_empty(), "{when}: lost {lost:#?}, the journal now ends {:#?}", now.last());
@@ -242,64 +242,68 @@ fn assert_kept(acknowledged: &[String], now: &[String], when: &str) {
     }
 }
 
-/// What it printed is as good as a promise: each record is in the journal, value for value.
-fn assert_told_no_more(told: &str, journal: &[String], when: &str) {
+/// Checks that each printed record is in the journal, value for value.
+fn assert_printed_is_kept(printed: &str, journal: &[String], when: &str) {
     let object = |line: &str| -> Map<String, Value> {
         serde_json::from_str(line).expect("a whole line is an object of JSON")
     };
     let records: Vec<Map<String, Value>> = journal.iter().map(|line| object(line)).collect();
-    for line in told.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
-        let told = object(line);
+    for line in printed.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+        let printed = object(line);
         let is_of = |record: &Map<String, Value>| {
-            told.iter().all(|(key, value)| record.get(key) == Some(value))
+            printed.iter().all(|(key, value)| record.get(key) == Some(value))
         };
-        let kept = told.contains_key("seq") && records.iter().any(is_of);
+        let kept = printed.contains_key("seq") && records.iter().any(is_of);
         assert!(kept, "{when}: told, but not kept: {line}");
     }
 }
 
-fn start(test: &Test) -> Live<'_> {
+fn start(test: &Test) -> RunningRaymond<'_> {
     if test.run_dir().exists() {
-        test.spawn_again(&OPTIONS)
+        test.spawn_resumed(&OPTIONS)
     } else {
         test.spawn(&[&["START.md"], &OPTIONS[..]].concat())
     }
 }
 
-/// One run from its beginning to its end, killed until there have been enough kills.
-fn run_to_its_end(wanted: u64, chance: &mut Chance, tally: &mut Tally) -> Test {
+/// Runs a workflow to its end, with kills until there have been enough.
+fn run_to_its_end(wanted: u64, moments: &mut RandomMoments, figures: &mut SoakFigures) -> Test {
     let test = workflow();
-    let _pace = Pace::of(&test);
+    let _opener = GateOpener::of(&test);
     let mut acknowledged = Vec::new();
-    tally.runs += 1;
+    figures.runs += 1;
     loop {
         let live = start(&test);
         let mut before = Vec::new();
-        if tally.kills < wanted {
-            wait_for_a_moment(&live, &test, chance);
-            before = lines(&test);
+        if figures.kills < wanted {
+            wait_for_random_moment(&live, &test, moments);
+            before = whole_lines(&test);
             live.signal(Signal::KILL);
         }
         let outcome = live.wait();
-        let now = lines(&test);
-        let when = format!("run {}, kill {}", tally.runs, tally.kills + 1);
-        assert_kept(&acknowledged, &now, &format!("{when}, what recovery found"));
-        assert_kept(&before, &now, &format!("{when}, what was there just before it"));
-        assert_told_no_more(&outcome.stdout, &now, &when);
+        let now = whole_lines(&test);
+        let when = format!("run {}, kill {}", figures.runs, figures.kills + 1);
+        assert_acknowledged_is_kept(&acknowledged, &now, &format!("{when}, what recovery found"));
+        assert_acknowledged_is_kept(
+            &before,
+            &now,
+            &format!("{when}, what was there just before it"),
+        );
+        assert_printed_is_kept(&outcome.stdout, &now, &when);
         if !outcome.killed() {
             outcome.ok();
-            tally.acknowledged += acknowledged.len();
+            figures.acknowledged += acknowledged.len();
             return test;
         }
-        tally.kills += 1;
-        tally.midway += u64::from(test.calls().iter().any(|call| alive(call.pid)));
+        figures.kills += 1;
+        figures.midway += u64::from(test.calls().iter().any(|call| alive(call.pid)));
         acknowledged = now;
     }
 }
 
-/// The only turns that may fail are those that were never begun: raymond was killed between making
-/// a turn's files and asking it, and cannot tell afterwards. That none of them had been asked is seen
-/// from what the agents were asked. Returns how many.
+/// Returns the number of turns that were never begun. Only those may fail: raymond was killed between writing
+/// the files of a turn and starting it, and cannot tell afterwards. The prompts of the agents show that none
+/// of these turns was asked.
 fn never_begun(test: &Test, run: u64) -> usize {
     let failed = test.events("turn_failed");
     for event in &failed {
@@ -309,11 +313,11 @@ fn never_begun(test: &Test, run: u64) -> usize {
     failed.len()
 }
 
-fn assert_as_if_nothing_had_been(test: &Test, whole: &Story, run: u64) {
-    let story = Story::of(test);
-    assert_eq!(story.steps, whole.steps, "run {run}: the steps");
-    assert_eq!(story.asked, whole.asked, "run {run}: the turns that were paid for");
-    assert_eq!(story.cost, whole.cost, "run {run}: the costs");
+fn assert_equals_unkilled(test: &Test, whole: &RunSummary, run: u64) {
+    let summary = RunSummary::of(test);
+    assert_eq!(summary.steps, whole.steps, "run {run}: the steps");
+    assert_eq!(summary.asked, whole.asked, "run {run}: the turns that were paid for");
+    assert_eq!(summary.cost, whole.cost, "run {run}: the costs");
     let numbers: Vec<Option<u64>> =
         test.journal().iter().map(|record| record["seq"].as_u64()).collect();
     let expected: Vec<Option<u64>> = (1..=numbers.len() as u64).map(Some).collect();
@@ -325,26 +329,26 @@ fn assert_as_if_nothing_had_been(test: &Test, whole: &Story, run: u64) {
 fn run_killed_at_random_moments_equals_an_unkilled_one() {
     let start = Instant::now();
     let long = number("RAYMOND_SOAK");
-    let wanted = long.unwrap_or(KILLS);
-    let mut chance = Chance::new();
+    let wanted = long.unwrap_or(DEFAULT_KILLS);
+    let mut moments = RandomMoments::new();
     let unkilled = workflow();
-    let pace = Pace::of(&unkilled);
+    let opener = GateOpener::of(&unkilled);
     unkilled.run(&["START.md", "--max-procs", "3"]).ok();
-    drop(pace);
-    let whole = Story::of(&unkilled);
+    drop(opener);
+    let whole = RunSummary::of(&unkilled);
     assert_eq!(whole.steps.len(), 5, "the agents");
     assert_eq!(whole.steps.values().map(Vec::len).sum::<usize>(), 43, "the steps");
 
-    let mut tally = Tally::default();
-    while tally.kills < wanted {
-        let test = run_to_its_end(wanted, &mut chance, &mut tally);
-        tally.never_begun += never_begun(&test, tally.runs);
-        assert_as_if_nothing_had_been(&test, &whole, tally.runs);
+    let mut figures = SoakFigures::default();
+    while figures.kills < wanted {
+        let test = run_to_its_end(wanted, &mut moments, &mut figures);
+        figures.never_begun += never_begun(&test, figures.runs);
+        assert_equals_unkilled(&test, &whole, figures.runs);
     }
     if long.is_some() {
-        let Tally { runs, kills, midway, acknowledged, never_begun } = tally;
-        let (seed, seconds) = (chance.seed, start.elapsed().as_secs_f32());
-        tell(&format!(
+        let SoakFigures { runs, kills, midway, acknowledged, never_begun } = figures;
+        let (seed, seconds) = (moments.seed, start.elapsed().as_secs_f32());
+        print_to_stderr(&format!(
             "soak: {kills} kills, {midway} of them with turns running, over {runs} runs in \
              {seconds:.1} s; {acknowledged} acknowledged records: 0 lost, 0 twice; \
              {never_begun} turns killed before they began; seed {seed}"

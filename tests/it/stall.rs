@@ -1,13 +1,13 @@
-//! A stall is the absence of progress. A tool at work and a wait that was announced are none.
+//! A stall is the absence of progress. A working tool and an announced wait are not stalls.
 //!
-//! How long nothing has happened is measured against another turn: one that really stalls, begun
-//! later and under the same limit.
+//! The time without progress is measured with another turn: one that really stalls, begun later and under the
+//! same limit.
 
-use crate::support::{Live, Rule, Test, always, when};
+use crate::support::{FakeRule, RunningRaymond, Test, always, when};
 
 const IDLE: [&str; 3] = ["START.md", "--idle-timeout", "1s"];
 
-fn hung(rule: Rule) -> Test {
+fn hung(rule: FakeRule) -> Test {
     Test::new().prompt("START.md", "start").rule(rule).rule(always().reply("<result>well</result>"))
 }
 
@@ -42,8 +42,8 @@ fn a_turn_that_hangs_after_its_tool_is_done_stalls() {
     assert_eq!(test.events("turn_failed")[0]["cause"], "stall");
 }
 
-/// A worker does this until `done` is there, while main stalls once.
-fn working(work: fn(Rule) -> Rule) -> Test {
+/// Returns a workflow whose worker does this until `done` is there, while main stalls once.
+fn working(work: fn(FakeRule) -> FakeRule) -> Test {
     Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -58,9 +58,9 @@ fn both_work(test: &Test) -> bool {
     test.calls_with("work").len() == 1 && test.calls_with("next").len() == 1
 }
 
-/// Main stalls and the worker does not.
+/// Checks that main stalls and the worker does not.
 #[track_caller]
-fn assert_only_main_stalls(test: &Test, mut live: Live<'_>) {
+fn assert_only_main_stalls(test: &Test, mut live: RunningRaymond<'_>) {
     test.release("begun");
     live.wait_event("turn_failed", 1);
     test.release("done");
@@ -71,7 +71,7 @@ fn assert_only_main_stalls(test: &Test, mut live: Live<'_>) {
     assert_eq!(test.calls_with("work").len(), 1);
 }
 
-fn beside_a_stall(work: fn(Rule) -> Rule) {
+fn beside_a_stall(work: fn(FakeRule) -> FakeRule) {
     let test = working(work);
     let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
     live.wait_for("both at work", both_work);
@@ -94,6 +94,6 @@ fn tool_that_runs_at_a_kill_is_progress_after_resume() {
     let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
     live.wait_for("both at work", both_work);
     live.kill9();
-    let live = test.spawn_again(&[]);
+    let live = test.spawn_resumed(&[]);
     assert_only_main_stalls(&test, live);
 }

@@ -1,12 +1,11 @@
-//! Supervision end to end: what follows the last restart, who comes back, what a child is born with.
-//!
-//! `nearest` shows whose word counts.
+//! Supervision end to end: the time after the last restart, permanent agents, and the policy of a child.
+//! `nearest` shows which setting counts.
 
 mod nearest;
 
 use crate::support::{Test, always, when};
 
-/// A prompt whose frontmatter has this supervision block.
+/// Returns a prompt whose frontmatter has this supervision block.
 fn born(supervision: &str, body: &str) -> String {
     format!("---\nsupervision: {{ {supervision} }}\n---\n{body}")
 }
@@ -56,7 +55,7 @@ fn parked_agent_lets_others_finish_and_continues_on_resume() {
     test.raymond(&["status", "t"]).ok().stdout_has("wait").stdout_has("no disk");
     test.raymond(&["recover"]).ok().stdout_has("t ");
 
-    test.again(&[]).ok().ended("main.1", "worked");
+    test.resume(&[]).ok().ended("main.1", "worked");
     assert_eq!(test.calls_with("work").len(), 3);
     assert_eq!(test.calls_with("next").len(), 1);
 }
@@ -66,9 +65,9 @@ fn resumed_agent_is_parked_again_if_it_still_fails() {
     let test = Test::new().prompt("START.md", "start").rule(always().exit(1));
     let options = ["START.md", "--on-exhausted", "wait", "--max-restarts", "1"];
     test.run(&options).code(2);
-    test.again(&[]).code(2);
+    test.resume(&[]).code(2);
     assert_eq!(test.calls().len(), 4, "each time a turn and a restart");
-    test.again(&["--on-exhausted", "fail-agent"]).code(1).failed("main");
+    test.resume(&["--on-exhausted", "fail-agent"]).code(1).failed("main");
 }
 
 #[test]
@@ -86,7 +85,7 @@ fn agent_parked_at_a_kill_continues_on_resume() {
     live.wait_for("next", |test| test.calls_with("next").len() == 1);
     live.kill9();
     test.release("go");
-    test.again(&[]).ok().ended("main.1", "worked").ended("main", "led");
+    test.resume(&[]).ok().ended("main.1", "worked").ended("main", "led");
     assert_eq!(test.calls_with("next").len(), 1);
 }
 
@@ -115,7 +114,7 @@ fn on_exhausted_fail_run_fails_all_other_agents() {
     test.assert_no_survivors();
     assert_eq!(test.status()["status"], "failed");
 
-    test.again(&[]).code(1).stderr_has("nothing is left to do");
+    test.resume(&[]).code(1).stderr_has("nothing is left to do");
     assert_eq!(test.calls_with("work").len(), 3);
 }
 
@@ -144,7 +143,7 @@ fn parked_permanent_agent_has_new_restarts_on_resume() {
         .prompt("START.md", &born("restart: permanent, max_restarts: 1, on_exhausted: wait", "go"))
         .rule(always().reply("<result>round</result>"));
     for rounds in [2, 4] {
-        let outcome = if rounds == 2 { test.run(&["START.md"]) } else { test.again(&[]) };
+        let outcome = if rounds == 2 { test.run(&["START.md"]) } else { test.resume(&[]) };
         outcome.code(2).stderr_has("raymond resume t");
         assert_eq!(test.calls().len(), rounds);
     }
@@ -161,7 +160,7 @@ fn permanent_agent_is_restarted_once_over_three_kills() {
     for _ in 0..3 {
         live.wait_calls(2);
         live.kill9();
-        live = test.spawn_again(&[]);
+        live = test.spawn_resumed(&[]);
     }
     test.release("go");
     live.wait().code(1).failed("main");

@@ -1,14 +1,14 @@
-//! Telemetry: what a collector is sent of a run, that nobody is sent anything who did not ask, and
-//! that a collector never costs a run.
+//! Telemetry: the data of a run at a collector, no telemetry unless asked for, and no failure of a run by a
+//! collector.
 
 mod collector;
 
 use std::collections::BTreeSet;
 
-use self::collector::{Answers, Collector, Span};
-use crate::support::{Test, pair, patiently, when};
+use self::collector::{Collector, CollectorReply, ReceivedSpan};
+use crate::support::{Test, pair, wait_until, when};
 
-/// START forks a worker that breaks the protocol, and goes on to NEXT.
+/// Returns a workflow in which START forks a worker that breaks the protocol, and continues in NEXT.
 fn half_failing() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -23,19 +23,20 @@ fn half_failing() -> Test {
         .rule(when("next").reply("<result>hidden</result>").cost(0.01))
 }
 
-/// Spans go out at once, so that a test can wait for them.
+/// Sends spans at once, so that a test can wait for them.
 fn at_once(test: Test) -> Test {
     test.env("OTEL_BSP_SCHEDULE_DELAY", "5")
 }
 
-/// One trace, one root, every parent and link in it, no id twice.
+/// Checks that there is one trace with one root, that all parents and links are in it, and that no id occurs
+/// twice.
 #[track_caller]
-fn assert_whole(spans: &[Span]) {
+fn assert_whole(spans: &[ReceivedSpan]) {
     let ids: BTreeSet<&str> = spans.iter().map(|span| span.id.as_str()).collect();
     assert_eq!(ids.len(), spans.len(), "an id came twice: {spans:#?}");
     let traces: BTreeSet<&str> = spans.iter().map(|span| span.trace.as_str()).collect();
     assert_eq!(traces.len(), 1, "{spans:#?}");
-    let roots: Vec<&Span> = spans.iter().filter(|span| span.parent.is_empty()).collect();
+    let roots: Vec<&ReceivedSpan> = spans.iter().filter(|span| span.parent.is_empty()).collect();
     assert!(matches!(roots[..], [root] if root.name == "invoke_workflow flow"), "{roots:#?}");
     for span in spans {
         assert!(span.parent.is_empty() || ids.contains(span.parent.as_str()), "{span:#?}");
@@ -45,7 +46,7 @@ fn assert_whole(spans: &[Span]) {
 
 #[test]
 fn a_run_is_one_trace_of_agents_steps_and_turns() {
-    let (test, collector) = (half_failing(), Collector::start(Answers::Well));
+    let (test, collector) = (half_failing(), Collector::start(CollectorReply::Well));
     let outcome = test.run(&["START.md", "--otlp", &collector.url]);
     outcome.code(1);
     assert_whole(&collector.spans());
@@ -88,7 +89,7 @@ fn a_run_is_one_trace_of_agents_steps_and_turns() {
 
 #[test]
 fn metrics_count_costs_steps_and_failures() {
-    let (test, collector) = (half_failing(), Collector::start(Answers::Well));
+    let (test, collector) = (half_failing(), Collector::start(CollectorReply::Well));
     test.run(&["START.md", "--otlp", &collector.url]).code(1);
     let cost = |state| collector.sum("raymond.cost", "raymond.state", state);
     assert_eq!(
@@ -107,7 +108,7 @@ fn metrics_count_costs_steps_and_failures() {
 
 #[test]
 fn a_run_that_was_killed_goes_on_with_its_trace() {
-    let collector = Collector::start(Answers::Well);
+    let collector = Collector::start(CollectorReply::Well);
     let test = at_once(pair()).env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
     test.script(&[
         when("start").reply(r#"<fork next="NEXT.md">WORKER.md</fork>"#).cost(0.02),
@@ -120,7 +121,7 @@ fn a_run_that_was_killed_goes_on_with_its_trace() {
     live.kill9();
     assert!(!came("invoke_workflow flow"), "it has not ended");
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     assert_whole(&collector.spans());
     let worker = collector.span("invoke_agent WORKER", "gen_ai.agent.id", "main.1");
     let fork = collector.span("step START", "raymond.transition", "fork");
@@ -128,14 +129,15 @@ fn a_run_that_was_killed_goes_on_with_its_trace() {
     let run = collector.span("invoke_workflow flow", "raymond.run.id", "t");
     assert_eq!((run.get("raymond.cost_usd"), run.get("raymond.agents")), ("0.03", "2"));
     let instances = collector.spans();
-    let instance = |span: &Span| span.resource.get("service.instance.id").cloned();
+    let instance = |span: &ReceivedSpan| span.resource.get("service.instance.id").cloned();
     let instances: BTreeSet<_> = instances.iter().map(instance).collect();
     assert_eq!(instances.len(), 2, "a process each: {instances:?}");
 }
 
 #[test]
 fn missing_or_failing_collector_causes_only_two_warnings() {
-    let (broken, gone) = (Collector::start(Answers::Badly), Collector::start(Answers::Well));
+    let (broken, gone) =
+        (Collector::start(CollectorReply::Badly), Collector::start(CollectorReply::Well));
     let dead = gone.url.clone();
     drop(gone);
     for (url, why) in [(&broken.url, "answers 500"), (&dead, "refused")] {
@@ -153,7 +155,7 @@ fn missing_or_failing_collector_causes_only_two_warnings() {
 
 #[test]
 fn a_collector_that_never_answers_is_not_waited_for() {
-    let (test, collector) = (pair(), Collector::start(Answers::Never));
+    let (test, collector) = (pair(), Collector::start(CollectorReply::Never));
     let outcome = test.run(&["START.md", "--otlp", &collector.url]);
     outcome.ok();
     assert!(outcome.stderr.contains("9 of 9 spans did not arrive"), "{outcome:#?}");
@@ -161,7 +163,7 @@ fn a_collector_that_never_answers_is_not_waited_for() {
 
 #[test]
 fn nothing_is_sent_when_otel_sdk_disabled_is_set() {
-    let collector = Collector::start(Answers::Well);
+    let collector = Collector::start(CollectorReply::Well);
     let off = ("OTEL_SDK_DISABLED", "true");
     let test = pair().env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url).env(off.0, off.1);
     test.run(&["START.md"]).ok();
@@ -173,7 +175,7 @@ fn nothing_is_sent_when_otel_sdk_disabled_is_set() {
 
 #[test]
 fn traces_endpoint_alone_exports_traces_without_metrics() {
-    let collector = Collector::start(Answers::Well);
+    let collector = Collector::start(CollectorReply::Well);
     let traces = format!("{}/v1/traces", collector.url);
     let test = pair()
         .env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", traces)
@@ -188,7 +190,7 @@ fn traces_endpoint_alone_exports_traces_without_metrics() {
 
 #[test]
 fn headers_are_sent_and_neither_shown_nor_kept() {
-    let collector = Collector::start(Answers::Well);
+    let collector = Collector::start(CollectorReply::Well);
     let test =
         pair().env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=very%20secret").env("RAYMOND_LOG", "trace");
     let outcome = test.run(&["START.md", "--otlp", &collector.url]);
@@ -207,7 +209,7 @@ fn headers_are_sent_and_neither_shown_nor_kept() {
 
 #[test]
 fn a_user_and_a_password_in_the_address_become_a_header() {
-    let (test, collector) = (pair(), Collector::start(Answers::Well));
+    let (test, collector) = (pair(), Collector::start(CollectorReply::Well));
     let url = collector.url.replace("://", "://me:secret@");
     let outcome = test.run(&["START.md", "--otlp", &url]);
     outcome.ok();
@@ -221,10 +223,10 @@ fn a_user_and_a_password_in_the_address_become_a_header() {
 
 #[test]
 fn a_run_in_the_background_exports_too() {
-    let (test, collector) = (at_once(pair()), Collector::start(Answers::Well));
+    let (test, collector) = (at_once(pair()), Collector::start(CollectorReply::Well));
     test.raymond(&["start", "START.md", "--id", "t", "--otlp", &collector.url]).ok();
     let came = || collector.spans().iter().any(|span| span.parent.is_empty());
-    patiently("the span of the run", came);
+    wait_until("the span of the run", came);
     assert_whole(&collector.spans());
 }
 

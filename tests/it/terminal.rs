@@ -1,8 +1,8 @@
-//! The live view on a terminal, driven through a pseudo-terminal as a person would see it.
+//! The live view of a run on a pseudo-terminal.
 
 use std::process::{Command, Output, Stdio};
 
-/// Runs the tour on a terminal that `script` makes, and gives all it printed.
+/// Runs the tour on a terminal that `script` makes; returns all that it printed.
 fn on_a_terminal(variables: &[(&str, &str)], options: &str) -> String {
     let place = tempfile::tempdir().expect("a temporary folder");
     let raymond = env!("CARGO_BIN_EXE_raymond");

@@ -1,11 +1,11 @@
-//! An API that asks for fewer requests gets fewer, and nobody pays for it with a restart.
+//! An API that throttles: it gets fewer requests, and no restart is counted.
 
 use serde_json::Value;
 
-use crate::support::{Rule, Test, when};
+use crate::support::{FakeRule, Test, when};
 
-/// Workers whose first turns meet the API as this rule has it; the later ones are held at `on`.
-fn crowd(workers: u32, rule: Rule) -> Test {
+/// Returns a workflow with workers whose first turns follow this rule; the later turns are held at `on`.
+fn crowd(workers: u32, rule: FakeRule) -> Test {
     Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work")
@@ -15,7 +15,7 @@ fn crowd(workers: u32, rule: Rule) -> Test {
         .rule(when("work").hold_before("on").reply("<result>worked</result>"))
 }
 
-fn refused(workers: u32) -> Rule {
+fn refused(workers: u32) -> FakeRule {
     when("work").times(workers).hold_before("go").error(429, "API Error: 429 rate_limit_error")
 }
 
@@ -23,7 +23,7 @@ fn is_work(line: &Value) -> bool {
     line["prompt"].as_str().is_some_and(|prompt| prompt.contains("work"))
 }
 
-/// How many turns of the workers had begun when so many turns in all were over.
+/// Returns the number of the workers' turns that had begun when so many turns in all were over.
 fn begun_when_over(log: &[Value], over: usize) -> usize {
     let done = log.iter().enumerate().filter(|(_, line)| line.get("done").is_some());
     let end = done.map(|(place, _)| place).nth(over - 1).expect("so many turns are over");
@@ -44,7 +44,7 @@ fn after_refusals_half_as_many_run_at_once() {
     });
     test.release("on");
     live.wait().ok().ended("main.1", "worked").ended("main.8", "worked");
-    // Nine turns of main and eight that were refused: the next end is that of one of the four.
+    // Nine turns of main are over, and the eight that were refused. The next one to end is one of the four.
     assert_eq!(begun_when_over(&test.call_log(), 18), 12);
     let failed = test.events("turn_failed");
     assert!(failed.iter().all(|turn| turn["cause"] == "throttle" && turn["counts"] == false));

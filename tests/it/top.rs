@@ -1,4 +1,4 @@
-//! `raymond top` on a terminal, as a person has it: beside a live run, on a dead one, key by key.
+//! `raymond top` on a terminal: beside a live run, on a dead one, key by key.
 
 use rustix::process::Signal;
 
@@ -11,7 +11,8 @@ const LEFT: &str = "\u{1b}[D";
 const RIGHT: &str = "\u{1b}[C";
 const CONTROL_C: &str = "\u{3}";
 
-/// An agent whose tool works, and one whose turn has said nothing yet; both until `go`.
+/// Returns a workflow with an agent whose tool works, and one whose turn has no output yet; both last until
+/// `go`.
 fn at_work() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -38,7 +39,7 @@ fn live_run_shows_each_agent_at_work_and_then_its_result() {
     live.wait().ok();
     screen.keys(ESCAPE).wait_for(&["t  completed", "✓ main", "✓ main.1", "found it"]);
     screen.keys("q");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     assert!(!screen.text().contains("main.1"), "{}", screen.text());
 }
 
@@ -58,7 +59,7 @@ fn filter_shows_only_matching_agents() {
     screen.keys("?").wait_for(&["any key: back", "stop the run, after a question"]);
     screen.keys("x").wait_for(&["only running agents: 2"]);
     screen.keys(CONTROL_C);
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     test.release("go");
     live.wait().ok();
 }
@@ -82,7 +83,7 @@ fn many_siblings_fold_into_a_row_that_opens_and_closes() {
     let each = |text: &str| text.contains("✓ main.14") && !text.contains("14 agents");
     screen.keys("k").keys(ENTER).wait_until("folded", folded).keys("o").wait_until("each", each);
     screen.keys("o").wait_until("folded at last", folded).keys("q");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     test.release("go");
     live.wait().code(2);
 }
@@ -102,7 +103,7 @@ fn stop_key_stops_the_run_after_confirmation() {
     live.wait().code(130);
     screen.wait_for(&["t  paused", "paused: stopped on request", "waits: the run is paused"]);
     screen.keys("sy").wait_for(&["it is not live"]).keys("q");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
 }
 
 #[test]
@@ -119,10 +120,10 @@ fn killed_run_is_shown_and_followed_when_resumed() {
     ]);
     screen.keys(ENTER).wait_for(&["nothing has been seen of it yet"]).keys(ESCAPE);
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     screen.wait_for(&["t  completed", "✓ main"]).keys(ENTER).wait_for(&["<result>ok</result>"]);
     screen.keys("qq");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     test.assert_no_survivors();
 }
 
@@ -137,7 +138,7 @@ fn resize_redraws_the_screen_and_sigterm_exits_130() {
     });
     screen.resize(24, 100).wait_for(&["✓ main.1", "q leave"]);
     screen.signal(Signal::TERM);
-    assert_eq!(screen.left(), Some(130));
+    assert_eq!(screen.wait_for_exit(), Some(130));
     let written = screen.written();
     let colours = written.split("\u{1b}[").skip(1).filter(|code| {
         let end = code.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
@@ -157,7 +158,7 @@ fn newest_live_run_of_several_is_shown() {
     second.wait_calls(3);
     let mut screen = test.on_screen(&["top"], SIZE);
     screen.wait_for(&["second  running", "the newest of 2 live runs"]).keys("q");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     test.release("go");
     first.wait().ok();
     second.wait().ok();
@@ -169,8 +170,8 @@ fn missing_terminal_or_run_exits_64_with_a_hint() {
     test.raymond(&["top"]).code(64).stderr_has("raymond tree RUN").stderr_has("status RUN");
     let mut screen = test.on_screen(&["top"], SIZE);
     screen.wait_for(&["there is no run in", "raymond run PATH"]);
-    assert_eq!(screen.left(), Some(64));
+    assert_eq!(screen.wait_for_exit(), Some(64));
     let mut screen = test.on_screen(&["top", "none"], SIZE);
     screen.wait_for(&["there is no run none"]);
-    assert_eq!(screen.left(), Some(64));
+    assert_eq!(screen.wait_for_exit(), Some(64));
 }

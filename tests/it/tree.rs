@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Test, crowd, pair, when};
 
-/// START forks a worker that is held, and calls for someone it cannot have.
+/// Returns a workflow in which START forks a worker that is held, and calls a state that does not exist.
 fn family() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -21,7 +21,7 @@ fn family() -> Test {
         .rule(when("last").reply("no tag at all").cost(0.04))
 }
 
-/// The agents by id.
+/// Returns an agent by its id.
 fn agent(tree: &Value, id: &str) -> Value {
     let agents = tree["agents"].as_array().expect("agents");
     agents.iter().find(|agent| agent["id"] == id).cloned().unwrap_or_default()
@@ -66,9 +66,9 @@ fn each_agent_is_listed_below_its_parent_with_its_status() {
     assert_eq!(after["total_cost_usd"], json!(0.15));
 }
 
-/// Of two turns in states without a known cost, only one runs under a budget.
 #[test]
 fn agent_without_free_budget_waits_for_it_in_tree_and_status() {
+    // Of two turns in states without a known cost, only one runs under a budget.
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -131,7 +131,7 @@ fn joining_agent_shows_how_many_agents_it_waits_for() {
     }
     let mut screen = test.on_screen(&["top"], (24, 110));
     screen.wait_for(&["· main ", "waits for 2 more of 3 agents", "▶ main.2 "]).keys("q");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     test.release("go");
     live.wait().ok();
     test.raymond(&["tree", "t"]).ok().stdout_has("led").stdout_lacks("waits for");
@@ -149,7 +149,7 @@ fn killed_run_is_shown_as_interrupted_with_a_resume_hint() {
     assert_eq!(agent(&tree, "main.2")["waits_for"], json!({ "kind": "run_interrupted" }));
     test.raymond(&["tree", "t"]).ok().stdout_has("raymond resume t").stdout_lacks("running");
     test.release("go");
-    test.again(&[]).code(1);
+    test.resume(&[]).code(1);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_scripted_run_has_a_tree_too() {
     test.raymond(&["tree", "t"]).ok().stdout_has("main.1").stdout_has("finished");
 }
 
-/// Makes of the run `t` one whose `main` has forked so many workers, none of which has begun.
+/// Changes the run `t` into one whose `main` has forked so many workers, none of which has begun.
 fn grow(test: &Test, workers: usize) {
     let path = test.journal_file();
     let first = fs::read_to_string(&path).expect("a journal");
@@ -233,7 +233,7 @@ fn ten_thousand_alike_agents_fold_into_one_line() {
     assert_eq!(workers, 10_000);
     let json = test.raymond(&["tree", "t", "--json"]).ok().json();
     assert_eq!(json["agents"].as_array().map(Vec::len), Some(10_001));
-    test.unheard(&["tree", "t", "--all"]).ok();
+    test.run_without_reader(&["tree", "t", "--all"]).ok();
     test.raymond(&["show", "t", "main.10001"])
         .code(64)
         .stderr_has("the run t has no agent main.10001; did you mean main.100")

@@ -1,21 +1,21 @@
-//! The account's usage limit: the whole run waits for its reset, says so, and pays with no restart.
+//! The account's usage limit: the whole run waits for its reset, says so, and counts no restart.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use crate::support::{Rule, Test, always, patiently, when};
+use crate::support::{FakeRule, Test, always, wait_until, when};
 
 const SAID: &str = "You've hit your limit";
 
-/// So many seconds from now, in seconds since 1970.
+/// Returns the time after so many seconds, in seconds since 1970.
 fn ahead(seconds: u64) -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs() + seconds
 }
 
-/// A run whose first turn meets the limit as this rule has it.
-fn limited(rule: Rule) -> Test {
+/// Returns a run whose first turn meets the limit by this rule.
+fn limited(rule: FakeRule) -> Test {
     Test::new()
         .env("TZ", "UTC")
         .prompt("START.md", "start")
@@ -23,7 +23,7 @@ fn limited(rule: Rule) -> Test {
         .rule(always().reply("<result>well</result>"))
 }
 
-/// Until when the run waits, by its journal.
+/// Returns the end of the wait, from the journal.
 fn until(test: &Test) -> i64 {
     moment(&test.events("limit_reached")[0]["until"])
 }
@@ -33,7 +33,7 @@ fn moment(time: &Value) -> i64 {
     time.expect("a time").as_millisecond()
 }
 
-/// The time as people read it.
+/// Returns a time as people read it.
 fn date(millis: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(millis).expect("a time");
     at.to_zoned(TimeZone::UTC).strftime("%b %-d, %H:%M").to_string()
@@ -43,7 +43,7 @@ fn written(record: &Value) -> i64 {
     moment(&record["at"])
 }
 
-/// The steps that were finished after the limit was known came after its reset.
+/// Checks that the steps in this state were finished after the reset.
 #[track_caller]
 fn assert_waited(test: &Test, state: &str) {
     let until = until(test);
@@ -135,7 +135,7 @@ fn a_run_that_is_killed_while_it_waits_waits_on() {
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_event("limit_reached", 1);
     live.kill9();
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_waited(&test, "START.md");
     assert_eq!(test.events("limit_reached").len(), 1);
     assert_eq!(test.calls().len(), 2);
@@ -148,7 +148,7 @@ fn resumed_run_shows_until_when_it_waits() {
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);
     live.kill9();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_stderr(&format!("no turn starts before {}", date(until(&test))));
     live.interrupt();
     live.wait().code(130);
@@ -170,16 +170,16 @@ fn a_run_that_is_stopped_while_it_waits_tries_at_once_when_it_goes_on() {
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_event("limit_reached", 1);
     live.kill9();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
-    patiently("it is said to wait", || {
+    wait_until("it is said to wait", || {
         test.raymond(&["status", "t"]).stdout.contains("no turn starts before")
     });
     test.raymond(&["stop", "t"]).ok();
     live.wait().code(130);
     assert_eq!(test.calls().len(), 1, "nothing was tried meanwhile");
 
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.calls().len(), 2);
 }
 
@@ -190,7 +190,7 @@ fn an_interrupt_ends_the_wait() {
     live.wait_event("limit_reached", 1);
     live.interrupt();
     live.wait().code(130);
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn on_limit_pause_pauses_the_run() {
     test.raymond(&["status", "t"]).ok().stdout_has("paused").stdout_has(&time);
     test.raymond(&["list"]).ok().stdout_has("usage limit");
 
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.calls().len(), 2);
 }
 
@@ -236,9 +236,9 @@ fn limit_is_detected_by_its_text_alone() {
     live.wait().code(130);
 }
 
-/// The wait then is a guess, a quarter of an hour, spread by a minute at the most.
 #[test]
 fn a_limit_without_a_known_reset_is_waited_for_too() {
+    // The wait is then a guess: a quarter of an hour, with a spread of at most a minute.
     let test = limited(always().once().limit_text("Claude usage limit reached."));
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);
@@ -289,5 +289,5 @@ fn a_run_that_was_killed_while_it_waited_can_go_on_without_waiting() {
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);
     live.kill9();
-    test.again(&["--on-limit", "pause"]).ok().ended("main", "well");
+    test.resume(&["--on-limit", "pause"]).ok().ended("main", "well");
 }

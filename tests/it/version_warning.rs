@@ -1,9 +1,9 @@
-//! A Claude Code that is older than supported or newer than tested is named once, and used all the same.
+//! A Claude Code that is older than supported or newer than tested is reported once, and used.
 
-use crate::support::{Outcome, Test, when};
+use crate::support::{RaymondOutcome, Test, when};
 
-/// The run of two steps, in a process each, with a program that names this version.
-fn run_with(version: &str) -> Outcome {
+/// Runs two steps, in a process each, with a program of this version.
+fn run_with(version: &str) -> RaymondOutcome {
     Test::new()
         .prompt("START.md", "begin")
         .prompt("NEXT.md", "end")
@@ -13,7 +13,7 @@ fn run_with(version: &str) -> Outcome {
         .run(&["START.md", "--no-warm"])
 }
 
-fn warnings(outcome: &Outcome) -> Vec<&str> {
+fn warnings(outcome: &RaymondOutcome) -> Vec<&str> {
     outcome.stderr.lines().filter(|line| line.starts_with("warning: Claude Code")).collect()
 }
 

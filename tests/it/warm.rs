@@ -1,6 +1,6 @@
-//! Warm processes: a session's next turn goes to the process that is still there. What a person sees
-//! is the same as with one process a turn, so each of these tests looks at the processes: which one
-//! took which turn, how many there were, what became of them.
+//! Warm processes: the next turn of a session goes to the process that is still there. The output is the same
+//! as with one process a turn, so these tests look at the processes: the turns of each, their number, and
+//! their end.
 
 mod alone;
 mod chain;
@@ -14,7 +14,8 @@ mod used;
 
 use crate::support::{Test, when};
 
-/// START calls SUB, which is held at `go`; BACK goes on in the session of START.
+/// Returns a workflow in which START calls SUB, which is held at `go`, and BACK continues the session of
+/// START.
 fn called() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -27,7 +28,7 @@ fn called() -> Test {
 /// The answer of START in [`called`].
 const CALL: &str = r#"<function return="BACK.md">SUB.md</function>"#;
 
-/// START, NEXT and LAST in one session.
+/// Returns a workflow of START, NEXT and LAST in one session.
 fn three() -> Test {
     Test::new()
         .prompt("START.md", "start")

@@ -1,17 +1,18 @@
-//! Worktrees, end to end: an agent works on a branch of its own, and nobody's work is lost, whoever is killed.
+//! Worktrees, end to end: an agent works on a branch of its own, and no work is lost after a kill.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::graph::git;
-use crate::support::{Outcome, Test, when};
+use crate::support::{RaymondOutcome, Test, when};
 
-/// What the agent does in its worktree: something that it commits, and something that it does not.
+/// The work of the agent in its worktree: one file that it commits, and one that it does not.
 const WORK: &str =
     "echo mine > mine && git add mine && git commit -q -m \"in $PWD\" && echo more > more";
 
-/// A repository with a workflow, whose first agent has a worktree; it commits a file and leaves another.
+/// Returns a repository with a workflow, whose first agent has a worktree; it commits a file and leaves
+/// another.
 fn place() -> Test {
     place_with(WORK)
 }
@@ -50,7 +51,7 @@ fn tree(test: &Test) -> PathBuf {
     test.dir().join("worktrees/t/main")
 }
 
-fn worktrees(test: &Test, options: &[&str]) -> Outcome {
+fn worktrees(test: &Test, options: &[&str]) -> RaymondOutcome {
     test.raymond(&[&["worktrees", "t"], options].concat())
 }
 
@@ -197,7 +198,7 @@ fn killed_anywhere_a_worktree_is_made_once() {
         if point == "worktree.noted" {
             assert_eq!(listed(&test)[0]["condition"], "incomplete");
         }
-        test.again(&[]).ok();
+        test.resume(&[]).ok();
         assert_eq!(git(&test.flow(), &["show", "raymond/t/main:mine"]), "mine", "{point}");
         assert_sound(&test, 1);
         test.assert_no_survivors();
@@ -227,7 +228,8 @@ fn killed_anywhere_a_removal_loses_nothing() {
     }
 }
 
-/// A worker an entry, each in a worktree of its own; when all have ended the first goes on.
+/// Returns a workflow with a worker for each entry, each in a worktree of its own; the first agent waits for
+/// all of them.
 fn fan_out() -> Test {
     place()
         .prompt("FAN.md", "fan out")
@@ -258,7 +260,7 @@ fn each_worker_of_a_fan_out_has_a_branch_from_its_parents_commit() {
     let directories: Vec<&str> =
         trees.iter().filter_map(|tree| tree["directory"].as_str()).collect();
     assert_eq!(at, directories);
-    // One that has been merged into another's branch is in no way lost.
+    // A worktree whose branch is merged into another agent's has no unsaved work.
     let second = test.dir().join("worktrees/t/main.2");
     git(&second, &["merge", "-q", "raymond/t/main.1"]);
     git(&test.dir().join("worktrees/t/main.1"), &["clean", "-qf"]);

@@ -1,26 +1,26 @@
-//! Reads a source file as far as the table needs it: its code without words and comments, the paths
-//! it imports, and which of its lines are compiled only for tests.
+//! Reads a source file as far as the table needs it: its code without comments and strings, the paths it
+//! imports, and the lines that are compiled only for tests.
 
 use std::path::Path;
 
-/// What a line is compiled for.
+/// The builds that a line is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Program,
     Test,
 }
 
 /// A source file.
-pub(super) struct Source {
-    /// From the root of the project, with `/`.
+pub(super) struct SourceFile {
+    /// The path from the root of the project, with `/`.
     pub(super) path: String,
     pub(super) text: String,
-    /// The text with blanks for what stands in comments and between quotes.
+    /// The text with blanks in place of comments and strings.
     pub(super) code: String,
 }
 
-/// All files of `src/`, sorted.
-pub(super) fn sources() -> Vec<Source> {
+/// Returns all files of `src/`, sorted.
+pub(super) fn sources() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     let mut folders = vec![root.join("src")];
@@ -32,7 +32,7 @@ pub(super) fn sources() -> Vec<Source> {
             } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let text = std::fs::read_to_string(&path).expect("a source file");
                 let inside = path.strip_prefix(root).expect("it is below the root");
-                found.push(Source::new(&inside.to_string_lossy().replace('\\', "/"), &text));
+                found.push(SourceFile::new(&inside.to_string_lossy().replace('\\', "/"), &text));
             }
         }
     }
@@ -41,32 +41,32 @@ pub(super) fn sources() -> Vec<Source> {
     found
 }
 
-impl Source {
+impl SourceFile {
     pub(super) fn new(path: &str, text: &str) -> Self {
         Self { path: path.to_owned(), text: text.to_owned(), code: without_words(text) }
     }
 
-    /// The folder below `src/`, or the file's own name.
+    /// Returns the folder below `src/`, or the name of the file itself.
     pub(super) fn room(&self) -> &str {
         let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
         inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
     }
 
-    /// Whether a line, counted from 1, is compiled only for tests.
-    pub(super) fn kind(&self, line: usize) -> Kind {
+    /// Returns the kind of a line, counted from 1.
+    pub(super) fn kind(&self, line: usize) -> LineKind {
         let own = self.path.rsplit('/').next().unwrap_or_default();
         let in_tests = self.path.split('/').any(|folder| folder == "tests");
         if in_tests || own == "tests.rs" || own.ends_with("_tests.rs") {
-            return Kind::Test;
+            return LineKind::Test;
         }
         if self.test_blocks().iter().any(|(first, last)| (*first..=*last).contains(&line)) {
-            Kind::Test
+            LineKind::Test
         } else {
-            Kind::Program
+            LineKind::Program
         }
     }
 
-    /// First and last line of each item under `#[cfg(test)]`.
+    /// Returns the first and the last line of each item under `#[cfg(test)]`.
     fn test_blocks(&self) -> Vec<(usize, usize)> {
         let starts = self.code.match_indices("#[cfg(test)]").map(|(at, _)| at);
         starts
@@ -81,7 +81,7 @@ impl Source {
         self.code[..offset].matches('\n').count() + 1
     }
 
-    /// The module this file is, as a path in the crate.
+    /// Returns the module that this file is, as a path in the crate.
     fn module(&self) -> Vec<String> {
         let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
         let parts = inside.trim_end_matches(".rs").split('/');
@@ -89,7 +89,7 @@ impl Source {
         std::iter::once("crate").chain(parts).map(str::to_owned).collect()
     }
 
-    /// Every path that leads out of its module, with its line: imports, paths in code, macros that
+    /// Returns each path that leads out of the module, with its line: imports, paths in code, macros that
     /// print.
     pub(super) fn imports(&self) -> Vec<(usize, Vec<String>)> {
         let mut found = Vec::new();
@@ -122,7 +122,7 @@ impl Source {
         found
     }
 
-    /// A path from the crate's root where it is written from this module's place.
+    /// Returns a path from the crate's root, for a path that stands at this offset.
     fn resolve(&self, at: usize, path: Vec<String>) -> Vec<String> {
         let relative = |part: &String| matches!(part.as_str(), "super" | "self");
         let stands = |first: &String| !relative(first) && (path.len() == 1 || is_a_crate(first));
@@ -137,7 +137,7 @@ impl Source {
         place
     }
 
-    /// How many `mod name { … }` of this file a place stands in.
+    /// Returns the number of `mod name { … }` of this file that contain an offset.
     fn modules_around(&self, at: usize) -> usize {
         let opens = self.code.match_indices("mod ").filter(|(start, _)| {
             let before = self.code[..*start].bytes().next_back();
@@ -159,7 +159,7 @@ fn word(text: &str) -> &str {
     &text[..end]
 }
 
-/// How long the path `a::b::c` is that a text begins with.
+/// Returns the length of the path `a::b::c` at the beginning of a text.
 fn path_length(text: &str) -> usize {
     let mut length = word(text).len();
     while let Some(rest) = text[length..].strip_prefix("::") {
@@ -175,8 +175,8 @@ fn segments(path: &str) -> Vec<String> {
     path.split("::").map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
-/// Whether a path of this length is one the table is about: one of several parts that begins with
-/// a module or a crate, or a macro that prints.
+/// Returns whether the table applies to a path of this length: one with several parts that begins with a
+/// module or a crate, or a macro that prints.
 fn counts(text: &str, length: usize) -> bool {
     let path = &text[..length];
     let lower = path.starts_with(|c: char| c.is_lowercase());
@@ -186,8 +186,8 @@ fn counts(text: &str, length: usize) -> bool {
         || (lower && length > first.len() && is_a_crate(first))
 }
 
-/// Whether a name is the crate's own root, of the language, or a dependency; else it is a module
-/// of the same file.
+/// Returns whether a name is the crate's own root, a crate of the language, or a dependency. Otherwise it is
+/// a module of the same file.
 fn is_a_crate(name: &str) -> bool {
     const CARGO: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
     let dependencies = CARGO.split("\n[").filter(|section| {
@@ -201,7 +201,7 @@ fn is_a_crate(name: &str) -> bool {
         || keys.any(|key| key == name)
 }
 
-/// Takes `a::{b, c::d as e}` apart into `a::b` and `a::c::d`; `self` and `*` stand for the module.
+/// Splits `a::{b, c::d as e}` into `a::b` and `a::c::d`; `self` and `*` stand for the module.
 fn flatten(prefix: &[String], tree: &str, into: &mut Vec<Vec<String>>) {
     let (path, list) = match tree.split_once('{') {
         Some((path, list)) => (path, Some(without_close(list.trim_end()))),
@@ -237,7 +237,7 @@ fn without_close(list: &str) -> &str {
     list.strip_suffix('}').unwrap_or(list)
 }
 
-/// Where the item ends that begins here: at its `;`, or at the end of its block.
+/// Returns the end of the item that begins here: its `;`, or the end of its block.
 fn end_of_item(code: &str, start: usize) -> usize {
     let mut depth = 0usize;
     for (at, c) in code[start..].char_indices() {
@@ -252,7 +252,7 @@ fn end_of_item(code: &str, start: usize) -> usize {
     code.len()
 }
 
-/// The text with blanks in the place of comments, strings and characters; lines stay where they are.
+/// Returns the text with blanks in place of comments, strings and characters; lines stay where they are.
 fn without_words(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -273,7 +273,7 @@ fn char_length(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
 
-/// How long the comment, string or character is that a text begins with; 0 if there is none.
+/// Returns the length of the comment, string or character at the beginning of a text; 0 if there is none.
 fn words_length(text: &str, before: Option<u8>) -> usize {
     if text.starts_with("//") {
         return text.find('\n').unwrap_or(text.len());
@@ -329,7 +329,7 @@ fn raw_string(text: &str) -> Option<usize> {
     Some(body.find(&close).map_or(text.len(), |end| open + end + close.len()))
 }
 
-/// A character such as `'"'` or `'\n'`; a lifetime is none.
+/// Returns the length of a character such as `'"'` or `'\n'`; a lifetime is not a character.
 fn character(text: &str) -> usize {
     let mut chars = text.char_indices().skip(1);
     match (chars.next(), chars.next()) {

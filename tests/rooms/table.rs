@@ -1,18 +1,18 @@
-//! The table of docs/architecture.md: a row a room, and the judgement of one import.
+//! The table of docs/architecture.md, one row for each room, and the judgement of an import.
 
 use std::sync::LazyLock;
 
-use super::scan::{Kind, Source};
+use super::scan::{LineKind, SourceFile};
 
-/// What a room may import.
-struct Row {
+/// The imports that a room may use.
+struct RoomRow {
     room: String,
     rooms: Vec<String>,
     crates: Vec<String>,
     never: Vec<String>,
 }
 
-/// What of the standard library touches the world outside.
+/// The parts of the standard library that touch the world outside.
 const WORLD: &[&str] = &[
     "std::fs",
     "std::env",
@@ -26,7 +26,7 @@ const WORLD: &[&str] = &[
     "std::path::Path::exists",
 ];
 
-/// The same without the clock.
+/// The same parts without the clock.
 const WORLD_BUT_TIME: &[&str] = &[
     "std::fs",
     "std::env",
@@ -38,10 +38,10 @@ const WORLD_BUT_TIME: &[&str] = &[
     "std::io",
 ];
 
-/// What prints: the command line's business, and the logger's.
+/// The paths that print; only the command line and the logger use them.
 const PRINTS: &[&str] = &["println", "print", "eprintln", "eprint", "dbg", "std::io::stdout"];
 
-/// What asks the environment of this process.
+/// The paths that read the environment of this process.
 const ENVIRONMENT: &[&str] = &[
     "std::env::var",
     "std::env::var_os",
@@ -54,18 +54,18 @@ const ENVIRONMENT: &[&str] = &[
     "std::net",
 ];
 
-/// The page that has the table.
+/// The page with the table.
 const PAGE: &str = include_str!("../../docs/architecture.md");
 
 /// The head of the table.
 const HEAD: &str = "| room | rooms it may use |";
 
-static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
+static TABLE: LazyLock<Vec<RoomRow>> = LazyLock::new(|| {
     let rows = PAGE.lines().skip_while(|line| !line.starts_with(HEAD)).skip(2);
-    rows.take_while(|line| line.starts_with('|')).map(Row::read).collect()
+    rows.take_while(|line| line.starts_with('|')).map(RoomRow::read).collect()
 });
 
-impl Row {
+impl RoomRow {
     fn read(line: &str) -> Self {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [room, rooms, crates, never] = cells[..] else { panic!("four cells: {line}") };
@@ -84,26 +84,26 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The names in backticks of a cell.
+/// Returns the names in backticks in a cell.
 fn names(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// What a module that is compiled only for tests may use besides.
+/// The further crates of a module that is compiled only for tests.
 const FOR_TESTS: &[&str] = &["proptest", "roxmltree", "serde_json", "tempfile"];
 
-/// The crates of the language itself; anything of them is allowed that no row forbids.
+/// The crates of the language itself; everything in them is allowed unless a row forbids it.
 const LANGUAGE: &[&str] = &["std", "core", "alloc"];
 
-/// Why a room must not have this import; `None` if it may.
-pub(super) fn offence(source: &Source, line: usize, path: &[String]) -> Option<String> {
+/// Returns the reason why a room must not have this import; `None` if it may.
+pub(super) fn offence(source: &SourceFile, line: usize, path: &[String]) -> Option<String> {
     let import = path.join("::");
     let first = path.first()?.as_str();
     let Some(row) = TABLE.iter().find(|row| row.room == source.room()) else {
         return outside_the_table(source, &import);
     };
     let why = format!("the room `{}` may not use `{import}`", row.room);
-    let test = source.kind(line) == Kind::Test;
+    let test = source.kind(line) == LineKind::Test;
     let allowed = if first == "crate" {
         opens(row, &path[1..])
     } else if is_within(&import, PRINTS) {
@@ -116,8 +116,9 @@ pub(super) fn offence(source: &Source, line: usize, path: &[String]) -> Option<S
     (!allowed).then_some(why)
 }
 
-/// The command line may use all; nobody but `main.rs` may use it. There are no other rooms.
-fn outside_the_table(source: &Source, import: &str) -> Option<String> {
+/// Judges an import of a file outside of the rooms of the table. The command line may use all rooms, and only
+/// `main.rs` may use the command line.
+fn outside_the_table(source: &SourceFile, import: &str) -> Option<String> {
     if !["cli", "main", "lib"].contains(&source.room()) {
         return Some(format!("`{}` is not a room of the table", source.room()));
     }
@@ -125,8 +126,8 @@ fn outside_the_table(source: &Source, import: &str) -> Option<String> {
     (is_cli && source.room() != "cli").then(|| format!("only main.rs may use `{import}`"))
 }
 
-/// Whether a path in this crate is in the room itself or in what its row opens.
-fn opens(row: &Row, path: &[String]) -> bool {
+/// Returns whether a path in this crate is in the room itself or in a room or module of its row.
+fn opens(row: &RoomRow, path: &[String]) -> bool {
     let inside = path.join("::");
     path.is_empty()
         || path[0] == row.room

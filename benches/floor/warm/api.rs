@@ -1,7 +1,7 @@
 //! A Messages API on 127.0.0.1 that answers at once with the newest words of the conversation.
 //!
-//! A connection serves one request, on a thread of its own; that is fast enough to be beside the
-//! point, and what it takes is counted.
+//! A connection serves one request, on a thread of its own. That is fast enough not to matter, and its time
+//! is counted.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use crate::Fallible;
 
-/// A running stand-in; it ends with the bench.
+/// A running stand-in; it ends with the benchmark.
 #[derive(Debug)]
-pub(super) struct Api {
+pub(super) struct MessagesApi {
     url: String,
     micros: Arc<AtomicU64>,
 }
 
-impl Api {
+impl MessagesApi {
     pub(super) fn start() -> Fallible<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -39,13 +39,13 @@ impl Api {
         &self.url
     }
 
-    /// What it has taken for its answers so far.
+    /// Returns the time it has taken for its answers so far.
     pub(super) fn spent(&self) -> Duration {
         Duration::from_micros(self.micros.load(Ordering::Relaxed))
     }
 }
 
-/// A client that goes away wants no answer.
+/// Serves one request; `None` if the client is gone.
 fn serve(stream: &TcpStream, micros: &AtomicU64) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let (path, body) = request(&mut reader)?;
@@ -68,7 +68,7 @@ fn serve(stream: &TcpStream, micros: &AtomicU64) -> Option<()> {
     Some(())
 }
 
-/// The path and the body of a request.
+/// Returns the path and the body of a request.
 fn request(reader: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -117,7 +117,7 @@ fn message(asked: &Value) -> (&'static str, String) {
     ("text/event-stream", events.iter().map(event).collect())
 }
 
-/// The last thing the user has said, without what the program adds.
+/// Returns the newest text of the user, without the reminders that Claude Code adds.
 fn newest(asked: &Value) -> Option<&str> {
     let messages = asked["messages"].as_array()?;
     let content = &messages.iter().rfind(|message| message["role"] == "user")?["content"];

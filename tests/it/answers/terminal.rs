@@ -1,4 +1,4 @@
-//! The same on a terminal, where a person is asked right there.
+//! Questions on a terminal, where a person is asked at once.
 
 use super::{answered, graph};
 
@@ -13,7 +13,7 @@ fn a_person_is_asked_one_question_after_another() {
     screen.keys("\r").wait_for(&["WF504 `svn` is not an answer to ask_type: use one of git, web"]);
     screen.keys("2\r").wait_for(&["asks (Name): What is it called?", "or a text of your own"]);
     screen.keys("Zoë\r").wait_for(&["A web source called Zoë."]);
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     assert_eq!(answered(&test), ["web", "other"]);
     assert!(!screen.text().contains("leave it open"), "{}", screen.text());
 }
@@ -23,9 +23,9 @@ fn who_leaves_leaves_the_question_open() {
     let test = graph();
     let mut screen = test.on_screen(&["run", ".", "--id", "t"], SIZE);
     screen.wait_for(&["leave it open"]).keys("half\u{15}\u{4}");
-    assert_eq!(screen.left(), Some(2));
+    assert_eq!(screen.wait_for_exit(), Some(2));
     screen.wait_for(&["raymond answer t ask_type=git"]);
-    test.again(&["--answer", "ask_type=git", "--answer", "ask_name=main"]).ok();
+    test.resume(&["--answer", "ask_type=git", "--answer", "ask_name=main"]).ok();
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn an_answer_from_elsewhere_withdraws_the_question() {
     screen.wait_for(&["ask_type: answered git", "asks (Name): What is it called?"]);
     screen.wait_until("an empty line", |text| text.contains("leave it open): _"));
     screen.keys("1\n").wait_for(&["A git source called"]);
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     assert_eq!(answered(&test), ["git", "main"]);
 }
 
@@ -46,7 +46,7 @@ fn ctrl_c_is_what_it_always_is() {
     let test = graph();
     let mut screen = test.on_screen(&["run", ".", "--id", "t"], SIZE);
     screen.wait_for(&["leave it open"]).keys("\u{3}");
-    assert_eq!(screen.left(), Some(130));
+    assert_eq!(screen.wait_for_exit(), Some(130));
     test.raymond(&["answer", "t", "ask_type=git", "--json"]).ok();
 }
 
@@ -56,6 +56,6 @@ fn what_was_answered_ahead_of_time_is_not_asked() {
     let arguments = ["run", ".", "--id", "t", "--answer", "ask_type=git"];
     let mut screen = test.on_screen(&arguments, SIZE);
     screen.wait_for(&["asks (Name)"]).keys("main\r");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     assert!(screen.written().contains("answered git, as given ahead of time"));
 }

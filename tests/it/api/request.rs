@@ -1,9 +1,9 @@
-//! What the stand-in keeps of a request: who asked, and the conversation as a reader sees it.
+//! The requests that the stand-in records: the sender, and the conversation as a reader sees it.
 //!
-//! Claude Code adds to what the user said (`<system-reminder>` blocks, messages of role `system`)
-//! and joins neighbouring messages of one role into one. So the history is kept block by block,
-//! without those additions, and the *newest* words are the last block alone: the prompt of this turn, or the
-//! outcome of the tool the model asked for.
+//! Claude Code adds to the user's text (`<system-reminder>` blocks, messages of role `system`) and joins
+//! neighbouring messages of one role. So the history is kept block by block, without those additions, and the
+//! *newest* text is the last block alone: the prompt of this turn, or the result of the tool that the model
+//! asked for.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 /// A conversational request.
 #[derive(Clone)]
-pub(crate) struct Request {
-    /// The full model name.
+pub(crate) struct ApiRequest {
+    /// The full name of the model.
     pub(crate) model: String,
-    /// The Claude Code session that asks.
+    /// The Claude Code session of the request.
     pub(crate) session: String,
-    /// The key that it was sent with.
+    /// The key that the request was sent with.
     pub(super) key: String,
     /// The system prompt.
     pub(crate) system: String,
@@ -25,24 +25,23 @@ pub(crate) struct Request {
     pub(crate) bytes: usize,
     /// The whole request.
     whole: String,
-    /// The names of the tools the model may use.
+    /// The names of the tools that the model may use.
     pub(crate) tools: Vec<String>,
     /// The schema of the tool for an answer that is an object; null without it.
     pub(crate) output_schema: Value,
-    /// How much the model is to think: `output_config` and `thinking`.
+    /// The effort of the model, from `output_config`.
     pub(crate) effort: Option<String>,
-    /// The most tokens that it may think with.
+    /// The most tokens that the model may think with.
     pub(crate) thinking_budget: Option<u64>,
-    /// Every text of the conversation, oldest first: prompts, replies, outcomes of tools.
+    /// The texts of the conversation, oldest first: prompts, replies, results of tools.
     pub(crate) texts: Vec<String>,
     /// The last of `texts`.
     pub(crate) newest: String,
 }
 
-impl Request {
-    /// The request, if it belongs to an agent's conversation. Claude Code also makes requests for
-    /// its own use (titles, topics, summaries), known by offering the model no tools and asking for
-    /// the whole answer at once.
+impl ApiRequest {
+    /// Reads a request that belongs to an agent's conversation. Claude Code also sends requests for its own
+    /// use (titles, topics, summaries), which have no tools and do not ask for a stream.
     pub(super) fn conversational(headers: &HeaderMap, body: &Value) -> Option<Self> {
         let tools: Vec<_> = items(&body["tools"]).map(|tool| string(&tool["name"])).collect();
         if tools.is_empty() && body["stream"] != true {
@@ -71,24 +70,24 @@ impl Request {
         })
     }
 
-    /// Whether the words stand anywhere in the request, also in what Claude Code adds.
+    /// Returns whether the request contains a text, also in what Claude Code adds.
     pub(crate) fn has_text(&self, words: &str) -> bool {
         self.whole.contains(words)
     }
 
-    /// In how many places of the conversation the words stand, the newest included.
+    /// Returns how often the conversation contains a text, the newest text included.
     pub(crate) fn mentions(&self, words: &str) -> usize {
         self.texts.iter().map(|text| text.matches(words).count()).sum()
     }
 
-    /// Whether the model can see these words.
+    /// Returns whether the model can see a text.
     pub(crate) fn sees(&self, words: &str) -> bool {
         self.mentions(words) > 0
     }
 }
 
-/// What a failing test shows: the conversation, without the pages that Claude Code adds to it.
-impl fmt::Debug for Request {
+/// Shows the conversation in a failing test, without the texts that Claude Code adds to it.
+impl fmt::Debug for ApiRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short: Vec<_> = self.texts.iter().map(|text| beginning(text)).collect();
         let mut shown = formatter.debug_struct("Request");
@@ -106,8 +105,8 @@ fn beginning(text: &str) -> String {
     text.chars().take(300).collect()
 }
 
-/// The texts of a message's content, which is a string or a list of blocks. Reminders that Claude Code
-/// adds are left out, but not the news of a background task, which newer versions wrap into one.
+/// Returns the texts of a message's content, which is a string or a list of blocks. Reminders that Claude
+/// Code adds are left out, but not reports of background tasks, which newer versions wrap into one.
 fn texts(content: &Value) -> Vec<String> {
     let said = |text: &String| {
         !text.trim_start().starts_with("<system-reminder>") || text.contains("<task-notification>")

@@ -1,4 +1,4 @@
-//! A rule of the script: what it listens for, when it answers, and what.
+//! A rule of the script: the requests it matches, and the answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::Request;
+use super::ApiRequest;
 
-/// Answers requests whose newest words contain a marker.
+/// A rule for requests whose newest text contains a marker.
 #[derive(Clone)]
-pub(crate) struct Rule {
+pub(crate) struct ApiRule {
     marker: String,
     key: Option<String>,
-    answer: Answer,
+    answer: ApiAnswer,
     uses: Arc<AtomicUsize>,
     held: Option<watch::Sender<bool>>,
     pieces: Option<watch::Sender<usize>>,
 }
 
-/// What the model is made to say. An error takes the place of everything else.
+/// The scripted answer. An error replaces everything else.
 #[derive(Clone)]
-pub(super) struct Answer {
+pub(super) struct ApiAnswer {
     pub(super) text: String,
     pub(super) tool: Option<(String, Value)>,
     pub(super) error: Option<(u16, String)>,
@@ -29,85 +29,85 @@ pub(super) struct Answer {
     pub(super) output_tokens: u64,
 }
 
-impl Default for Answer {
+impl Default for ApiAnswer {
     fn default() -> Self {
         let text = "Nothing was scripted.".to_owned();
         Self { text, tool: None, error: None, input_tokens: 10, output_tokens: 5 }
     }
 }
 
-/// A rule for requests whose newest words contain `marker`.
-pub(crate) fn on(marker: &str) -> Rule {
-    Rule {
+/// Begins a rule for requests whose newest text contains `marker`.
+pub(crate) fn on(marker: &str) -> ApiRule {
+    ApiRule {
         marker: marker.to_owned(),
         key: None,
-        answer: Answer::default(),
+        answer: ApiAnswer::default(),
         uses: Arc::new(AtomicUsize::new(usize::MAX)),
         held: None,
         pieces: None,
     }
 }
 
-/// A rule for whatever no earlier rule answers.
-pub(crate) fn otherwise() -> Rule {
+/// Begins a rule for requests that no earlier rule matches.
+pub(crate) fn otherwise() -> ApiRule {
     on("")
 }
 
-impl Rule {
-    /// Only requests with this key are answered.
+impl ApiRule {
+    /// Limits the rule to requests with this key.
     pub(crate) fn key(mut self, key: &str) -> Self {
         self.key = Some(key.to_owned());
         self
     }
 
-    /// The model says this.
+    /// Sets the text of the answer.
     pub(crate) fn reply(mut self, text: &str) -> Self {
         text.clone_into(&mut self.answer.text);
         self
     }
 
-    /// The model asks for a tool; what the tool gives back is the next request's newest words.
+    /// Asks for a tool; its result is the newest text of the next request.
     pub(crate) fn tool(mut self, name: &str, input: Value) -> Self {
         self.answer.tool = Some((name.to_owned(), input));
         self
     }
 
-    /// The API refuses, with this status and message.
+    /// Answers with this status and message of an error.
     pub(crate) fn error(mut self, status: u16, message: &str) -> Self {
         self.answer.error = Some((status, message.to_owned()));
         self
     }
 
-    /// What the answer is billed for.
+    /// Sets the tokens that the answer is billed for.
     pub(crate) fn tokens(mut self, input: u64, output: u64) -> Self {
         (self.answer.input_tokens, self.answer.output_tokens) = (input, output);
         self
     }
 
-    /// The rule serves so many requests, then the next rule has its turn.
+    /// Limits the rule to so many requests; then the next rule is used.
     pub(crate) fn times(self, count: usize) -> Self {
         self.uses.store(count, Ordering::Relaxed);
         self
     }
 
-    /// The answer waits for [`release`](super::Api::release).
+    /// Holds the answer until [`release`](super::Api::release).
     pub(crate) fn hold(mut self) -> Self {
         self.held = Some(watch::Sender::new(false));
         self
     }
 
-    /// The text comes in words, each of which waits for [`next_word`](super::Api::next_word).
+    /// Sends the text word by word; each word waits for [`next_word`](super::Api::next_word).
     pub(crate) fn word_by_word(mut self) -> Self {
         self.pieces = Some(watch::Sender::new(0));
         self
     }
 
-    /// The number of words that may go out.
+    /// Returns the number of words that may be sent.
     pub(super) fn pieces(&self) -> Option<watch::Receiver<usize>> {
         self.pieces.as_ref().map(watch::Sender::subscribe)
     }
 
-    /// Lets the next word go out; false if the rule does not answer word by word.
+    /// Releases the next word; returns false if the rule does not answer word by word.
     pub(super) fn next_word(&self, marker: &str) -> bool {
         let pieces = self.pieces.as_ref().filter(|_| self.marker == marker);
         pieces.is_some_and(|pieces| {
@@ -116,14 +116,14 @@ impl Rule {
         })
     }
 
-    pub(super) fn answers(&self, request: &Request) -> bool {
+    pub(super) fn answers(&self, request: &ApiRequest) -> bool {
         request.newest.contains(&self.marker)
             && self.key.as_ref().is_none_or(|key| *key == request.key)
             && self.uses.load(Ordering::Relaxed) > 0
     }
 
-    /// Called under the lock of the script, so checking and spending are one.
-    pub(super) fn spend(&self) {
+    /// Uses the rule once. The caller holds the lock of the script, so that checking and using are one.
+    pub(super) fn use_once(&self) {
         self.uses.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -137,7 +137,7 @@ impl Rule {
         }
     }
 
-    /// Returns when the answer may go out.
+    /// Waits until the answer may be sent.
     pub(super) async fn ready(&self) {
         if let Some(gate) = &self.held {
             let opened = gate.subscribe().wait_for(|open| *open).await.map(|_| ());
@@ -145,7 +145,7 @@ impl Rule {
         }
     }
 
-    pub(super) fn answer(&self) -> &Answer {
+    pub(super) fn answer(&self) -> &ApiAnswer {
         &self.answer
     }
 }

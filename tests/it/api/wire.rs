@@ -1,4 +1,4 @@
-//! Answers in the form the Messages API gives them: server-sent events, JSON, or an error.
+//! Answers in the forms of the Messages API: server-sent events, JSON, or an error.
 
 use std::convert::Infallible;
 
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::rule::Answer;
+use super::rule::ApiAnswer;
 
-/// The answer to one request for a message.
-pub(super) fn answer(answer: &Answer, model: &str, streamed: bool) -> Response {
+/// Returns the response to one request for a message.
+pub(super) fn answer(answer: &ApiAnswer, model: &str, streamed: bool) -> Response {
     if let Some((status, message)) = &answer.error {
         return error(*status, message);
     }
@@ -26,9 +26,9 @@ pub(super) fn answer(answer: &Answer, model: &str, streamed: bool) -> Response {
     }
 }
 
-/// The same as a stream in which the text comes word by word, each when `pieces` allows one more.
-pub(super) fn words(answer: &Answer, model: &str, pieces: watch::Receiver<usize>) -> Response {
-    let message = message(&Answer { text: String::new(), ..answer.clone() }, model);
+/// Returns the response as a stream in which the text comes word by word, each when `pieces` allows one more.
+pub(super) fn words(answer: &ApiAnswer, model: &str, pieces: watch::Receiver<usize>) -> Response {
+    let message = message(&ApiAnswer { text: String::new(), ..answer.clone() }, model);
     let events = events(&message);
     // The empty text of the message is the place at which the words come.
     let stop = events.find("event: content_block_stop").expect("the message has a block");
@@ -55,7 +55,7 @@ pub(super) fn words(answer: &Answer, model: &str, pieces: watch::Receiver<usize>
         .expect("status and header are valid")
 }
 
-/// A refusal in the shape of the API's own.
+/// Returns an error in the API's own shape.
 pub(super) fn error(status: u16, message: &str) -> Response {
     let kind = match status {
         400 => "invalid_request_error",
@@ -69,7 +69,7 @@ pub(super) fn error(status: u16, message: &str) -> Response {
     respond(status, "application/json", body.to_string())
 }
 
-/// A JSON document as it stands.
+/// Returns a JSON document.
 pub(super) fn json(body: &str) -> Response {
     respond(StatusCode::OK, "application/json", body.to_owned())
 }
@@ -82,8 +82,9 @@ fn respond(status: StatusCode, kind: &str, body: String) -> Response {
         .expect("status and header are valid")
 }
 
-/// The whole message. Its id is new each time: Claude Code takes messages of one id for one message.
-fn message(answer: &Answer, model: &str) -> Value {
+/// Returns the whole message. Its id is new each time, because Claude Code takes messages with one id for one
+/// message.
+fn message(answer: &ApiAnswer, model: &str) -> Value {
     let mut content = vec![json!({"type": "text", "text": answer.text})];
     if let Some((name, input)) = &answer.tool {
         let id = format!("toolu_{}", Uuid::new_v4().simple());
@@ -106,7 +107,8 @@ fn message(answer: &Answer, model: &str) -> Value {
     })
 }
 
-/// The message as a stream: begun empty, filled block by block, ended with its reason and usage.
+/// Returns the message as a stream: it begins empty, is filled block by block, and ends with its reason and
+/// usage.
 fn events(message: &Value) -> String {
     let mut begun = message.clone();
     begun["content"] = json!([]);
@@ -126,7 +128,7 @@ fn events(message: &Value) -> String {
     stream
 }
 
-/// A block as it starts, and the delta that fills it.
+/// Returns the block as it starts, and the delta that fills it.
 fn opened(block: &Value) -> (Value, Value) {
     let mut empty = block.clone();
     if block["type"] == "text" {

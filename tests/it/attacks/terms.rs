@@ -1,10 +1,11 @@
-//! Whoever can write into a run's directory changes what it is taken up with.
+//! An attacker who can write into a run's directory changes the settings it is resumed with.
 
 use std::fmt::Write as _;
 
 use crate::support::{Test, always, when};
 
-/// START is held in its turn until `go`, and leads to NEXT. Nothing is trusted by the environment.
+/// Returns a workflow in which START is held in its turn until `go`, and leads to NEXT. The environment
+/// trusts nothing.
 fn held() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -14,7 +15,7 @@ fn held() -> Test {
         .env("RAYMOND_TRUST", "false")
 }
 
-/// A run that was interrupted in its first turn.
+/// Returns a run that was interrupted in its first turn.
 fn interrupted() -> Test {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
@@ -42,7 +43,7 @@ fn forge(test: &Test, from: &str, to: &str) {
 
 #[test]
 fn run_that_is_as_it_was_started_goes_on() {
-    interrupted().again(&[]).ok().ended("main", "ok");
+    interrupted().resume(&[]).ok().ended("main", "ok");
 }
 
 #[test]
@@ -65,7 +66,7 @@ fn other_program_or_more_permissions_in_the_run_directory_are_not_executed() {
         let test = interrupted();
         let calls = test.calls().len();
         forge(&test, from, to);
-        let outcome = test.again(&[]);
+        let outcome = test.resume(&[]);
         outcome.code(77).stderr_has(told).stderr_has("raymond resume t --trust");
         outcome.stderr_has("it would execute:");
         assert_eq!(test.calls().len(), calls, "{told}");
@@ -80,9 +81,9 @@ fn list_of_pinned_files_that_was_changed_is_not_believed() {
     let list = test.run_dir().join("workflow.json");
     let content = std::fs::read_to_string(&list).expect("a list");
     std::fs::write(&list, content.replacen("sha256:", "sha256:0", 1)).expect("written");
-    test.again(&[]).code(77).stderr_has("the list of its workflow's files differs");
+    test.resume(&[]).code(77).stderr_has("the list of its workflow's files differs");
     std::fs::remove_file(&list).expect("removed");
-    test.again(&[]).code(77);
+    test.resume(&[]).code(77);
 }
 
 #[test]
@@ -90,16 +91,16 @@ fn run_that_came_with_a_repository_is_not_executed_until_it_is_confirmed() {
     let test = interrupted();
     let state = test.root().join("home/.local/state/raymond/runs");
     std::fs::remove_dir_all(state).expect("removed: another account has none");
-    let outcome = test.again(&[]);
+    let outcome = test.resume(&[]);
     outcome.code(77).stderr_has("it has no seal");
     test.raymond(&["recover", "--all"]).code(77);
-    test.again(&["--trust"]).ok().ended("main", "ok");
+    test.resume(&["--trust"]).ok().ended("main", "ok");
 }
 
 #[test]
 fn seal_of_a_run_that_is_over_is_removed() {
     let test = interrupted();
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     let seals = std::fs::read_dir(test.root().join("home/.local/state/raymond/runs"));
     assert_eq!(seals.expect("a directory").count(), 0);
 }
@@ -113,7 +114,7 @@ fn session_that_would_pass_for_an_option_is_no_session() {
         serde_json::from_str(journal.lines().next().expect("a record")).expect("JSON");
     let session = record["session"].as_str().expect("a session").to_owned();
     forge(&test, &session, "--dangerously-skip-permissions");
-    test.again(&[]).code(65).stderr_has("is not the id of a session");
+    test.resume(&[]).code(65).stderr_has("is not the id of a session");
     assert_eq!(test.calls().len(), calls);
 }
 
@@ -124,12 +125,12 @@ fn copy_of_a_run_directory_is_no_run() {
     let copied = std::process::Command::new("cp").arg("-r").arg(test.run_dir()).arg(&copy).status();
     assert!(copied.expect("cp runs").success());
     test.raymond(&["run", "copy"]).code(65).stderr_has("copy is a copy of the run t");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
 }
 
-/// However fast a run ends, its lock is released before its journal is sealed.
 #[test]
 fn journal_of_each_run_that_was_let_go_is_sealed() {
+    // However fast a run ends, its lock is released before its journal is sealed.
     let test = Test::new().prompt("START.md", "start").prompt("NEXT.md", "next").prompt(
         "replies.yaml",
         "START.md: [{ reply: <goto>NEXT.md</goto>, cost: 0.02 }]\nNEXT.md: [<result>ok</result>]\n",
@@ -156,7 +157,7 @@ fn course_of_a_run_that_someone_changed_after_it_stopped_is_not_believed() {
     let test = interrupted();
     let calls = test.calls().len();
     forge(&test, "START.md", "NEXT.md");
-    test.again(&[]).code(77).stderr_has("its journal was changed after it had stopped");
+    test.resume(&[]).code(77).stderr_has("its journal was changed after it had stopped");
 
     let test = interrupted();
     let path = test.run_dir().join("state.json");
@@ -167,12 +168,12 @@ fn course_of_a_run_that_someone_changed_after_it_stopped_is_not_believed() {
         .replace("\"status\": \"paused\"", "\"status\": \"running\"");
     let crc = crc32fast::hash(body.as_bytes());
     std::fs::write(&path, format!("{body},\n  \"checksum\": \"{crc:08x}\"\n}}")).expect("written");
-    let outcome = test.again(&[]);
+    let outcome = test.resume(&[]);
     outcome.ok().ended("main", "ok").stderr_has("it contradicts the journal");
     assert_eq!(test.calls().len(), calls + 1, "NEXT is asked");
 }
 
-/// A run whose raymond was killed in its first turn.
+/// Returns a run whose raymond was killed in its first turn.
 fn killed() -> Test {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
@@ -186,38 +187,38 @@ fn killed() -> Test {
 fn course_of_a_run_whose_raymond_was_killed_is_proven_record_by_record() {
     let test = killed();
     let stream = std::fs::read_to_string(test.run_dir().join("steps/main-1-0.jsonl"));
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.calls_with("start").len(), 1, "the turn that ran on is believed: {stream:?}");
 
     let test = killed();
     let calls = test.calls().len();
     forge(&test, "START.md", "NEXT.md");
-    let outcome = test.again(&[]);
+    let outcome = test.resume(&[]);
     outcome.code(77).stderr_has("record 1 of its journal has no proof that your raymond wrote it");
     assert_eq!(test.calls().len(), calls);
-    test.again(&["--trust"]).ok();
+    test.resume(&["--trust"]).ok();
 }
 
 #[test]
 fn run_that_was_confirmed_needs_no_second_confirmation() {
     let test = killed();
     forge(&test, ",\"proof\":", ",\"gone\":");
-    test.again(&[]).code(77);
-    let mut live = test.spawn_again(&["--trust"]);
+    test.resume(&[]).code(77);
+    let mut live = test.spawn_resumed(&["--trust"]);
     live.wait_event("run_resumed", 1);
     live.kill9();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
 }
 
 #[test]
 fn end_that_was_forged_is_not_told() {
     let test = killed();
-    test.again(&[]).ok().ended("main", "ok");
-    test.again(&[]).ok().stdout_has("ok");
+    test.resume(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().stdout_has("ok");
     forge(&test, "\"ok\"", "\"approved\"");
-    let outcome = test.again(&[]);
+    let outcome = test.resume(&[]);
     outcome.code(77).stderr_has("has no proof").stdout_lacks("approved");
-    test.again(&["--trust"]).ok().stdout_has("approved");
+    test.resume(&["--trust"]).ok().stdout_has("approved");
 }
 
 #[test]
@@ -232,5 +233,5 @@ fn records_and_turns_of_an_earlier_run_of_the_same_name_are_not_believed() {
     for other in ["state.json", "acknowledged"] {
         let _ = std::fs::remove_file(earlier.run_dir().join(other));
     }
-    earlier.again(&[]).code(77);
+    earlier.resume(&[]).code(77);
 }

@@ -1,11 +1,11 @@
-//! The author of a workflow has it do more than prompt.
+//! The author of a workflow lets it do more than prompt.
 
 use serde_json::json;
 
 use super::graph;
 use crate::support::{Test, always};
 
-/// A workflow that nobody has said to trust.
+/// Returns a workflow that is not trusted.
 fn folder(files: &[(&str, &str)]) -> Test {
     let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>ok</result>"));
     let test = test.env("RAYMOND_TRUST", "false");
@@ -57,7 +57,7 @@ fn folder_that_asks_for_more_than_the_options_of_this_run_is_told_what() {
     let restricted = ["START.md", "--id", "a", "--", "--tools", "Bash"];
     test.run(&restricted).code(77).stderr_has("START.md:2:").stderr_has("--tools");
     assert!(test.calls().is_empty() && !test.run_dir().exists());
-    // The stand-in does not know the option: that it is asked at all shows that the run was let begin.
+    // The stand-in refuses the option, which shows that the run was allowed to begin.
     test.run(&["START.md", "--id", "b", "--trust", "--", "--tools", "Bash"])
         .code(1)
         .stderr_has("unknown option");
@@ -120,12 +120,12 @@ fn person_at_a_terminal_is_shown_the_list_and_asked() {
     let mut screen = test.on_screen(&["run", "--id", "t", "START.md"], (30, 120));
     screen.wait_for(&["flow.yaml", "runs commands", "Type yes"]);
     screen.keys("no\r");
-    assert_eq!(screen.left(), Some(77));
+    assert_eq!(screen.wait_for_exit(), Some(77));
     assert!(!test.run_dir().exists());
     let mut screen = test.on_screen(&["run", "--id", "t", "START.md"], (30, 120));
     screen.wait_for(&["Type yes"]);
     screen.keys("yes\r");
-    assert_eq!(screen.left(), Some(0));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     test.run(&["START.md", "--id", "again"]).ok();
 }
 
@@ -165,7 +165,7 @@ fn file_that_changes_while_the_question_stands_is_not_what_was_trusted() {
     screen.keys("yes\r");
     screen.wait_for(&["touch pwned", "Type yes"]);
     screen.keys("no\r");
-    assert_eq!(screen.left(), Some(77));
+    assert_eq!(screen.wait_for_exit(), Some(77));
     assert!(!test.flow().join("pwned").exists());
     test.run(&["flow.yaml", "--id", "u"]).code(77);
 }

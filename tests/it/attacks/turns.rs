@@ -1,10 +1,10 @@
-//! Whoever can write into a run's directory puts the answer of a turn there that has not begun.
+//! An attacker who can write into a run's directory puts the answer of a turn there that has not begun.
 
 use serde_json::json;
 
-use crate::support::{Live, Test, always, when};
+use crate::support::{RunningRaymond, Test, always, when};
 
-/// START waits at `go` and then goes to NEXT.
+/// Returns a workflow in which START waits at `go` and then goes to NEXT.
 fn waiting() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -14,7 +14,7 @@ fn waiting() -> Test {
 }
 
 /// Begins the run and puts the stream of a process there.
-fn planted<'test>(test: &'test Test, name: &str) -> Live<'test> {
+fn planted<'test>(test: &'test Test, name: &str) -> RunningRaymond<'test> {
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
     let answer = json!({

@@ -1,10 +1,10 @@
-//! An agent changes the workflow that runs it.
+//! An agent changes the workflow that it runs in.
 
 use serde_json::json;
 
 use crate::support::{Test, always, when};
 
-/// A graph whose only node runs a command that leaves a trace.
+/// Returns a graph whose only node runs a command that leaves a trace.
 fn evil() -> String {
     graph("touch pwned")
 }
@@ -13,7 +13,7 @@ fn graph(command: &str) -> String {
     super::graph(&json!({"type": "bash_exec", "command": command}))
 }
 
-/// START waits at `go` and then goes where it likes.
+/// Returns a workflow in which START waits at `go` and then goes to any state.
 fn agent(goes_to: &str) -> Test {
     let reply = format!("<goto>{goes_to}</goto>");
     Test::new()
@@ -142,7 +142,7 @@ fn changed_files_are_taken_up_on_purpose_and_shown() {
     test.release("go");
     live.wait().code(130);
     std::fs::write(test.flow().join("NEXT.md"), "another prompt").expect("written");
-    let outcome = test.again(&["--migrate"]);
+    let outcome = test.resume(&["--migrate"]);
     outcome.ok().stderr_has("NEXT.md: changed since the run began");
     outcome.stderr_has("\n  -the next prompt").stderr_has("\n  +another prompt");
     assert_eq!(test.prompts().last().map(String::as_str), Some("another prompt"));
@@ -160,8 +160,8 @@ fn graph_that_is_taken_up_needs_trust_again() {
     test.release("go");
     live.wait().code(130);
     std::fs::write(test.flow().join("flow.yaml"), evil()).expect("written");
-    test.again(&["--migrate"]).code(77).stderr_has("touch pwned");
+    test.resume(&["--migrate"]).code(77).stderr_has("touch pwned");
     assert!(!was_run(&test));
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     assert!(!was_run(&test) && test.flow().join("as-it-was").exists());
 }

@@ -1,18 +1,18 @@
-//! An answer that takes long is alive while it is written, and leaves no trace of that.
+//! An answer that takes long counts as progress while it is written, and leaves no trace of that.
 
 use std::time::{Duration, Instant};
 
 use crate::api::on;
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
-/// Longer than a loaded machine takes to start Claude Code, or from one word to the next.
+/// A time longer than a loaded machine needs to start Claude Code, or between two words.
 const IDLE: Duration = Duration::from_secs(15);
 
 #[test]
 fn a_text_that_is_written_for_longer_than_the_idle_timeout_is_asked_for_once() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: go on.");
     let words: Vec<String> = (0..2000).map(|number| format!("word{number} ")).collect();
@@ -47,7 +47,7 @@ fn a_text_that_is_written_for_longer_than_the_idle_timeout_is_asked_for_once() {
 #[test]
 fn transcripts_hold_no_parts_of_messages_whatever_processes_serve_the_turns() {
     for options in [&[][..], &["--no-warm"]] {
-        let machine = Machine::new();
+        let machine = TestMachine::new();
         machine.prompt("START.md", "ALPHA: begin.");
         machine.prompt("NEXT.md", "BRAVO: go on.");
         machine.prompt("LAST.md", "CHARLIE: end.");

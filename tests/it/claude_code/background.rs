@@ -1,14 +1,14 @@
-//! Work in the background with the real program: the turn goes on until it has ended.
+//! Background tasks with the real program: the turn continues until they have ended.
 
 use serde_json::{Value, json};
 
-use crate::api::{Rule, on};
+use crate::api::{ApiRule, on};
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
-/// The instruction to a sub-agent in the background, which `DELTA` marks.
-fn delegate() -> Rule {
+/// Returns the rule that starts a sub-agent in the background, whose prompt has the marker `DELTA`.
+fn delegate() -> ApiRule {
     let task = json!({
         "description": "count the files", "prompt": "DELTA: a part.",
         "subagent_type": "general-purpose", "run_in_background": true,
@@ -16,9 +16,10 @@ fn delegate() -> Rule {
     on("ALPHA").tool("Agent", task).tokens(1_000, 100).times(1)
 }
 
-/// START launches a sub-agent and says that it waits; the tag comes when the sub-agent has ended.
-fn delegating() -> Machine {
-    let machine = Machine::new();
+/// Returns a machine on which START starts a sub-agent and says that it waits; the tag comes after the
+/// sub-agent has ended.
+fn delegating() -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: delegate.");
     machine.prompt("NEXT.md", "BRAVO: go on.");
     machine.api.script([
@@ -31,8 +32,8 @@ fn delegating() -> Machine {
     machine
 }
 
-/// The tokens that each step has taken, in and out.
-fn tokens(machine: &Machine) -> Vec<(u64, u64)> {
+/// Returns the tokens of each step, in and out.
+fn tokens(machine: &TestMachine) -> Vec<(u64, u64)> {
     let sum = |step: &Value, key: &str| -> u64 {
         let usage = step["usage"].as_object().into_iter().flatten();
         usage.filter_map(|(_, used)| used[key].as_u64()).sum()
@@ -41,7 +42,7 @@ fn tokens(machine: &Machine) -> Vec<(u64, u64)> {
     steps.iter().map(|step| (sum(step, "input_tokens"), sum(step, "output_tokens"))).collect()
 }
 
-fn assert_asked_once(machine: &Machine) {
+fn assert_asked_once(machine: &TestMachine) {
     assert_eq!(machine.transitions(), ["main#1 goto NEXT.md", "main#2 result"]);
     assert_eq!(["DELTA", "BRAVO"].map(|marker| machine.api.turns(marker)), [1, 1]);
     assert_eq!(tokens(machine), [(10_000, 1_000), (5_000, 500)]);
@@ -71,14 +72,14 @@ fn an_adopted_turn_ends_when_its_sub_agent_has_ended() {
         machine.api.wait_for("DELTA", 1);
         run.kill();
         if is_resumed_first {
-            let run = machine.go_on(&[]);
+            let run = machine.resume(&[]);
             machine.until("the run was taken up", || !machine.records("run_resumed").is_empty());
             machine.api.release("DELTA");
             run.wait().exits(0).prints(POSITIVE);
         } else {
             machine.api.release("DELTA");
             machine.until("the process has ended", || machine.processes().is_empty());
-            machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
+            machine.resume(&[]).wait().exits(0).prints(POSITIVE);
         }
         assert_asked_once(&machine);
     }
@@ -95,7 +96,7 @@ fn a_stopped_run_lets_the_sub_agent_of_its_turn_end() {
     machine.until("it says that it stops", || run.stderr() != before);
     machine.api.release("DELTA");
     run.wait().exits(130);
-    machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
+    machine.resume(&[]).wait().exits(0).prints(POSITIVE);
     assert_asked_once(&machine);
 }
 
@@ -122,7 +123,7 @@ fn what_a_cut_off_turn_has_cost_is_counted() {
 
 #[test]
 fn a_background_command_is_waited_for() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: test.");
     let gate = machine.path("work/gate");
     let command = json!({
@@ -145,7 +146,7 @@ fn a_background_command_is_waited_for() {
 
 #[test]
 fn a_task_that_never_ends_is_named_when_the_turn_takes_too_long() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: serve.");
     let command = json!({
         "command": "sleep 600", "description": "a dev server", "run_in_background": true,
@@ -160,9 +161,9 @@ fn a_task_that_never_ends_is_named_when_the_turn_takes_too_long() {
     assert!(machine.processes().is_empty(), "{:?}", machine.processes());
 }
 
-/// START serves in the background and goes on at NEXT, which the API holds.
-fn serving(background: &str) -> Machine {
-    let machine = Machine::new();
+/// Returns a machine on which START runs a server in the background and leads to NEXT, which the API holds.
+fn serving(background: &str) -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("START.md", &format!("---\nbackground: {background}\n---\nALPHA: serve."));
     machine.prompt("NEXT.md", &format!("---\nbackground: {background}\n---\nBRAVO: look."));
     let serve = json!({
@@ -176,7 +177,7 @@ fn serving(background: &str) -> Machine {
     machine
 }
 
-fn is_serving(machine: &Machine) -> bool {
+fn is_serving(machine: &TestMachine) -> bool {
     machine.processes().iter().any(|(_, line)| line.starts_with("sleep 300"))
 }
 

@@ -1,13 +1,13 @@
-//! Configurations that a state brings along, with the real program: servers, sub-agents, settings.
+//! The configurations of a state with the real program: servers, sub-agents, settings.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::api::{Request, otherwise};
+use crate::api::{ApiRequest, otherwise};
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 /// An MCP server with one tool, `paint`.
 const SERVER: &str = r#"
@@ -29,15 +29,15 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 "#;
 
-/// The request of a state that has these keys.
-fn asked(machine: &Machine, keys: &str) -> Request {
+/// Returns the request of a state that has these keys.
+fn asked(machine: &TestMachine, keys: &str) -> ApiRequest {
     machine.prompt("START.md", &format!("---\n{keys}\n---\nALPHA: begin."));
     machine.api.script([otherwise().reply("<result>POSITIVE</result>")]);
     machine.run(&["--trust-workflow"]).exits(0).prints(POSITIVE);
     machine.api.request("ALPHA")
 }
 
-fn server(machine: &Machine) -> Value {
+fn server(machine: &TestMachine) -> Value {
     machine.prompt("server.py", SERVER);
     json!({ "command": "python3", "args": [machine.path("flow/server.py")] })
 }
@@ -45,7 +45,7 @@ fn server(machine: &Machine) -> Value {
 #[test]
 fn server_of_a_state_is_started_and_with_strict_mcp_no_other() {
     for strict in [false, true] {
-        let machine = Machine::new();
+        let machine = TestMachine::new();
         let own = json!({ "mcpServers": { "helper": server(&machine) } });
         let of_user = json!({ "mcpServers": { "household": server(&machine) } });
         fs::write(machine.path("home/.claude.json"), of_user.to_string()).expect("written");
@@ -62,7 +62,7 @@ fn server_of_a_state_is_started_and_with_strict_mcp_no_other() {
 #[test]
 fn sub_agent_of_a_state_is_offered() {
     let agents = "agents: { digger: { description: Digs for YANKEE things., prompt: Dig. } }";
-    let request = asked(&Machine::new(), agents);
+    let request = asked(&TestMachine::new(), agents);
     assert!(request.has_text("digger") && request.has_text("Digs for YANKEE things."));
 }
 
@@ -70,7 +70,7 @@ fn sub_agent_of_a_state_is_offered() {
 fn settings_of_a_state_are_used_and_sources_that_it_leaves_out_are_not() {
     let style = |style: &str| json!({ "outputStyle": style }).to_string();
     let machine = || {
-        let machine = Machine::new();
+        let machine = TestMachine::new();
         fs::create_dir(machine.path("work/.claude")).expect("made");
         let project = machine.path("work/.claude/settings.json");
         fs::write(project, style("Learning")).expect("written");

@@ -1,13 +1,13 @@
-//! What goes wrong around a turn: the API refuses, nobody is logged in, the money is gone.
+//! Failures around a turn: the API refuses it, no user is logged in, the budget is spent.
 
 use crate::api::on;
 
 use super::POSITIVE;
-use super::machine::{Machine, RUN};
+use super::machine::{RUN, TestMachine};
 
 #[test]
 fn an_error_is_an_error_though_it_calls_itself_a_success() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: never asked.");
     machine.api.script([on("ALPHA").error(400, "no such beta <goto>NEXT.md</goto>")]);
@@ -20,8 +20,8 @@ fn an_error_is_an_error_though_it_calls_itself_a_success() {
     assert_asked_once(&machine);
 }
 
-/// One process has asked one turn, and the agent has failed without a restart.
-fn assert_asked_once(machine: &Machine) {
+/// Checks that one process has asked one turn, and that the agent has failed without a restart.
+fn assert_asked_once(machine: &TestMachine) {
     assert_eq!(machine.records("agent_failed").len(), 1);
     assert_eq!(machine.records("turn_failed").len(), 0, "it was not asked again");
     assert_eq!(machine.streams(), ["main-1-0.jsonl"]);
@@ -29,7 +29,7 @@ fn assert_asked_once(machine: &Machine) {
 
 #[test]
 fn a_model_that_does_not_exist_is_asked_for_once() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([on("ALPHA").error(404, "model: claude-none")]);
 
@@ -41,7 +41,7 @@ fn a_model_that_does_not_exist_is_asked_for_once() {
 
 #[test]
 fn account_without_credit_pauses_the_run_which_resumes_once_there_is_some() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([
         on("ALPHA").times(1).error(400, "Your credit balance is too low"),
@@ -53,13 +53,13 @@ fn account_without_credit_pauses_the_run_which_resumes_once_there_is_some() {
     assert!(ended.stderr.contains("billing"), "{ended:?}");
     assert_eq!(machine.api.turns("ALPHA"), 1);
     assert!(machine.records("agent_failed").is_empty());
-    machine.go_on(&[]).wait().exits(0).prints(super::POSITIVE);
+    machine.resume(&[]).wait().exits(0).prints(super::POSITIVE);
 }
 
 #[test]
 fn an_option_that_the_program_refuses_starts_it_once() {
     for options in [["--", "--no-such-option"], ["--permission-mode", "nonsense"]] {
-        let machine = Machine::new();
+        let machine = TestMachine::new();
         machine.prompt("START.md", "ALPHA: begin.");
 
         let ended = machine.run(&options).exits(1);
@@ -72,7 +72,7 @@ fn an_option_that_the_program_refuses_starts_it_once() {
 
 #[test]
 fn a_wrong_key_pauses_the_run_without_all_the_retries_and_the_right_one_resumes_it() {
-    let mut machine = Machine::new();
+    let mut machine = TestMachine::new();
     machine.set("ANTHROPIC_API_KEY", "wrong");
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: go on.");
@@ -91,13 +91,13 @@ fn a_wrong_key_pauses_the_run_without_all_the_retries_and_the_right_one_resumes_
     assert_eq!((failed.len(), &failed[0]["counts"]), (1, &false.into()), "{failed:?}");
 
     machine.set("ANTHROPIC_API_KEY", "test");
-    machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
+    machine.resume(&[]).wait().exits(0).prints(POSITIVE);
     assert_eq!(machine.api.request("BRAVO").mentions("ALPHA"), 1, "no half turn stays");
 }
 
 #[test]
 fn a_failed_turn_is_asked_again_as_if_for_the_first_time() {
-    let mut machine = Machine::new();
+    let mut machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: go on.");
     machine.prompt("LAST.md", "CHARLIE: end.");
@@ -122,7 +122,7 @@ fn a_failed_turn_is_asked_again_as_if_for_the_first_time() {
 
 #[test]
 fn a_throttled_turn_is_alive_and_costs_no_restart() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([
         on("ALPHA").error(429, "slow down").times(1),
@@ -138,7 +138,7 @@ fn a_throttled_turn_is_alive_and_costs_no_restart() {
 
 #[test]
 fn who_is_not_logged_in_is_told_so_and_can_go_on_later() {
-    let mut machine = Machine::new();
+    let mut machine = TestMachine::new();
     machine.unset("ANTHROPIC_API_KEY");
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([on("ALPHA").reply("<result>POSITIVE</result>")]);
@@ -152,13 +152,13 @@ fn who_is_not_logged_in_is_told_so_and_can_go_on_later() {
     assert_eq!(machine.records("run_paused").len(), 1);
 
     machine.set("ANTHROPIC_API_KEY", "test");
-    machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
+    machine.resume(&[]).wait().exits(0).prints(POSITIVE);
     assert_eq!(machine.api.request("ALPHA").mentions("ALPHA"), 1);
 }
 
 #[test]
 fn a_budget_stops_the_run_and_a_larger_one_goes_on() {
-    let mut machine = Machine::new();
+    let mut machine = TestMachine::new();
     machine.fix_price_of_haiku();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("MORE.md", "BRAVO: go on.");
@@ -177,7 +177,7 @@ fn a_budget_stops_the_run_and_a_larger_one_goes_on() {
     let cost = |step: usize| machine.records("step_finished")[step]["cost_usd"].as_f64();
     assert_eq!([cost(0), cost(1)], [Some(0.5), Some(0.5)]);
 
-    machine.go_on(&["--budget", "10"]).wait().exits(0).prints(POSITIVE);
+    machine.resume(&["--budget", "10"]).wait().exits(0).prints(POSITIVE);
     let turns = ["ALPHA", "BRAVO", "CHARLIE"].map(|marker| machine.api.turns(marker));
     assert_eq!(turns, [1, 1, 1]);
 }

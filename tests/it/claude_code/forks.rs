@@ -1,4 +1,4 @@
-//! Many agents forked by one tag, and joined: what each of them knows, and where it works.
+//! Many agents forked by one tag, and joined: the conversation and the directory of each.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,13 +9,13 @@ use crate::api::on;
 use crate::graph::git;
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 const ITEMS: [&str; 5] = ["one", "two", "three", "four", "five"];
 
-/// START forks five workers, which have this in their frontmatter, and JOIN merges what they saw.
-fn five(worker: &str) -> Machine {
-    let machine = Machine::new();
+/// Returns a machine on which START forks five workers with this frontmatter, and JOIN merges their results.
+fn five(worker: &str) -> TestMachine {
+    let machine = TestMachine::new();
     fs::write(machine.path("work/items.json"), json!(ITEMS).to_string()).expect("written");
     machine.prompt("START.md", "ALPHA: make a list.");
     machine.prompt("WORKER.md", &format!("{worker}BRAVO: look at {{{{item}}}}."));
@@ -25,8 +25,8 @@ fn five(worker: &str) -> Machine {
     machine
 }
 
-/// The state of a parent that has joined them.
-fn check_joined(machine: &Machine) {
+/// Checks the conversation of the parent after the join, and the results in it.
+fn check_joined(machine: &TestMachine) {
     let (parent, merge) = (machine.api.request("ALPHA"), machine.api.request("CHARLIE"));
     assert_eq!(parent.session, merge.session);
     assert!(merge.sees("ALPHA: make a list.") && merge.sees("There are five."), "{merge:#?}");

@@ -1,4 +1,4 @@
-//! Graphs that have Claude Code do something: documents, agents, and a kill in the middle.
+//! Graphs that use Claude Code: documents, agents, and a kill in the middle.
 
 use std::fs;
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::api::on;
 
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 const OK: &str = r#"Done. <result>{"status":"ok","outputs":{"commit":"c0ffee"}}</result>"#;
 
-/// A machine with this graph, and a document of two sections.
-fn machine(nodes: &Value) -> Machine {
-    let machine = Machine::new();
+/// Returns a machine with this graph, and a document of two sections.
+fn machine(nodes: &Value) -> TestMachine {
+    let machine = TestMachine::new();
     let graph = json!({
         "name": "flow", "start_node": "start", "nodes": nodes,
         "initial_state": {"url": "https://example.org/x"},
@@ -119,7 +119,7 @@ fn a_reference_that_is_killed_in_the_middle_is_adopted() {
             machine.kill_claude();
         }
         machine.api.release("ALPHA");
-        let ended = machine.go_on(&["--backoff", "1ms..5ms"]).wait().exits(0);
+        let ended = machine.resume(&["--backoff", "1ms..5ms"]).wait().exits(0);
         assert!(ended.stdout.ends_with(&done("c0ffee")), "{ended:?}");
         let times = if claude_dies { 2 } else { 1 };
         assert_eq!(machine.api.turns("ALPHA"), times, "no turn is paid for twice");

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 /// The variable that names the folder of `tests/claude-code/` in which the program is installed.
-const CHOICE: &str = "RAYMOND_TEST_CLAUDE";
+const CLAUDE_VARIABLE: &str = "RAYMOND_TEST_CLAUDE";
 
-/// The native executable of the Claude Code under test, which needs no node to run.
+/// Returns the native executable of the Claude Code under test, which needs no node to run.
 pub(super) fn claude() -> &'static Path {
     static FOUND: LazyLock<PathBuf> = LazyLock::new(locate);
     &FOUND
@@ -31,7 +31,7 @@ fn locate() -> PathBuf {
     let os = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let libc = if Path::new("/etc/alpine-release").exists() { "-musl" } else { "" };
-    let chosen = std::env::var(CHOICE).unwrap_or_else(|_| "oldest".to_owned());
+    let chosen = std::env::var(CLAUDE_VARIABLE).unwrap_or_else(|_| "oldest".to_owned());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/claude-code").join(chosen);
     let packages = folder.join("node_modules/@anthropic-ai");
     let program = packages.join(format!("claude-code-{os}-{machine}{libc}/claude"));

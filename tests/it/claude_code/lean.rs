@@ -1,16 +1,16 @@
-//! A lean start asks the model with a smaller request, with a key and with a login.
+//! A lean start sends the model a smaller request, with a key and with a login.
 
 use raymond::domain::turn_options::{StartupMode, TurnOptions};
 use raymond::process::startup::startup_flags;
 
-use crate::api::{Request, on};
+use crate::api::{ApiRequest, on};
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
-/// The request of a process that starts in this mode, with an API key or an OAuth token.
-fn asked(startup: StartupMode, has_key: bool) -> Request {
-    let mut machine = Machine::new();
+/// Returns the request of a process that starts in this mode, with an API key or an OAuth token.
+fn asked(startup: StartupMode, has_key: bool) -> ApiRequest {
+    let mut machine = TestMachine::new();
     std::fs::write(machine.path("work/CLAUDE.md"), "PROJECT RULES").expect("written");
     if !has_key {
         machine.unset("ANTHROPIC_API_KEY");
@@ -42,7 +42,7 @@ fn a_lean_start_makes_requests_smaller_with_a_key_and_with_a_login() {
 
 #[test]
 fn a_state_that_starts_lean_is_offered_three_tools_and_the_next_one_all() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "---\nstartup: lean\n---\nALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: go on.");
     machine.api.script([

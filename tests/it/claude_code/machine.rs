@@ -1,8 +1,8 @@
-//! A machine for one test: directories, an environment, an API, and the processes started on it.
+//! A simulated machine for one test: directories, an environment, an API, and the processes started on it.
 //!
-//! Its home is a new directory each time, so a process whose environment names that home was started
-//! here, whoever its parent is by now. That is how a test sees what was left behind, and how the
-//! machine ends it when it is dropped.
+//! Its home is a new directory each time, so a process whose environment names that home was started here,
+//! even if its parent is gone. By this a test finds the processes that were left behind, and the machine
+//! kills them when it is dropped.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,29 +15,29 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::api::Api;
+use crate::api::MessagesApi;
 
 use super::installed::claude;
-use super::running::{Ended, PATIENCE, Running};
+use super::running::{ProgramOutcome, RunningProgram, WAIT_TIMEOUT};
 
-/// The id every test gives its run.
+/// The id of the run in each test.
 pub(super) const RUN: &str = "tested";
 
-pub(super) struct Machine {
-    pub(super) api: Api,
+pub(super) struct TestMachine {
+    pub(super) api: MessagesApi,
     root: TempDir,
     environment: Vec<(String, String)>,
     started: AtomicUsize,
 }
 
-impl Machine {
-    /// A machine with Claude Code installed and logged in, and nothing else.
+impl TestMachine {
+    /// Creates a machine on which Claude Code is installed and logged in, and nothing else.
     pub(super) fn new() -> Self {
         let root = TempDir::new().expect("a temporary directory can be made");
         for folder in ["home", "tmp", "flow", "work"] {
             fs::create_dir(root.path().join(folder)).expect("an empty directory takes a folder");
         }
-        let api = Api::start();
+        let api = MessagesApi::start();
         let [home, tmp] = ["home", "tmp"].map(|folder| root.path().join(folder));
         let environment = [
             ("HOME", text(&home)),
@@ -62,13 +62,13 @@ impl Machine {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Lets the alias `haiku` stand for the same model in every version, at $1 and $5 for a million
-    /// tokens. (With it, a resumed session does not keep its model unless told.)
+    /// Makes the alias `haiku` stand for the same model in every version, at $1 and $5 for a million tokens.
+    /// (With it, a resumed session does not keep its model unless told.)
     pub(super) fn fix_price_of_haiku(&mut self) {
         self.set("ANTHROPIC_DEFAULT_HAIKU_MODEL", "claude-haiku-4-5");
     }
 
-    /// Takes a variable out of the environment.
+    /// Removes a variable from the environment.
     pub(super) fn unset(&mut self, name: &str) {
         self.environment.retain(|(known, _)| known != name);
     }
@@ -78,41 +78,41 @@ impl Machine {
         fs::write(self.path("flow").join(name), text).expect("the scope is writable");
     }
 
-    /// A path on this machine: `flow` is the scope, `work` where the agents work.
+    /// Returns a path on this machine: `flow` is the scope, and the agents work in `work`.
     pub(super) fn path(&self, inside: &str) -> PathBuf {
         self.root.path().join(inside)
     }
 
-    /// `raymond run` on the scope, from the start.
-    pub(super) fn run(&self, options: &[&str]) -> Ended {
+    /// Executes `raymond run` on the scope, from the start.
+    pub(super) fn run(&self, options: &[&str]) -> ProgramOutcome {
         self.start(options).wait()
     }
 
-    /// The same, without waiting for its end.
-    pub(super) fn start(&self, options: &[&str]) -> Running {
+    /// Starts what [`Self::run`] executes.
+    pub(super) fn start(&self, options: &[&str]) -> RunningProgram {
         self.start_at("START.md", options)
     }
 
-    /// `raymond run` from a file of the scope.
-    pub(super) fn start_at(&self, file: &str, options: &[&str]) -> Running {
+    /// Starts `raymond run` from a file of the scope.
+    pub(super) fn start_at(&self, file: &str, options: &[&str]) -> RunningProgram {
         let start = self.path("flow").join(file);
         let words = [&["run", text(&start), "--id", RUN, "--model", "haiku"], options].concat();
         self.raymond(&words)
     }
 
-    /// `raymond run` on the run that an earlier raymond began.
-    pub(super) fn go_on(&self, options: &[&str]) -> Running {
+    /// Starts `raymond run` on the run that an earlier raymond began.
+    pub(super) fn resume(&self, options: &[&str]) -> RunningProgram {
         self.raymond(&[&["run", RUN], options].concat())
     }
 
-    fn raymond(&self, words: &[&str]) -> Running {
+    fn raymond(&self, words: &[&str]) -> RunningProgram {
         let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
         command.args(words).stdin(Stdio::null());
         self.spawn(command)
     }
 
-    /// Claude Code itself, as raymond starts it.
-    pub(super) fn claude(&self, options: &[&str], prompt: &str) -> Ended {
+    /// Executes Claude Code itself, with the arguments that raymond gives it.
+    pub(super) fn claude(&self, options: &[&str], prompt: &str) -> ProgramOutcome {
         let path = self.path("prompt");
         fs::write(&path, prompt).expect("the machine is writable");
         let always = [
@@ -128,21 +128,21 @@ impl Machine {
         self.spawn(command).wait()
     }
 
-    fn spawn(&self, mut command: Command) -> Running {
+    fn spawn(&self, mut command: Command) -> RunningProgram {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let environment = self.environment.iter().cloned();
         command.env_clear().envs(environment).current_dir(self.path("work"));
-        Running::spawn(&mut command, &self.path(&number.to_string()))
+        RunningProgram::spawn(&mut command, &self.path(&number.to_string()))
     }
 
-    /// The journal's records of one kind, oldest first; none while there is no journal.
+    /// Returns the records of one event, oldest first; none while there is no journal.
     pub(super) fn records(&self, event: &str) -> Vec<Value> {
         let journal = self.run_file("journal.jsonl");
         let record = |line: &str| serde_json::from_str::<Value>(line).ok();
         journal.lines().filter_map(record).filter(|record| record["event"] == event).collect()
     }
 
-    /// The permission modes that the turns of the first process began in.
+    /// Returns the permission modes in which the turns of the first process began.
     pub(super) fn modes(&self) -> Vec<String> {
         let stream = self.run_file("steps/main-1-0.jsonl");
         let lines = stream.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -150,7 +150,7 @@ impl Machine {
         inits.map(|line| line["permissionMode"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// The transitions of the run, in order, as `agent#step tag target`.
+    /// Returns the transitions of the run, in order, as `agent#step tag target`.
     pub(super) fn transitions(&self) -> Vec<String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let transition = |record: Value| {
@@ -163,27 +163,27 @@ impl Machine {
         self.records("step_finished").into_iter().map(transition).collect()
     }
 
-    /// A file of the run's directory, empty while it does not exist.
+    /// Returns a file of the run's directory; empty while it does not exist.
     pub(super) fn run_file(&self, name: &str) -> String {
         let path = self.path("work/.raymond/runs").join(RUN).join(name);
         fs::read_to_string(path).unwrap_or_default()
     }
 
-    /// The processes of this machine that run, with their command lines.
+    /// Returns the running processes of this machine, with their command lines.
     pub(super) fn processes(&self) -> Vec<(Pid, String)> {
         let home = format!("HOME={}\0", self.path("home").display());
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries.filter_map(|entry| process(&entry.path(), home.as_bytes())).collect()
     }
 
-    /// The Claude Code processes, each the first of its group; what they have started is not among them.
+    /// Returns the Claude Code processes that lead their groups, without the processes they have started.
     pub(super) fn claudes(&self) -> Vec<(Pid, String)> {
         let mut found = self.processes();
         found.retain(|(pid, line)| line.starts_with(text(claude())) && leads_its_group(*pid));
         found
     }
 
-    /// Whether a process is the one whose files have this name.
+    /// Returns whether a process is the one whose files have this name.
     #[expect(clippy::unused_self, reason = "it reads as a question to the machine")]
     pub(super) fn leads(&self, name: &str, pid: Pid) -> bool {
         let mark = format!("RAYMOND_TURN={name}");
@@ -192,13 +192,13 @@ impl Machine {
         environment.split(|&byte| byte == 0).any(|variable| variable == mark.as_bytes())
     }
 
-    /// Kills a process, and returns when it is gone.
+    /// Kills a process, and waits until it is gone.
     pub(super) fn kill(&self, pid: Pid) {
         kill(pid);
         self.until("it is gone", || self.processes().iter().all(|(other, _)| *other != pid));
     }
 
-    /// The streams of the run, one for each process it has had.
+    /// Returns the names of the streams of the run, one for each process it has had.
     pub(super) fn streams(&self) -> Vec<String> {
         let folder = self.path("work/.raymond/runs").join(RUN).join("steps");
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -209,7 +209,7 @@ impl Machine {
         streams
     }
 
-    /// Kills every Claude Code process, as a failing machine would.
+    /// Kills all Claude Code processes, as a failing machine would.
     pub(super) fn kill_claude(&self) {
         let name = text(claude());
         for (pid, _) in self.processes().into_iter().filter(|(_, line)| line.contains(name)) {
@@ -220,13 +220,13 @@ impl Machine {
         });
     }
 
-    /// Returns when the condition holds.
+    /// Waits until the condition holds.
     pub(super) fn until(&self, what: &str, condition: impl Fn() -> bool) {
         let begun = Instant::now();
         while !condition() {
             let journal = self.run_file("journal.jsonl");
             assert!(
-                begun.elapsed() < PATIENCE,
+                begun.elapsed() < WAIT_TIMEOUT,
                 "never: {what}\n{journal}\n{:#?}",
                 self.processes()
             );
@@ -235,7 +235,7 @@ impl Machine {
     }
 }
 
-impl Drop for Machine {
+impl Drop for TestMachine {
     fn drop(&mut self) {
         self.processes().into_iter().for_each(|(pid, _)| kill(pid));
     }
@@ -257,7 +257,7 @@ fn leads_its_group(pid: Pid) -> bool {
     rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == pid)
 }
 
-/// Ends a process of ours; one that has just ended by itself is as good.
+/// Kills a process of the test, which may have just ended.
 fn kill(pid: Pid) {
     let _ = kill_process(pid, Signal::KILL);
 }

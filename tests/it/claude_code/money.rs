@@ -1,8 +1,7 @@
-//! What the real program does where money is looked after: a cheap second look, and a turn that runs
-//! away.
+//! The real program under budgets: an inexpensive evaluator, and a turn that exceeds its budget.
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 use crate::api::on;
 
@@ -10,7 +9,7 @@ const HEAD: &str = "---\nmodel: sonnet\nallowed_transitions:\n  - { tag: goto, t
 
 #[test]
 fn an_evaluator_is_a_cheap_conversation_of_its_own() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", &format!("{HEAD}ALPHA: begin."));
     machine.prompt("CHECK.md", "DELTA: is this enough? {{output}}");
     machine.prompt("FIX.md", "BRAVO: make it better.");
@@ -33,7 +32,7 @@ fn an_evaluator_is_a_cheap_conversation_of_its_own() {
 
 #[test]
 fn a_turn_that_runs_away_is_cut_off_and_the_run_pauses() {
-    let mut machine = Machine::new();
+    let mut machine = TestMachine::new();
     machine.fix_price_of_haiku();
     machine.prompt("START.md", "ALPHA: begin.");
     let two_dollars_of_haiku = 400_000;
@@ -48,6 +47,6 @@ fn a_turn_that_runs_away_is_cut_off_and_the_run_pauses() {
     let failed = &machine.records("turn_failed")[0];
     assert_eq!((&failed["cause"], failed["cost_usd"].as_f64()), (&"budget".into(), Some(2.0)));
     assert_eq!(machine.api.turns("ALPHA"), 1);
-    machine.go_on(&["--budget", "10"]).wait().exits(0).prints(POSITIVE);
+    machine.resume(&["--budget", "10"]).wait().exits(0).prints(POSITIVE);
     assert_eq!(machine.api.turns("ALPHA"), 2);
 }

@@ -1,5 +1,5 @@
-//! What nodes of a graph and roles of a program say their turns need, with the real program; and the sample of
-//! three states of which each may do less than the others.
+//! The options of graph nodes and program roles with the real program, and the sample of three states with
+//! different permissions.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::api::{on, otherwise};
 
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 const OK: &str = r#"<result>{"status":"ok","outputs":{}}</result>"#;
 
-/// A machine with a graph of these nodes and a document of two sections.
-fn graph(nodes: &Value) -> Machine {
-    let machine = Machine::new();
+/// Returns a machine with a graph of these nodes and a document of two sections.
+fn graph(nodes: &Value) -> TestMachine {
+    let machine = TestMachine::new();
     let graph = json!({
         "name": "flow", "start_node": "start", "nodes": nodes, "initial_state": {},
         "endings": {
@@ -101,7 +101,7 @@ fn refused_tool_fails_the_node_that_says_so() {
 
 #[test]
 fn each_role_has_its_own_tools_and_its_answer_has_fields() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("verdict.json", &schema().to_string());
     machine.prompt(
         "p.lisp",
@@ -131,7 +131,7 @@ fn each_role_has_its_own_tools_and_its_answer_has_fields() {
 
 #[test]
 fn reviewer_reads_and_fixer_runs_the_tests_and_judge_has_no_tools() {
-    let mut machine = Machine::new();
+    let mut machine = TestMachine::new();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows/careful-fix");
     for entry in fs::read_dir(sample).expect("the sample").flatten() {
         fs::copy(entry.path(), machine.path("flow").join(entry.file_name())).expect("copied");

@@ -1,4 +1,4 @@
-//! What a state says it needs, with the real program: the API is asked for it, and nothing wider runs.
+//! The options of a state with the real program: the API gets them, and nothing wider runs.
 
 use std::fs;
 
@@ -7,11 +7,11 @@ use serde_json::json;
 use crate::api::{on, otherwise};
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
-/// A machine with one state that has these keys, and an answer to it.
-fn one(keys: &str) -> Machine {
-    let machine = Machine::new();
+/// Returns a machine with one state that has these keys, and an answer to it.
+fn one(keys: &str) -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("START.md", &format!("---\n{keys}\n---\nALPHA: begin."));
     machine.api.script([otherwise().reply("<result>POSITIVE</result>")]);
     machine
@@ -76,7 +76,7 @@ fn thinking_is_bounded_where_the_model_has_a_budget_for_it() {
 
 #[test]
 fn manifest_holds_for_states_that_say_nothing_else() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("raymond.yaml", "append_system_prompt: ZULU\ntools: [Read]\n");
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "---\ntools: [Grep]\n---\nBRAVO: go on.");
@@ -97,7 +97,7 @@ fn manifest_holds_for_states_that_say_nothing_else() {
 
 #[test]
 fn allowed_rule_lets_a_command_run_and_the_environment_is_set() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt(
         "START.md",
         "---\nallowed_tools: [\"Bash(printenv:*)\"]\nenv: { COLOUR: mauve }\n---\nALPHA: begin.",
@@ -120,7 +120,7 @@ fn rule_that_was_not_allowed_is_refused_before_anything_starts() {
 
 #[test]
 fn state_that_is_reached_later_is_refused_before_anything_starts() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "---\nenv: { PATH: /evil }\n---\nBRAVO: go on.");
     machine.api.script([
@@ -133,7 +133,7 @@ fn state_that_is_reached_later_is_refused_before_anything_starts() {
 
 #[test]
 fn model_mode_and_effort_are_switched_in_the_same_process() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "---\nmodel: opus\neffort: low\n---\nALPHA: begin.");
     machine.prompt(
         "NEXT.md",
@@ -167,7 +167,7 @@ add_dirs: [docs]
 max_turns: 5
 fallback_model: [sonnet]
 model: opus";
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", &format!("---\n{keys}\n---\nALPHA: read."));
     for folder in ["flow/config", "flow/docs"] {
         fs::create_dir(machine.path(folder)).expect("made");
@@ -187,7 +187,7 @@ model: opus";
 
 #[test]
 fn turn_that_makes_more_requests_than_it_may_fails() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "---\nmax_turns: 1\n---\nALPHA: read.");
     machine.api.script([on("ALPHA").reply("I read.").tool("Glob", json!({ "pattern": "*" }))]);
     machine.run(&["--max-restarts", "0"]).exits(1);
@@ -212,7 +212,7 @@ fn plugin_of_the_workflow_brings_its_skills() {
 
 #[test]
 fn fallback_model_is_asked_when_the_first_is_overloaded() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "---\nmodel: opus\nfallback_model: sonnet\n---\nALPHA: begin.");
     machine.api.script([
         on("ALPHA").times(3).error(529, "overloaded"),
@@ -226,7 +226,7 @@ fn fallback_model_is_asked_when_the_first_is_overloaded() {
 
 #[test]
 fn system_prompt_of_a_state_is_that_of_no_other_in_the_same_session() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let state = |keys: &str, marker: &str| format!("---\n{keys}\n---\n{marker}: go on.");
     machine.prompt("START.md", &state("tools: [Read, Grep]", "ALPHA"));
     machine.prompt("NEXT.md", &state("append_system_prompt: ZULU", "BRAVO"));

@@ -1,16 +1,16 @@
-//! Answers that are objects: what reaches the model of a schema, and what comes of its answers.
+//! Answers that are objects: the schema that reaches the model, and the effect of its answers.
 
 use serde_json::{Value, json};
 
 use crate::api::on;
 
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"why":{"type":"string"},"verdict":{"enum":["approve","revise"]}},"required":["why","verdict"],"additionalProperties":false}"#;
 
-/// START judges, and leads to FIX or to a result.
-fn judging() -> Machine {
-    let machine = Machine::new();
+/// Returns a machine on which START gives a verdict, and leads to FIX or to a result.
+fn judging() -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("verdict.schema.json", SCHEMA);
     machine.prompt(
         "START.md",
@@ -89,7 +89,7 @@ fn calls_that_never_match_end_in_a_reminder_and_not_in_a_crash() {
 
 #[test]
 fn a_join_merges_the_objects_of_two_workers() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: send two.");
     machine.prompt("WORKER.md", &format!("---\noutput: {SCHEMA}\n---\nBRAVO: judge {{{{item}}}}."));
     machine.prompt("JOIN.md", "---\njoin: all\n---\nCHARLIE: merge {{results}}");

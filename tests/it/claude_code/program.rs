@@ -1,4 +1,5 @@
-//! Claude Code by itself: what raymond relies on, so that a new version that breaks it is found here.
+//! Claude Code by itself: the behaviour that raymond relies on, so that a new version that changes it is
+//! found here.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -6,28 +7,28 @@ use uuid::Uuid;
 use crate::api::{on, otherwise};
 
 use super::installed::version;
-use super::machine::Machine;
-use super::running::Ended;
+use super::machine::TestMachine;
+use super::running::ProgramOutcome;
 
 fn id() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// The event that ends the turn. It need not be the last line: news of background tasks may follow.
-fn result(ended: &Ended) -> Value {
+/// Returns the event that ends the turn. It need not be the last line: news of background tasks may follow.
+fn result(ended: &ProgramOutcome) -> Value {
     let found = ended.stream().into_iter().find(|event| event["type"] == "result");
     found.unwrap_or_else(|| panic!("no result: {ended:?}"))
 }
 
-/// The id of the last thing the model said, where a conversation can be cut.
-fn last_words(ended: &Ended) -> String {
+/// Returns the id of the model's last message, at which a conversation can be cut.
+fn last_words(ended: &ProgramOutcome) -> String {
     let said = ended.stream().into_iter().rfind(|event| event["type"] == "assistant");
     said.and_then(|event| Some(event["uuid"].as_str()?.to_owned())).expect("the model spoke")
 }
 
 #[test]
 fn a_session_resumes_forks_and_is_cut() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
     let [session, fork, cut] = [id(), id(), id()];
     let permissions = ["--permission-mode", "acceptEdits"];
@@ -62,7 +63,7 @@ fn a_session_resumes_forks_and_is_cut() {
 
 #[test]
 fn a_resumed_session_keeps_its_model_unless_told() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
     let session = id();
 
@@ -77,7 +78,7 @@ fn a_resumed_session_keeps_its_model_unless_told() {
 
 #[test]
 fn a_session_id_is_used_once() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
     let session = id();
 
@@ -89,7 +90,7 @@ fn a_session_id_is_used_once() {
 
 #[test]
 fn an_unknown_session_is_an_error_with_a_result() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
 
     let unknown = machine.claude(&["--resume", &id()], "ALPHA").exits(1);
 
@@ -107,7 +108,7 @@ fn an_unknown_session_is_an_error_with_a_result() {
 
 #[test]
 fn an_error_of_the_api_is_named() {
-    let mut machine = Machine::new();
+    let mut machine = TestMachine::new();
     machine.api.script([on("ALPHA").error(400, "bad")]);
 
     let refused = result(&machine.claude(&[], "ALPHA").exits(1));
@@ -124,7 +125,7 @@ fn an_error_of_the_api_is_named() {
 
 #[test]
 fn news_and_a_further_result_follow_the_result() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let command = json!({"command": "sleep 1", "description": "wait", "run_in_background": true});
     machine.api.script([on("ALPHA").tool("Bash", command), otherwise().reply("Heard.")]);
 
@@ -142,7 +143,7 @@ fn news_and_a_further_result_follow_the_result() {
 
 #[test]
 fn the_stream_names_the_version() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
 
     let ended = machine.claude(&[], "ALPHA").exits(0);

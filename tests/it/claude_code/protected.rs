@@ -1,4 +1,4 @@
-//! raymond's own directories and the user's key, which no tool of the real program may touch, whatever the
+//! raymond's own directories and the user's key: no tool of the real program may touch them, in any
 //! permission mode.
 
 use std::fs;
@@ -6,11 +6,11 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 use crate::api::on;
 
-/// An agent that tries a tool and, whatever comes of it, ends.
-fn trying(machine: &Machine, tool: &str, input: Value) {
+/// Scripts an agent that tries a tool and then ends, whatever the result is.
+fn trying(machine: &TestMachine, tool: &str, input: Value) {
     machine.prompt("START.md", "ALPHA: try it.");
     machine.api.script([
         on("ALPHA").tool(tool, input).times(1),
@@ -32,7 +32,7 @@ fn agent_writes_neither_inbox_nor_state_nor_facts_nor_trust() {
     ];
     for mode in MODES {
         for place in places {
-            let machine = Machine::new();
+            let machine = TestMachine::new();
             let path = machine.path(place);
             trying(&machine, "Write", json!({"file_path": path, "content": "FORGED"}));
             machine.run(mode).exits(0).prints(POSITIVE);
@@ -45,7 +45,7 @@ fn agent_writes_neither_inbox_nor_state_nor_facts_nor_trust() {
 #[test]
 fn agent_does_not_read_the_key() {
     for mode in MODES {
-        let machine = Machine::new();
+        let machine = TestMachine::new();
         let key = machine.path("home/.local/state/raymond/key");
         trying(&machine, "Read", json!({"file_path": key}));
         machine.run(mode).exits(0).prints(POSITIVE);
@@ -57,7 +57,7 @@ fn agent_does_not_read_the_key() {
 
 #[test]
 fn agent_writes_its_own_files_beside_them() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let path = machine.path("work/notes.md");
     trying(&machine, "Write", json!({"file_path": path, "content": "mine"}));
     machine.run(&[]).exits(0).prints(POSITIVE);
@@ -66,7 +66,7 @@ fn agent_writes_its_own_files_beside_them() {
 
 #[test]
 fn agent_that_may_only_edit_brings_no_hooks_into_the_workspace() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let path = machine.path("work/.claude/settings.json");
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch pwned"}]}]}});
     trying(&machine, "Write", json!({"file_path": path, "content": hook.to_string()}));

@@ -1,19 +1,19 @@
-//! Raymond is killed or stopped while Claude Code works, and the run goes on.
+//! Raymond is killed or stopped while Claude Code works, and the run is resumed.
 //!
-//! The API holds its answer, so the moment of the kill is exact: the model has been asked and has
-//! not answered.
+//! The API holds its answer, so the moment of the kill is exact: the model has the request and has not
+//! answered.
 
-use crate::api::{Api, on};
+use crate::api::{MessagesApi, on};
 
 use super::POSITIVE;
-use super::machine::Machine;
-use super::running::Running;
+use super::machine::TestMachine;
+use super::running::RunningProgram;
 
 const TRANSITIONS: [&str; 3] = ["main#1 goto NEXT.md", "main#2 goto LAST.md", "main#3 result"];
 
-/// A run whose second turn the API holds.
-fn held() -> (Machine, Running) {
-    let machine = Machine::new();
+/// Starts a run whose second turn the API holds.
+fn held() -> (TestMachine, RunningProgram) {
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: work.");
     machine.prompt("LAST.md", "CHARLIE: end.");
@@ -27,7 +27,7 @@ fn held() -> (Machine, Running) {
     (machine, run)
 }
 
-fn turns(api: &Api) -> [usize; 3] {
+fn turns(api: &MessagesApi) -> [usize; 3] {
     ["ALPHA", "BRAVO", "CHARLIE"].map(|marker| api.turns(marker))
 }
 
@@ -38,7 +38,7 @@ fn a_turn_that_ended_alone_is_adopted() {
     machine.api.release("BRAVO");
     machine.until("the turn has ended and its process too", || machine.processes().is_empty());
 
-    machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
+    machine.resume(&[]).wait().exits(0).prints(POSITIVE);
 
     assert_eq!(turns(&machine.api), [1, 1, 1], "no turn is paid for twice");
     assert_eq!(machine.transitions(), TRANSITIONS);
@@ -50,7 +50,7 @@ fn a_turn_that_still_runs_is_adopted() {
     let (machine, run) = held();
     run.kill();
 
-    let run = machine.go_on(&[]);
+    let run = machine.resume(&[]);
     machine.until("the run was taken up", || !machine.records("run_resumed").is_empty());
     machine.api.release("BRAVO");
     run.wait().exits(0).prints(POSITIVE);
@@ -66,7 +66,7 @@ fn a_turn_that_died_too_is_asked_again_cleanly() {
     machine.kill_claude();
     machine.api.release("BRAVO");
 
-    machine.go_on(&["--backoff", "1ms..5ms"]).wait().exits(0).prints(POSITIVE);
+    machine.resume(&["--backoff", "1ms..5ms"]).wait().exits(0).prints(POSITIVE);
 
     assert_eq!(turns(&machine.api), [1, 2, 1]);
     assert_eq!(machine.transitions(), TRANSITIONS);
@@ -77,7 +77,7 @@ fn a_turn_that_died_too_is_asked_again_cleanly() {
 
 #[test]
 fn a_first_turn_that_died_starts_afresh() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([on("ALPHA").reply("<result>POSITIVE</result>").hold()]);
     let run = machine.start(&[]);
@@ -86,7 +86,7 @@ fn a_first_turn_that_died_starts_afresh() {
     machine.kill_claude();
     machine.api.release("ALPHA");
 
-    machine.go_on(&["--backoff", "1ms..5ms"]).wait().exits(0).prints(POSITIVE);
+    machine.resume(&["--backoff", "1ms..5ms"]).wait().exits(0).prints(POSITIVE);
 
     let requests = machine.api.requests();
     let mentions: Vec<_> = requests.iter().map(|request| request.mentions("ALPHA")).collect();
@@ -104,7 +104,7 @@ fn an_interrupted_run_lets_its_turn_end() {
     assert_eq!(turns(&machine.api), [1, 1, 0]);
     assert!(machine.processes().is_empty(), "{:?}", machine.processes());
 
-    machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
+    machine.resume(&[]).wait().exits(0).prints(POSITIVE);
 
     assert_eq!(turns(&machine.api), [1, 1, 1]);
     assert_eq!(machine.transitions(), TRANSITIONS);
@@ -112,7 +112,7 @@ fn an_interrupted_run_lets_its_turn_end() {
 
 #[test]
 fn both_sides_of_a_fork_survive_a_kill() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: hand out.");
     machine.prompt("WORKER.md", "BRAVO: peel the {{item}}.");
     machine.prompt("NEXT.md", "CHARLIE: meanwhile.");
@@ -128,7 +128,7 @@ fn both_sides_of_a_fork_survive_a_kill() {
     machine.api.release("BRAVO");
     machine.api.release("CHARLIE");
 
-    let ended = machine.go_on(&[]).wait().exits(0);
+    let ended = machine.resume(&[]).wait().exits(0);
 
     assert!(ended.stdout.contains(POSITIVE), "{ended:?}");
     assert!(ended.stdout.contains("Agent main.1 terminated with result: peeled"), "{ended:?}");

@@ -1,23 +1,23 @@
-//! Tools that the real program refuses: seen as they happen, in the record, and allowed by the rule
-//! that is advised.
+//! Tools that the real program refuses: reported as it happens, kept in the record, and allowed by the rule
+//! that raymond advises.
 
 use serde_json::{Value, json};
 
 use crate::api::on;
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
-/// A command that no permission mode but the widest runs unasked, and that touches nothing but 127.0.0.1.
+/// A command that only the widest permission mode runs unasked, and that touches only 127.0.0.1.
 const CURL: &str = "curl -s http://127.0.0.1:1/x";
 
 fn bash(command: &str) -> Value {
     json!({ "command": command, "description": "try it" })
 }
 
-/// An agent that tries a tool and, whatever comes of it, ends.
-fn trying(tool: &str, input: Value) -> Machine {
-    let machine = Machine::new();
+/// Returns a machine with an agent that tries a tool and then ends, whatever the result is.
+fn trying(tool: &str, input: Value) -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: try it.");
     machine.api.script([
         on("ALPHA").tool(tool, input).times(1),
@@ -26,15 +26,15 @@ fn trying(tool: &str, input: Value) -> Machine {
     machine
 }
 
-/// The only refused call of the only step.
-fn refused(machine: &Machine) -> Value {
+/// Returns the only refused call of the only step.
+fn refused(machine: &TestMachine) -> Value {
     let steps = machine.records("step_finished");
     let calls = steps[0]["refused_tools"]["calls"].as_array().cloned().unwrap_or_default();
     assert_eq!(calls.len(), 1, "{steps:?}");
     calls[0].clone()
 }
 
-/// The arguments that the closing line advises.
+/// Returns the arguments that the last line advises.
 fn advised(stderr: &str) -> Vec<String> {
     let (_, advice) = stderr.rsplit_once("allow it with: -- ").expect("an advice");
     let line = advice.lines().next().unwrap_or_default();
@@ -43,7 +43,7 @@ fn advised(stderr: &str) -> Vec<String> {
     std::iter::once(flag).chain(rules).map(str::to_owned).collect()
 }
 
-/// Runs the same again as the closing line advises: then nothing is refused.
+/// Checks that nothing is refused with the arguments that the last line advises.
 #[track_caller]
 fn assert_advice_works(stderr: &str, tool: &str, input: Value) {
     let again = trying(tool, input);
@@ -123,7 +123,7 @@ fn a_state_fails_for_a_refused_tool_if_it_says_so_and_its_turn_is_paid_for() {
 
 #[test]
 fn a_strict_run_exits_1_for_what_was_refused_in_a_warm_process_and_each_turn_counts_its_own() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: try it.");
     machine.prompt("NEXT.md", "BRAVO: try it again.");
     machine.prompt("LAST.md", "CHARLIE: end.");

@@ -1,5 +1,5 @@
-//! Programs whose roles are Claude Code: what they assert in a turn, their sessions, models, directories and
-//! work, and a kill in the middle.
+//! Programs whose roles are Claude Code: the facts they assert in a turn, their sessions, models, directories
+//! and work, and a kill in the middle.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::api::on;
 use crate::graph::git;
 
-use super::machine::Machine;
+use super::machine::TestMachine;
 
-fn machine(roles: &str, states: &str) -> Machine {
-    let machine = Machine::new();
+fn machine(roles: &str, states: &str) -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("p.lisp", &format!("(workflow w (roles {roles}) {states})"));
     machine
 }
@@ -121,7 +121,7 @@ fn a_role_that_is_at_work_while_raymond_is_killed_is_adopted() {
             machine.kill_claude();
         }
         machine.api.release("ALPHA");
-        let ended = machine.go_on(&["--backoff", "1ms..5ms"]).wait().exits(0);
+        let ended = machine.resume(&["--backoff", "1ms..5ms"]).wait().exits(0);
         assert!(ended.stdout.contains(super::POSITIVE), "{ended:?}");
         let times = if claude_dies { 2 } else { 1 };
         assert_eq!(machine.api.turns("ALPHA"), times, "no turn is paid for twice");

@@ -1,7 +1,7 @@
-//! A program that a test has started, and how it ended.
+//! A program that a test has started, and its outcome.
 //!
-//! What it prints goes to files and not into pipes: a pipe that nobody reads stops the program, and
-//! one that a grandchild holds open has no end.
+//! Its output goes to files and not into pipes: a pipe without a reader stops the program, and a pipe that a
+//! grandchild holds open never ends.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,27 +12,27 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// The longest a test waits for anything; only a failing test ever waits this long.
-pub(super) const PATIENCE: Duration = Duration::from_mins(3);
+/// The time after which a wait fails; only a failing test waits this long.
+pub(super) const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
 
-/// How a program ended.
+/// The outcome of a program.
 #[derive(Debug)]
-pub(super) struct Ended {
-    /// The exit code; none when a signal ended it.
+pub(super) struct ProgramOutcome {
+    /// The exit code; `None` if a signal ended the program.
     pub(super) code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-/// A program that has been started, its output going to files.
-pub(super) struct Running {
+/// A program that has been started, with its output in files.
+pub(super) struct RunningProgram {
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
 }
 
-impl Running {
-    /// Starts it, its output going to `<output>.out` and `<output>.err`.
+impl RunningProgram {
+    /// Starts a program, with its output in `<output>.out` and `<output>.err`.
     pub(super) fn spawn(command: &mut Command, output: &Path) -> Self {
         let [stdout, stderr] = ["out", "err"].map(|kind| output.with_extension(kind));
         let create = |path: &Path| File::create(path).expect("the machine is writable");
@@ -41,31 +41,31 @@ impl Running {
         Self { child, stdout, stderr }
     }
 
-    /// Kills it as `kill -9` does; what it started lives on.
+    /// Kills the program as `kill -9` does; the processes it started live on.
     pub(super) fn kill(mut self) {
         self.child.kill().expect("a child of ours can be killed");
         self.child.wait().expect("a killed child can be waited for");
     }
 
-    /// Asks it to stop, as Ctrl-C does.
+    /// Asks the program to stop, as Ctrl-C does.
     pub(super) fn interrupt(&self) {
         kill_process(Pid::from_child(&self.child), Signal::INT).expect("it runs");
     }
 
-    /// What it has written to standard error so far.
+    /// Returns the text on stderr so far.
     pub(super) fn stderr(&self) -> String {
         fs::read_to_string(&self.stderr).unwrap_or_default()
     }
 
-    /// Returns when it has ended.
-    pub(super) fn wait(mut self) -> Ended {
+    /// Waits for the end of the program.
+    pub(super) fn wait(mut self) -> ProgramOutcome {
         let begun = Instant::now();
         let code = loop {
             if let Some(status) = self.child.try_wait().expect("a child of ours can be waited for")
             {
                 break status.code();
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > WAIT_TIMEOUT {
                 let said = self.stderr();
                 self.kill();
                 panic!("it does not end: {said}");
@@ -73,26 +73,26 @@ impl Running {
             thread::sleep(Duration::from_millis(20));
         };
         let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-        Ended { code, stdout: read(&self.stdout), stderr: read(&self.stderr) }
+        ProgramOutcome { code, stdout: read(&self.stdout), stderr: read(&self.stderr) }
     }
 }
 
-impl Ended {
-    /// Checks the exit code, and shows what was printed when it is another.
+impl ProgramOutcome {
+    /// Checks the exit code; fails with the output if it differs.
     #[track_caller]
     pub(super) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "\n{}\n{}", self.stdout, self.stderr);
         self
     }
 
-    /// Checks standard output, whole.
+    /// Checks the whole of stdout.
     #[track_caller]
     pub(super) fn prints(self, stdout: &str) -> Self {
         assert_eq!(self.stdout, stdout, "\n{}", self.stderr);
         self
     }
 
-    /// The objects of a stream, one a line.
+    /// Returns the objects of a stream, one from each line.
     pub(super) fn stream(&self) -> Vec<Value> {
         let parse = |line| serde_json::from_str(line).expect("each line is an object");
         self.stdout.lines().map(parse).collect()

@@ -1,13 +1,13 @@
-//! What each tag does to the conversation, seen from the API.
+//! The effect of each tag on the conversation, seen from the API.
 
 use crate::api::{on, otherwise};
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 #[test]
 fn goto_keeps_the_context() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: look around.");
     machine.prompt("NEXT.md", "BRAVO: judge what you saw.");
     machine.api.script([
@@ -25,7 +25,7 @@ fn goto_keeps_the_context() {
 
 #[test]
 fn call_forks_the_context_and_returns_to_it() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: plan.");
     machine.prompt("RESEARCH.md", "BRAVO: research.");
     machine.prompt("DEEPER.md", "CHARLIE: research deeper.");
@@ -52,7 +52,7 @@ fn call_forks_the_context_and_returns_to_it() {
 
 #[test]
 fn function_starts_fresh_and_returns() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: draft.");
     machine.prompt("EVAL.md", "BRAVO: evaluate.");
     machine.prompt("BACK.md", "CHARLIE: the verdict is {{result}}.");
@@ -74,7 +74,7 @@ fn function_starts_fresh_and_returns() {
 
 #[test]
 fn reset_drops_the_context() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: first phase.");
     machine.prompt("NEXT.md", "BRAVO: second phase.");
     machine.api.script([
@@ -91,7 +91,7 @@ fn reset_drops_the_context() {
 
 #[test]
 fn fork_runs_beside_and_starts_fresh() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: hand out the work.");
     machine.prompt("WORKER.md", "BRAVO: peel the {{item}}.");
     machine.prompt("NEXT.md", "CHARLIE: meanwhile.");
@@ -125,7 +125,7 @@ fn fork_runs_beside_and_starts_fresh() {
 
 #[test]
 fn a_reminder_repairs_in_the_same_session() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let policy =
         "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n  - { tag: result }\n---\n";
     machine.prompt("START.md", &format!("{policy}ALPHA: decide."));
@@ -150,7 +150,7 @@ fn a_reminder_repairs_in_the_same_session() {
 
 #[test]
 fn without_a_policy_a_missing_tag_ends_the_agent() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: decide.");
     machine.api.script([otherwise().reply("I would rather talk.")]);
 
@@ -162,7 +162,7 @@ fn without_a_policy_a_missing_tag_ends_the_agent() {
 
 #[test]
 fn a_state_names_its_model() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: simple.");
     machine.prompt("HARD.md", "---\nmodel: sonnet\n---\nBRAVO: hard.");
     machine.prompt("EASY.md", "CHARLIE: simple again.");

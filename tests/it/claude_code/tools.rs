@@ -1,4 +1,4 @@
-//! Agents that do something: tools, permissions, extra arguments, large prompts, nothing left behind.
+//! Agents that use tools: permissions, extra arguments, large prompts, and no process left behind.
 
 use std::fs;
 
@@ -7,11 +7,11 @@ use serde_json::json;
 use crate::api::{on, otherwise};
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
 #[test]
 fn an_agent_runs_a_command_when_permissions_are_waived() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: measure.");
     let command = json!({"command": "basename \"$PWD\" > measured; echo \"agent $RAYMOND_AGENT\"", "description": "measure"});
     machine.api.script([
@@ -28,7 +28,7 @@ fn an_agent_runs_a_command_when_permissions_are_waived() {
 
 #[test]
 fn an_agent_writes_a_file_by_default() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: write.");
     let path = machine.path("work/poem");
     machine.api.script([
@@ -43,7 +43,7 @@ fn an_agent_writes_a_file_by_default() {
 
 #[test]
 fn questions_are_denied_and_extra_arguments_arrive() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([otherwise().reply("<result>POSITIVE</result>")]);
 
@@ -60,7 +60,7 @@ fn questions_are_denied_and_extra_arguments_arrive() {
 
 #[test]
 fn a_prompt_may_be_larger_than_an_argument() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let long = "word ".repeat(80_000);
     machine.prompt("START.md", &format!("{long}ALPHA"));
     machine.api.script([on("ALPHA").reply("<result>POSITIVE</result>")]);
@@ -72,7 +72,7 @@ fn a_prompt_may_be_larger_than_an_argument() {
 
 #[test]
 fn what_a_tool_left_running_is_gone_with_the_step() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: serve.");
     let command = json!({"command": "nohup sleep 600 > /dev/null 2>&1 & echo serving", "description": "serve"});
     machine.api.script([
@@ -82,8 +82,9 @@ fn what_a_tool_left_running_is_gone_with_the_step() {
 
     let run = machine.start(&["--dangerously-skip-permissions"]);
     machine.api.wait_for("serving", 1);
-    let sleeps =
-        |machine: &Machine| machine.processes().iter().any(|(_, line)| line.contains("sleep 600"));
+    let sleeps = |machine: &TestMachine| {
+        machine.processes().iter().any(|(_, line)| line.contains("sleep 600"))
+    };
     assert!(sleeps(&machine) || !cfg!(target_os = "linux"), "{:?}", machine.processes());
     machine.api.release("serving");
     run.wait().exits(0).prints(POSITIVE);

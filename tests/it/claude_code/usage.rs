@@ -1,15 +1,16 @@
-//! What the real program says it has taken of each model, turn by turn.
+//! The usage of each model as the real program reports it, turn by turn.
 
 use serde_json::{Value, json};
 
 use crate::api::{on, otherwise};
 
 use super::POSITIVE;
-use super::machine::Machine;
+use super::machine::TestMachine;
 
-/// START on haiku, NEXT on sonnet with a sub-agent on opus, LAST on haiku again: in one session.
-fn mixed() -> Machine {
-    let machine = Machine::new();
+/// Returns a machine with START on haiku, NEXT on sonnet with a sub-agent on opus, and LAST on haiku again,
+/// in one session.
+fn mixed() -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "---\nmodel: sonnet\n---\nBRAVO: delegate.");
     machine.prompt("LAST.md", "CHARLIE: end.");
@@ -28,8 +29,8 @@ fn mixed() -> Machine {
     machine
 }
 
-/// Each step's tokens by the family of the model, in and out.
-fn tokens(machine: &Machine) -> Vec<Vec<(&'static str, u64, u64)>> {
+/// Returns the tokens of each step by the family of the model, in and out.
+fn tokens(machine: &TestMachine) -> Vec<Vec<(&'static str, u64, u64)>> {
     let family = |model: &str| ["haiku", "opus", "sonnet"].into_iter().find(|&n| model.contains(n));
     let count = |used: &Value, key: &str| used[key].as_u64().unwrap_or(u64::MAX);
     let of = |step: Value| {
@@ -43,8 +44,8 @@ fn tokens(machine: &Machine) -> Vec<Vec<(&'static str, u64, u64)>> {
     machine.records("step_finished").into_iter().map(of).collect()
 }
 
-/// The models' parts are the whole, to a millionth of a dollar.
-fn assert_sums(machine: &Machine) {
+/// Checks that the cost of each step is the sum over its models, to a millionth of a dollar.
+fn assert_sums(machine: &TestMachine) {
     for step in machine.records("step_finished") {
         let parts = step["usage"].as_object().into_iter().flatten();
         let sum: f64 = parts.filter_map(|(_, used)| used["cost_usd"].as_f64()).sum();
@@ -71,7 +72,7 @@ fn each_turn_has_taken_its_own_of_each_model() {
     let run = machine.start(&[]);
     machine.api.wait_for("DELTA", 1);
     run.kill();
-    let run = machine.go_on(&[]);
+    let run = machine.resume(&[]);
     machine.until("the run was taken up", || !machine.records("run_resumed").is_empty());
     machine.api.release("DELTA");
     run.wait().exits(0).prints(POSITIVE);

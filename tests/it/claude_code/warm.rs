@@ -1,5 +1,5 @@
-//! Warm processes with the real program: what the API sees is what it saw with one process a turn,
-//! and each turn once.
+//! Warm processes with the real program: the API gets the same requests as with one process a turn, each
+//! once.
 
 use rustix::process::Pid;
 use serde_json::json;
@@ -7,12 +7,12 @@ use serde_json::json;
 use crate::api::{on, otherwise};
 
 use super::POSITIVE;
-use super::machine::Machine;
-use super::running::Running;
+use super::machine::TestMachine;
+use super::running::RunningProgram;
 
-/// START, NEXT and LAST in one session; NEXT as it is told, the others as they are.
-fn three(next: crate::api::Rule) -> Machine {
-    let machine = Machine::new();
+/// Returns a machine with START, NEXT and LAST in one session, with this rule for NEXT.
+fn three(next: crate::api::ApiRule) -> TestMachine {
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: work.");
     machine.prompt("LAST.md", "CHARLIE: end.");
@@ -24,9 +24,9 @@ fn three(next: crate::api::Rule) -> Machine {
     machine
 }
 
-/// A caller that waits and a callee whose answer the API holds.
-fn called() -> (Machine, Running) {
-    let machine = Machine::new();
+/// Starts a run with a caller that waits and a callee whose answer the API holds.
+fn called() -> (TestMachine, RunningProgram) {
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: draft.");
     machine.prompt("EVAL.md", "BRAVO: evaluate.");
     machine.prompt("BACK.md", "CHARLIE: the verdict is {{result}}.");
@@ -40,7 +40,7 @@ fn called() -> (Machine, Running) {
     (machine, run)
 }
 
-fn pids(machine: &Machine) -> Vec<Pid> {
+fn pids(machine: &TestMachine) -> Vec<Pid> {
     machine.claudes().into_iter().map(|(pid, _)| pid).collect()
 }
 
@@ -132,7 +132,7 @@ fn a_further_turn_outlives_its_raymond_and_is_paid_for_once() {
             machine
                 .until("the turn has ended and its process too", || machine.processes().is_empty());
         }
-        let run = machine.go_on(&[]);
+        let run = machine.resume(&[]);
         machine.until("the run was taken up", || !machine.records("run_resumed").is_empty());
         machine.api.release("BRAVO");
         run.wait().exits(0).prints(POSITIVE);
@@ -153,7 +153,7 @@ fn a_further_turn_outlives_its_raymond_and_is_paid_for_once() {
 
 #[test]
 fn what_a_turn_leaves_in_the_background_neither_stays_nor_answers() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "---\nbackground: end\n---\nALPHA: serve.");
     machine.prompt("NEXT.md", "BRAVO: look.");
     let serve = json!({"command": "sleep 300", "run_in_background": true, "description": "serve"});
@@ -181,7 +181,7 @@ fn what_a_turn_leaves_in_the_background_neither_stays_nor_answers() {
 
 #[test]
 fn one_that_was_started_ahead_serves_a_fresh_turn() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: afresh.");
     machine.api.script([

@@ -1,14 +1,14 @@
-//! Requests to stop that come as the run ends: each takes effect, or is told that it came too late.
+//! Requests to stop that come as the run ends: each takes effect, or reports that it came too late.
 
 use std::fs;
 use std::time::Duration;
 
-use crate::support::{Live, Test, held, when};
+use crate::support::{RunningRaymond, Test, held, when};
 
 const ROUNDS: u64 = 16;
 const STOPS: u64 = 4;
 
-/// What there is in the inbox of a run, apart from the mark that it is closed.
+/// Returns the entries in the inbox of a run, without the mark that it is closed.
 fn inbox(test: &Test, id: &str) -> Vec<String> {
     let files = fs::read_dir(test.run_dir().with_file_name(id).join("inbox")).expect("an inbox");
     let names = files.map(|file| file.expect("a file").file_name().into_string().expect("text"));
@@ -29,7 +29,7 @@ fn stop_as_the_run_ends_takes_effect_or_says_that_it_had_ended() {
         let mut run = test.spawn(&["START.md", "--id", &id, "--input", &id]);
         run.wait_for("its turn", |test| !test.calls_with(&format!("start {id}.")).is_empty());
         let stop = |number| {
-            // The pauses have the requests meet the run at all stages of its end.
+            // The pauses let the requests meet the run at all stages of its end.
             let pause = if number == 1 { 20 * round } else { number * round };
             std::thread::sleep(Duration::from_millis(pause));
             if number == 1 {
@@ -37,8 +37,8 @@ fn stop_as_the_run_ends_takes_effect_or_says_that_it_had_ended() {
             }
             test.start(&["stop", &id])
         };
-        let stops: Vec<Live<'_>> = (0..STOPS).map(stop).collect();
-        let told_of = |stop: Live<'_>| {
+        let stops: Vec<RunningRaymond<'_>> = (0..STOPS).map(stop).collect();
+        let told_of = |stop: RunningRaymond<'_>| {
             let outcome = stop.wait();
             let said = outcome.ok().stdout.as_str();
             let takes_effect = said.contains("stops once") || said.contains("has stopped");
@@ -62,7 +62,7 @@ fn stop_as_the_run_ends_takes_effect_or_says_that_it_had_ended() {
 
 #[test]
 fn stop_of_a_run_that_is_being_let_go_says_that_it_had_ended() {
-    // Its holder has closed the inbox and lives on, as while its plug-ins are told of the end.
+    // The raymond has closed the inbox and lives on, as while its plug-ins are told of the end.
     let test = held();
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);

@@ -1,4 +1,4 @@
-//! Evaluators that look at a fan-out, or have one taken.
+//! Evaluators that check a fork of many agents, or choose one.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Kills raymond at every boundary of a fan-out and its joins, lets it go on, and compares: the same births,
-//! steps and results, each turn asked once, each join over once, and nobody left who was to be stopped.
+//! Kills raymond at each boundary of forks and joins, resumes the run, and compares: the same children, steps
+//! and results, each turn asked once, each join decided once, and no agent left that was to be stopped.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,13 @@ use raymond::fault::POINTS;
 use serde_json::{Value, json};
 
 use super::{births, joins};
-use crate::support::{Outcome, Test, patiently, when};
+use crate::support::{RaymondOutcome, Test, wait_until, when};
 
-/// The agent that is at work until it is stopped: how far it gets, and what it costs, is not the same each
-/// time.
+/// The agent that works until it is stopped. Its progress and its cost differ between runs.
 const HELD: &str = "main.3";
 
-/// Three workers of a list, of which two are needed: one forks two of its own and waits for them, one is
-/// never done. Then several forks in one reply, all of which are waited for.
+/// Returns a workflow with three workers of a list, of which two are needed: one forks two agents and waits
+/// for them, and one never ends. Then one reply has several forks, and a join waits for all of them.
 fn place() -> Test {
     let state = |join: &str, body: &str| format!("---\n{join}\n---\n{body}");
     Test::new()
@@ -40,8 +39,8 @@ fn place() -> Test {
 
 const OPTIONS: [&str; 5] = ["START.md", "--stagger", "0s", "--max-procs", "4"];
 
-/// All that has to be the same, killed or not.
-fn picture(test: &Test) -> Value {
+/// Returns everything that must be the same after a kill.
+fn comparable_outcome(test: &Test) -> Value {
     let mut steps: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for step in test.events("step_finished") {
         let agent = step["agent"].as_str().unwrap_or_default().to_owned();
@@ -76,53 +75,54 @@ fn picture(test: &Test) -> Value {
     })
 }
 
-/// Goes on with a run that was killed, or begins it if it never began.
-fn go_on(test: &Test) -> Outcome {
-    if test.run_dir().exists() { test.again(&[]) } else { test.run(&OPTIONS) }
+/// Resumes a run that was killed, or begins it if it never began.
+fn resume(test: &Test) -> RaymondOutcome {
+    if test.run_dir().exists() { test.resume(&[]) } else { test.run(&OPTIONS) }
 }
 
-/// Checks a run that has come to its end, however often it was killed.
-fn comes_to_the_same(test: &Test, context: &str, whole: &Value) {
-    let last = go_on(test);
+/// Resumes a run to its end, and compares it with one that was not killed.
+fn resume_and_compare(test: &Test, context: &str, whole: &Value) {
+    let last = resume(test);
     last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
     let result = "Agent main terminated with result: over";
     last.assert(last.stdout.contains(result), &format!("{context}: {result}"));
-    assert_eq!(picture(test), *whole, "{context}");
+    assert_eq!(comparable_outcome(test), *whole, "{context}");
     let held = test.calls().iter().filter(|call| call.agent() == HELD).count();
     assert!(held <= 1, "{context}: {HELD} was asked {held} times");
     let seqs: Vec<u64> =
         test.journal().iter().filter_map(|record| record["seq"].as_u64()).collect();
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{context}: the numbers");
-    patiently(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
+    wait_until(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
 }
 
-/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
-fn dies_at(point: &str, count: u32, whole: &Value) -> bool {
+/// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
+/// the failpoint was reached that often.
+fn is_killed_at(point: &str, count: u32, whole: &Value) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
     let first = test.run(&OPTIONS);
     let died = first.killed();
     first.assert(died || first.status.code() == Some(0), &context);
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    comes_to_the_same(&test, &context, whole);
+    resume_and_compare(&test, &context, whole);
     died
 }
 
 fn whole() -> Value {
     let whole = place();
     whole.run(&OPTIONS).ok().ended("main", "over");
-    let picture = picture(&whole);
-    assert_eq!(picture["births"], json!([3, 2, 2]));
-    assert_eq!(picture["joins"], json!(["main met 2 2 0", "main met 3 2 0", "main.2 met 2 2 0"]));
-    assert_eq!(picture["stopped"], json!([HELD]));
-    picture
+    let expected = comparable_outcome(&whole);
+    assert_eq!(expected["births"], json!([3, 2, 2]));
+    assert_eq!(expected["joins"], json!(["main met 2 2 0", "main met 3 2 0", "main.2 met 2 2 0"]));
+    assert_eq!(expected["stopped"], json!([HELD]));
+    expected
 }
 
 #[test]
 fn killed_anywhere_it_forks_and_joins_once() {
     let whole = whole();
     let dies = |point: &str| {
-        let deaths = [1, 3, 8].iter().take_while(|&&count| dies_at(point, count, &whole));
+        let deaths = [1, 3, 8].iter().take_while(|&&count| is_killed_at(point, count, &whole));
         deaths.count()
     };
     let deaths: Vec<(&str, usize)> = POINTS.into_iter().map(|point| (point, dies(point))).collect();
@@ -153,8 +153,8 @@ fn killed_twice_it_forks_and_joins_once() {
         let test = place().env("RAYMOND_FAILPOINT", first);
         test.run(&OPTIONS);
         let test = test.env("RAYMOND_FAILPOINT", second);
-        go_on(&test);
+        resume(&test);
         let test = test.env("RAYMOND_FAILPOINT", "none:1");
-        comes_to_the_same(&test, &context, &whole);
+        resume_and_compare(&test, &context, &whole);
     }
 }

@@ -1,11 +1,11 @@
-//! Joins whose workers fail: what follows, and whose matter it is.
+//! Joins whose workers fail: the outcome of the join, and the agents that fail with it.
 
 use serde_json::{Value, json};
 
 use super::{answering, each, error, joins, outcomes, payload, place, play, spawn, wait_end};
 use crate::support::{Test, always, when};
 
-/// Three workers, of which so many fail.
+/// Returns a workflow of three workers, of which so many fail.
 fn three(join: &str, failing: usize) -> Test {
     let items: Vec<Value> =
         (0..3).map(|item| json!(if item < failing { "BAD.md" } else { "GOOD.md" })).collect();
@@ -41,7 +41,8 @@ fn so_many_are_needed_and_no_more() {
         } else {
             assert!(seen[0].starts_with("main met 3 "), "{need} {failing}: {seen:?}");
         }
-        // One that failed after the join was met is nobody's any more.
+        // A failure after the decision of the join does not change the join, but may come before the end of
+        // the run.
         let late = failing > 0 && code == 0;
         ended.code_in(if late {
             &[0, 1]

@@ -1,9 +1,9 @@
-//! Joins that are not met in time.
+//! Joins that are not decided in time.
 
 use super::{each, error, joins, place, spawn, wait_end};
-use crate::support::{Live, Test, when};
+use crate::support::{RunningRaymond, Test, when};
 
-/// One worker is done at once, another is held at `go`.
+/// Returns a workflow in which one worker ends at once and another is held at `go`.
 fn slow(join: &str) -> Test {
     place(join)
         .prompt("LATE.md", "late {{results}}")
@@ -14,8 +14,8 @@ fn slow(join: &str) -> Test {
         .rule(when("late").reply("<result>late</result>"))
 }
 
-/// The join is over, and the other worker is let go.
-fn joined(test: &Test) -> Live<'_> {
+/// Starts the workflow, and waits until the join is over; the other worker is still held.
+fn joined(test: &Test) -> RunningRaymond<'_> {
     let mut live = spawn(test, &[]);
     live.wait_event("joined", 1);
     assert_eq!(test.events("joined")[0]["outcome"], "late");
@@ -80,6 +80,6 @@ fn time_goes_on_while_raymond_does_not_run() {
     live.wait_event("join_begun", 1);
     wait_end(&mut live, "main.1");
     live.kill9();
-    test.again(&[]).ok().ended("main", "late");
+    test.resume(&[]).ok().ended("main", "late");
     assert_eq!(joins(&test), ["main late 2 1 0"]);
 }

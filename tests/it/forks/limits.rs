@@ -1,4 +1,4 @@
-//! How many agents one reply may fork, and how many may live.
+//! Limits of forks: the number of agents that a reply may fork, and of agents that may live.
 
 use raymond::domain::apply::{apply, begin};
 use raymond::store::record;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{answering, births, each, error, place, play, scripted, spawn};
 use crate::support::{Test, when};
 
-/// A list with so many entries.
+/// Returns a list with so many entries.
 fn lines(number: usize) -> Vec<u8> {
     (0..number).flat_map(|line| format!("{line}\n").into_bytes()).collect()
 }
@@ -53,7 +53,7 @@ fn all_forks_of_a_reply_count_together() {
     );
 }
 
-/// The most agents that ever lived at the same time, by the journal.
+/// Returns the most agents that lived at the same time, from the journal.
 fn most_alive(test: &Test) -> usize {
     let journal = std::fs::read_to_string(test.journal_file()).expect("a journal");
     let mut records = journal.lines().map(|line| record::decode(line).expect("a record"));
@@ -66,7 +66,7 @@ fn most_alive(test: &Test) -> usize {
     most
 }
 
-/// Each agent forks two of its kind, and waits for them.
+/// Returns a workflow in which each agent forks two of its kind, and waits for them.
 fn bomb(rest: &str) -> Test {
     let fork = r#"<fork next="JOIN.md" each="[1, 2]">START.md</fork>"#;
     scripted(&format!("join: all\nrest: {rest}"), fork)

@@ -1,4 +1,4 @@
-//! Lists of every form, and what a worker is given of its entry.
+//! Lists in all forms, and the variables of a worker from its entry.
 
 use serde_json::{Value, json};
 

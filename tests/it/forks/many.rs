@@ -1,4 +1,4 @@
-//! Several `<fork>` tags in one reply, where the state says `forks: many`.
+//! Several `<fork>` tags in one reply, in a state with `forks: many`.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{answering, births, error, outcomes, payload, place, play};
 use crate::support::{Test, always, when};
 
-/// START may fork many, and says this.
+/// Returns a workflow in which START may fork many agents, and replies with this.
 fn many(reply: &str) -> Test {
     let others = json!({"OTHER.md": ["<result>other {{item}}</result>"]});
     answering(place("join: all"), reply, &others)

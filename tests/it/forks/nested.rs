@@ -1,4 +1,4 @@
-//! Joins within each other: workers that fork, subroutines, loops, and who waits for whom.
+//! Nested joins: workers that fork, subroutines, loops, and the agents that each join waits for.
 
 use serde_json::json;
 
@@ -64,7 +64,8 @@ fn those_that_ended_before_it_came_count() {
     assert_eq!(prompt.matches("did it").count(), 2, "{prompt}");
 }
 
-/// START forks a worker that is held at `go` and calls SUB; in the end JOIN waits for all.
+/// Returns a workflow in which START forks a worker that is held at `go`, and calls SUB; at the end JOIN
+/// waits for all.
 fn calling() -> Test {
     place("join: all")
         .prompt("CALL.md", "call")

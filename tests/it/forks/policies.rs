@@ -1,9 +1,9 @@
-//! What a policy says about lists and directories.
+//! Policies for lists and directories.
 
 use super::{answering, births, each, error, place, play};
 use crate::support::Test;
 
-/// START has this entry beside the tag, the target and `next`, and says these, one after the other.
+/// Returns a workflow in which the policy of START has these further keys, and START gives these replies.
 fn guarded(entry: &str, replies: &[&str]) -> Test {
     let policy = format!(
         "---\nallowed_transitions:\n  - {{ tag: fork, target: WORKER.md, next: JOIN.md{entry} }}\n---\nstart"

@@ -1,13 +1,13 @@
-//! Those that a join goes on without: left alone, or ended with all that is theirs.
+//! The agents that a join does not need: they continue, or are ended with all their descendants.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{each, joins, place, spawn, wait_end};
-use crate::support::{Test, alive, always, patiently, when};
+use crate::support::{Test, alive, always, wait_until, when};
 
-/// One worker is done once `quick` is released, which is when the others are at work: one at a turn that is
-/// held, one that has forked another and waits for it.
+/// Returns a workflow in which one worker ends when `quick` is released. By then the others work: one at a
+/// turn that is held, and one that has forked another agent and waits for it.
 fn busy(rest: &str) -> Test {
     place(&format!("join: any\nrest: {rest}"))
         .prompt("INNER.md", "inner")
@@ -27,7 +27,7 @@ fn busy(rest: &str) -> Test {
         .rule(when("inner").hold_before("go").reply("<result>inner</result>").cost(0.25))
 }
 
-/// How an agent ended, as `raymond status` has it.
+/// Returns an agent of `raymond tree`.
 fn ended(test: &Test, agent: &str) -> Value {
     let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
     let agents = tree["agents"].as_array().cloned().unwrap_or_default();
@@ -45,7 +45,7 @@ fn turns_that_run_are_ended_and_so_are_their_descendants() {
         assert!(pids.iter().all(|&pid| alive(pid)));
         test.release("quick");
         live.wait().ok().ended("main", "merged").ended("main.1", "quick");
-        patiently("their processes are gone", || pids.iter().all(|&pid| !alive(pid)));
+        wait_until("their processes are gone", || pids.iter().all(|&pid| !alive(pid)));
         test.assert_no_survivors();
         let mut stopped =
             test.events("joined")[0]["stopped"].as_array().cloned().unwrap_or_default();
@@ -149,7 +149,7 @@ fn those_that_are_left_go_on_and_the_run_waits_for_them() {
 
 #[test]
 fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
-    // The effects of the join are the twelfth and those that follow; the one before leads to it.
+    // The twelfth effect and the next ones are those of the join; the one before leads to it.
     for effect in [11, 12, 13, 14] {
         let test = busy("stop").env("RAYMOND_FAILPOINT", format!("effect.before:{effect}"));
         let mut live = spawn(&test, &["--max-procs", "8"]);
@@ -160,8 +160,8 @@ fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
         died.assert(died.killed(), "to be killed");
         assert_eq!(joins(&test).len(), usize::from(effect > 11));
         let test = test.env("RAYMOND_FAILPOINT", "none:1");
-        test.again(&[]).ok().ended("main", "merged");
-        patiently("its process is gone", || !alive(slow));
+        test.resume(&[]).ok().ended("main", "merged");
+        wait_until("its process is gone", || !alive(slow));
         test.assert_no_survivors();
         assert_eq!(joins(&test), ["main met 3 1 0"]);
         let counted = test.events("cost_counted");
@@ -189,7 +189,7 @@ fn an_interrupt_while_they_are_ended_is_no_failure() {
     live.signal(Signal::INT).signal(Signal::INT);
     live.interrupt_until_it_ends().code(130);
     test.release("go");
-    test.again(&[]).ok().ended("main", "merged");
+    test.resume(&[]).ok().ended("main", "merged");
     test.assert_no_survivors();
     assert_eq!(joins(&test), ["main met 2 1 0"]);
 }

@@ -1,4 +1,4 @@
-//! What a state sees of those it has waited for: `{{results}}` and the file with the same.
+//! The results of a join, as a state sees them: `{{results}}`, and the file with the same content.
 
 use serde_json::{Value, json};
 

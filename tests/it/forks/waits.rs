@@ -1,9 +1,9 @@
-//! An agent that waits for others is data: it outlives raymond, and costs no process.
+//! An agent that waits for others is only data: it outlives raymond, and has no process.
 
 use super::{answering, each, joins, place, play, spawn, wait_end};
-use crate::support::{Test, alive, patiently, when};
+use crate::support::{Test, alive, wait_until, when};
 
-/// Two workers, one of them held at `go`.
+/// Returns a workflow with two workers, one of which is held at `go`.
 fn held() -> Test {
     place("join: all")
         .rule(when("start").reply(&each("[\"a\", \"b\"]")))
@@ -12,7 +12,7 @@ fn held() -> Test {
         .rule(when("merge").reply("<result>merged</result>"))
 }
 
-/// Everything happened once.
+/// Checks that each turn and the join happened once.
 #[track_caller]
 fn once(test: &Test) {
     assert_eq!(joins(test), ["main met 2 2 0"]);
@@ -30,7 +30,7 @@ fn no_process_waits() {
     live.wait_event("join_begun", 1).wait_calls(3);
     let started = test.calls_with("start")[0].pid;
     let held = test.calls_with("work on b")[0].pid;
-    patiently("the process of who waits is gone", || !alive(started));
+    wait_until("the process of who waits is gone", || !alive(started));
     assert!(alive(held));
     test.release("go");
     live.wait().ok().ended("main", "merged");
@@ -49,9 +49,9 @@ fn it_goes_on_after_a_kill() {
         if released {
             test.release("go");
             let pid = test.calls_with("work on b")[0].pid;
-            patiently("the turn has ended", || test.is_done(pid) || !alive(pid));
+            wait_until("the turn has ended", || test.is_done(pid) || !alive(pid));
         }
-        let mut live = test.spawn_again(&[]);
+        let mut live = test.spawn_resumed(&[]);
         live.wait_event("run_resumed", 1);
         test.release("go");
         live.wait().ok().ended("main", "merged").ended("main.2", "did b");
@@ -70,7 +70,7 @@ fn it_goes_on_after_a_stop() {
     test.release("go");
     live.wait().code(130);
     assert!(joins(&test).is_empty(), "nobody goes on while it comes to its end");
-    test.again(&[]).ok().ended("main", "merged");
+    test.resume(&[]).ok().ended("main", "merged");
     once(&test);
 }
 
@@ -82,7 +82,7 @@ fn it_goes_on_after_an_interrupt_that_ends_the_turns() {
     wait_end(&mut live, "main.1");
     live.interrupt_until_it_ends().code(130);
     test.release("go");
-    test.again(&[]).ok().ended("main", "merged");
+    test.resume(&[]).ok().ended("main", "merged");
     assert_eq!(joins(&test), ["main met 2 2 0"]);
     assert_eq!(test.calls_with("work on b").len(), 2, "it was ended, and asked again");
     assert_eq!(test.events("join_begun").len(), 1);
@@ -98,9 +98,9 @@ fn a_run_pauses_when_those_it_waits_for_wait_for_a_person() {
         .prompt("ANSWER.md", "answer {{answer}}");
     play(&test, &[]).code(2).stderr_has("2 questions wait").stderr_has("Which for a?");
     assert_eq!(test.status()["status"], "paused");
-    test.again(&["--answer", "ANSWER.md=this"]).code(2);
+    test.resume(&["--answer", "ANSWER.md=this"]).code(2);
     assert!(joins(&test).is_empty());
-    test.again(&["--answer", "ANSWER.md=this", "--answer", "ANSWER.md=that"]).ok();
+    test.resume(&["--answer", "ANSWER.md=this", "--answer", "ANSWER.md=that"]).ok();
     assert_eq!(joins(&test), ["main met 2 2 0"]);
     assert_eq!(test.events("join_begun").len(), 1);
 }
@@ -118,6 +118,6 @@ fn a_run_pauses_when_those_it_waits_for_are_parked() {
         .rule(when("merge").reply("<result>merged</result>"));
     spawn(&test, &[]).wait().code(2).ended("main.2", "did it").stderr_has("no disk");
     assert!(joins(&test).is_empty());
-    test.again(&[]).ok().ended("main", "merged");
+    test.resume(&[]).ok().ended("main", "merged");
     assert_eq!(joins(&test), ["main met 2 2 0"]);
 }

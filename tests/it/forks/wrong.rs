@@ -1,12 +1,13 @@
-//! Lists that cannot be used: what the agent is told, that it can repair it, and that nobody is born before.
+//! Lists that cannot be used: the message for the agent, the repair in its next reply, and no children
+//! before.
 
 use std::process::Command;
 
 use super::{answering, births, each, error, place, play, spawn};
 use crate::support::{Test, always, when};
 
-/// A list, how it comes to be there, and what is wrong with it.
-struct Case {
+/// A list, the preparation of its file, and the error in it.
+struct BadListCase {
     list: &'static str,
     made: fn(Test) -> Test,
     message: &'static str,
@@ -22,19 +23,19 @@ fn command(test: &Test, program: &str, arguments: &[&str]) {
     assert!(ended.is_ok_and(|ended| ended.success()), "{program} {arguments:?}");
 }
 
-const CASES: [Case; 15] = [
-    Case { list: "gone.json", made: as_it_is, message: "there is no file `gone.json` in " },
-    Case {
+const CASES: [BadListCase; 15] = [
+    BadListCase { list: "gone.json", made: as_it_is, message: "there is no file `gone.json` in " },
+    BadListCase {
         list: "../x.txt",
         made: as_it_is,
         message: "the path `../x.txt` leads out of the workspace",
     },
-    Case {
+    BadListCase {
         list: "/etc/passwd",
         made: as_it_is,
         message: "the path `/etc/passwd` leads out of the workspace",
     },
-    Case {
+    BadListCase {
         list: "out.txt",
         made: |test| {
             std::fs::write(test.root().join("secret"), "a\n").expect("written");
@@ -43,7 +44,7 @@ const CASES: [Case; 15] = [
         },
         message: "leads out of the workspace",
     },
-    Case {
+    BadListCase {
         list: "pipe.txt",
         made: |test| {
             command(&test, "mkfifo", &["pipe.txt"]);
@@ -51,53 +52,61 @@ const CASES: [Case; 15] = [
         },
         message: "cannot read `pipe.txt` in ",
     },
-    Case { list: "sub", made: |test| test.file("sub/x", b"x"), message: "it is a directory" },
-    Case {
+    BadListCase {
+        list: "sub",
+        made: |test| test.file("sub/x", b"x"),
+        message: "it is a directory",
+    },
+    BadListCase {
         list: "a.json",
         made: |test| test.file("a.json", b""),
         message: "a.json is no JSON: 1:0: EOF",
     },
-    Case {
+    BadListCase {
         list: "a.json",
         made: |test| test.file("a.json", b"[]"),
         message: "a.json has no entry, so no agent would be forked; write at least one",
     },
-    Case {
+    BadListCase {
         list: "a.txt",
         made: |test| test.file("a.txt", b"\n \n"),
         message: "a.txt has no entry",
     },
-    Case {
+    BadListCase {
         list: "a.json",
         made: |test| test.file("a.json", b"[1,\n  oops]"),
         message: "a.json is no JSON: 2:3: expected value",
     },
-    Case {
+    BadListCase {
         list: "a.json",
         made: |test| test.file("a.json", b"{\"a\": 1}"),
         message: "a.json holds an object, where a list is needed",
     },
-    Case {
+    BadListCase {
         list: "a.jsonl",
         made: |test| test.file("a.jsonl", b"1\nplain\n"),
         message: "a.jsonl is no JSON on each line: 2:1: expected value; lines of plain text belong into a .txt",
     },
-    Case {
+    BadListCase {
         list: "a.txt",
         made: |test| test.file("a.txt", b"\xff\xfe"),
         message: "it is not UTF-8 text: byte 0",
     },
-    Case {
+    BadListCase {
         list: "a.txt",
         made: |test| test.file("a.txt", &b"0123456\n".repeat(512 * 1024 + 1)),
         message: "it is larger than 4 MiB",
     },
-    Case { list: "[1, 2", made: as_it_is, message: "the list in the tag is no JSON: 1:5: EOF" },
+    BadListCase {
+        list: "[1, 2",
+        made: as_it_is,
+        message: "the list in the tag is no JSON: 1:5: EOF",
+    },
 ];
 
 #[test]
 fn a_list_that_cannot_be_used_fails_the_agent_and_the_message_says_why() {
-    for Case { list, made, message } in CASES {
+    for BadListCase { list, made, message } in CASES {
         let test = made(answering(place("join: all"), &each(list), &serde_json::json!({})));
         play(&test, &[]).code(1);
         let why = error(&test, "main");
@@ -114,12 +123,12 @@ fn a_list_that_cannot_be_used_fails_the_agent_and_the_message_says_why() {
     }
 }
 
-/// START may fork from any list.
+/// A policy by which START may fork from any list.
 const POLICY: &str = "---\nallowed_transitions:\n  - { tag: fork, target: WORKER.md, next: JOIN.md, each: any }\n---\nstart";
 
 #[test]
 fn an_agent_repairs_its_list_in_the_next_reply() {
-    for Case { list, made, message } in CASES {
+    for BadListCase { list, made, message } in CASES {
         let test =
             made(place("join: all").prompt("START.md", POLICY).file("good.json", b"[\"it\"]"))
                 .rule(when("start").reply(&each(list)))

@@ -1,4 +1,4 @@
-//! Which addresses pages are fetched from.
+//! The addresses that pages may be fetched from.
 
 use serde_json::json;
 
@@ -41,6 +41,6 @@ fn allowed_address_is_kept_with_the_run() {
     place.run(&["workflow.yaml", "--allow-address", "127.0.0.0/8"]).code(2);
     assert_eq!(place.status()["settings"]["allowed_addresses"], json!(["127.0.0.0/8"]));
     place.raymond(&["answer", "t", "start=yes"]).ok();
-    let outcome = place.again(&[]);
+    let outcome = place.resume(&[]);
     assert_eq!(payload(outcome.ok(), "main")["type"], "success");
 }

@@ -1,9 +1,9 @@
-//! A graph that is looked at from outside: its file changes, it is stopped, it waits.
+//! Graphs and the outside: a changed file, a stop, a wait.
 
 use serde_json::json;
 
 use super::{graph, node, run, test, text, way};
-use crate::support::patiently;
+use crate::support::wait_until;
 
 #[test]
 fn a_shell_command_is_ended_with_the_run_and_nobody_says_it_was_done() {
@@ -16,9 +16,9 @@ fn a_shell_command_is_ended_with_the_run_and_nobody_says_it_was_done() {
     live.wait_for("the command runs", |test| test.flow().join("log").exists());
     live.interrupt();
     live.wait().code(130);
-    patiently("the command has ended", || place.survivors().is_empty());
+    wait_until("the command has ended", || place.survivors().is_empty());
     let place = place.file("go", b"");
-    place.again(&[]).ok();
+    place.resume(&[]).ok();
     let log = text(&place, "log");
     assert!(log.ends_with("ended\n") && log.matches("begun").count() == 2, "{log}");
     assert_eq!(way(&place, "main"), ["start success"]);
@@ -39,7 +39,7 @@ fn graph_that_was_edited_is_taken_up_only_where_it_is_meant() {
         live.interrupt();
         live.wait().code(130);
         let place = place.file("go", b"").file("workflow.yaml", flow("new").to_string().as_bytes());
-        let outcome = place.again(options);
+        let outcome = place.resume(options);
         outcome.ok().stderr_has("workflow.yaml: changed since the run began");
         assert_eq!(text(&place, "made"), made);
     }
@@ -58,6 +58,6 @@ fn a_question_without_an_answer_leaves_the_run_waiting() {
     let walked = place.events("graph_advanced");
     assert_eq!(walked[0]["next_action"]["question"]["node"], json!("start"));
     assert!(!super::trace(&place).exists(), "Claude Code was started");
-    place.again(&[]).code(2);
+    place.resume(&[]).code(2);
     assert_eq!(place.events("graph_advanced").len(), 1);
 }

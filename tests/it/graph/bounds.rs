@@ -1,4 +1,4 @@
-//! Graphs that are meant to harm, or only wrong: each ends with a message that names it, and a code.
+//! Harmful and wrong graphs: each ends with a message and a code.
 
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ fn what_is_no_graph_is_refused() {
     refused("", &["workflow.yaml:"]);
 }
 
-/// A graph that does the same over and over.
+/// Returns a graph that does the same without end.
 fn looping(actions: &Value, state: &Value) -> Value {
     let mut endless = graph(json!({"start": node(actions.clone(), "start")}));
     endless["initial_state"] = state.clone();
@@ -79,7 +79,7 @@ fn a_text_that_doubles_and_a_value_that_nests_end_with_a_message() {
     let nest = json!([{"type": "set_state", "field": "a.b", "value": "${a}"}]);
     let place = test(&looping(&nest, &json!({"a": {}})));
     run(&place, &[]).code(1).stdout_has("would nest more than 64 lists and maps");
-    place.again(&[]).code(1);
+    place.resume(&[]).code(1);
 }
 
 #[test]

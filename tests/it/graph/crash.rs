@@ -1,20 +1,19 @@
-//! Kills raymond at every boundary of a run in a graph, lets it go on, and compares: the same nodes, the
-//! same files, what is added to a file added once, each turn of Claude Code asked once.
+//! Kills raymond at each boundary of a run in a graph, resumes the run, and compares: the same nodes, the
+//! same files, each append to a file once, each turn of Claude Code asked once.
 
 use raymond::fault::POINTS;
 use serde_json::{Value, json};
 
 use super::{graph, node, remote};
-use crate::support::{Test, patiently, when};
+use crate::support::{Test, wait_until, when};
 
-/// How the run is started: the question is asked twice, and answered ahead.
+/// The arguments of the run: the question is asked twice, and answered ahead of time.
 const START: [&str; 7] =
     ["workflow.yaml", "--answer", "ask=no", "--answer", "ask=yes", "--allow-address", "127.0.0.1"];
 
 const DOC: &[u8] = b"Find the NUMBER.\n";
 
-/// A graph that does one of each sort: what converges, what is guarded, what is uncertain, a turn, an
-/// agent that it waits for.
+/// Returns a graph with one action of each recovery class, a turn, and an agent that it waits for.
 fn flow(url: &str) -> Value {
     let append =
         |content: &str| json!({"type": "append_to_file", "path": "log.txt", "content": content});
@@ -69,8 +68,8 @@ fn place() -> Test {
         .rule(when("LOOK at 7").reply("<result>seen</result>").cost(0.02))
 }
 
-/// All that has to be the same, killed or not.
-fn picture(test: &Test) -> Value {
+/// Returns everything that must be the same after a kill.
+fn comparable_outcome(test: &Test) -> Value {
     let walked = test.events("graph_advanced");
     let visits = walked.iter().filter_map(|walk| walk["visits"].as_array()).flatten();
     let visits: Vec<Value> = visits.map(|visit| json!([visit["node"], visit["outcome"]])).collect();
@@ -87,19 +86,20 @@ fn picture(test: &Test) -> Value {
     })
 }
 
-/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
-fn dies_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
+/// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
+/// the failpoint was reached that often.
+fn is_killed_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
     let first = test.run(&START);
     let died = first.killed();
     first.assert(died || first.status.code() == Some(0), &context);
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    let last = if test.run_dir().exists() { test.again(&[]) } else { test.run(&START) };
+    let last = if test.run_dir().exists() { test.resume(&[]) } else { test.run(&START) };
     last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
     last.assert(last.stdout.contains(result), &format!("{context}: {result}"));
-    assert_eq!(picture(&test), *whole, "{context}");
-    patiently(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
+    assert_eq!(comparable_outcome(&test), *whole, "{context}");
+    wait_until(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
     died
 }
 
@@ -108,13 +108,13 @@ fn killed_anywhere_a_graph_comes_to_the_same() {
     let whole = place();
     let outcome = whole.run(&START);
     outcome.ok();
-    let (result, whole) = (super::payload(&outcome, "main"), picture(&whole));
+    let (result, whole) = (super::payload(&outcome, "main"), comparable_outcome(&whole));
     assert_eq!(result["summary"], json!({"n": 7, "page": 0, "shell": "begun\na\nb\n"}));
     assert_eq!(whole["files"], json!(["", "7 seen", "begun\na\nb\nyes\n", "ran\n", "# Docs\n"]));
     let result = result.to_string();
     let times = [1, 2, 3, 5, 8];
     let dies = |point: &str| {
-        let deaths = times.iter().take_while(|&&count| dies_at(point, count, &whole, &result));
+        let deaths = times.iter().take_while(|&&count| is_killed_at(point, count, &whole, &result));
         deaths.count()
     };
     let deaths: Vec<(&str, usize)> = POINTS.into_iter().map(|point| (point, dies(point))).collect();

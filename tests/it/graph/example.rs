@@ -1,4 +1,4 @@
-//! The example that the language was made for, completed.
+//! The example that the language was designed for, completed.
 
 use serde_json::json;
 

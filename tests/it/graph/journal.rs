@@ -1,14 +1,14 @@
-//! What a long loop costs: records and syncs by the slice, not by the node.
+//! The cost of a long loop: one record and one sync for many nodes.
 
 use serde_json::{Value, json};
 
 use super::{graph, node, payload, run, test, way};
 use crate::support::Test;
 
-/// As many nodes as a graph may execute that does not say otherwise.
+/// The most nodes that a graph executes by default.
 const NODES: usize = 10_000;
 
-/// After so many nodes there is a record.
+/// The number of nodes after which there is a record.
 const SLICE: usize = 512;
 
 fn counting() -> Test {

@@ -1,4 +1,4 @@
-//! What Claude Code carries out for a graph: its document, its result, its price.
+//! References, which Claude Code carries out for a graph: the document, the result, the cost.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn referring(replies: Value) -> Test {
     test(&referring).file("docs/guide.md", DOC).file("replies.yaml", replies.to_string().as_bytes())
 }
 
-fn run(place: &Test) -> crate::support::Outcome {
+fn run(place: &Test) -> crate::support::RaymondOutcome {
     place.run(&["workflow.yaml", "--agent", "scripted"])
 }
 
@@ -79,7 +79,7 @@ fn a_budget_that_is_used_up_holds_the_next_turn_back_and_no_other_node() {
         test(&two).file("docs/guide.md", DOC).file("replies.yaml", replies.to_string().as_bytes());
     place.run(&["workflow.yaml", "--agent", "scripted", "--budget", "0.02"]).code(75);
     assert_eq!(way(&place, "main"), ["start success", "between success"]);
-    place.again(&["--budget", "1"]).ok();
+    place.resume(&["--budget", "1"]).ok();
     assert_eq!(text(&place, "log"), "x");
     assert_eq!(place.status()["total_cost_usd"], json!(0.1));
 }

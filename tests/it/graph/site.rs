@@ -1,9 +1,9 @@
-//! Pages from this machine.
+//! A web site on this machine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// Starts a server that has `/page` and nothing else, and lives as long as the tests; gives its address.
+/// Starts a server that has only `/page`, for as long as the tests run; returns its address.
 pub(super) fn site() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
@@ -30,6 +30,6 @@ fn answer(stream: TcpStream) {
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
-    // Who does not want it goes away.
+    // A client that does not want the answer is gone.
     let _ = stream.get_mut().write_all(format!("{head}{body}").as_bytes());
 }

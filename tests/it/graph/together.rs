@@ -1,11 +1,11 @@
-//! Prompts and graphs in one workflow: each calls the other and gets what came of it.
+//! Prompts and graphs in one workflow: each calls the other and gets its result.
 
 use serde_json::{Value, json};
 
 use super::{graph, node, test, text};
 use crate::support::Test;
 
-/// A graph that greets whom it is given, or fails.
+/// Returns a graph that writes a greeting, or fails without a name.
 fn greeting() -> Value {
     let mut greeting = graph(json!({
         "start": {
@@ -19,7 +19,7 @@ fn greeting() -> Value {
     greeting
 }
 
-/// A prompt that says this, one that says what came back, and the graph.
+/// Returns a test with the graph, a prompt that replies with this, and a prompt that repeats the result.
 fn asking(reply: &str) -> Test {
     let replies = json!({"START.md": [reply], "BACK.md": ["<result>got {{result}}</result>"]});
     test(&json!({}))
@@ -29,12 +29,12 @@ fn asking(reply: &str) -> Test {
         .file("replies.yaml", replies.to_string().as_bytes())
 }
 
-fn run(test: &Test) -> crate::support::Outcome {
+fn run(test: &Test) -> crate::support::RaymondOutcome {
     test.run(&["START.md", "--agent", "scripted"])
 }
 
-/// What the prompt got back.
-fn got(outcome: &crate::support::Outcome) -> Value {
+/// Returns the result that the prompt got.
+fn got(outcome: &crate::support::RaymondOutcome) -> Value {
     let start = "Agent main terminated with result: got ";
     let line = outcome.stdout.lines().find_map(|line| line.strip_prefix(start));
     outcome.assert(line.is_some(), start);
@@ -81,7 +81,7 @@ fn a_prompt_goes_over_into_a_graph() {
     }
 }
 
-/// A graph that has others at work.
+/// Returns a test with a graph that has these actions, which start agents.
 fn working(actions: Value) -> Test {
     let start = node(actions, "then");
     let shown = json!([{"type": "set_state", "field": "got", "value": "${computed.got}"}]);
@@ -159,5 +159,5 @@ fn a_failure_that_the_graph_has_dealt_with_is_none_of_the_run() {
     let outcome = super::run(&place, &[]);
     outcome.ok().failed("main.1");
     assert_eq!(super::payload(&outcome, "main")["type"], json!("success"));
-    place.again(&[]).ok();
+    place.resume(&[]).ok();
 }

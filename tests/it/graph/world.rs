@@ -1,10 +1,10 @@
-//! Everything that a graph can ask of the world, once, without Claude Code.
+//! The operations of graphs, once each, without Claude Code.
 
 use serde_json::{Value, json};
 
 use super::site::site;
 use super::{git, graph, node, payload, remote, run, test, text, trace, way};
-use crate::support::{alive, patiently};
+use crate::support::{alive, wait_until};
 
 fn gate(validations: Value, next: &str) -> Value {
     json!({"type": "validation_gate", "validations": validations, "on_valid": next, "on_invalid": "failed"})
@@ -14,8 +14,8 @@ fn none_of(conditions: Value) -> Value {
     json!({"type": "none_of", "conditions": conditions})
 }
 
-/// A corpus is made, a source added and cloned, pages are fetched; each type of the seed that has to do
-/// with the world is there at least once.
+/// Returns a graph that creates a corpus, adds and clones a source, and fetches pages. It has each type of
+/// the seed that concerns the world.
 fn corpus(url: &str, site: &str) -> Value {
     let found = json!([
         {"type": "config_exists"}, {"type": "index_exists"}, {"type": "index_is_placeholder"},
@@ -173,6 +173,6 @@ fn command_that_left_its_session_ends_with_the_run_whatever_answers_its_prompts(
             test(&hiding).file("replies.yaml", b"{}").env("RAYMOND_CLAUDE", "/nowhere/claude");
         run(&place, options).ok();
         let pid = text(&place, "pid").trim().parse().expect("a process id");
-        patiently("the command is gone", || !alive(pid));
+        wait_until("the command is gone", || !alive(pid));
     }
 }

@@ -1,4 +1,4 @@
-//! Graphs with types that a program adds: they run in that program, and the plain one refuses them.
+//! Graphs with types that a program adds: they run in that program, and plain raymond refuses them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,14 +1,14 @@
-//! What a tool puts aside in a session of its own and with nothing in its environment is owned all the same: by the
-//! control group of its process, or because raymond takes orphans.
+//! A process that a tool starts in a session of its own and with an empty environment is owned, too: by the
+//! control group of its turn's process, or because raymond adopts orphans.
 
 use std::path::Path;
 
 use rustix::process::Signal;
 
 use super::one;
-use crate::support::{Rule, Test, alive, always, kill, patiently, when};
+use crate::support::{FakeRule, Test, alive, always, kill, wait_until, when};
 
-/// The tests with control groups, where they can be had, and without.
+/// Runs a check with control groups, where the system has them, and without.
 fn both_ways(test: impl Fn() -> Test, check: impl Fn(&Test)) {
     check(&test());
     check(&test().env("RAYMOND_NO_CGROUPS", "1"));
@@ -17,11 +17,11 @@ fn both_ways(test: impl Fn() -> Test, check: impl Fn(&Test)) {
 fn assert_gone(test: &Test) {
     let hidden = test.helpers();
     assert!(!hidden.is_empty(), "something was put aside");
-    patiently("what was put aside is gone", || !hidden.iter().any(|&pid| alive(pid)));
+    wait_until("what was put aside is gone", || !hidden.iter().any(|&pid| alive(pid)));
     test.assert_no_survivors();
 }
 
-fn hiding() -> Rule {
+fn hiding() -> FakeRule {
     when("start").tool("Bash").hide()
 }
 
@@ -63,14 +63,15 @@ fn hidden_helper_of_an_ended_agent_is_ended_while_others_run() {
                 .rule(when("next").hold_before("go").reply("<result>well</result>"))
         },
         |test| {
-            // Without control groups an older turn could have put it aside, so it stays until that is over.
+            // Without control groups an older turn could have started it, so it stays until that turn is
+            // over.
             let is_exact = !is_without_groups(test);
             let mut live = test.spawn(&["START.md", "--no-warm"]);
             live.wait_for("both", |test| test.calls().len() == 3 && test.helpers().len() == 1);
             live.wait_event("step_finished", 2);
             if is_exact {
                 let hidden = test.helpers()[0];
-                patiently("what was put aside is gone", || !alive(hidden));
+                wait_until("what was put aside is gone", || !alive(hidden));
             }
             test.release("go");
             live.wait().ok().ended("main", "well").ended("main.1", "worked");
@@ -79,7 +80,8 @@ fn hidden_helper_of_an_ended_agent_is_ended_while_others_run() {
     );
 }
 
-/// Whether a run here has no control groups: told so, or because the machine lets nobody make one.
+/// Returns whether a run here has no control groups, because the test says so or the machine does not allow
+/// them.
 fn is_without_groups(test: &Test) -> bool {
     let probe = Test::new()
         .prompt("START.md", "x")
@@ -107,7 +109,7 @@ fn control_group_left_by_a_killed_raymond_is_cleared_on_resume() {
     let abandoned = Path::new(&note).with_file_name(format!("raymond-abandoned-{turn}"));
     std::fs::create_dir_all(abandoned.join("main-1-0")).expect("a group beside it");
     test.release("go");
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(test.calls().len(), 1, "adopted");
     assert_gone(&test);
     assert!(!Path::new(&note).exists(), "nor is a group left");
@@ -117,7 +119,7 @@ fn control_group_left_by_a_killed_raymond_is_cleared_on_resume() {
     live.wait_for("what is put aside", |test| test.helpers().len() == 1);
     live.kill9();
     kill(dead.calls()[0].pid, Signal::KILL);
-    dead.again(&[]).ok().ended("main", "well");
+    dead.resume(&[]).ok().ended("main", "well");
     assert_gone(&dead);
     assert!(!abandoned.exists(), "the next run takes away what was abandoned");
 }
@@ -136,10 +138,10 @@ fn background_run_outlives_the_turn_that_started_it() {
         },
         |test| {
             test.run(&["START.md"]).ok().ended("main", "well");
-            patiently("the other's turn", || test.calls_with("other").len() == 1);
+            wait_until("the other's turn", || test.calls_with("other").len() == 1);
             assert!(alive(test.calls_with("other")[0].pid), "it goes on");
             test.release("go");
-            patiently("its end", || {
+            wait_until("its end", || {
                 test.raymond(&["status", "other", "--json"]).ok().json()["status"] == "completed"
             });
             test.assert_no_survivors();

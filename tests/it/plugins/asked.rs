@@ -1,4 +1,4 @@
-//! What a plug-in is told, what it is asked, and what becomes of its verdicts.
+//! The records and the consultations that a plug-in gets, and the effect of its verdicts.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn stop_verdict_fails_the_agent_or_pauses_the_run() {
     let test = with(&says("start", "verdict='stop', scope='run', reason='night'"), "");
     test.run(&["START.md"]).code(75).stderr_has("the plug-in p: night");
     assert!(test.calls().is_empty());
-    test.again(&["--no-plugins"]).ok().ended("main", "well");
+    test.resume(&["--no-plugins"]).ok().ended("main", "well");
 }
 
 #[test]

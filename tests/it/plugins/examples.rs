@@ -1,4 +1,4 @@
-//! The examples of plug-ins do what they say, in so many lines as one likes to read.
+//! The examples of plug-ins work, and are short.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/plugins").join(name)
 }
 
-/// A parent that spends and a child that does not.
+/// Returns a workflow with a parent that spends money and a child that does not.
 fn spender(command: &str) -> Test {
     let manifest = format!("plugins:\n  - {{ command: {command}, deadline: 1m }}\n");
     Test::new()

@@ -1,11 +1,11 @@
-//! A plug-in that forks many in an agent's place.
+//! A plug-in that forks many agents in place of an agent's own transition.
 
 use serde_json::Value;
 
 use super::with;
 use crate::support::{Test, when};
 
-/// A plug-in that takes this fork in place of what START is to do, on this occasion.
+/// Returns a workflow with a plug-in that replaces the transition of START by this fork, on this occasion.
 fn forking(occasion: &str, list: &str) -> Test {
     let script = format!(
         "hello('{occasion}')

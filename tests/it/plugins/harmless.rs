@@ -1,9 +1,9 @@
-//! A plug-in that is stuck, floods or talks nonsense delays the run once at the most.
+//! A plug-in that hangs, floods or writes nonsense delays the run at most once.
 
 use super::{count, held, told, with};
-use crate::support::{Outcome, Test, always, when};
+use crate::support::{RaymondOutcome, Test, always, when};
 
-/// A run of several steps beside this command.
+/// Returns a workflow of several steps with this command as a plug-in.
 fn beside(command: &str, options: &str) -> Test {
     let manifest = format!("plugins:\n  - {{ name: p, command: {command}, {options} }}\n");
     Test::new()
@@ -15,7 +15,7 @@ fn beside(command: &str, options: &str) -> Test {
 }
 
 #[track_caller]
-fn goes_on(test: &Test, warning: &str) -> Outcome {
+fn goes_on(test: &Test, warning: &str) -> RaymondOutcome {
     let outcome = test.run(&["START.md"]);
     outcome.ok().ended("main", "well");
     assert_eq!(count(&outcome.stderr, warning), 1, "{}", outcome.stderr);

@@ -1,9 +1,9 @@
-//! How a plug-in is started, started again, and ended; and that it is never left behind.
+//! The life of a plug-in: its start, its restarts and its end; it is never left behind.
 
 use super::{LOOKS_ON, held, lines, told, with};
-use crate::support::{Test, alive, always, patiently};
+use crate::support::{Test, alive, always, wait_until};
 
-/// Dies when it is told of the first record, if it is to.
+/// A plug-in that exits at a record, if the file `die` exists.
 const DIES: &str = "hello()
 for message in told():
     if message['type'] == 'record' and os.path.exists('die'):
@@ -88,7 +88,7 @@ fn crash_of_a_required_plugin_pauses_the_run_which_can_resume() {
     live.wait().code(75).stderr_has("the plug-in p: it is required, and has failed");
     assert_eq!(test.status()["pause"]["reason"], "plugin");
     live_on(&test);
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     test.assert_no_survivors();
 }
 
@@ -120,7 +120,7 @@ fn plugin_option_is_kept_with_the_run_and_can_be_replaced() {
     assert_eq!(command(), 1);
     let first = told(&test, "record").len() as u64;
     test.script(&[always().hold_before("later").reply("<result>well</result>")]);
-    let mut live = test.spawn_again(&["--plugin", "python3 ./p.py two"]);
+    let mut live = test.spawn_resumed(&["--plugin", "python3 ./p.py two"]);
     live.wait_calls(2).interrupt();
     test.release("later");
     live.wait();
@@ -136,9 +136,9 @@ fn plugin_does_not_outlive_a_killed_raymond() {
     live.wait_calls(1).wait_for("it runs", |test| told(test, "record").len() == 1);
     let pid = pids(&test)[0];
     live.kill9();
-    patiently("it ends with raymond", || !alive(pid));
+    wait_until("it ends with raymond", || !alive(pid));
     test.release("go");
-    test.again(&[]).ok().ended("main", "well");
+    test.resume(&[]).ok().ended("main", "well");
     assert_eq!(told(&test, "hello").len(), 2, "it was started again");
     test.assert_no_survivors();
 }
@@ -158,7 +158,7 @@ while True: time.sleep(600)
     live.kill9();
     assert!(alive(first), "it is stubborn");
     test.release("go");
-    test.again(&["--no-plugins"]).ok().ended("main", "well");
+    test.resume(&["--no-plugins"]).ok().ended("main", "well");
     assert!(!alive(first));
     test.assert_no_survivors();
 }

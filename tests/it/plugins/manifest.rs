@@ -1,4 +1,4 @@
-//! Who asks for a plug-in, where its program is looked for, and what it finds in its environment.
+//! Plug-ins of the manifest and the command line, the paths of their programs, and their environment.
 
 use super::{LOOKS_ON, PRELUDE, lines, told, with};
 use crate::support::{Test, always};
@@ -65,6 +65,6 @@ fn background_run_starts_its_plugin() {
     let test = with(LOOKS_ON, "");
     let started = test.raymond(&["start", "--id", "t", "START.md"]);
     started.ok().stderr_has("asked for by raymond.yaml");
-    crate::support::patiently("it is told of the end", || told(&test, "finish").len() == 1);
+    crate::support::wait_until("it is told of the end", || told(&test, "finish").len() == 1);
     test.assert_no_survivors();
 }

@@ -1,5 +1,5 @@
-//! The protocol's JSON Schema: what `raymond schema` prints is what is really said, and what the
-//! project has promised.
+//! The JSON Schema of the protocol: all messages fit the schema that `raymond schema` prints, and it equals
+//! the kept copy.
 
 use std::path::Path;
 
@@ -20,10 +20,10 @@ fn fits(schema: &Validator, value: &Value) {
     assert!(errors.is_empty(), "{value:#}\n{errors:#?}");
 }
 
-/// `RAYMOND_RENEW=1 cargo test --test it schema` writes it anew. Within a version of the protocol it
-/// may only say more.
 #[test]
 fn printed_schema_equals_the_kept_copy() {
+    // `RAYMOND_RENEW=1 cargo test --test it schema` writes the copy anew. Within a version of the protocol the
+    // schema may only grow.
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/plugin-v2.json");
     let printed = Test::new().raymond(&["schema"]).ok().stdout.clone();
     if std::env::var_os("RAYMOND_RENEW").is_some() {

@@ -1,4 +1,4 @@
-//! What a program may not do for ever, and what it has to be given.
+//! The limits of programs, and the values that they need.
 
 use super::{ask, program, written};
 use crate::support::always;

@@ -1,5 +1,5 @@
-//! Kills raymond at every boundary of a program, lets it go on, and compares: the same states and
-//! requests, each prompt that was answered sent once, each fact asserted and taken once.
+//! Kills raymond at each boundary of a program, resumes the run, and compares: the same states and requests,
+//! each prompt that was answered sent once, each fact asserted and taken once.
 
 use raymond::fault::POINTS;
 use rustix::process::Signal;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::{ask, holds, logged, program, signal, way};
 use crate::graph::git;
-use crate::support::{Test, patiently, when};
+use crate::support::{Test, wait_until, when};
 
 const FILE: &str = "p.lisp";
 
-/// One of each: two roles at once, a loop with rounds, a branch, facts that are asserted, taken and
-/// retracted, work of a repository, a folder, a timeout.
+/// A program with one of each: two concurrent roles, a loop with rounds, a branch, facts that are asserted,
+/// taken and retracted, work in a repository, a folder, a timeout.
 const PROGRAM: &str = "(workflow w
   (roles (a) (b) (c))
   (state s
@@ -58,8 +58,8 @@ fn place() -> Test {
     test.file("poem", b"roses\n")
 }
 
-/// All that has to be the same, killed or not.
-fn picture(test: &Test) -> Value {
+/// Returns everything that must be the same after a kill.
+fn comparable_outcome(test: &Test) -> Value {
     let mut asked: Vec<String> =
         test.calls().iter().map(|call| format!("{} {}", call.agent(), call.prompt)).collect();
     asked.sort();
@@ -88,29 +88,30 @@ fn picture(test: &Test) -> Value {
 
 const RESULT: &str = "Agent main terminated with result: all done";
 
-/// Goes on with a run that was killed, or begins it if it never began.
-fn go_on(test: &Test) -> crate::support::Outcome {
-    if test.run_dir().exists() { test.again(&[]) } else { test.run(&[FILE]) }
+/// Resumes a run that was killed, or begins it if it never began.
+fn resume(test: &Test) -> crate::support::RaymondOutcome {
+    if test.run_dir().exists() { test.resume(&[]) } else { test.run(&[FILE]) }
 }
 
-/// Checks a run that has come to its end, however often it was killed.
-fn comes_to_the_same(test: &Test, context: &str, whole: &Value) {
-    let last = go_on(test);
+/// Resumes a run to its end, and compares it with one that was not killed.
+fn resume_and_compare(test: &Test, context: &str, whole: &Value) {
+    let last = resume(test);
     last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
     last.assert(last.stdout.contains(RESULT), &format!("{context}: {RESULT}"));
-    assert_eq!(picture(test), *whole, "{context}");
-    patiently(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
+    assert_eq!(comparable_outcome(test), *whole, "{context}");
+    wait_until(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
 }
 
-/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
-fn dies_at(point: &str, count: u32, whole: &Value) -> bool {
+/// Kills raymond the `count`-th time a failpoint is reached, and compares the resumed run; returns whether
+/// the failpoint was reached that often.
+fn is_killed_at(point: &str, count: u32, whole: &Value) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
     let first = test.run(&[FILE]);
     let died = first.killed();
     first.assert(died || first.status.code() == Some(0), &context);
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    comes_to_the_same(&test, &context, whole);
+    resume_and_compare(&test, &context, whole);
     died
 }
 
@@ -118,12 +119,15 @@ fn whole() -> Value {
     let whole = place();
     let ended = whole.run(&[FILE]);
     ended.ok().ended("main", "all done");
-    let picture = picture(&whole);
-    assert_eq!(picture["facts"], json!([]));
-    assert!(picture["logged"][0].as_str().is_some_and(|work| work.contains("+roses")), "{picture}");
-    assert_eq!(picture["requests"].as_array().map(Vec::len), Some(5));
-    assert_eq!(picture["asked"].as_array().map(Vec::len), Some(6));
-    picture
+    let expected = comparable_outcome(&whole);
+    assert_eq!(expected["facts"], json!([]));
+    assert!(
+        expected["logged"][0].as_str().is_some_and(|work| work.contains("+roses")),
+        "{expected}"
+    );
+    assert_eq!(expected["requests"].as_array().map(Vec::len), Some(5));
+    assert_eq!(expected["asked"].as_array().map(Vec::len), Some(6));
+    expected
 }
 
 #[test]
@@ -131,7 +135,7 @@ fn killed_anywhere_a_program_has_the_same_outcome() {
     let whole = whole();
     let times = [1, 2, 4, 7];
     let dies = |point: &str| {
-        let deaths = times.iter().take_while(|&&count| dies_at(point, count, &whole));
+        let deaths = times.iter().take_while(|&&count| is_killed_at(point, count, &whole));
         deaths.count()
     };
     let deaths: Vec<(&str, usize)> = POINTS.into_iter().map(|point| (point, dies(point))).collect();
@@ -164,9 +168,9 @@ fn killed_twice_a_program_has_the_same_outcome() {
         let test = place().env("RAYMOND_FAILPOINT", first);
         test.run(&[FILE]);
         let test = test.env("RAYMOND_FAILPOINT", second);
-        go_on(&test);
+        resume(&test);
         let test = test.env("RAYMOND_FAILPOINT", "none:1");
-        comes_to_the_same(&test, &context, &whole);
+        resume_and_compare(&test, &context, &whole);
     }
 }
 
@@ -183,9 +187,9 @@ fn a_turn_that_runs_while_raymond_dies_is_adopted() {
         if finished {
             test.release("go");
             let pid = test.calls()[0].pid;
-            patiently("the turn has ended", || test.is_done(pid) || !crate::support::alive(pid));
+            wait_until("the turn has ended", || test.is_done(pid) || !crate::support::alive(pid));
         }
-        let mut live = test.spawn_again(&[]);
+        let mut live = test.spawn_resumed(&[]);
         live.wait_event("run_resumed", 0);
         test.release("go");
         live.wait().ok().ended("main", "done");

@@ -1,11 +1,12 @@
-//! Facts as programs see them: levels, taken once, whoever asserts them and whenever.
+//! Facts in programs: they hold until they are retracted, are taken once, and may be asserted by anyone at
+//! any time.
 
 use std::collections::BTreeSet;
 
 use rustix::process::Signal;
 
 use super::{ask, holds, logged, program, signal, way};
-use crate::support::{Test, patiently, when};
+use crate::support::{Test, wait_until, when};
 
 #[test]
 fn a_fact_counts_whenever_it_was_asserted() {
@@ -21,7 +22,7 @@ fn a_fact_counts_whenever_it_was_asserted() {
     assert!(live.wait().killed());
     assert_eq!(way(&test, "main").len(), 1, "another payload does not count");
     signal(&test, "down", "t", "yes");
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_for("it goes on", |test| way(test, "main").len() == 2);
     signal(&test, "up", "", "");
     live.wait().ok();
@@ -57,7 +58,7 @@ fn facts_asserted_by_a_program_are_kept_until_it_retracts_them() {
     assert_eq!(facts[0]["source"], "t/main");
 }
 
-/// Takes jobs until it is told to stop.
+/// A program that takes jobs until it is told to stop.
 const TAKES: &str = "(workflow w (metadata (max-iterations 100))
     (state s (loop
         (wait (or (signal job) (signal stop)))
@@ -77,7 +78,7 @@ fn of_several_runs_exactly_one_takes_a_fact() {
     for number in 0..20 {
         signal(&test, "job", &format!("k{number}"), &number.to_string());
     }
-    patiently("all jobs are taken", || holds(&test).is_empty());
+    wait_until("all jobs are taken", || holds(&test).is_empty());
     signal(&test, "stop", "", "");
     for live in started {
         live.wait().ok();
@@ -104,9 +105,9 @@ fn value_of_a_taken_fact_is_in_the_prompt_of_a_role() {
     assert!(holds(&test).is_empty());
 }
 
-/// What comes while a role is at work is seen before its answer is acted on.
 #[test]
 fn what_is_asserted_during_a_turn_is_seen_right_after_it() {
+    // A fact that is asserted while a role works is seen before the program acts on its answer.
     let asked = ask("a", "work", "r");
     let test = program(&format!(
         "(state s {asked} (branch (on (signal ready :key @workflow-id) (action (log \"seen\"))) (otherwise (action (log \"missed\")))))"

@@ -1,4 +1,4 @@
-//! What fails: requests, roles, instances; and what the program or the policy makes of it.
+//! Failures of requests, roles and programs, and how the program or the restart policy handles them.
 
 use super::{ask, program, way};
 use crate::support::when;

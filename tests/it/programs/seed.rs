@@ -1,4 +1,4 @@
-//! The specification's own example, as it stands, and the commands about it.
+//! The specification's own example, unchanged, and the commands about it.
 
 use serde_json::json;
 
@@ -76,7 +76,7 @@ fn seed_program_completes_with_signals_sent_before_and_during_the_run() {
     test.assert_no_survivors();
 }
 
-/// The whole conversation, with nobody but the scripted replies.
+/// Returns a test with the whole conversation, under scripted replies.
 fn scripted() -> Test {
     let replies = format!(
         "{FILE}#planner: [shared, {{reply: good, cost: 0.25}}]\n{FILE}#implementer: [never]\n"

@@ -52,7 +52,7 @@ fn wait_keeps_its_deadline_while_raymond_is_down() {
     live.signal(Signal::KILL);
     assert!(live.wait().killed());
     let at = test.events("program_advanced")[0]["position"]["wait"]["until"].clone();
-    test.again(&[]).ok().ended("main", "due");
+    test.resume(&[]).ok().ended("main", "due");
     let after = test.events("program_advanced");
     assert_eq!(after[0]["position"]["wait"]["until"], at);
 }

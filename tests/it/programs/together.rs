@@ -1,11 +1,11 @@
-//! Programs, prompts and graphs that lead to each other; and several instances in one run.
+//! Programs, prompts and graphs that lead to each other, and several executions in one run.
 
 use serde_json::json;
 
 use super::{ask, logged, outcome, signal, way};
 use crate::support::{Test, when};
 
-/// A program that asks about `@context/item`.
+/// Returns a program that asks about `@context/item`.
 fn asks() -> String {
     format!(
         "(workflow w (roles (a)) (state s {} (terminal :result (response r))))",

@@ -1,4 +1,4 @@
-//! A run that waits: it stays up, or it does not; it costs nothing, and goes on with its own text.
+//! A run that waits: it stays up or exits, costs nothing, and resumes with the program it began with.
 
 use super::{ask, program, signal, way};
 use crate::support::{always, when};
@@ -27,10 +27,10 @@ fn on_wait_exit_ends_the_run_and_names_what_it_waits_for() {
     let test = program(WAITS);
     let ended = test.run(&["p.lisp", "--on-wait", "exit"]);
     ended.code(2).stderr_has("(signal go :key t)").stderr_has("raymond resume t");
-    test.again(&["--on-wait", "exit"]).code(2);
+    test.resume(&["--on-wait", "exit"]).code(2);
     assert_eq!(way(&test, "main").len(), 1);
     signal(&test, "go", "t", "");
-    test.again(&[]).ok().ended("main", "gone");
+    test.resume(&[]).ok().ended("main", "gone");
 }
 
 #[test]
@@ -40,12 +40,12 @@ fn waiting_run_resumes_after_an_interrupt_and_a_stop() {
     live.wait_for("it waits", |test| way(test, "main").len() == 1);
     live.interrupt();
     live.wait().code(130);
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     test.raymond(&["stop", "t"]).ok();
     live.wait().code(130);
     signal(&test, "go", "t", "");
-    test.again(&[]).ok().ended("main", "gone");
+    test.resume(&[]).ok().ended("main", "gone");
     assert_eq!(way(&test, "main").len(), 2);
 }
 
@@ -54,10 +54,10 @@ fn resumed_run_keeps_the_program_text_it_started_with() {
     let test = program(WAITS);
     test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
     let test = test.file("p.lisp", b"(workflow w (state s (terminal :result other)))");
-    test.again(&["--on-wait", "exit"]).code(2);
+    test.resume(&["--on-wait", "exit"]).code(2);
     std::fs::remove_file(test.flow().join("p.lisp")).expect("removed");
     signal(&test, "go", "t", "");
-    test.again(&[]).ok().ended("main", "gone");
+    test.resume(&[]).ok().ended("main", "gone");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn an_interrupted_role_is_asked_again_and_answers_once() {
     live.wait_calls(1);
     live.interrupt_until_it_ends().code(130);
     test.release("go");
-    test.again(&[]).ok().ended("main", "done");
+    test.resume(&[]).ok().ended("main", "done");
     assert_eq!(test.events("role_requested").len(), 1);
     assert_eq!(test.events("role_responded").len(), 1);
 }

@@ -1,16 +1,16 @@
-//! The samples as they lie there: what their policies, replies and placeholders name exists, so that
-//! a run can only go the ways that are meant.
+//! The files of the samples: the names in their policies, replies and placeholders exist, and a run can take
+//! only the intended transitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{SAMPLES, Sample, names, read};
+use super::{SAMPLES, SampleWorkflow, names, read};
 
 const TAGS: [&str; 6] = ["goto", "reset", "function", "call", "fork", "result"];
 
-/// The placeholders that no tag has to fill.
+/// The placeholders that raymond fills.
 const KNOWN: [&str; 6] = ["input", "result", "results", "workflow_id", "agent_id", "state"];
 
 /// The one reply that is wrong on purpose, so that the tour can show a reminder: sample, state, index.
@@ -74,7 +74,7 @@ fn every_placeholder_is_one_that_something_fills() {
     }
 }
 
-impl Sample {
+impl SampleWorkflow {
     fn states(&self) -> BTreeSet<String> {
         let mut files = names(&self.path());
         assert!(files.remove("replies.yaml"), "{} has no replies.yaml", self.name);
@@ -82,15 +82,15 @@ impl Sample {
         files
     }
 
-    fn policy(&self, state: &str) -> Vec<Allowed> {
+    fn policy(&self, state: &str) -> Vec<AllowedTransition> {
         self.frontmatter(state).allowed_transitions
     }
 
-    fn frontmatter(&self, state: &str) -> Frontmatter {
+    fn frontmatter(&self, state: &str) -> SampleFrontmatter {
         let text = read(&self.path().join(state));
         let yaml = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
         let (yaml, _) = yaml.unwrap_or_else(|| panic!("{}/{state}: no frontmatter", self.name));
-        let front: Frontmatter = serde_yaml::from_str(yaml).expect("frontmatter is YAML");
+        let front: SampleFrontmatter = serde_yaml::from_str(yaml).expect("frontmatter is YAML");
         let model = front.model.as_deref().unwrap_or("opus");
         assert!(["opus", "sonnet", "haiku"].contains(&model), "{state}: {model}");
         front
@@ -107,22 +107,22 @@ impl Sample {
 }
 
 #[derive(Deserialize)]
-struct Frontmatter {
+struct SampleFrontmatter {
     model: Option<String>,
     output: Option<String>,
     #[serde(default)]
-    allowed_transitions: Vec<Allowed>,
+    allowed_transitions: Vec<AllowedTransition>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Allowed {
+struct AllowedTransition {
     tag: String,
     target: Option<String>,
     r#return: Option<String>,
     next: Option<String>,
 }
 
-/// How many tags of the protocol stand complete in `text`; what lies inside one is not looked at.
+/// Returns the number of complete tags in a text; the inside of a tag is skipped.
 fn opened_and_closed(text: &str) -> usize {
     let mut rest = text;
     let mut found = 0;

@@ -1,5 +1,5 @@
-//! The samples that are graphs, run for real: in a workspace of their own, against a repository and a
-//! web site of this machine, to each of the ends that matter.
+//! The samples that are graphs, run for real: in a workspace of their own, with a repository and a web site
+//! of this machine, to each of the important endings.
 
 mod add_source;
 mod release;

@@ -1,10 +1,10 @@
-//! What improves until a budget is used up.
+//! `improve`, which improves a text until a budget is used up.
 
-use super::{IMPROVE, Place, code, count, lines, records, told, transitions};
+use super::{IMPROVE, SampleDirectories, code, count, lines, records, told, transitions};
 
 #[test]
 fn improve_pauses_at_its_budget_and_resumes_with_a_larger_one() {
-    let place = Place::new();
+    let place = SampleDirectories::new();
     let short = place.run(&IMPROVE, "it", &["--json", "--budget", "0.10"]);
     assert_eq!(code(&short), 75, "{}", told(&short));
     let before = records(&short);
@@ -13,7 +13,7 @@ fn improve_pauses_at_its_budget_and_resumes_with_a_larger_one() {
     assert_eq!(transitions(&before)["main"], all[..4]);
     place.expect_spent("it", 0.12);
 
-    // A scripted run stays one: going on must not turn it into one that pays.
+    // A scripted run stays a scripted one: a resume must not begin to cost money.
     let long = place.raymond(&["run", "it", "--json", "--budget", "1.00"]);
     assert_eq!(code(&long), 0, "{}", told(&long));
     let last = before.iter().filter_map(|record| record["seq"].as_u64()).max();
@@ -25,7 +25,7 @@ fn improve_pauses_at_its_budget_and_resumes_with_a_larger_one() {
 
 #[test]
 fn improve_ends_well_within_a_larger_budget() {
-    let place = Place::new();
+    let place = SampleDirectories::new();
     let out = place.run(&IMPROVE, "it", &["--budget", "1.00"]);
     assert_eq!(code(&out), 0, "{}", told(&out));
     assert_eq!(lines(&out), IMPROVE.final_lines());

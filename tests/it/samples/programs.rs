@@ -1,5 +1,5 @@
-//! The samples that are programs, run by their scripts through all the ways they can go: what they wait
-//! for from outside is signalled while they run.
+//! The samples that are programs, run by their scripts in all the ways they can go; signals from outside are
+//! sent while they run.
 
 mod alone;
 mod gate;
@@ -7,7 +7,7 @@ mod planner_worker_review;
 mod stage;
 mod standing_reviewer;
 
-use stage::{Stage, raymond};
+use stage::{SampleProgram, raymond};
 
 use super::{code, text, told, workflows};
 
@@ -30,7 +30,7 @@ fn drawing_of_each_sample_program_has_its_states() {
         let out = raymond(&["graph", text(&workflows().join(name))]);
         assert_eq!(code(&out), 0, "{}", told(&out));
         let drawn = String::from_utf8_lossy(&out.stdout);
-        let program = Stage::new(name).program();
+        let program = SampleProgram::new(name).program();
         let states = program.lines().filter_map(|line| line.trim().strip_prefix("(state "));
         for state in states.filter_map(|rest| rest.split_whitespace().next()) {
             assert!(drawn.contains(&format!("\"{state}\"")), "{name} without {state}: {drawn}");

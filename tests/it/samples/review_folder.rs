@@ -1,5 +1,5 @@
-//! The review of a folder, all its ways: a list in a file, a reviewer that fails, one file too many, and
-//! nothing to review.
+//! The review of a folder in all its ways: a list in a file, a reviewer that fails, one file too many, and an
+//! empty list.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,9 +7,11 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use super::{Place, Sample, code, count, names, read, records, text, told, transitions};
+use super::{
+    SampleDirectories, SampleWorkflow, code, count, names, read, records, text, told, transitions,
+};
 
-pub(super) const REVIEW_FOLDER: Sample = Sample {
+pub(super) const REVIEW_FOLDER: SampleWorkflow = SampleWorkflow {
     name: "review-folder",
     input: Some("only what is in src"),
     steps: &[
@@ -23,11 +25,11 @@ pub(super) const REVIEW_FOLDER: Sample = Sample {
     reminders: 0,
 };
 
-/// What a real agent would answer where it has written the list.
+/// The reply of a real agent that has written the list.
 const SEND: &str = r#"<fork next="MERGE.md" each="review-files.json" as="file">REVIEW.md</fork>"#;
 
-/// The sample with another script.
-fn with(place: &Place, replies: &Value) -> PathBuf {
+/// Copies the sample with another script.
+fn with(place: &SampleDirectories, replies: &Value) -> PathBuf {
     let folder = place.work.path().join("review-folder");
     fs::create_dir(&folder).expect("made");
     for name in names(&REVIEW_FOLDER.path()) {
@@ -37,15 +39,15 @@ fn with(place: &Place, replies: &Value) -> PathBuf {
     folder
 }
 
-/// Runs it in a directory that has such a list.
-fn run(place: &Place, replies: &Value, list: &str) -> Output {
+/// Runs the sample in a directory that has such a list.
+fn run(place: &SampleDirectories, replies: &Value, list: &str) -> Output {
     let folder = with(place, replies);
     fs::write(place.work.path().join("review-files.json"), list).expect("written");
     let run = ["run", text(&folder), "--agent", "scripted", "--cwd", text(place.work.path())];
     place.raymond(&[&run[..], &["--stagger", "0s", "--json"]].concat())
 }
 
-/// What an agent ended with.
+/// Returns the last transition of an agent.
 fn result(out: &Output, agent: &str) -> String {
     let steps = transitions(&records(out));
     steps[agent].last().cloned().unwrap_or_default()
@@ -53,7 +55,7 @@ fn result(out: &Output, agent: &str) -> String {
 
 #[test]
 fn list_in_a_file_is_reviewed_and_a_failed_reviewer_is_in_results() {
-    let place = Place::new();
+    let place = SampleDirectories::new();
     let reply = "<{{ends_with}}>nothing found</{{ends_with}}>";
     let replies = serde_json::json!({
         "START.md": [SEND],
@@ -75,7 +77,7 @@ fn list_in_a_file_is_reviewed_and_a_failed_reviewer_is_in_results() {
 
 #[test]
 fn too_many_files_are_rejected_and_repaired_by_a_reminder() {
-    let place = Place::new();
+    let place = SampleDirectories::new();
     let replies = serde_json::json!({
         "START.md": [SEND, "<result>nothing to review: too many files</result>"],
     });
@@ -90,7 +92,7 @@ fn too_many_files_are_rejected_and_repaired_by_a_reminder() {
 
 #[test]
 fn missing_list_is_rejected_and_repaired_by_a_reminder() {
-    let place = Place::new();
+    let place = SampleDirectories::new();
     let one = SEND.replace("review-files.json", "[&quot;a.rs&quot;]");
     let replies = serde_json::json!({
         "START.md": [SEND.replace("files.json", "file.json"), one],

@@ -1,8 +1,9 @@
-//! A terminal that is closed: a run in the foreground ends as when it is told to, one in the background goes on.
+//! A terminal that is closed: a run in the foreground ends as after an interrupt, and one in the background
+//! continues.
 
 use rustix::process::Signal;
 
-use crate::support::{Test, held, patiently, when};
+use crate::support::{Test, held, wait_until, when};
 
 const SIZE: (u16, u16) = (24, 100);
 
@@ -17,12 +18,12 @@ fn closed_terminal_leaves_none_of_seventy_processes() {
         .rule(when("work").reply("<result>worked</result>"));
     let arguments = ["run", "START.md", "--id", "t", "--max-procs", "80", "--shutdown", "200ms"];
     let screen = test.on_screen(&arguments, SIZE);
-    patiently("70 workers", || test.helpers().len() == 70);
+    wait_until("70 workers", || test.helpers().len() == 70);
     assert_eq!(screen.hang_up(), Some(130));
     test.assert_no_survivors();
     assert_eq!(test.status()["status"], "paused");
 
-    test.again(&["--max-procs", "8"]).ok();
+    test.resume(&["--max-procs", "8"]).ok();
     assert_eq!(test.calls_with("work on x").len(), 140, "each was cut off once and answered once");
     test.assert_no_survivors();
 }
@@ -39,7 +40,7 @@ fn second_hangup_leaves_running_turns_their_grace() {
     live.wait().code(130);
     assert_eq!(test.events("step_finished").len(), 1, "the finished turn is kept");
     test.assert_no_survivors();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
 }
 
 #[test]
@@ -56,7 +57,7 @@ fn hangup_that_was_ignored_at_the_start_stays_ignored() {
 fn run_in_the_background_outlives_its_terminal() {
     let test = held();
     let screen = test.on_screen(&["start", "START.md", "--id", "t"], SIZE);
-    patiently("the first turn", || test.calls().len() == 1);
+    wait_until("the first turn", || test.calls().len() == 1);
     let holder = std::fs::read_to_string(test.run_dir().join("lock")).expect("its holder");
     let stat = std::fs::read_to_string(format!("/proc/{holder}/stat")).expect("it lives");
     let fields: Vec<&str> = stat.rsplit(')').next().expect("a tail").split_whitespace().collect();
@@ -64,7 +65,7 @@ fn run_in_the_background_outlives_its_terminal() {
     assert_eq!(fields[4], "0", "and no terminal: {stat}");
     assert_eq!(screen.hang_up(), Some(0));
     test.release("go");
-    patiently("its end", || test.status()["status"] != "running");
+    wait_until("its end", || test.status()["status"] != "running");
     assert_eq!(test.status()["finished"][0]["result"], "ok");
     test.assert_no_survivors();
 }

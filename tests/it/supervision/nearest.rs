@@ -1,13 +1,13 @@
-//! Whose word counts: the frontmatter's, then the command line's, then the manifest's, then the
-//! default. Each point is seen at work as well, for what is recorded might not be heeded.
+//! The precedence of settings: the frontmatter, then the command line, then the manifest, then the default.
+//! Each setting is also seen to take effect, because a recorded setting might be ignored.
 
 use serde_json::{Value, json};
 
 use super::born;
-use crate::support::{Outcome, Rule, Test, always, when};
+use crate::support::{FakeRule, RaymondOutcome, Test, always, when};
 
-/// One state that is born with this block, in a workflow whose manifest has that one.
-fn alone(frontmatter: &str, manifest: &str, rules: impl IntoIterator<Item = Rule>) -> Test {
+/// Returns a workflow of one state with this supervision block, whose manifest has the other.
+fn alone(frontmatter: &str, manifest: &str, rules: impl IntoIterator<Item = FakeRule>) -> Test {
     let manifest = format!("supervision: {{ {manifest} }}\n");
     let test = Test::new()
         .prompt("START.md", &born(frontmatter, "start"))
@@ -15,15 +15,22 @@ fn alone(frontmatter: &str, manifest: &str, rules: impl IntoIterator<Item = Rule
     rules.into_iter().fold(test, Test::rule)
 }
 
-fn well() -> Rule {
+fn well() -> FakeRule {
     always().reply("<result>well</result>")
 }
 
-/// What an agent that fails under each of these was told, by who says how it is supervised.
+/// Checks an outcome twice: with the command line against the manifest, and with the frontmatter against
+/// both.
 #[track_caller]
-fn assert_nearest(options: &[&str], far: &str, near: &str, rule: &Rule, holds: fn(&Test, Outcome)) {
+fn assert_nearest(
+    options: &[&str],
+    far: &str,
+    near: &str,
+    rule: &FakeRule,
+    holds: fn(&Test, RaymondOutcome),
+) {
     let tests = [
-        // On the command line, against the manifest; then in the frontmatter, against both.
+        // First on the command line, against the manifest; then in the frontmatter, against both.
         (alone("", far, [rule.clone(), well()]), options),
         (alone(near, far, [rule.clone(), well()]), &[][..]),
     ];
@@ -32,7 +39,7 @@ fn assert_nearest(options: &[&str], far: &str, near: &str, rule: &Rule, holds: f
     }
 }
 
-/// By key: the default, the manifest's, the command line's, the frontmatter's.
+/// Returns the values by key: the default, the manifest's, the command line's, the frontmatter's.
 fn layers() -> Value {
     json!({
         "restart": ["transient", "permanent", "temporary", "transient"],
@@ -140,9 +147,9 @@ fn on_exhausted_is_taken_from_the_nearest_place() {
     });
 }
 
-/// A wait of an hour would be noticed.
 #[test]
 fn the_wait_before_a_restart_is_taken_from_the_nearest_place() {
+    // A wait of an hour would be noticed.
     let rules = || [when("start").times(2).exit(1), well()];
     let (hours, moments) = ("backoff: { min: 1h, max: 2h }", "backoff: { min: 1ms, max: 5ms }");
     alone("", hours, rules()).run(&["START.md"]).ok();
@@ -160,9 +167,9 @@ fn the_wait_before_a_restart_is_taken_from_the_nearest_place() {
     live.wait().code(130);
 }
 
-/// A grace of ten minutes would be noticed too.
 #[test]
 fn the_grace_at_an_interrupt_is_taken_from_the_nearest_place() {
+    // A grace of ten minutes would be noticed, too.
     let tests = [
         (alone("", "shutdown: 10m", [when("start").hang()]), "100ms"),
         (alone("shutdown: 100ms", "", [when("start").hang()]), "10m"),

@@ -1,36 +1,36 @@
-//! What the stand-in noted about each of its turns, and what the system knows of a process.
+//! The stand-in's log of its turns, and the state of processes.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// One turn of the stand-in; but for a warm process, that is one start.
+/// A turn of the stand-in; a warm process is started once for many of them.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct FakeCall {
     pub(crate) pid: i32,
     pub(crate) argv: Vec<String>,
     pub(crate) prompt: String,
-    /// The session the turn went into; absent when it was refused.
+    /// The session of the turn; `None` if it was refused.
     pub(crate) session: Option<String>,
     pub(crate) resumed_from: Option<String>,
-    /// The prompts this session had seen before.
+    /// The prompts that the session had before.
     pub(crate) history: Vec<String>,
     pub(crate) cwd: String,
     /// The variables that start with `RAYMOND_`.
     pub(crate) env: BTreeMap<String, String>,
-    /// Counted from 0: more than that only in a warm process.
+    /// The number of the turn in its process, from 0; only a warm process has more than one.
     #[serde(default)]
     pub(crate) turn_in_process: usize,
-    /// What a warm process was last told to use, by `--model` or by `set_model`.
+    /// The model that a warm process was last told to use, by `--model` or by `set_model`.
     pub(crate) model: Option<String>,
 }
 
-impl Call {
+impl FakeCall {
     pub(crate) fn has(&self, flag: &str) -> bool {
         self.argv.iter().any(|argument| argument == flag)
     }
 
-    /// The value that follows a flag.
+    /// Returns the value that follows a flag.
     pub(crate) fn flag(&self, name: &str) -> Option<&str> {
         let place = self.argv.iter().position(|argument| argument == name)?;
         self.argv.get(place + 1).map(String::as_str)
@@ -40,7 +40,7 @@ impl Call {
         self.env.get("RAYMOND_AGENT").map_or("", String::as_str)
     }
 
-    /// In a session of its own, under an id chosen beforehand.
+    /// Checks that the turn began a session, under an id chosen beforehand.
     #[track_caller]
     pub(crate) fn assert_fresh(&self) -> &Self {
         assert_eq!(self.flag("--session-id"), self.session.as_deref(), "{self:#?}");
@@ -49,7 +49,8 @@ impl Call {
         self
     }
 
-    /// In the very session of an earlier turn: in its process, or in a new one that resumes it.
+    /// Checks that the turn ran in the session of an earlier one: in its process, or in a new process that
+    /// resumes it.
     #[track_caller]
     pub(crate) fn assert_resumes(&self, earlier: &Self) -> &Self {
         if self.turn_in_process > 0 {
@@ -62,7 +63,7 @@ impl Call {
         self
     }
 
-    /// In the very process of an earlier turn, right after it.
+    /// Checks that the turn ran in the process of an earlier one, right after it.
     #[track_caller]
     pub(crate) fn assert_continues(&self, earlier: &Self) -> &Self {
         assert_eq!(self.pid, earlier.pid, "{self:#?}");
@@ -71,7 +72,7 @@ impl Call {
         self
     }
 
-    /// In a copy of an earlier turn's session, under an id chosen beforehand.
+    /// Checks that the turn ran in a copy of an earlier turn's session, under an id chosen beforehand.
     #[track_caller]
     pub(crate) fn assert_branches(&self, earlier: &Self) -> &Self {
         assert_eq!(self.resumed_from, earlier.session, "{self:#?}");
@@ -81,15 +82,15 @@ impl Call {
         self
     }
 
-    /// The warm processes of a log, in the order of their starts, also those without a turn yet.
+    /// Returns the warm processes of a log in the order of their starts, with or without turns.
     pub(crate) fn warm_pids(log: &[serde_json::Value]) -> Vec<i32> {
         let started = log.iter().filter(|line| line["started"] == true);
         started.filter_map(|line| line["pid"].as_i64()?.try_into().ok()).collect()
     }
 }
 
-/// The most turns that ran at once, by the order of the lines they wrote. Each writes its first
-/// line after its start and its last before its end, so this is never more than the truth.
+/// Returns the most turns that ran at once, by the order of the lines in the log. A turn writes its first
+/// line after its start and its last line before its end, so the result is never too large.
 pub(crate) fn most_at_once(log: &[serde_json::Value]) -> usize {
     let (mut live, mut most) = (0usize, 0);
     for line in log {
@@ -103,7 +104,7 @@ pub(crate) fn most_at_once(log: &[serde_json::Value]) -> usize {
     most
 }
 
-/// Whether a process exists and is no zombie.
+/// Returns whether a process exists and is no zombie.
 pub(crate) fn alive(pid: i32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;

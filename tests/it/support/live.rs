@@ -1,4 +1,4 @@
-//! A running `raymond`: wait for what it does, do something to it, see what comes of it.
+//! A running `raymond`: waits for what it does, sends signals, and waits for its end.
 
 use std::path::Path;
 use std::process::Child;
@@ -6,29 +6,29 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Outcome, Test};
+use super::{RaymondOutcome, Test};
 
-/// Far more than anything here takes, on a machine that is busy with other things.
-const DEADLINE: Duration = Duration::from_mins(1);
-const GLANCE: Duration = Duration::from_millis(2);
+/// The time after which a wait fails. It is far longer than any wait of the tests on a busy machine.
+const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A `raymond` that has not ended; it is killed if the test does not see to its end.
+/// A `raymond` that has not ended; it is killed when the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Live<'t> {
+pub(crate) struct RunningRaymond<'t> {
     pub(super) test: &'t Test,
     pub(super) child: Child,
     pub(super) arguments: Vec<String>,
-    /// Its stdout and stderr are the files of this name with those endings.
+    /// The name of the files for stdout and stderr, without their endings.
     pub(super) output: String,
 }
 
 /// Waits until the condition holds; `what` explains a failure.
 #[track_caller]
-pub(crate) fn patiently(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < DEADLINE, "never came about: {what}");
-        std::thread::sleep(GLANCE);
+        assert!(start.elapsed() < WAIT_TIMEOUT, "never came about: {what}");
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -40,12 +40,12 @@ pub(crate) fn kill(pid: i32, signal: Signal) {
     }
 }
 
-impl Live<'_> {
+impl RunningRaymond<'_> {
     pub(crate) fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).expect("a pid fits")
     }
 
-    /// What it has printed so far.
+    /// Returns the text that it has printed so far.
     pub(crate) fn stdout(&self) -> String {
         self.test.output(&self.output, "stdout")
     }
@@ -54,7 +54,7 @@ impl Live<'_> {
         self.test.output(&self.output, "stderr")
     }
 
-    /// Waits while it runs; that it ends instead is a failure that shows its last words.
+    /// Waits until the condition holds while raymond runs; fails with its output if it ends first.
     #[track_caller]
     pub(crate) fn wait_for(
         &mut self,
@@ -68,10 +68,10 @@ impl Live<'_> {
             {
                 self.outcome(status).assert(false, &format!("{what} before the end"));
             }
-            if start.elapsed() > DEADLINE {
+            if start.elapsed() > WAIT_TIMEOUT {
                 self.give_up(what);
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         self
     }
@@ -96,7 +96,7 @@ impl Live<'_> {
         self.wait_for(&format!("file {}", path.display()), |_| path.exists())
     }
 
-    /// Waits until this stands on stderr, whatever the case of its letters.
+    /// Waits until stderr contains this text, in any case of its letters.
     #[track_caller]
     pub(crate) fn wait_stderr(&mut self, part: &str) -> &mut Self {
         let (name, part) = (self.output.clone(), part.to_lowercase());
@@ -104,7 +104,7 @@ impl Live<'_> {
         self.wait_for(&format!("{part:?} on stderr"), says)
     }
 
-    /// Waits until this stands on stdout.
+    /// Waits until stdout contains this text.
     #[track_caller]
     pub(crate) fn wait_stdout(&mut self, part: &str) -> &mut Self {
         let name = self.output.clone();
@@ -117,44 +117,44 @@ impl Live<'_> {
         self
     }
 
-    /// Like Ctrl-C, but to raymond alone: its children are in groups of their own.
+    /// Sends the signal of Ctrl-C to raymond alone; its children are in groups of their own.
     pub(crate) fn interrupt(&self) -> &Self {
         self.signal(Signal::INT)
     }
 
-    /// SIGKILL, and gone when this returns.
+    /// Kills it with SIGKILL, and waits for its end.
     pub(crate) fn kill9(mut self) {
         self.signal(Signal::KILL);
         self.child.wait().expect("it can be waited for");
     }
 
-    /// Interrupts it again and again until it ends: the second time counts, whenever it comes.
+    /// Interrupts it repeatedly until it ends. The second interrupt ends its turns, whenever it comes.
     #[track_caller]
-    pub(crate) fn interrupt_until_it_ends(mut self) -> Outcome {
+    pub(crate) fn interrupt_until_it_ends(mut self) -> RaymondOutcome {
         let start = Instant::now();
         loop {
             self.interrupt();
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 return self.outcome(status);
             }
-            if start.elapsed() > DEADLINE {
+            if start.elapsed() > WAIT_TIMEOUT {
                 self.give_up("an end after many interrupts");
             }
-            std::thread::sleep(GLANCE * 10);
+            std::thread::sleep(POLL_INTERVAL * 10);
         }
     }
 
     #[track_caller]
-    pub(crate) fn wait(mut self) -> Outcome {
+    pub(crate) fn wait(mut self) -> RaymondOutcome {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 return self.outcome(status);
             }
-            if start.elapsed() > DEADLINE {
+            if start.elapsed() > WAIT_TIMEOUT {
                 self.give_up("its end");
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -162,11 +162,11 @@ impl Live<'_> {
     fn give_up(&mut self, what: &str) {
         self.signal(Signal::KILL);
         let status = self.child.wait().expect("it can be waited for");
-        self.outcome(status).assert(false, &format!("{what} within {DEADLINE:?}"));
+        self.outcome(status).assert(false, &format!("{what} within {WAIT_TIMEOUT:?}"));
     }
 
-    fn outcome(&self, status: std::process::ExitStatus) -> Outcome {
-        Outcome {
+    fn outcome(&self, status: std::process::ExitStatus) -> RaymondOutcome {
+        RaymondOutcome {
             arguments: self.arguments.clone(),
             status,
             stdout: self.stdout(),
@@ -176,7 +176,7 @@ impl Live<'_> {
     }
 }
 
-impl Drop for Live<'_> {
+impl Drop for RunningRaymond<'_> {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             self.signal(Signal::KILL);

@@ -1,8 +1,8 @@
-//! What keeps an end-to-end test one paragraph: a workflow and a script go in, an outcome that can
-//! be questioned comes out.
+//! Support for end-to-end tests: a workflow and a script go in, and an outcome with checks comes out.
 //!
-//! [`Test`] owns a temporary place with everything in it, [`Rule`] says how the stand-in answers,
-//! [`Outcome`] is a finished `raymond`, [`Live`] a running one, [`Screen`] one on a terminal, [`Call`] a start of the stand-in.
+//! [`Test`] owns a temporary folder with everything in it, [`FakeRule`] says how the stand-in answers,
+//! [`RaymondOutcome`] is a finished `raymond`, [`RunningRaymond`] a running one, [`TerminalScreen`] one on a
+//! terminal, and [`FakeCall`] a start of the stand-in.
 
 mod call;
 mod live;
@@ -12,9 +12,9 @@ mod rule;
 mod scene;
 mod screen;
 
-pub(crate) use call::{Call, alive, most_at_once};
-pub(crate) use live::{Live, kill, patiently};
-pub(crate) use outcome::Outcome;
+pub(crate) use call::{FakeCall, alive, most_at_once};
+pub(crate) use live::{RunningRaymond, kill, wait_until};
+pub(crate) use outcome::RaymondOutcome;
 pub(crate) use place::Test;
-pub(crate) use rule::{Rule, always, when};
+pub(crate) use rule::{FakeRule, always, when};
 pub(crate) use scene::{crowd, held, pair};

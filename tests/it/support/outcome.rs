@@ -1,29 +1,29 @@
-//! A finished `raymond`, and the questions a test has about it. Each answers with the whole picture
-//! when it fails: what was said, what was called, what was written.
+//! A finished `raymond`, and checks of its outcome. A check that fails shows the whole outcome: the output,
+//! the calls of the stand-in, the journal.
 
 use std::process::ExitStatus;
 
 use serde_json::{Deserializer, Value};
 
-/// What one `raymond` came to.
+/// The outcome of one `raymond`.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct RaymondOutcome {
     pub(crate) arguments: Vec<String>,
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// What explains a failure: the calls that were made, the records that were written.
+    /// The text that explains a failure: the calls that were made, the records that were written.
     pub(super) evidence: String,
 }
 
-impl Outcome {
-    /// Whether it was killed, as by `kill -9`.
+impl RaymondOutcome {
+    /// Returns whether it was killed, as by `kill -9`.
     pub(crate) fn killed(&self) -> bool {
         use std::os::unix::process::ExitStatusExt;
         self.status.signal() == Some(9)
     }
 
-    /// Every agent ended well.
+    /// Checks that all agents ended successfully.
     #[track_caller]
     pub(crate) fn ok(&self) -> &Self {
         self.code(0)
@@ -34,7 +34,7 @@ impl Outcome {
         self.code_in(&[code])
     }
 
-    /// For what has more than one right code.
+    /// Checks that the exit code is one of several.
     #[track_caller]
     pub(crate) fn code_in(&self, codes: &[i32]) -> &Self {
         let right = self.status.code().is_some_and(|code| codes.contains(&code));
@@ -61,20 +61,20 @@ impl Outcome {
         self.assert(!self.stderr.contains(part), &format!("no {part:?} on stderr"))
     }
 
-    /// On stdout or on stderr, whatever the case of its letters.
+    /// Checks that stdout or stderr contains this text, in any case of its letters.
     #[track_caller]
     pub(crate) fn says(&self, part: &str) -> &Self {
         let all = format!("{}\n{}", self.stdout, self.stderr).to_lowercase();
         self.assert(all.contains(&part.to_lowercase()), &format!("{part:?} said somewhere"))
     }
 
-    /// The final line of an agent that ended well.
+    /// Checks that stdout has the final line of an agent that ended successfully.
     #[track_caller]
     pub(crate) fn ended(&self, agent: &str, result: &str) -> &Self {
         self.stdout_has(&format!("Agent {agent} terminated with result: {result}"))
     }
 
-    /// The message of an agent that failed.
+    /// Returns the message of an agent that failed, and the text after it.
     #[track_caller]
     pub(crate) fn failed(&self, agent: &str) -> &str {
         let start = format!("Agent {agent} failed: ");
@@ -83,7 +83,7 @@ impl Outcome {
         rest.unwrap_or_default()
     }
 
-    /// Stdout as lines of JSON.
+    /// Returns the lines of stdout as JSON.
     #[track_caller]
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         let parse = |line: &str| serde_json::from_str(line).ok();
@@ -92,7 +92,7 @@ impl Outcome {
         lines.into_iter().flatten().collect()
     }
 
-    /// The items of stdout, whether they come as an array or as a line each.
+    /// Returns the items on stdout, as an array or as one on each line.
     #[track_caller]
     pub(crate) fn json_items(&self) -> Vec<Value> {
         let values: Result<Vec<Value>, _> =
@@ -130,7 +130,7 @@ impl Outcome {
     }
 }
 
-/// Enough to see, not so much that it hides the rest.
+/// Returns the beginning of a text: enough to explain a failure, short enough not to hide the rest.
 pub(super) fn start_of(text: &str) -> String {
     let line = |line: &str| line.chars().take(400).collect::<String>();
     text.lines().take(40).map(line).collect::<Vec<_>>().join("\n")

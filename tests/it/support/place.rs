@@ -1,5 +1,5 @@
-//! The place a test happens in: a workflow, a script for the stand-in, a home, a `.raymond`, all
-//! under one temporary folder that goes away with the test, and every process with it.
+//! The temporary folder of a test: a workflow, a script for the stand-in, a home, a `.raymond`. When the test
+//! ends, the folder is removed and its processes are killed.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -12,17 +12,17 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::outcome::start_of;
-use super::{Call, Live, Outcome, Rule, kill, patiently};
+use super::{FakeCall, FakeRule, RaymondOutcome, RunningRaymond, kill, wait_until};
 
 pub(super) const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
 const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
 
-/// A workflow in `flow/` (where raymond is started), the stand-in's folder `fake/`, the run `t` in
-/// `ray/`, which `RAYMOND_DIR` names.
+/// A test and its folder: a workflow in `flow/` (where raymond is started), the stand-in's folder `fake/`,
+/// and the run `t` in `ray/`, which is `RAYMOND_DIR`.
 #[derive(Debug)]
 pub(crate) struct Test {
     root: tempfile::TempDir,
-    rules: Vec<Rule>,
+    rules: Vec<FakeRule>,
     env: Vec<(OsString, OsString)>,
     started: Cell<usize>,
 }
@@ -38,12 +38,12 @@ impl Test {
         test
     }
 
-    /// A prompt file of the workflow.
+    /// Writes a prompt file of the workflow.
     pub(crate) fn prompt(self, name: &str, text: &str) -> Self {
         self.file(name, text.as_bytes())
     }
 
-    /// Any file, by its path from the workflow's folder.
+    /// Writes a file at a path below the workflow's folder.
     pub(crate) fn file(self, name: &str, bytes: &[u8]) -> Self {
         let path = self.flow().join(name);
         let folder = path.parent().expect("a file is in a folder");
@@ -52,7 +52,7 @@ impl Test {
         self
     }
 
-    pub(crate) fn rule(mut self, rule: Rule) -> Self {
+    pub(crate) fn rule(mut self, rule: FakeRule) -> Self {
         self.rules.push(rule);
         self.script(&self.rules);
         self
@@ -67,16 +67,16 @@ impl Test {
         self
     }
 
-    /// Replaces all rules, also for turns yet to start of a live run.
-    pub(crate) fn script(&self, rules: &[Rule]) {
-        let rules: Value = rules.iter().map(Rule::json).collect();
+    /// Replaces all rules, also for later turns of a running raymond.
+    pub(crate) fn script(&self, rules: &[FakeRule]) {
+        let rules: Value = rules.iter().map(FakeRule::json).collect();
         let draft = self.fake().join("draft.json");
         let _ = std::fs::remove_dir_all(self.fake().join("used"));
         std::fs::write(&draft, rules.to_string()).expect("the script is written");
         std::fs::rename(draft, self.fake().join("script.json")).expect("the script is in place");
     }
 
-    /// Lets the turns go on that are held at this name.
+    /// Lets the turns continue that are held at this name.
     pub(crate) fn release(&self, file: &str) {
         File::create(self.fake().join(file)).expect("the release is written");
     }
@@ -93,18 +93,18 @@ impl Test {
         self.root().join("fake")
     }
 
-    /// What `RAYMOND_DIR` names.
+    /// Returns the directory of `RAYMOND_DIR`.
     pub(crate) fn dir(&self) -> PathBuf {
         self.root().join("ray")
     }
 
-    /// Where raymond reads how much memory there is. Unless a test writes it nobody knows, so that
-    /// no test depends on the machine it runs on.
+    /// Returns the file from which raymond reads the amount of memory. The amount is unknown unless a test
+    /// writes the file, so that no test depends on its machine.
     pub(crate) fn memory_table(&self) -> PathBuf {
         self.root().join("meminfo")
     }
 
-    /// The directory of the run `t`.
+    /// Returns the directory of the run `t`.
     pub(crate) fn run_dir(&self) -> PathBuf {
         self.dir().join("runs/t")
     }
@@ -113,34 +113,34 @@ impl Test {
         self.run_dir().join("journal.jsonl")
     }
 
-    /// The stand-in under a name that the test may remove. A link, for a copy that is still open
-    /// for writing in some other test's child cannot be executed.
+    /// Links the stand-in to a name that the test may remove. A copy would not do: it cannot be executed
+    /// while another test's child has it open for writing.
     pub(crate) fn own_claude(&self) -> PathBuf {
         let link = self.root().join("claude");
         std::os::unix::fs::symlink(FAKE, &link).expect("the stand-in is linked");
         link
     }
 
-    /// `raymond run ARGS`, as the run `t` and with short backoff unless the arguments say otherwise.
+    /// Executes `raymond run ARGS`, as the run `t` and with short backoff unless the arguments say otherwise.
     #[track_caller]
-    pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn run(&self, arguments: &[&str]) -> RaymondOutcome {
         self.spawn(arguments).wait()
     }
 
-    /// `raymond resume t ARGS`: goes on with the run.
+    /// Resumes the run with further arguments.
     #[track_caller]
-    pub(crate) fn again(&self, arguments: &[&str]) -> Outcome {
-        self.spawn_again(arguments).wait()
+    pub(crate) fn resume(&self, arguments: &[&str]) -> RaymondOutcome {
+        self.spawn_resumed(arguments).wait()
     }
 
-    /// Any command, as it stands.
+    /// Executes raymond with exactly these arguments.
     #[track_caller]
-    pub(crate) fn raymond(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn raymond(&self, arguments: &[&str]) -> RaymondOutcome {
         self.start(arguments).wait()
     }
 
-    /// Like [`Test::run`], but live.
-    pub(crate) fn spawn(&self, arguments: &[&str]) -> Live<'_> {
+    /// Starts what [`Test::run`] executes.
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> RunningRaymond<'_> {
         let mut all = vec!["run"];
         for (flag, value) in [("--id", "t"), ("--backoff", "1ms..5ms")] {
             if !arguments.contains(&flag) {
@@ -151,38 +151,38 @@ impl Test {
         self.start(&all)
     }
 
-    /// Like [`Test::again`], but live.
-    pub(crate) fn spawn_again(&self, arguments: &[&str]) -> Live<'_> {
+    /// Starts what [`Test::resume`] executes.
+    pub(crate) fn spawn_resumed(&self, arguments: &[&str]) -> RunningRaymond<'_> {
         let mut all = vec!["run", "--backoff", "1ms..5ms", "t"];
         all.extend(arguments);
         self.start(&all)
     }
 
-    /// Like [`Test::raymond`], but live.
-    pub(crate) fn start(&self, arguments: &[&str]) -> Live<'_> {
+    /// Starts what [`Test::raymond`] executes.
+    pub(crate) fn start(&self, arguments: &[&str]) -> RunningRaymond<'_> {
         let mut command = self.command(RAYMOND);
         command.args(arguments);
         self.launch(command, arguments)
     }
 
-    /// A shell script with `raymond` as its `$0`.
-    pub(crate) fn shell(&self, script: &str) -> Live<'_> {
+    /// Starts a shell script with `raymond` as its `$0`.
+    pub(crate) fn shell(&self, script: &str) -> RunningRaymond<'_> {
         let mut command = self.command("/bin/sh");
         command.args(["-c", script, RAYMOND]);
         self.launch(command, &[script])
     }
 
-    /// A shell script as root of namespaces of its own, with `raymond` as its `$0`.
+    /// Executes a shell script as root in namespaces of its own, with `raymond` as its `$0`.
     #[track_caller]
-    pub(crate) fn apart(&self, script: &str) -> Outcome {
+    pub(crate) fn run_in_namespaces(&self, script: &str) -> RaymondOutcome {
         let mut command = self.command("unshare");
         command.args(["-rm", "/bin/sh", "-c", script, RAYMOND]);
         self.launch(command, &[script]).wait()
     }
 
-    /// `raymond` with a stdout that nobody reads.
+    /// Executes `raymond` with a stdout that has no reader.
     #[track_caller]
-    pub(crate) fn unheard(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn run_without_reader(&self, arguments: &[&str]) -> RaymondOutcome {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let mut command = self.command(RAYMOND);
@@ -207,18 +207,23 @@ impl Test {
         command
     }
 
-    fn launch(&self, command: Command, arguments: &[&str]) -> Live<'_> {
+    fn launch(&self, command: Command, arguments: &[&str]) -> RunningRaymond<'_> {
         let stdout = self.output_file("stdout");
         self.launch_into(command, arguments, stdout.into())
     }
 
-    /// Output goes to files: nothing that holds them open can hold the test up.
-    fn launch_into(&self, mut command: Command, arguments: &[&str], stdout: Stdio) -> Live<'_> {
+    /// Starts a command. Its output goes to files, because a pipe that is held open would delay the test.
+    fn launch_into(
+        &self,
+        mut command: Command,
+        arguments: &[&str],
+        stdout: Stdio,
+    ) -> RunningRaymond<'_> {
         let stderr = self.output_file("stderr");
         let child = command.stdout(stdout).stderr(stderr).spawn().expect("it starts");
         let output = self.started.replace(self.started.get() + 1).to_string();
         let arguments = arguments.iter().map(|&part| part.to_owned()).collect();
-        Live { test: self, child, arguments, output }
+        RunningRaymond { test: self, child, arguments, output }
     }
 
     fn output_file(&self, ending: &str) -> File {
@@ -232,7 +237,7 @@ impl Test {
     }
 
     pub(super) fn evidence(&self) -> String {
-        let call = |call: &Call| {
+        let call = |call: &FakeCall| {
             let flags = call.argv.iter().skip(1).map(String::as_str);
             let flags: Vec<&str> = flags.filter(|flag| !flag.starts_with("--output")).collect();
             format!("{} {:?}\n  {}\n", call.agent(), call.prompt, flags.join(" "))
@@ -243,59 +248,59 @@ impl Test {
         format!("--- calls\n{}\n--- journal\n{}", start_of(&calls), start_of(&journal))
     }
 
-    /// `raymond status t --json`.
+    /// Returns the JSON of `raymond status t --json`.
     #[track_caller]
     pub(crate) fn status(&self) -> Value {
         self.raymond(&["status", "t", "--json"]).ok().json()
     }
 
-    /// The records of the run's journal; a line that is being written is not one yet.
+    /// Returns the whole records of the run's journal.
     pub(crate) fn journal(&self) -> Vec<Value> {
         lines_of_json(&self.journal_file())
     }
 
-    /// The records of one event.
+    /// Returns the records of one event.
     pub(crate) fn events(&self, event: &str) -> Vec<Value> {
         let mut records = self.journal();
         records.retain(|record| record["event"] == event);
         records
     }
 
-    /// Every start of the stand-in, in order.
-    pub(crate) fn calls(&self) -> Vec<Call> {
+    /// Returns all starts of the stand-in, in order.
+    pub(crate) fn calls(&self) -> Vec<FakeCall> {
         let parse = |line| serde_json::from_value(line).ok();
         self.call_log().into_iter().filter_map(parse).collect()
     }
 
-    /// The starts whose prompt contains this.
-    pub(crate) fn calls_with(&self, part: &str) -> Vec<Call> {
+    /// Returns the starts whose prompt contains a text.
+    pub(crate) fn calls_with(&self, part: &str) -> Vec<FakeCall> {
         let mut calls = self.calls();
         calls.retain(|call| call.prompt.contains(part));
         calls
     }
 
-    /// The prompt of each start, in order.
+    /// Returns the prompt of each start, in order.
     pub(crate) fn prompts(&self) -> Vec<String> {
         self.calls().into_iter().map(|call| call.prompt.trim().to_owned()).collect()
     }
 
-    /// Starts, helpers and ends of the stand-in, as it noted them.
+    /// Returns the log of the stand-in: starts, helpers and ends.
     pub(crate) fn call_log(&self) -> Vec<Value> {
         lines_of_json(&self.fake().join("calls.jsonl"))
     }
 
-    /// The processes that the stand-in left behind.
+    /// Returns the processes that the stand-in left behind.
     pub(crate) fn helpers(&self) -> Vec<i32> {
         let pid = |line: &Value| line["helper"].as_i64().and_then(|pid| pid.try_into().ok());
         self.call_log().iter().filter_map(pid).collect()
     }
 
-    /// Whether the stand-in of this process came to its end by itself.
+    /// Returns whether the stand-in of this process came to its end by itself.
     pub(crate) fn is_done(&self, pid: i32) -> bool {
         self.call_log().iter().any(|line| line["pid"] == pid && line["done"] == true)
     }
 
-    /// Every process whose environment names this test's `RAYMOND_DIR`.
+    /// Returns each process whose environment has the `RAYMOND_DIR` of this test.
     pub(crate) fn survivors(&self) -> Vec<i32> {
         let mark = [b"RAYMOND_DIR=", self.dir().as_os_str().as_bytes()].concat();
         let marked = |pid: &i32| {
@@ -309,10 +314,10 @@ impl Test {
         processes.filter_map(pid).filter(marked).collect()
     }
 
-    /// Nothing is left running. A killed process may take a moment to be gone, no more.
+    /// Checks that no process of the test is left. A killed process may take a moment to disappear.
     #[track_caller]
     pub(crate) fn assert_no_survivors(&self) {
-        patiently("no process is left behind", || self.survivors().is_empty());
+        wait_until("no process is left behind", || self.survivors().is_empty());
     }
 }
 

@@ -1,8 +1,8 @@
 //! Workflows that several subjects are tested on.
 
-use super::{Live, Test, always, when};
+use super::{RunningRaymond, Test, always, when};
 
-/// START forks a worker and goes on to NEXT.
+/// Returns a workflow whose first agent forks a worker and continues in NEXT.
 pub(crate) fn pair() -> Test {
     Test::new()
         .prompt("START.md", "start {{input}}")
@@ -13,7 +13,7 @@ pub(crate) fn pair() -> Test {
         .rule(when("next").reply("<result>led</result>").cost(0.01))
 }
 
-/// One turn, held at `go`.
+/// Returns a workflow of two turns, the first of which is held at `go`.
 pub(crate) fn held() -> Test {
     Test::new()
         .prompt("START.md", "start")
@@ -22,8 +22,8 @@ pub(crate) fn held() -> Test {
         .rule(always().reply("<result>ok</result>"))
 }
 
-/// Fourteen workers of one agent: of the third someone has to say whether it goes on, the fifth fails, the
-/// seventh is held at `go` as their parent is, the others are done.
+/// Returns a workflow in which one agent forks fourteen workers. The third is parked, the fifth fails, the
+/// seventh and their parent are held at `go`, and the others end.
 pub(crate) fn crowd() -> Test {
     let fork = r#"<fork next="NEXT.md">WORKER.md</fork>"#;
     let born = "---\nsupervision: { max_restarts: 0, on_exhausted: wait }\n---\nwork";
@@ -40,8 +40,8 @@ pub(crate) fn crowd() -> Test {
         .rule(when("next").hold_before("go").reply("<result>led</result>"))
 }
 
-impl Live<'_> {
-    /// Waits until of the [`crowd`] all have come where they stay.
+impl RunningRaymond<'_> {
+    /// Waits until all agents of the [`crowd`] have reached their last turn.
     pub(crate) fn wait_crowd(&mut self) -> &mut Self {
         self.wait_event("agent_parked", 1).wait_event("agent_failed", 1);
         self.wait_event("step_finished", 14 + 11);

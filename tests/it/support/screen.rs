@@ -1,5 +1,4 @@
-//! A `raymond` on a terminal of its own, as a person has it: keys go in, what stands on the screen
-//! can be read.
+//! A `raymond` on a terminal of its own: a test types keys and reads the screen.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,28 +16,32 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::place::RAYMOND;
-use super::{Test, kill, patiently};
+use super::{Test, kill, wait_until};
 
-const DEADLINE: Duration = Duration::from_mins(1);
-const GLANCE: Duration = Duration::from_millis(5);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A `raymond` on a terminal; it is killed if the test does not see to its end.
-pub(crate) struct Screen {
+/// A `raymond` on a terminal; it is killed when the value is dropped.
+pub(crate) struct TerminalScreen {
     child: Child,
     terminal: Arc<OwnedFd>,
-    seen: Arc<Mutex<Seen>>,
+    content: Arc<Mutex<ScreenContent>>,
     reader: Option<JoinHandle<()>>,
     closed: Arc<AtomicBool>,
 }
 
-struct Seen {
+struct ScreenContent {
     parser: vt100::Parser,
     bytes: Vec<u8>,
 }
 
 impl Test {
-    /// `raymond ARGS` on a terminal of that many rows and columns.
-    pub(crate) fn on_screen(&self, arguments: &[&str], (rows, columns): (u16, u16)) -> Screen {
+    /// Starts `raymond ARGS` on a terminal of that many rows and columns.
+    pub(crate) fn on_screen(
+        &self,
+        arguments: &[&str],
+        (rows, columns): (u16, u16),
+    ) -> TerminalScreen {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .expect("a terminal");
         grantpt(&terminal).expect("granted");
@@ -46,7 +49,7 @@ impl Test {
         let name = ptsname(&terminal, Vec::new()).expect("a name").into_string().expect("text");
         let line = || File::options().read(true).write(true).open(&name).expect("its other end");
         tcsetwinsize(&terminal, size(rows, columns)).expect("sized");
-        // Whoever runs the tests may ignore the signal: a person's terminal does not.
+        // The caller of the tests may ignore SIGHUP; a person's terminal does not.
         let mut command = self.command("env");
         command
             .args(["--default-signal=HUP", "setsid", "--ctty", RAYMOND])
@@ -54,11 +57,11 @@ impl Test {
             .env("TERM", "xterm-256color");
         command.stdin(line()).stdout(line()).stderr(line());
         let child = command.spawn().expect("setsid, of util-linux, starts");
-        let parser = vt100::Parser::new(some(rows), some(columns), 0);
-        let mut screen = Screen {
+        let parser = vt100::Parser::new(non_zero(rows), non_zero(columns), 0);
+        let mut screen = TerminalScreen {
             child,
             terminal: Arc::new(terminal),
-            seen: Arc::new(Mutex::new(Seen { parser, bytes: Vec::new() })),
+            content: Arc::new(Mutex::new(ScreenContent { parser, bytes: Vec::new() })),
             reader: None,
             closed: Arc::default(),
         };
@@ -71,14 +74,14 @@ fn size(rows: u16, columns: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-fn some(number: u16) -> NonZero<u16> {
+fn non_zero(number: u16) -> NonZero<u16> {
     NonZero::new(number).expect("a terminal has rows and columns")
 }
 
-impl Screen {
-    /// Has a thread read what is written to the terminal, until nobody has it open any more or it is closed.
+impl TerminalScreen {
+    /// Starts a thread that reads the terminal, until no process has it open any more or it is closed.
     fn read(&mut self) {
-        let (seen, closed) = (Arc::clone(&self.seen), Arc::clone(&self.closed));
+        let (content, closed) = (Arc::clone(&self.content), Arc::clone(&self.closed));
         let mut terminal = File::from(self.terminal.try_clone().expect("one more handle"));
         self.reader = Some(std::thread::spawn(move || {
             let mut chunk = [0; 4096];
@@ -89,70 +92,70 @@ impl Screen {
                     continue;
                 }
                 let Ok(count @ 1..) = terminal.read(&mut chunk) else { return };
-                let mut seen = seen.lock().expect("nobody has failed with it");
-                seen.parser.process(&chunk[..count]);
-                seen.bytes.extend_from_slice(&chunk[..count]);
+                let mut content = content.lock().expect("nobody has failed with it");
+                content.parser.process(&chunk[..count]);
+                content.bytes.extend_from_slice(&chunk[..count]);
             }
         }));
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().expect("nobody has failed with it")
+    fn content(&self) -> MutexGuard<'_, ScreenContent> {
+        self.content.lock().expect("nobody has failed with it")
     }
 
-    /// What stands on it.
+    /// Returns the text on the screen.
     pub(crate) fn text(&self) -> String {
-        self.seen().parser.screen().contents()
+        self.content().parser.screen().contents()
     }
 
-    /// All that was ever written to it.
+    /// Returns all bytes that were written to the terminal, as text.
     pub(crate) fn written(&self) -> String {
-        String::from_utf8_lossy(&self.seen().bytes).into_owned()
+        String::from_utf8_lossy(&self.content().bytes).into_owned()
     }
 
-    /// The same once nobody can write to it any more.
+    /// Returns all bytes that were written, once no process can write any more.
     #[track_caller]
     pub(crate) fn all_written(&self) -> String {
-        patiently("nobody has the terminal open", || {
+        wait_until("nobody has the terminal open", || {
             self.reader.as_ref().is_none_or(JoinHandle::is_finished)
         });
         self.written()
     }
 
-    /// The row that has this on it.
+    /// Returns the row that contains a text.
     pub(crate) fn row(&self, part: &str) -> String {
         let text = self.text();
         let row = text.lines().find(|line| line.contains(part));
         row.unwrap_or_else(|| panic!("no {part:?} on the screen:\n{text}")).to_owned()
     }
 
-    /// Waits until all of these stand on it.
+    /// Waits until all of these texts are on the screen.
     #[track_caller]
     pub(crate) fn wait_for(&self, parts: &[&str]) -> &Self {
         self.wait_until(&format!("{parts:?}"), |text| parts.iter().all(|part| text.contains(part)))
     }
 
-    /// Waits until it looks like that.
+    /// Waits until the text on the screen satisfies a condition.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, holds: impl Fn(&str) -> bool) -> &Self {
         let start = Instant::now();
         while !holds(&self.text()) {
-            assert!(start.elapsed() < DEADLINE, "never seen: {what}\n{}", self.text());
-            std::thread::sleep(GLANCE);
+            assert!(start.elapsed() < WAIT_TIMEOUT, "never seen: {what}\n{}", self.text());
+            std::thread::sleep(POLL_INTERVAL);
         }
         self
     }
 
-    /// Types on its keyboard.
+    /// Types on the keyboard of the terminal.
     pub(crate) fn keys(&self, keys: &str) -> &Self {
         let terminal = self.terminal.try_clone().expect("one more handle");
         File::from(terminal).write_all(keys.as_bytes()).expect("typed");
         self
     }
 
-    /// Makes it larger or smaller.
+    /// Changes the size of the terminal.
     pub(crate) fn resize(&self, rows: u16, columns: u16) -> &Self {
-        self.seen().parser.screen_mut().set_size(some(rows), some(columns));
+        self.content().parser.screen_mut().set_size(non_zero(rows), non_zero(columns));
         tcsetwinsize(&self.terminal, size(rows, columns)).expect("sized");
         self
     }
@@ -162,49 +165,53 @@ impl Screen {
         self
     }
 
-    /// Closes the terminal under it and waits for its end; gives the exit code.
+    /// Closes the terminal, waits for the end of raymond, and returns its exit code.
     #[track_caller]
     pub(crate) fn hang_up(mut self) -> Option<i32> {
         self.closed.store(true, Ordering::Relaxed);
-        patiently("the last handle of the terminal", || Arc::strong_count(&self.closed) == 1);
+        wait_until("the last handle of the terminal", || Arc::strong_count(&self.closed) == 1);
         let other_end = File::open("/dev/null").expect("nothing").into();
         drop(std::mem::replace(&mut self.terminal, Arc::new(other_end)));
-        self.ended().code()
+        self.wait_for_status().code()
     }
 
     #[track_caller]
-    fn ended(&mut self) -> ExitStatus {
+    fn wait_for_status(&mut self) -> ExitStatus {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 return status;
             }
-            assert!(start.elapsed() < DEADLINE, "it never ended:\n{}", self.text());
-            std::thread::sleep(GLANCE);
+            assert!(start.elapsed() < WAIT_TIMEOUT, "it never ended:\n{}", self.text());
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Waits for its end; gives the exit code, once the terminal is as it was before.
+    /// Waits for the end of raymond and for the terminal to be as before; returns the exit code.
     #[track_caller]
-    pub(crate) fn left(&mut self) -> Option<i32> {
+    pub(crate) fn wait_for_exit(&mut self) -> Option<i32> {
         let start = Instant::now();
-        let status = self.ended();
+        let status = self.wait_for_status();
         let is_as_before = || {
             let modes = tcgetattr(self.terminal.as_fd()).expect("modes").local_modes;
-            let seen = self.seen();
-            let screen = seen.parser.screen();
+            let content = self.content();
+            let screen = content.parser.screen();
             let shown = !screen.alternate_screen() && !screen.hide_cursor();
             shown && modes.contains(LocalModes::ICANON | LocalModes::ECHO)
         };
         while !is_as_before() {
-            assert!(start.elapsed() < DEADLINE, "the terminal is not as before:\n{}", self.text());
-            std::thread::sleep(GLANCE);
+            assert!(
+                start.elapsed() < WAIT_TIMEOUT,
+                "the terminal is not as before:\n{}",
+                self.text()
+            );
+            std::thread::sleep(POLL_INTERVAL);
         }
         status.code()
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             self.signal(Signal::KILL);

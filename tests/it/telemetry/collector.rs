@@ -1,6 +1,6 @@
-//! A collector on 127.0.0.1 that keeps what it is sent.
+//! A collector on 127.0.0.1 that keeps what it receives.
 //!
-//! The server lives on a thread and a runtime of its own; both end when the `Collector` is dropped.
+//! The server has a thread and a runtime of its own; both end when the `Collector` is dropped.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,44 +16,44 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::Span as Sent;
+use opentelemetry_proto::tonic::trace::v1::Span as SentSpan;
 use prost::Message;
 use tokio::sync::oneshot;
 
-type Attributes = BTreeMap<String, String>;
+type ReceivedAttributes = BTreeMap<String, String>;
 
-/// A span as it arrived.
+/// A span that was received.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Span {
+pub(super) struct ReceivedSpan {
     pub(super) name: String,
     pub(super) trace: String,
     pub(super) id: String,
     pub(super) parent: String,
     pub(super) links: Vec<String>,
-    pub(super) attributes: Attributes,
-    pub(super) resource: Attributes,
+    pub(super) attributes: ReceivedAttributes,
+    pub(super) resource: ReceivedAttributes,
     pub(super) failed: bool,
 }
 
-/// A number that arrived: of a histogram its sum.
+/// A number that was received; of a histogram, its sum.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Point {
+pub(super) struct ReceivedPoint {
     pub(super) name: String,
     pub(super) value: f64,
-    pub(super) attributes: Attributes,
+    pub(super) attributes: ReceivedAttributes,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Received {
-    pub(super) spans: Vec<Span>,
-    /// Those of the last time that metrics came.
-    pub(super) points: Vec<Point>,
+pub(super) struct CollectorData {
+    pub(super) spans: Vec<ReceivedSpan>,
+    /// The points of the newest request with metrics.
+    pub(super) points: Vec<ReceivedPoint>,
     pub(super) headers: Vec<HeaderMap>,
 }
 
-/// How it answers.
+/// The answers of the collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(super) enum CollectorReply {
     Well,
     /// With an error of its own.
     Badly,
@@ -63,53 +63,53 @@ pub(super) enum Answers {
 /// A running collector.
 pub(super) struct Collector {
     pub(super) url: String,
-    received: Arc<Mutex<Received>>,
+    received: Arc<Mutex<CollectorData>>,
     stop: Option<oneshot::Sender<()>>,
     server: Option<JoinHandle<()>>,
 }
 
 #[derive(Clone)]
-struct Shared {
-    answers: Answers,
-    received: Arc<Mutex<Received>>,
+struct CollectorState {
+    answers: CollectorReply,
+    received: Arc<Mutex<CollectorData>>,
 }
 
 impl Collector {
-    pub(super) fn start(answers: Answers) -> Self {
+    pub(super) fn start(answers: CollectorReply) -> Self {
         let listener =
             std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         listener.set_nonblocking(true).expect("a socket can be made non-blocking");
         let received = Arc::default();
-        let shared = Shared { answers, received: Arc::clone(&received) };
+        let shared = CollectorState { answers, received: Arc::clone(&received) };
         let (stop, stopped) = oneshot::channel();
         let server = thread::spawn(move || serve(listener, shared, stopped));
         let url = format!("http://{address}");
         Self { url, received, stop: Some(stop), server: Some(server) }
     }
 
-    pub(super) fn received(&self) -> MutexGuard<'_, Received> {
+    pub(super) fn received(&self) -> MutexGuard<'_, CollectorData> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn spans(&self) -> Vec<Span> {
+    pub(super) fn spans(&self) -> Vec<ReceivedSpan> {
         self.received().spans.clone()
     }
 
-    /// The one span that has this name, and this attribute.
+    /// Returns the only span that has this name and this attribute.
     #[track_caller]
-    pub(super) fn span(&self, name: &str, key: &str, value: &str) -> Span {
+    pub(super) fn span(&self, name: &str, key: &str, value: &str) -> ReceivedSpan {
         let spans = self.spans();
-        let fits = |span: &&Span| span.name == name && span.get(key) == value;
-        let found: Vec<&Span> = spans.iter().filter(fits).collect();
+        let fits = |span: &&ReceivedSpan| span.name == name && span.get(key) == value;
+        let found: Vec<&ReceivedSpan> = spans.iter().filter(fits).collect();
         let [one] = found.as_slice() else { panic!("{name} {key}={value}: {spans:#?}") };
-        Span::clone(one)
+        ReceivedSpan::clone(one)
     }
 
-    /// The sum of all points of this name that have this attribute, if there are any.
+    /// Returns the sum of all points of this name that have this attribute, if there are any.
     pub(super) fn sum(&self, name: &str, key: &str, value: &str) -> Option<f64> {
         let received = self.received();
-        let fits = |point: &&Point| {
+        let fits = |point: &&ReceivedPoint| {
             point.name == name
                 && (key.is_empty() || point.attributes.get(key).is_some_and(|own| own == value))
         };
@@ -119,7 +119,7 @@ impl Collector {
     }
 }
 
-impl Span {
+impl ReceivedSpan {
     pub(super) fn get(&self, key: &str) -> &str {
         self.attributes.get(key).map_or("", String::as_str)
     }
@@ -135,7 +135,7 @@ impl Drop for Collector {
     }
 }
 
-fn serve(listener: std::net::TcpListener, shared: Shared, stopped: oneshot::Receiver<()>) {
+fn serve(listener: std::net::TcpListener, shared: CollectorState, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -153,24 +153,32 @@ fn serve(listener: std::net::TcpListener, shared: Shared, stopped: oneshot::Rece
     });
 }
 
-impl Shared {
-    async fn answer(&self, headers: HeaderMap, keep: impl FnOnce(&mut Received)) -> StatusCode {
+impl CollectorState {
+    async fn answer(
+        &self,
+        headers: HeaderMap,
+        keep: impl FnOnce(&mut CollectorData),
+    ) -> StatusCode {
         {
             let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
             received.headers.push(headers);
-            if self.answers == Answers::Well {
+            if self.answers == CollectorReply::Well {
                 keep(&mut received);
             }
         }
         match self.answers {
-            Answers::Well => StatusCode::OK,
-            Answers::Badly => StatusCode::INTERNAL_SERVER_ERROR,
-            Answers::Never => std::future::pending().await,
+            CollectorReply::Well => StatusCode::OK,
+            CollectorReply::Badly => StatusCode::INTERNAL_SERVER_ERROR,
+            CollectorReply::Never => std::future::pending().await,
         }
     }
 }
 
-async fn traces(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn traces(
+    State(shared): State<CollectorState>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
     let request = ExportTraceServiceRequest::decode(body).expect("it is the protocol's");
     shared
         .answer(headers, |received| {
@@ -183,7 +191,11 @@ async fn traces(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -
         .await
 }
 
-async fn metrics(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn metrics(
+    State(shared): State<CollectorState>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
     let request = ExportMetricsServiceRequest::decode(body).expect("it is the protocol's");
     let scopes = request.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
     let all = scopes.flat_map(|scope| scope.metrics);
@@ -191,8 +203,8 @@ async fn metrics(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) 
     shared.answer(headers, |received| received.points = points).await
 }
 
-fn span(sent: Sent, resource: &Attributes) -> Span {
-    Span {
+fn span(sent: SentSpan, resource: &ReceivedAttributes) -> ReceivedSpan {
+    ReceivedSpan {
         failed: sent.status.as_ref().is_some_and(|status| status.code == 2),
         name: sent.name,
         trace: hex(&sent.trace_id),
@@ -204,9 +216,12 @@ fn span(sent: Sent, resource: &Attributes) -> Span {
     }
 }
 
-fn points(name: &str, data: Option<metric::Data>) -> Vec<Point> {
-    let point =
-        |value, known| Point { name: name.to_owned(), value, attributes: attributes(known) };
+fn points(name: &str, data: Option<metric::Data>) -> Vec<ReceivedPoint> {
+    let point = |value, known| ReceivedPoint {
+        name: name.to_owned(),
+        value,
+        attributes: attributes(known),
+    };
     let number = |value: Option<number_data_point::Value>| match value {
         Some(number_data_point::Value::AsDouble(value)) => value,
         Some(number_data_point::Value::AsInt(value)) => {
@@ -228,11 +243,11 @@ fn points(name: &str, data: Option<metric::Data>) -> Vec<Point> {
     }
 }
 
-fn of_resource(resource: Option<Resource>) -> Attributes {
+fn of_resource(resource: Option<Resource>) -> ReceivedAttributes {
     attributes(resource.map(|resource| resource.attributes).unwrap_or_default())
 }
 
-fn attributes(pairs: Vec<KeyValue>) -> Attributes {
+fn attributes(pairs: Vec<KeyValue>) -> ReceivedAttributes {
     let text = |value| match value {
         any_value::Value::StringValue(text) => text,
         any_value::Value::IntValue(number) => number.to_string(),

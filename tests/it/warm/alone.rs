@@ -1,5 +1,5 @@
-//! The room of processes by itself: a turn whose follower is gone, as when its actor has failed, is
-//! followed again, asked once, and its process and its slot are not lost.
+//! Process management without a supervisor: a turn whose follower is gone, as after a failure of its actor,
+//! is followed again, is asked once, and keeps its process and its slot.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,8 +20,8 @@ use raymond::process::working_dirs::WorkingDirs;
 use super::three;
 use crate::support::{Test, when};
 
-/// The stand-in, told by a script what it plays. A shell writes it: a file that this process holds
-/// open for writing while another test starts a child cannot be executed.
+/// Returns a script that starts the stand-in with its folder. A shell writes the script: a file that this
+/// process holds open for writing while another test starts a child cannot be executed.
 fn claude(test: &Test) -> PathBuf {
     let path = test.root().join("claude.sh");
     let fake = env!("CARGO_BIN_EXE_fake-claude");
@@ -81,7 +81,7 @@ async fn until(holds: impl Fn() -> bool) {
     }
 }
 
-/// Three turns with room for one process; the second is left in its middle and followed again.
+/// Runs three turns with room for one process; the second is abandoned in its middle and followed again.
 async fn left_and_taken_up(test: &Test) {
     let claude = room(test, &test.root().join("steps"));
     let quiet = |_: raymond::process::notice::TurnNotice<'_>| {};

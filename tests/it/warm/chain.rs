@@ -1,7 +1,7 @@
-//! Which process takes which turn.
+//! The choice of a process for a turn.
 
 use super::{CALL, called, three};
-use crate::support::{Call, Test, when};
+use crate::support::{FakeCall, Test, when};
 
 #[test]
 fn a_chain_of_gotos_runs_in_one_process() {
@@ -12,7 +12,7 @@ fn a_chain_of_gotos_runs_in_one_process() {
     calls[1].assert_continues(&calls[0]);
     calls[2].assert_continues(&calls[1]);
     assert_eq!(calls[2].history, ["start", "next"]);
-    assert_eq!(Call::warm_pids(&test.call_log()), [calls[0].pid]);
+    assert_eq!(FakeCall::warm_pids(&test.call_log()), [calls[0].pid]);
     test.assert_no_survivors();
 }
 
@@ -37,7 +37,7 @@ fn a_return_goes_to_the_callers_process_and_the_callee_has_its_own() {
     more.assert_continues(&sub);
     back.assert_continues(&start);
     assert_eq!(back.history, ["start"], "the callee's turns are not in the caller's session");
-    assert_eq!(Call::warm_pids(&test.call_log()), [start.pid, sub.pid, eval.pid]);
+    assert_eq!(FakeCall::warm_pids(&test.call_log()), [start.pid, sub.pid, eval.pid]);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn warm_for_on_resume_overrides_no_warm_of_the_run() {
     live.interrupt();
     live.wait().code(130);
     test.release("go");
-    test.again(&["--warm-for", "1m"]).ok();
+    test.resume(&["--warm-for", "1m"]).ok();
     let [start, cut, again, last] = test.calls().try_into().expect("four turns");
     assert_ne!(start.pid, cut.pid);
     last.assert_continues(&again);

@@ -1,13 +1,13 @@
-//! A warm process that dies or does not listen is replaced, and nobody notices; one that dies in a
-//! turn is a crash like any other.
+//! A warm process that dies or does not read is replaced without a failure; one that dies in a turn is a
+//! crash like any other.
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{CALL, called, three};
-use crate::support::{Test, alive, kill, patiently, when};
+use crate::support::{Test, alive, kill, wait_until, when};
 
-/// No failure was recorded, and the last turn knew of all the others, in a process of its own.
+/// Checks that no failure was recorded, and that the last turn had the whole history in a process of its own.
 #[track_caller]
 fn assert_unnoticed(test: &Test, history: &[&str]) {
     assert_eq!(test.events("turn_failed"), Vec::<Value>::new());
@@ -34,17 +34,17 @@ fn killed_idle_process_is_replaced_without_a_failure() {
     live.wait_calls(2);
     let pid = test.calls()[0].pid;
     kill(pid, Signal::KILL);
-    patiently("its death", || !alive(pid));
+    wait_until("its death", || !alive(pid));
     test.release("go");
     live.wait().ok().ended("main", "ok");
     assert_unnoticed(&test, &["start"]);
     assert_eq!(test.prompts(), ["start", "sub", "back with found"]);
 }
 
-/// The process is still busy after its result, so that it is told of the next turn and has not begun
-/// with it when it dies.
 #[test]
 fn process_that_dies_before_reading_a_turn_is_replaced() {
+    // The process is still busy after its result. So it is sent the next turn, and has not begun it when it
+    // dies.
     let test = three().rule(when("next").hold_after("never").reply("<goto>LAST.md</goto>"));
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_file(&test.run_dir().join("steps/main-3-0.turn"));
@@ -62,9 +62,9 @@ fn lingering_process_that_takes_no_turn_is_replaced() {
     assert_unnoticed(&test, &["start", "next"]);
 }
 
-/// A stopped process reads nothing, so that a large prompt cannot even be told.
 #[test]
 fn stopped_process_that_reads_no_prompt_is_replaced() {
+    // A stopped process reads nothing, so even the prompt cannot be written if it is large.
     let test = called()
         .prompt("BACK.md", &format!("back with {{{{result}}}} {}", "x".repeat(300_000)))
         .rule(when("start").reply(CALL));

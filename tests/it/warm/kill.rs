@@ -1,12 +1,12 @@
-//! raymond is killed while warm processes work and wait: what works is taken over, what waits is gone,
-//! and nothing is asked twice.
+//! raymond is killed while warm processes work and wait: the working ones are taken over, the waiting ones
+//! end, and no turn is asked twice.
 
 use rustix::process::Signal;
 
 use super::{CALL, called, three};
-use crate::support::{Test, alive, kill, most_at_once, patiently, when};
+use crate::support::{Test, alive, kill, most_at_once, wait_until, when};
 
-/// The second turn of a process is held, and its raymond was killed.
+/// Returns a run whose raymond was killed while the second turn of a process was held.
 fn killed_in_turn_two() -> Test {
     let test = three().rule(when("next").hold_before("go").reply("<goto>LAST.md</goto>"));
     let mut live = test.spawn(&["START.md"]);
@@ -29,7 +29,7 @@ fn assert_each_once(test: &Test) {
 #[test]
 fn a_further_turn_that_still_runs_is_taken_over() {
     let test = killed_in_turn_two();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     test.release("go");
     live.wait().ok().ended("main", "ok");
@@ -41,8 +41,8 @@ fn further_turn_that_ended_while_raymond_was_down_is_taken_over() {
     let test = killed_in_turn_two();
     test.release("go");
     let pid = test.calls()[1].pid;
-    patiently("its end", || !alive(pid));
-    test.again(&[]).ok().ended("main", "ok");
+    wait_until("its end", || !alive(pid));
+    test.resume(&[]).ok().ended("main", "ok");
     assert_each_once(&test);
 }
 
@@ -50,17 +50,17 @@ fn further_turn_that_ended_while_raymond_was_down_is_taken_over() {
 fn further_turn_is_taken_over_on_resume_with_no_warm() {
     let test = killed_in_turn_two();
     test.release("go");
-    test.again(&["--no-warm"]).ok().ended("main", "ok");
+    test.resume(&["--no-warm"]).ok().ended("main", "ok");
     assert_each_once(&test);
 }
 
 #[test]
 fn a_further_turn_survives_two_kills() {
     let test = killed_in_turn_two();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     live.kill9();
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 2);
     test.release("go");
     live.wait().ok().ended("main", "ok");
@@ -72,7 +72,7 @@ fn a_further_turn_that_died_too_starts_from_clean_history() {
     let test = killed_in_turn_two();
     kill(test.calls()[1].pid, Signal::KILL);
     test.release("go");
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     let failed = test.events("turn_failed");
     assert_eq!((failed.len(), failed[0]["cause"].as_str()), (1, Some("lost")));
     let [start, _, again, last] = test.calls().try_into().expect("four turns");
@@ -88,10 +88,10 @@ fn a_waiting_process_ends_with_its_raymond() {
     live.wait_calls(2);
     live.kill9();
     let waiting = test.calls()[0].pid;
-    patiently("the end of the waiting process", || !alive(waiting));
+    wait_until("the end of the waiting process", || !alive(waiting));
     assert!(alive(test.calls()[1].pid), "the one at work goes on");
     test.release("go");
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "sub", "back with found"]);
     test.assert_no_survivors();
 }
@@ -104,7 +104,7 @@ fn a_waiting_process_that_does_not_end_is_ended_by_the_next_raymond() {
     live.kill9();
     let waiting = test.calls()[0].pid;
     assert!(alive(waiting) && alive(test.helpers()[0]));
-    let mut live = test.spawn_again(&[]);
+    let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     assert!(!alive(waiting) && !alive(test.helpers()[0]), "before anything else");
     test.release("go");
@@ -113,9 +113,9 @@ fn a_waiting_process_that_does_not_end_is_ended_by_the_next_raymond() {
     test.assert_no_survivors();
 }
 
-/// Four agents with a waiting caller and a held callee each, taken over where one process is allowed.
 #[test]
 fn four_running_turns_are_taken_over_with_max_procs_1() {
+    // Four agents, each with a waiting caller and a held callee, are taken over where one process is allowed.
     let mut test = called().rule(when("start").reply(CALL));
     for number in 1..=3 {
         let next = if number == 3 { "START.md".to_owned() } else { format!("F{}.md", number + 1) };
@@ -127,7 +127,7 @@ fn four_running_turns_are_taken_over_with_max_procs_1() {
     let mut live = test.spawn(&["F1.md", "--max-procs", "8"]);
     live.wait_for("four callees", |test| test.calls_with("sub").len() == 4);
     live.kill9();
-    let mut live = test.spawn_again(&["--max-procs", "1"]);
+    let mut live = test.spawn_resumed(&["--max-procs", "1"]);
     live.wait_event("run_resumed", 1);
     test.release("go");
     live.wait().ok().ended("main", "ok").ended("main.1", "ok").ended("main.3", "ok");

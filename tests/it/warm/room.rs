@@ -1,16 +1,16 @@
-//! How many warm processes there are, and when they go.
+//! The number of warm processes, and the time when they end.
 
 use super::{CALL, called};
-use crate::support::{Call, Live, Test, alive, when};
+use crate::support::{FakeCall, RunningRaymond, Test, alive, when};
 
-/// Processes of the stand-in that exist right now.
-fn running(test: &Test, live: &Live<'_>) -> usize {
+/// Returns the number of the stand-in's processes that exist now.
+fn running(test: &Test, live: &RunningRaymond<'_>) -> usize {
     test.survivors().into_iter().filter(|&pid| pid != live.pid()).count()
 }
 
-/// Watches a run to its end: there are never more processes than this.
+/// Waits for the end of a run, and checks that there were never more processes than this.
 #[track_caller]
-fn assert_never_more(test: &Test, mut live: Live<'_>, most: usize) {
+fn assert_never_more(test: &Test, mut live: RunningRaymond<'_>, most: usize) {
     let mut seen = 0;
     let pid = live.pid();
     live.wait_for("its end", |_| {
@@ -22,7 +22,7 @@ fn assert_never_more(test: &Test, mut live: Live<'_>, most: usize) {
     assert!(seen <= most, "{seen} processes at once");
 }
 
-/// So many workers, each of which calls and is called back, forked by one parent.
+/// Returns a workflow in which one parent forks so many workers, each of which calls and is called back.
 fn burst(workers: u32) -> Test {
     let test = called()
         .prompt("LEAD.md", "lead")
@@ -75,7 +75,7 @@ fn longest_idle_process_is_ended_to_make_room() {
     back_two.assert_continues(&two);
     back_one.assert_resumes(&one);
     assert_ne!(back_one.pid, one.pid, "the first one had to go");
-    assert_eq!(Call::warm_pids(&test.call_log()), [one.pid, two.pid, three.pid, back_one.pid]);
+    assert_eq!(FakeCall::warm_pids(&test.call_log()), [one.pid, two.pid, three.pid, back_one.pid]);
 }
 
 #[test]

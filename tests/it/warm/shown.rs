@@ -1,4 +1,4 @@
-//! What a warm process costs and is told, and what `--debug` shows of it.
+//! The cost and the prompts of a warm process, and its files with `--debug`.
 
 use std::fs;
 
@@ -36,9 +36,9 @@ fn an_adopted_turn_costs_no_more_than_itself() {
         if finished {
             test.release("go");
             let pid = test.calls()[0].pid;
-            crate::support::patiently("its end", || !crate::support::alive(pid));
+            crate::support::wait_until("its end", || !crate::support::alive(pid));
         }
-        let mut live = test.spawn_again(&[]);
+        let mut live = test.spawn_resumed(&[]);
         live.wait_event("run_resumed", 1);
         test.release("go");
         live.wait().ok();
@@ -89,7 +89,7 @@ fn the_model_is_right_after_a_retry_and_after_an_adoption() {
     live.wait_calls(3);
     live.kill9();
     test.release("go");
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     let calls = test.calls();
     let models: Vec<&str> = calls.iter().filter_map(|call| call.model.as_deref()).collect();
     assert_eq!(models, ["haiku", "opus", "opus", "haiku"]);

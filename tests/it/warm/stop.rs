@@ -1,4 +1,4 @@
-//! A run with warm processes is interrupted or stopped: nothing is left, nothing is lost.
+//! A run with warm processes is interrupted or stopped: no process is left, and no work is lost.
 
 use super::{CALL, called, three};
 use crate::support::{Test, when};
@@ -15,7 +15,7 @@ fn interrupt_ends_idle_processes_and_lets_working_ones_finish() {
     live.wait().code(130);
     assert_eq!(test.events("step_finished").len(), 2, "the turn at work is kept");
     test.assert_no_survivors();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "sub", "back with found"]);
 }
 
@@ -27,7 +27,7 @@ fn idle_process_that_ignores_sigterm_is_ended_by_interrupts() {
     live.interrupt_until_it_ends().code(130);
     test.assert_no_survivors();
     test.release("go");
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn interrupt_ends_fifty_idle_and_working_processes() {
     live.wait().code(130);
     test.assert_no_survivors();
     test.release("go");
-    test.again(&["--max-procs", "8"]).ok();
+    test.resume(&["--max-procs", "8"]).ok();
     assert_eq!(test.calls_with("start").len(), 25);
     test.assert_no_survivors();
 }
@@ -58,7 +58,7 @@ fn a_further_turn_that_outstays_its_grace_is_asked_again_later() {
     live.interrupt();
     live.wait().code(130);
     test.assert_no_survivors();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     let [start, _, again, last] = test.calls().try_into().expect("four turns");
     again.assert_branches(&start);
     assert_eq!(again.history, ["start"]);
@@ -76,13 +76,13 @@ fn a_stop_while_a_further_turn_runs_lets_it_finish() {
     live.wait();
     assert_eq!(test.status()["status"], "paused");
     test.assert_no_survivors();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next", "last"]);
 }
 
-/// The one slot is taken by a turn that is held; the agent that waits for it hears of the end too.
 #[test]
 fn interrupt_reaches_an_agent_that_waits_for_a_slot() {
+    // A held turn has the only slot. The agent that waits for the slot must end, too.
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -97,13 +97,13 @@ fn interrupt_reaches_an_agent_that_waits_for_a_slot() {
     live.wait().code(130);
     test.assert_no_survivors();
     test.release("go");
-    test.again(&[]).ok().ended("main", "led").ended("main.1", "worked");
+    test.resume(&[]).ok().ended("main", "led").ended("main.1", "worked");
     test.assert_no_survivors();
 }
 
-/// A process that reads nothing keeps raymond telling a large prompt; it is stopped all the same.
 #[test]
 fn interrupt_ends_the_writing_of_a_large_prompt() {
+    // A process that reads nothing blocks the writing of a large prompt. The run is stopped all the same.
     use rustix::process::Signal;
 
     let test = called()
@@ -117,6 +117,6 @@ fn interrupt_ends_the_writing_of_a_large_prompt() {
     live.interrupt();
     live.wait().code(130);
     test.assert_no_survivors();
-    test.again(&[]).ok().ended("main", "ok");
+    test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.calls_with("back with").len(), 1);
 }

@@ -1,12 +1,12 @@
-//! What a turn takes of each model, whatever process it runs in and whoever sees it end.
+//! The usage of each model by a turn, in any process, even if another raymond sees its end.
 
 use serde_json::{Value, json};
 
 use super::three;
-use crate::support::{Rule, Test, alive, patiently, when};
+use crate::support::{FakeRule, Test, alive, wait_until, when};
 
-/// NEXT, which has a sub-agent of another model.
-fn next() -> Rule {
+/// Returns the rule of NEXT, which has a sub-agent with another model.
+fn next() -> FakeRule {
     when("next").reply("<goto>LAST.md</goto>").cost(0.75).takes("opus", [200, 20, 2, 4], 0.5).takes(
         "haiku",
         [50, 5, 0, 0],
@@ -50,9 +50,9 @@ fn usage_of_an_adopted_turn_excludes_earlier_turns() {
         if finished {
             test.release("go");
             let pid = test.calls()[0].pid;
-            patiently("its end", || !alive(pid));
+            wait_until("its end", || !alive(pid));
         }
-        let mut live = test.spawn_again(&[]);
+        let mut live = test.spawn_resumed(&[]);
         live.wait_event("run_resumed", 1);
         test.release("go");
         live.wait().ok();
@@ -72,10 +72,11 @@ fn adopted_turn_whose_offset_lacks_usage_is_not_counted_twice() {
     let kept = passage.as_object_mut().and_then(|passage| passage.remove("usage"));
     assert_eq!(kept, Some(json!({"opus": used([1_000, 100, 0, 0], 0.05)})));
     std::fs::write(&path, passage.to_string()).expect("it can be replaced");
-    // The raymond that wrote such passages sealed nothing, so the person who goes on vouches for the run.
+    // The raymond that wrote such passages sealed nothing, so the person who resumes the run must vouch for
+    // it.
     std::fs::remove_dir_all(test.root().join("home/.local/state/raymond/runs")).expect("removed");
     test.release("go");
-    test.again(&["--trust"]).ok();
+    test.resume(&["--trust"]).ok();
     let step = &test.events("step_finished")[1];
     let cost = step["cost_usd"].as_f64().expect("a number");
     assert!((cost - 0.75).abs() < 1e-9 && step["usage"].is_null(), "{step}");

@@ -1,12 +1,12 @@
-//! `add-source`: a corpus gets a source of each sort, and is as it was where that fails.
+//! `add-source`: a corpus gets a source of each sort, and is unchanged after a failure.
 
 use serde_json::{Value, json};
 
-use super::workspace::{Workspace, site};
+use super::workspace::{GraphWorkspace, site};
 
-/// A corpus without sources, and with some files.
-fn corpus() -> Workspace {
-    let corpus = Workspace::new("add-source");
+/// Creates a corpus without sources, and with some files.
+fn corpus() -> GraphWorkspace {
+    let corpus = GraphWorkspace::new("add-source");
     corpus.write("data/config.yaml", "# Ours.\nname: sea\nsources: []\n");
     corpus.write("data/index.md", "# Index\n\nRun hiivmind-corpus-build to fill it.\n");
     corpus.write("docs/lamp.md", "# The lamp\n");
@@ -14,8 +14,8 @@ fn corpus() -> Workspace {
     corpus
 }
 
-/// A repository that can be cloned, and its address.
-fn upstream(corpus: &Workspace) -> String {
+/// Creates a repository that can be cloned; returns its address.
+fn upstream(corpus: &GraphWorkspace) -> String {
     corpus.write("up/handbook/docs/lamp.md", "# The lamp\n");
     corpus.write("up/handbook/README.md", "# Handbook\n");
     corpus.git("up/handbook", &["init", "--quiet", "--initial-branch=main"]);
@@ -24,7 +24,7 @@ fn upstream(corpus: &Workspace) -> String {
     corpus.path().join("up/handbook").display().to_string()
 }
 
-fn source(corpus: &Workspace) -> Value {
+fn source(corpus: &GraphWorkspace) -> Value {
     let config = corpus.config();
     assert_eq!(config["sources"].as_array().map(Vec::len), Some(1), "{config}");
     config["sources"][0].clone()
@@ -33,7 +33,7 @@ fn source(corpus: &Workspace) -> Value {
 #[test]
 fn scripted_answers_add_the_local_files() {
     let corpus = corpus();
-    let end = corpus.as_written().well();
+    let end = corpus.as_written().succeeded();
     assert_eq!(end["message"], "Source 'handbook' added to corpus");
     let summary =
         json!({"source_id": "handbook", "source_type": "local", "files_count": 2, "first": true});
@@ -53,7 +53,7 @@ fn a_repository_is_cloned_and_its_documentation_counted() {
     let url = upstream(&corpus);
     let address = format!("collect_git_url={url}");
     let git = ["ask_source_type=git", &address, "confirm_id=keep"];
-    let end = corpus.answered(&git, &[]).well();
+    let end = corpus.answered(&git, &[]).succeeded();
     assert_eq!(end["summary"]["files_count"], 1, "only what is in docs/: {end}");
     let source = source(&corpus);
     let head = corpus.git("up/handbook", &["rev-parse", "HEAD"]);
@@ -61,10 +61,10 @@ fn a_repository_is_cloned_and_its_documentation_counted() {
     assert_eq!((source["url"].as_str(), source["docs_root"].as_str()), (Some(&*url), Some("docs")));
     assert!(corpus.has(".source/handbook/docs/lamp.md"));
 
-    // The id is taken now; another one is asked for, and the index goes on.
+    // The id exists now; another one is asked for, and the index grows.
     let again = [&git[..], &["confirm_id=Hand Book", "confirm_id=second"]].concat();
     let ended = corpus.answered(&again, &[]);
-    ended.well();
+    ended.succeeded();
     assert!(ended.shown().contains("there is a source `handbook` already"), "{}", ended.told);
     assert!(ended.shown().contains("`Hand Book` is no id"), "{}", ended.told);
     assert_eq!(corpus.config()["sources"][1]["id"], "second");
@@ -94,7 +94,7 @@ fn llms_txt_of_a_site_is_found_and_used() {
     let url = site(&[("/guide/llms.txt", TEXT)]);
     let variable = format!("source_url={url}/guide/");
     let answers = ["present_manifest_option=use", "confirm_id=keep"];
-    let end = corpus.answered(&answers, &["--var", &variable]).well();
+    let end = corpus.answered(&answers, &["--var", &variable]).succeeded();
     assert_eq!(end["summary"]["source_type"], "llms-txt");
     assert_eq!(end["summary"]["files_count"], 2);
     assert_eq!(corpus.read(".source/guide/llms.txt"), TEXT);
@@ -108,7 +108,7 @@ fn html_page_at_llms_txt_is_not_taken_for_one() {
     let urls = format!("collect_web_urls={url}/lamp {url}/cat no-address");
     let answers = ["ask_source_type=web", &urls, "confirm_id=pages"];
     let variable = format!("source_url={url}");
-    let end = corpus.answered(&answers, &["--var", &variable]).well();
+    let end = corpus.answered(&answers, &["--var", &variable]).succeeded();
     assert_eq!(end["summary"]["files_count"], 2);
     let pages = source(&corpus)["pages"].clone();
     assert_eq!(pages[1]["url"], format!("{url}/cat"));
@@ -137,7 +137,7 @@ fn folder_without_files_is_reported_and_cancel_adds_nothing() {
 
 #[test]
 fn missing_configuration_is_refused_and_a_broken_one_is_reported() {
-    let empty = Workspace::new("add-source");
+    let empty = GraphWorkspace::new("add-source");
     let ended = empty.answered(&[], &[]);
     assert_eq!(ended.code, 1, "{}", ended.told);
     assert!(ended.told.contains("WF401 Entry gate failed: there is no data/config.yaml here"));

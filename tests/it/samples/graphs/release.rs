@@ -1,10 +1,10 @@
-//! `release`: a repository gets a changelog and a tag, or is as it was.
+//! `release`: a repository gets a changelog and a tag, or is unchanged.
 
-use super::workspace::Workspace;
+use super::workspace::GraphWorkspace;
 
-/// A repository with a release and a commit after it.
-fn repository() -> Workspace {
-    let place = Workspace::new("release");
+/// Creates a repository with a release and a commit after it.
+fn repository() -> GraphWorkspace {
+    let place = GraphWorkspace::new("release");
     place.git("", &["init", "--quiet", "--initial-branch=main"]);
     place.write("lamp.txt", "off\n");
     commit(&place, "Build the lamp");
@@ -14,7 +14,7 @@ fn repository() -> Workspace {
     place
 }
 
-fn commit(place: &Workspace, message: &str) {
+fn commit(place: &GraphWorkspace, message: &str) {
     place.git("", &["add", "."]);
     place.git("", &["commit", "--quiet", "--message", message]);
 }
@@ -24,7 +24,7 @@ fn scripted_answers_make_a_release_with_changelog_and_tag() {
     let place = repository();
     place.write("CHANGELOG.md", "# Changelog\n\n## 0.1.0\n\n- There is a lamp.\n");
     commit(&place, "Begin a changelog");
-    let end = place.as_written().well();
+    let end = place.as_written().succeeded();
     assert_eq!(end["message"], "Released 0.2.0; publish it with: git push --follow-tags");
     assert_eq!(end["summary"]["commits"], 2);
     let expected = "# Changelog\n\n## 0.2.0\n\n- The lamp turns the right way round.\n\n## 0.1.0\n\n- There is a lamp.\n";
@@ -41,7 +41,7 @@ fn custom_version_must_be_valid_and_new() {
     let answers =
         ["ask_version=$(id)", "ask_version=0.1.0", "ask_version=v1.0.0-rc.1", "review=yes"];
     let ended = place.answered(&answers, &[]);
-    assert_eq!(ended.well()["summary"]["tag"], "v1.0.0-rc.1");
+    assert_eq!(ended.succeeded()["summary"]["tag"], "v1.0.0-rc.1");
     assert!(ended.shown().contains("`$(id)` is no version such as 1.2.3"), "{}", ended.told);
     assert!(ended.shown().contains("there is a tag v0.1.0 already"), "{}", ended.told);
 }
@@ -87,7 +87,7 @@ fn failing_checks_end_the_release_before_any_question() {
 fn failed_tag_rolls_back_the_release() {
     let place = repository();
     let before = place.git("", &["rev-parse", "HEAD"]);
-    // Git keeps tags as files: none can be called v1.0.0 beside v1.0.0/x.
+    // Git keeps tags as files, so there cannot be a tag v1.0.0 beside v1.0.0/x.
     place.git("", &["tag", "v1.0.0/x", "v0.1.0"]);
     let why = place.answered(&["ask_version=1.0.0", "review=yes"], &[]).failed("error_undone");
     assert!(
@@ -101,6 +101,6 @@ fn failed_tag_rolls_back_the_release() {
 
 #[test]
 fn missing_repository_is_reported() {
-    let why = Workspace::new("release").answered(&[], &[]).failed("error_no_repository");
+    let why = GraphWorkspace::new("release").answered(&[], &[]).failed("error_no_repository");
     assert!(why.starts_with("This is no git repository with a commit\nget_sha: "), "{why}");
 }

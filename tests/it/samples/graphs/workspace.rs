@@ -1,4 +1,4 @@
-//! Where a graph works: a directory, the runs beside it, git with a name, and a web site.
+//! The workspace of a graph: a directory, the runs beside it, git with a user, and a web site.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,20 +10,20 @@ use serde_json::Value;
 
 use super::super::{code, told, workflows};
 
-pub(super) struct Workspace {
+pub(super) struct GraphWorkspace {
     sample: &'static str,
     kept: tempfile::TempDir,
 }
 
-/// What a run came to.
-pub(super) struct Ended {
-    /// What was printed, for a person who looks at a failure.
+/// The outcome of a run.
+pub(super) struct GraphOutcome {
+    /// The output, for people who look at a failure.
     pub(super) told: String,
     pub(super) code: i32,
     records: Vec<Value>,
 }
 
-impl Workspace {
+impl GraphWorkspace {
     pub(super) fn new(sample: &'static str) -> Self {
         let new = Self { sample, kept: tempfile::tempdir().expect("a temporary directory") };
         fs::create_dir(new.path()).expect("made");
@@ -48,12 +48,12 @@ impl Workspace {
         self.path().join(name).exists()
     }
 
-    /// `data/config.yaml` as data.
+    /// Returns `data/config.yaml` as data.
     pub(super) fn config(&self) -> Value {
         serde_yaml::from_str(&self.read("data/config.yaml")).expect("the configuration is YAML")
     }
 
-    /// Git in a folder of the workspace; what it says.
+    /// Runs git in a folder of the workspace; returns its output.
     pub(super) fn git(&self, folder: &str, words: &[&str]) -> String {
         let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
         let mut git = command("git");
@@ -63,19 +63,19 @@ impl Workspace {
         String::from_utf8_lossy(&out.stdout).trim_end().to_owned()
     }
 
-    /// With the sample's own answers.
-    pub(super) fn as_written(&self) -> Ended {
+    /// Runs the sample with its own answers.
+    pub(super) fn as_written(&self) -> GraphOutcome {
         let answers = workflows().join(self.sample).join("answers.yaml");
         self.run(&["--answers", text(&answers)])
     }
 
-    /// With these answers, `NODE=TEXT`, and these options.
-    pub(super) fn answered(&self, answers: &[&str], options: &[&str]) -> Ended {
+    /// Runs the sample with these answers, `NODE=TEXT`, and these options.
+    pub(super) fn answered(&self, answers: &[&str], options: &[&str]) -> GraphOutcome {
         let answers = answers.iter().flat_map(|answer| ["--answer", answer]);
         self.run(&answers.chain(options.iter().copied()).collect::<Vec<_>>())
     }
 
-    fn run(&self, options: &[&str]) -> Ended {
+    fn run(&self, options: &[&str]) -> GraphOutcome {
         let folder = workflows().join(self.sample);
         let (runs, work) = (self.kept.path().join("runs"), self.path());
         let out = command(env!("CARGO_BIN_EXE_raymond"))
@@ -88,21 +88,21 @@ impl Workspace {
             .envs([("GIT_COMMITTER_NAME", "Ada"), ("GIT_COMMITTER_EMAIL", "ada@example.org")])
             .output()
             .expect("raymond starts");
-        Ended { told: told(&out), code: code(&out), records: records(&out) }
+        GraphOutcome { told: told(&out), code: code(&out), records: records(&out) }
     }
 }
 
-impl Ended {
-    /// That it came to a good ending: what it gave.
+impl GraphOutcome {
+    /// Checks that the run was successful; returns its result.
     #[track_caller]
-    pub(super) fn well(&self) -> Value {
+    pub(super) fn succeeded(&self) -> Value {
         assert_eq!(self.code, 0, "{}", self.told);
         let end = self.last("step_finished");
         let result = end["transition"]["payload"].as_str().expect("a result");
         serde_json::from_str(result).expect("the result of a graph is JSON")
     }
 
-    /// That it came to this ending, which is an error: what it said.
+    /// Checks that the run came to this ending, which is an error; returns its message.
     #[track_caller]
     pub(super) fn failed(&self, ending: &str) -> String {
         assert_eq!(self.code, 1, "{}", self.told);
@@ -111,13 +111,13 @@ impl Ended {
         why.strip_prefix("in workflow.yaml: ").expect("where it failed").to_owned()
     }
 
-    /// How often a node was executed.
+    /// Returns how often a node was executed.
     pub(super) fn visits(&self, node: &str) -> usize {
         let visits = self.records.iter().filter_map(|record| record["visits"].as_array());
         visits.flatten().filter(|visit| visit["node"] == node).count()
     }
 
-    /// What people were shown.
+    /// Returns the texts that people were shown.
     pub(super) fn shown(&self) -> String {
         let shown = self.records.iter().filter_map(|record| record["shown"].as_array());
         shown.flatten().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
@@ -130,7 +130,7 @@ impl Ended {
     }
 }
 
-/// A web site that knows these pages, and nothing else, for as long as the test goes on.
+/// Starts a web site that has only these pages, for as long as the tests run; returns its address.
 pub(super) fn site(pages: &'static [(&'static str, &'static str)]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
@@ -156,7 +156,7 @@ fn answer(stream: TcpStream, pages: &[(&str, &str)]) {
     let length = body.len();
     let answer =
         format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
-    // Who does not want all of it goes away.
+    // A client that does not want the whole answer is gone.
     let _ = stream.get_mut().write_all(answer.as_bytes());
 }
 
@@ -165,7 +165,7 @@ fn records(out: &Output) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// A program with nothing of the caller's but what finds programs.
+/// Returns a command that has only `PATH` from the caller's environment.
 fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.env_clear().stdin(Stdio::null());

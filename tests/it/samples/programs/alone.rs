@@ -1,34 +1,34 @@
-//! `self-review` and `best-of-two`, which wait for nobody but their own agents.
+//! `self-review` and `best-of-two`, which wait only for their own agents.
 
-use super::Stage;
+use super::SampleProgram;
 
 const INPUT: [&str; 2] = ["--input", "A name for a command"];
 
-/// Why a role without replies fails.
-const MUTE: &str = "has no replies";
+/// The error of a role without replies.
+const NO_REPLIES: &str = "has no replies";
 
 #[test]
 fn self_review_revises_until_nothing_has_to_be_changed() {
     let result = "Steps fall like first snow / the journal keeps every one / nothing melts away";
-    let ended = Stage::new("self-review").run(&INPUT);
-    ended.came_to(0, &format!("Agent main terminated with result: {result}\n"));
-    ended.came_to(0, "answered 2 requests as second-look");
+    let ended = SampleProgram::new("self-review").run(&INPUT);
+    ended.assert_outcome(0, &format!("Agent main terminated with result: {result}\n"));
+    ended.assert_outcome(0, "answered 2 requests as second-look");
 }
 
 #[test]
 fn self_review_is_done_at_once_where_the_first_draft_is_good() {
-    let stage = Stage::new("self-review")
+    let stage = SampleProgram::new("self-review")
         .replies(&[("author", &["tidy"]), ("second-look", &["**APPROVED**"])]);
-    stage.run(&INPUT).came_to(0, "Agent main terminated with result: tidy\n");
+    stage.run(&INPUT).assert_outcome(0, "Agent main terminated with result: tidy\n");
 }
 
 #[test]
 fn self_review_does_not_go_on_for_ever() {
-    let stage = Stage::new("self-review")
+    let stage = SampleProgram::new("self-review")
         .replies(&[("author", &["tidy"; 6]), ("second-look", &["NOT APPROVED: too short."; 6])]);
     let ended = stage.run(&INPUT);
-    ended.came_to(1, "max-iterations");
-    ended.came_to(1, "answered 5 requests as second-look");
+    ended.assert_outcome(1, "max-iterations");
+    ended.assert_outcome(1, "answered 5 requests as second-look");
 }
 
 #[test]
@@ -40,33 +40,34 @@ fn best_of_two_takes_the_one_that_the_judge_chooses() {
         ("A\nB is too long.", "brooms"),
     ];
     for (verdict, result) in table {
-        let stage = Stage::new("best-of-two").replies(&[
+        let stage = SampleProgram::new("best-of-two").replies(&[
             ("bold", &["brooms"]),
             ("careful", &["stale"]),
             ("judge", &[verdict]),
         ]);
         let ended = stage.run(&INPUT);
-        ended.came_to(0, &format!("Agent main terminated with result: {result}\n"));
-        ended.came_to(0, "answered 1 request as judge");
+        ended.assert_outcome(0, &format!("Agent main terminated with result: {result}\n"));
+        ended.assert_outcome(0, "answered 1 request as judge");
     }
     let result = "Agent main terminated with result: git stale-branches\n";
-    Stage::new("best-of-two").run(&INPUT).came_to(0, result);
+    SampleProgram::new("best-of-two").run(&INPUT).assert_outcome(0, result);
 }
 
 #[test]
 fn best_of_two_takes_the_only_answer_when_the_other_role_fails() {
     for (writer, failed) in [("bold", "main.2"), ("careful", "main.1")] {
-        let ended = Stage::new("best-of-two").replies(&[(writer, &["it"])]).run(&INPUT);
-        ended.came_to(0, "Agent main terminated with result: it\n");
-        ended.came_to(0, &format!("Agent {failed} failed: "));
-        ended.came_to(0, MUTE);
+        let ended = SampleProgram::new("best-of-two").replies(&[(writer, &["it"])]).run(&INPUT);
+        ended.assert_outcome(0, "Agent main terminated with result: it\n");
+        ended.assert_outcome(0, &format!("Agent {failed} failed: "));
+        ended.assert_outcome(0, NO_REPLIES);
         assert!(!ended.told.contains("asks judge"), "{}", ended.told);
     }
 }
 
 #[test]
 fn best_of_two_fails_without_any_answer_or_without_a_judgement() {
-    Stage::new("best-of-two").replies(&[]).run(&INPUT).came_to(1, MUTE);
-    let stage = Stage::new("best-of-two").replies(&[("bold", &["it"]), ("careful", &["it"])]);
-    stage.run(&INPUT).came_to(1, "Agent main failed: in workflow.lisp: ");
+    SampleProgram::new("best-of-two").replies(&[]).run(&INPUT).assert_outcome(1, NO_REPLIES);
+    let stage =
+        SampleProgram::new("best-of-two").replies(&[("bold", &["it"]), ("careful", &["it"])]);
+    stage.run(&INPUT).assert_outcome(1, "Agent main failed: in workflow.lisp: ");
 }

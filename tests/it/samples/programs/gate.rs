@@ -1,6 +1,6 @@
-//! `gate`: CI and a person, each of whom may object, or not come.
+//! `gate`: CI and a person, either of which may object or not answer.
 
-use super::Stage;
+use super::SampleProgram;
 
 const INPUT: [&str; 2] = ["--input", "Add a --dry-run flag"];
 const CI: &str = ":awaiting \"(signal gate/ci :key f)\"";
@@ -8,7 +8,7 @@ const PERSON: &str = ":awaiting \"(signal gate/verdict :key f)\"";
 
 #[test]
 fn work_goes_back_until_ci_has_passed_and_a_person_has_approved() {
-    let stage = Stage::new("gate");
+    let stage = SampleProgram::new("gate");
     let mut run = stage.start("f", &INPUT);
     run.until("agent-request main#1/work/1 :to worker").until("Add a --dry-run flag").until(CI);
     stage.signal("gate/ci", "f", "failed: the copy is written");
@@ -21,13 +21,13 @@ fn work_goes_back_until_ci_has_passed_and_a_person_has_approved() {
     run.until(PERSON);
     stage.signal("gate/verdict", "f", "approved");
     run.ends(0);
-    stage.gave("f", "The help text tells of it.");
+    stage.assert_result("f", "The help text tells of it.");
     assert!(stage.facts("gate/ci").is_empty() && stage.facts("gate/verdict").is_empty());
 }
 
 #[test]
 fn decision_on_earlier_work_does_not_count() {
-    let stage = Stage::new("gate");
+    let stage = SampleProgram::new("gate");
     let mut run = stage.start("f", &INPUT);
     run.until(CI);
     stage.signal("gate/verdict", "f", "approved");
@@ -45,33 +45,35 @@ fn decision_on_earlier_work_does_not_count() {
 
 #[test]
 fn signals_sent_before_the_run_count() {
-    let stage = Stage::new("gate");
+    let stage = SampleProgram::new("gate");
     stage.signal("gate/ci", "f", "passed");
     stage.signal("gate/verdict", "f", "approved");
     stage.signal("gate/verdict", "another", "no");
     let run = [&["--label", "f"], &INPUT[..]].concat();
-    stage.run(&run).came_to(0, "Agent main terminated with result: The flag is there.\n");
+    stage.run(&run).assert_outcome(0, "Agent main terminated with result: The flag is there.\n");
     assert_eq!(stage.facts("gate/verdict").len(), 1, "that of the other run");
 }
 
 #[test]
 fn gate_exits_while_it_waits_and_resumes_after_signals() {
-    let stage = Stage::new("gate");
+    let stage = SampleProgram::new("gate");
     let run = [&["--label", "f", "--on-wait", "exit"], &INPUT[..]].concat();
-    stage.run(&run).came_to(2, "it waits for (signal gate/ci :key f)");
+    stage.run(&run).assert_outcome(2, "it waits for (signal gate/ci :key f)");
     stage.signal("gate/ci", "f", "passed");
     let again = ["run", "f", "--on-wait", "exit"];
-    stage.go_on(&again).came_to(2, "it waits for (signal gate/verdict :key f)");
+    stage.run_command(&again).assert_outcome(2, "it waits for (signal gate/verdict :key f)");
     stage.signal("gate/verdict", "f", "approved");
-    stage.go_on(&again).came_to(0, "Agent main terminated with result: The flag is there.\n");
+    stage
+        .run_command(&again)
+        .assert_outcome(0, "Agent main terminated with result: The flag is there.\n");
 }
 
 #[test]
 fn gate_fails_when_ci_or_the_person_exceeds_the_timeout() {
     let run = [&["--label", "f"], &INPUT[..]].concat();
-    let stage = Stage::new("gate").edit("\"2h\"", "\"1ms\"");
-    stage.run(&run).came_to(1, "nobody decided in time");
-    let stage = Stage::new("gate").edit("\"72h\"", "\"1ms\"");
+    let stage = SampleProgram::new("gate").edit("\"2h\"", "\"1ms\"");
+    stage.run(&run).assert_outcome(1, "nobody decided in time");
+    let stage = SampleProgram::new("gate").edit("\"72h\"", "\"1ms\"");
     stage.signal("gate/ci", "f", "passed");
-    stage.run(&run).came_to(1, "nobody decided in time");
+    stage.run(&run).assert_outcome(1, "nobody decided in time");
 }

@@ -1,13 +1,13 @@
-//! `planner-worker-review`: as it was first written down, which is how it runs.
+//! `planner-worker-review`, in the words of its first specification.
 
-use super::Stage;
+use super::SampleProgram;
 
 const SEED: &str =
     include_str!("../../../../src/language/program/tests/planner-worker-review.lisp");
 
 #[test]
 fn sample_text_equals_the_example_of_the_specification() {
-    let program = Stage::new("planner-worker-review").program();
+    let program = SampleProgram::new("planner-worker-review").program();
     let (comment, below) = program.split_once("\n\n").expect("a comment, and the program");
     assert!(comment.lines().all(|line| line.starts_with(';')), "{comment}");
     assert_eq!(below, SEED);
@@ -15,7 +15,7 @@ fn sample_text_equals_the_example_of_the_specification() {
 
 #[test]
 fn planner_and_implementer_take_turns_until_someone_is_satisfied() {
-    let stage = Stage::new("planner-worker-review");
+    let stage = SampleProgram::new("planner-worker-review");
     let mut run = stage.start("f", &[]);
     run.until(":awaiting \"(signal plan/ready :key f)\"");
     stage.signal("plan/ready", "f", "");
@@ -34,12 +34,12 @@ fn planner_and_implementer_take_turns_until_someone_is_satisfied() {
 
 #[test]
 fn satisfied_signal_before_the_run_completes_it_after_one_review() {
-    let stage = Stage::new("planner-worker-review");
+    let stage = SampleProgram::new("planner-worker-review");
     for (label, value) in [("plan/summary", "Add it"), ("plan/ready", ""), ("review/satisfied", "")]
     {
         stage.signal(label, "f", value);
     }
     let ended = stage.run(&["--label", "f"]);
-    ended.came_to(0, "answered 2 requests as planner");
+    ended.assert_outcome(0, "answered 2 requests as planner");
     assert!(!ended.told.contains("implementer-fix"), "{}", ended.told);
 }

@@ -1,4 +1,5 @@
-//! Where a program runs: a copy of its folder, the runs beside it, and someone who watches and signals.
+//! The environment of a sample program: a copy of its folder, the runs beside it, `raymond workflow watch`,
+//! and signals.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,30 +14,30 @@ use serde_json::Value;
 
 use super::super::{code, text, told, workflows};
 
-/// Far more than anything here takes, on a machine that is busy with other things.
-const DEADLINE: Duration = Duration::from_mins(1);
+/// The time after which a wait fails. It is far longer than any wait here on a busy machine.
+const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 
-pub(super) struct Stage {
+pub(super) struct SampleProgram {
     kept: tempfile::TempDir,
     /// The runs in the background; those that have not ended are stopped with the test.
     started: RefCell<Vec<String>>,
 }
 
-/// A run in the background, and what `raymond workflow watch` has shown of it.
-pub(super) struct Watched {
+/// A run in the background, and the output of `raymond workflow watch` for it.
+pub(super) struct WatchedRun {
     watch: Child,
     lines: Receiver<String>,
     shown: String,
 }
 
-/// What a run in the foreground came to.
-pub(super) struct Ended {
+/// The outcome of a run in the foreground.
+pub(super) struct ForegroundOutcome {
     pub(super) code: i32,
-    /// What was printed.
+    /// The output of the run.
     pub(super) told: String,
 }
 
-impl Stage {
+impl SampleProgram {
     pub(super) fn new(sample: &str) -> Self {
         let new = Self {
             kept: tempfile::tempdir().expect("a temporary directory"),
@@ -58,7 +59,7 @@ impl Stage {
         fs::read_to_string(self.folder().join("workflow.lisp")).expect("a program")
     }
 
-    /// The same program with another text in one place.
+    /// Changes the text in one place of the program.
     pub(super) fn edit(self, from: &str, to: &str) -> Self {
         let before = self.program();
         assert_eq!(before.matches(from).count(), 1, "{from} in {before}");
@@ -67,7 +68,7 @@ impl Stage {
         self
     }
 
-    /// With these replies, by role; a role without any fails.
+    /// Sets the replies by role; a role without replies fails.
     pub(super) fn replies(self, replies: &[(&str, &[&str])]) -> Self {
         let key = |role: &str| format!("workflow.lisp#{role}");
         let named: BTreeMap<_, _> = replies.iter().map(|(role, all)| (key(role), all)).collect();
@@ -76,7 +77,7 @@ impl Stage {
         self
     }
 
-    /// `raymond` for the runs of this stage.
+    /// Executes `raymond` for the runs of this sample.
     pub(super) fn raymond(&self, words: &[&str]) -> Output {
         self.command(words).output().expect("raymond starts")
     }
@@ -88,21 +89,21 @@ impl Stage {
         command
     }
 
-    /// Runs it in the foreground.
-    pub(super) fn run(&self, options: &[&str]) -> Ended {
+    /// Runs the program in the foreground.
+    pub(super) fn run(&self, options: &[&str]) -> ForegroundOutcome {
         let folder = self.folder();
         let run = ["run", text(&folder), "--agent", "scripted"];
-        self.go_on(&[&run, options].concat())
+        self.run_command(&[&run, options].concat())
     }
 
-    /// Whatever of `raymond` runs it in the foreground.
-    pub(super) fn go_on(&self, words: &[&str]) -> Ended {
+    /// Executes a command of `raymond` that runs it in the foreground.
+    pub(super) fn run_command(&self, words: &[&str]) -> ForegroundOutcome {
         let out = self.raymond(words);
-        Ended { code: code(&out), told: told(&out) }
+        ForegroundOutcome { code: code(&out), told: told(&out) }
     }
 
-    /// Runs it in the background, and watches.
-    pub(super) fn start(&self, label: &str, options: &[&str]) -> Watched {
+    /// Starts the program in the background, and watches it.
+    pub(super) fn start(&self, label: &str, options: &[&str]) -> WatchedRun {
         let folder = self.folder();
         let start = ["workflow", "start", text(&folder), "--agent", "scripted", "--label", label];
         let out = self.raymond(&[&start[..], options].concat());
@@ -115,10 +116,10 @@ impl Stage {
         let shown = BufReader::new(watch.stdout.take().expect("a pipe"));
         let (said, lines) = channel();
         std::thread::spawn(move || {
-            // When the test is over nobody hears it any more.
+            // After the test there is no receiver.
             shown.lines().map_while(Result::ok).try_for_each(|line| said.send(line))
         });
-        Watched { watch, lines, shown: String::new() }
+        WatchedRun { watch, lines, shown: String::new() }
     }
 
     pub(super) fn signal(&self, label: &str, key: &str, value: &str) {
@@ -126,7 +127,7 @@ impl Stage {
         assert_eq!(code(&out), 0, "{}", told(&out));
     }
 
-    /// The facts of a label that hold, by key.
+    /// Returns the facts of a label that hold, by key.
     pub(super) fn facts(&self, label: &str) -> BTreeMap<String, String> {
         let out = self.raymond(&["facts", "--label", label, "--json"]);
         let facts: Vec<Value> = serde_json::from_slice(&out.stdout).expect("facts are JSON");
@@ -134,9 +135,9 @@ impl Stage {
         facts.iter().map(|fact| (part(fact, "key"), part(fact, "value"))).collect()
     }
 
-    /// That a run has ended well, and with this.
+    /// Checks that a run has ended successfully with this result.
     #[track_caller]
-    pub(super) fn gave(&self, label: &str, result: &str) {
+    pub(super) fn assert_result(&self, label: &str, result: &str) {
         let out = self.raymond(&["status", label]);
         let said = told(&out);
         let expected = format!("Agent main terminated with result: {result}\n");
@@ -144,7 +145,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for SampleProgram {
     fn drop(&mut self) {
         for label in self.started.take() {
             self.raymond(&["stop", &label, "--wait"]);
@@ -152,11 +153,11 @@ impl Drop for Stage {
     }
 }
 
-impl Watched {
-    /// Waits until a line is shown that has this in it, after those that were waited for before.
+impl WatchedRun {
+    /// Waits for a line that contains a text, after the lines that were waited for before.
     #[track_caller]
     pub(super) fn until(&mut self, part: &str) -> &mut Self {
-        while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
+        while let Ok(line) = self.lines.recv_timeout(WAIT_TIMEOUT) {
             self.shown.push_str(&line);
             self.shown.push('\n');
             if line.contains(part) {
@@ -166,10 +167,10 @@ impl Watched {
         panic!("{part} was never shown: {}", self.shown);
     }
 
-    /// Waits for the end, with this exit code; gives all that was shown.
+    /// Waits for the end, with this exit code; returns all output.
     #[track_caller]
     pub(super) fn ends(mut self, code: i32) -> String {
-        while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
+        while let Ok(line) = self.lines.recv_timeout(WAIT_TIMEOUT) {
             self.shown.push_str(&line);
             self.shown.push('\n');
         }
@@ -179,7 +180,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedRun {
     fn drop(&mut self) {
         // It has ended already, unless the test has failed.
         let _ = self.watch.kill();
@@ -187,20 +188,20 @@ impl Drop for Watched {
     }
 }
 
-impl Ended {
+impl ForegroundOutcome {
     #[track_caller]
-    pub(super) fn came_to(&self, code: i32, said: &str) {
+    pub(super) fn assert_outcome(&self, code: i32, said: &str) {
         assert_eq!(self.code, code, "{}", self.told);
         assert!(self.told.contains(said), "{said} in {}", self.told);
     }
 }
 
-/// `raymond` for no runs at all.
+/// Executes `raymond` without any runs.
 pub(super) fn raymond(words: &[&str]) -> Output {
     command(words).output().expect("raymond starts")
 }
 
-/// With nothing of the caller's but what finds programs.
+/// Returns a command of `raymond` that has only `PATH` from the caller's environment.
 fn command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
     command.args(words).env_clear().stdin(Stdio::null());

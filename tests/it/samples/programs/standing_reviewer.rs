@@ -1,19 +1,19 @@
-//! `standing-reviewer`: pushes, and who reviews them.
+//! `standing-reviewer`: pushes, and the agents that review them.
 
-use super::Stage;
-use crate::support::patiently;
+use super::SampleProgram;
+use crate::support::wait_until;
 
 const LISTENS: &str = ":status waiting :awaiting \"(signal git/push)\"";
 const PUSHES: [&str; 5] = ["a..b", "b..c", "c..d", "d..e", "e..f"];
 
-/// How often a push was given to a reviewer.
+/// Returns how often a push was given to a reviewer.
 fn reviewed(shown: &str, push: &str) -> usize {
     shown.matches(&format!("Someone has pushed {push}.")).count()
 }
 
 #[test]
 fn each_push_is_reviewed_until_a_stop_signal() {
-    let stage = Stage::new("standing-reviewer");
+    let stage = SampleProgram::new("standing-reviewer");
     stage.signal("git/push", "1", PUSHES[0]);
     let mut run = stage.start("r", &[]);
     run.until("Someone has pushed a..b.").until("LGTM").until(LISTENS);
@@ -25,13 +25,13 @@ fn each_push_is_reviewed_until_a_stop_signal() {
     assert_eq!(stage.facts("review/done")["a..b"], "LGTM");
     stage.signal("git/push", "stop", "stop");
     run.ends(0);
-    stage.gave("r", "stopped");
+    stage.assert_result("r", "stopped");
     assert!(stage.facts("git/push").is_empty());
 }
 
 #[test]
 fn two_reviewers_review_each_push_once() {
-    let stage = Stage::new("standing-reviewer");
+    let stage = SampleProgram::new("standing-reviewer");
     let mut runs = [stage.start("r1", &[]), stage.start("r2", &[])];
     for run in &mut runs {
         run.until(LISTENS);
@@ -40,10 +40,10 @@ fn two_reviewers_review_each_push_once() {
         stage.signal("git/push", key, push);
     }
     let done = || stage.facts("review/done").len() == PUSHES.len();
-    patiently("a review of each push", done);
+    wait_until("a review of each push", done);
     for _ in &runs {
         stage.signal("git/push", "stop", "stop");
-        patiently("one of them takes it", || stage.facts("git/push").is_empty());
+        wait_until("one of them takes it", || stage.facts("git/push").is_empty());
     }
     let shown = runs.map(|run| run.ends(0));
     for push in PUSHES {
@@ -54,7 +54,7 @@ fn two_reviewers_review_each_push_once() {
 
 #[test]
 fn failed_review_is_recorded_and_the_next_push_is_awaited() {
-    let stage = Stage::new("standing-reviewer").replies(&[("reviewer", &["LGTM"])]);
+    let stage = SampleProgram::new("standing-reviewer").replies(&[("reviewer", &["LGTM"])]);
     let mut run = stage.start("r", &[]);
     run.until(LISTENS);
     stage.signal("git/push", "1", PUSHES[0]);

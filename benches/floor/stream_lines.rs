@@ -1,23 +1,24 @@
-//! What a Claude Code at work says, for the stream that is read: messages, tools, their results.
+//! The lines of a Claude Code at work, for the stream that is read: messages, tools, their results.
 
 use serde_json::{Value, json};
 
-/// Where the talk leads to.
+/// The target of the transition at the end.
 pub(crate) const NEXT: &str = "NEXT.md";
-/// The longest line; a tool's result stands in its line twice.
+/// The length of the longest line, in bytes; the result of the tool stands in it twice.
 const LONG_LINE: usize = 4_000_000;
 
-/// A hundred messages of the model, the tools it uses and what they give: a few hundred bytes to 8 kB.
+/// Returns a hundred messages of the model, with the tools it uses and their results, of a few hundred bytes
+/// to 8 kB.
 pub(crate) fn lines() -> Vec<u8> {
     (0..100).flat_map(talk).collect()
 }
 
-/// What a tool gives that has read a large file.
+/// Returns the line for the result of a tool that has read a large file.
 pub(crate) fn long_line() -> Vec<u8> {
     line(&tool_result(&"x".repeat(LONG_LINE / 2)))
 }
 
-/// The end of the turn.
+/// Returns the last line of the turn.
 pub(crate) fn result() -> Vec<u8> {
     line(&json!({"type": "result", "subtype": "success", "is_error": false,
         "result": format!("<goto>{NEXT}</goto>"), "total_cost_usd": 0.0, "duration_ms": 1,

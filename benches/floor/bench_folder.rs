@@ -1,7 +1,7 @@
-//! A folder on the disk of the build, where workflows and runs live and nothing outlives the bench.
+//! A folder on the disk of the build for workflows and runs, which is removed at the end.
 //!
-//! The system's folder for temporary files is often in memory, where a sync costs nothing. All is
-//! kept until the end, because some file systems make files slowly where many were just removed.
+//! The system's folder for temporary files is often in memory, where a sync costs nothing. Everything is kept
+//! until the end, because some file systems create files slowly where many were just removed.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,19 @@ use tempfile::TempDir;
 
 use crate::Fallible;
 
-/// The folder; it is removed with all that is in it.
+/// The folder of the benchmark; it is removed with all its content.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct BenchFolder {
     dir: TempDir,
     made: Cell<usize>,
 }
 
-/// A workflow's folder.
+/// The folder of a workflow.
 #[derive(Debug)]
-pub(crate) struct Workflow(PathBuf);
+pub(crate) struct WorkflowFolder(PathBuf);
 
-impl Place {
-    /// In this folder, or in the build's.
+impl BenchFolder {
+    /// Creates the folder inside `parent`, or inside the build's folder.
     pub(crate) fn new(parent: Option<&str>) -> Fallible<Self> {
         let parent = parent.unwrap_or(env!("CARGO_TARGET_TMPDIR"));
         let dir = tempfile::Builder::new().prefix("bench-").tempdir_in(parent)?;
@@ -30,12 +30,12 @@ impl Place {
         Ok(Self { dir, made: Cell::new(0) })
     }
 
-    /// Where agents work: an empty folder.
+    /// Returns the empty folder in which the agents work.
     pub(crate) fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
-    /// A new empty folder.
+    /// Creates an empty folder.
     pub(crate) fn folder(&self) -> Fallible<PathBuf> {
         self.made.set(self.made.get() + 1);
         let path = self.dir.path().join(self.made.get().to_string());
@@ -43,12 +43,12 @@ impl Place {
         Ok(path)
     }
 
-    pub(crate) fn workflow(&self) -> Fallible<Workflow> {
-        self.folder().map(Workflow)
+    pub(crate) fn workflow(&self) -> Fallible<WorkflowFolder> {
+        self.folder().map(WorkflowFolder)
     }
 }
 
-impl Workflow {
+impl WorkflowFolder {
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_files_than_the_limit_are_not_read() {
+    fn file_longer_than_limit_is_not_read() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("long");
         File::create(&path).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn created_file_takes_the_place_of_what_was_planted() {
+    fn created_file_replaces_planted_link_or_fifo() {
         let dir = tempfile::tempdir().expect("a directory");
         let (path, other) = (dir.path().join("new"), dir.path().join("other"));
         std::fs::write(&other, "mine").expect("written");

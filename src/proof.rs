@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proof_holds_for_its_content_purpose_and_key_alone() {
+    fn proof_is_valid_only_for_its_content_purpose_and_key() {
         let key = ProofKey::new("k");
         let proof = key.proof("inbox", b"stop");
         assert_eq!(proof.len(), PROOF_LENGTH);

@@ -33,7 +33,7 @@ fn offences(rule: impl Fn(&SourceFile) -> Vec<(usize, String)>) -> Vec<String> {
 }
 
 #[test]
-fn every_room_imports_only_what_its_row_allows() {
+fn every_room_imports_only_modules_allowed_by_table() {
     let forbidden = offences(|source| {
         let rule = |(line, path): &(usize, Vec<String>)| {
             table::offence(source, *line, path).map(|why| (*line, why))
@@ -44,7 +44,7 @@ fn every_room_imports_only_what_its_row_allows() {
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
+fn every_file_opens_with_a_doc_sentence() {
     let silent = offences(|source| {
         let head = source.text.lines().next().unwrap_or_default();
         if head.starts_with("//! ") && head.ends_with(['.', ':']) {
@@ -57,7 +57,7 @@ fn every_file_says_what_it_is_for() {
 }
 
 #[test]
-fn every_mod_rs_only_declares() {
+fn every_mod_rs_has_only_declarations() {
     let doing = offences(|source| {
         if !source.path.ends_with("/mod.rs") {
             return Vec::new();
@@ -91,7 +91,7 @@ fn every_mod_rs_only_declares() {
 }
 
 #[test]
-fn no_file_is_too_long() {
+fn no_file_exceeds_line_limit() {
     let long = offences(|source| {
         let lines = source.text.lines().count();
         let why = format!("{lines} lines, at most {MAX_LINES_PER_FILE}");
@@ -110,7 +110,7 @@ const WRITERS: [&str; 5] = [
 ];
 
 #[test]
-fn only_few_files_write_to_the_terminal() {
+fn only_listed_files_write_to_the_terminal() {
     let others = offences(|source| {
         let prints = ["cli", "plugin", "main"].contains(&source.room());
         if !prints || WRITERS.contains(&source.path.as_str()) {
@@ -175,7 +175,7 @@ mod scanner {
     }
 
     #[test]
-    fn a_list_of_imports_is_taken_apart() {
+    fn nested_import_list_is_expanded() {
         let found = imports("use crate::store::{self, inbox, a::{b, c as d}};\npub use std::fs;\n");
         let expected =
             ["crate::store", "crate::store::inbox", "crate::store::a::b", "crate::store::a::c"];
@@ -184,7 +184,7 @@ mod scanner {
     }
 
     #[test]
-    fn a_path_in_the_middle_of_code_counts() {
+    fn inline_path_counts_as_import() {
         let found = imports("fn f() { g(std::env::var(\"x\"), crate::cli::y); tokio::select! {} }");
         assert_eq!(found, ["std::env::var", "crate::cli::y", "tokio::select"]);
         assert_eq!(imports("fn f() { println!(\"x\"); self.std::fs }"), ["println"]);
@@ -201,7 +201,7 @@ mod scanner {
     }
 
     #[test]
-    fn strings_and_comments_are_not_code() {
+    fn paths_in_strings_and_comments_are_ignored() {
         let text = "// use std::fs;\n/* std::env::x /* y */ std::fs::x */\nlet s = \"std::fs::x\";\n\
                     let r = r#\"std::fs::\"x\"#; let c = '\"'; let l: &'static str = \"a\\\"std::fs::x\";\n";
         assert_eq!(imports(text), Vec::<String>::new());
@@ -251,7 +251,7 @@ mod scanner {
     }
 
     #[test]
-    fn tests_may_use_the_tools_of_tests() {
+    fn test_code_may_import_test_crates() {
         let text = "#[cfg(test)]\nmod tests {\n    use proptest::prelude::*;\n    use serde_json::json;\n}";
         let source = SourceFile::new("src/domain/x.rs", text);
         for (line, import) in source.imports() {

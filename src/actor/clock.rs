@@ -57,7 +57,7 @@ mod tests {
     const HOUR: u64 = 3_600_000;
 
     #[test]
-    fn clock_that_is_set_back_makes_no_wait_longer() {
+    fn backward_clock_step_does_not_lengthen_wait() {
         let clock = SteadyClock::default();
         let read = |wall, passed| clock.read(Timestamp(wall), passed).0;
         assert_eq!(read(10 * HOUR, 0), 10 * HOUR);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_that_is_set_forward_is_believed() {
+    fn forward_clock_step_is_followed() {
         let clock = SteadyClock::default();
         let read = |wall, passed| clock.read(Timestamp(wall), passed).0;
         assert_eq!(read(HOUR, 0), HOUR);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn now_is_the_wall_clock_while_nobody_sets_it() {
+    fn now_defaults_to_wall_clock() {
         let before = wall_clock_now();
         assert!(now() >= before);
     }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_slow_misses_records_and_learns_how_many() {
+    fn slow_observer_misses_records_and_is_notified_of_count() {
         let system = actix::System::new();
         system.block_on(async {
             let (let_on, waits) = mpsc::channel();

@@ -32,7 +32,7 @@ const WORKFLOW: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_forked_run_comes_to_its_end() {
+fn forked_run_completes_with_result_of_every_agent() {
     let stage = Stage::new();
     let outcome = stage.play(settings(2), files(WORKFLOW), &Player::echo());
     assert_eq!(outcome.run.status, RunStatus::Completed);
@@ -52,7 +52,7 @@ fn a_forked_run_comes_to_its_end() {
 }
 
 #[test]
-fn what_was_published_is_what_the_directory_holds() {
+fn published_run_matches_stored_run() {
     let stage = Stage::new();
     let outcome = stage.play(settings(2), files(WORKFLOW), &Player::echo());
     assert_eq!(stage.stored(), outcome.run);
@@ -62,7 +62,7 @@ fn what_was_published_is_what_the_directory_holds() {
 }
 
 #[test]
-fn a_run_goes_on_with_the_message_its_session_ended_with() {
+fn next_step_resumes_session_at_its_last_message() {
     let stage = Stage::new();
     let player = Player::echo();
     stage.play(settings(1), files(WORKFLOW), &player);
@@ -76,7 +76,7 @@ fn a_run_goes_on_with_the_message_its_session_ended_with() {
 }
 
 #[test]
-fn a_record_is_on_disk_before_anyone_is_told() {
+fn record_is_on_disk_before_it_is_published() {
     let stage = Stage::new();
     let journal = stage.root.run(&Stage::id()).journal();
     let look = move |published: &crate::actor::message::Published| {
@@ -91,7 +91,7 @@ fn a_record_is_on_disk_before_anyone_is_told() {
 }
 
 #[test]
-fn a_turn_starts_after_the_record_that_makes_it_due_is_on_disk() {
+fn turn_starts_after_its_record_is_on_disk() {
     let stage = Stage::new();
     let root = stage.root.clone();
     let player = Player::new(move |input| {
@@ -135,7 +135,7 @@ fn slow() -> Rc<Player> {
 }
 
 #[test]
-fn no_more_turns_run_at_once_than_there_are_permits() {
+fn concurrent_turns_do_not_exceed_permits() {
     for permits in [1, 2, 3] {
         let player = slow();
         let outcome = Stage::new().play(settings(permits), files(WORKERS), &player);
@@ -146,7 +146,7 @@ fn no_more_turns_run_at_once_than_there_are_permits() {
 }
 
 #[test]
-fn who_asks_first_is_served_first() {
+fn turns_run_in_order_of_request() {
     let player = slow();
     Stage::new().play(settings(1), files(WORKERS), &player);
     let expected = [

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_meant_alone_unless_its_descendants_are_asked_for() {
+    fn selector_without_wildcard_excludes_descendants() {
         assert!(about("main.1", "main.1") && about("main.1.*", "main.1"));
         assert!(!about("main.1", "main.1.2") && about("main.1.*", "main.1.2.3"));
         assert!(!about("main.1.*", "main.10") && !about("main.1.*", "main"));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_agent() {
+    fn invalid_agent_selector_is_refused() {
         for bad in ["*", "main*", "main.**", "1", ".*", ""] {
             assert!(AgentSelector::parse(bad).is_err(), "{bad:?} was taken");
         }

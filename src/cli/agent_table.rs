@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_many_tells_where_they_are_and_how_many_do_what() {
+    fn folded_row_shows_states_and_counts_by_status() {
         let mut scene = crowd(20);
         (1..=5).for_each(|one| {
             scene.take(&format!("main.{one}"), result("done"));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn that_not_all_that_stand_out_are_shown_is_said() {
+    fn folded_row_notes_that_not_all_failed_agents_follow() {
         let mut scene = crowd(30);
         (1..=20).for_each(|one| {
             scene.happens(Event::AgentFailed(scene.end_badly(&format!("main.{one}"))));

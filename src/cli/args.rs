@@ -320,13 +320,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grammar_is_sound() {
+    fn clap_definition_passes_debug_assert() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn values_are_checked() {
+    fn variable_without_valid_name_is_refused() {
         assert_eq!(variable("a=b=c"), Ok(("a".into(), "b=c".into())));
         assert!(variable("state=x").is_err() && variable("=x").is_err() && variable("x").is_err());
     }

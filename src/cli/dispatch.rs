@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_alone_means_run() {
+    fn path_without_command_implies_run() {
         let shown = |line: &str| {
             let arguments = line.split(' ').map(OsString::from).collect();
             let arguments = with_default_command(&Cli::command(), arguments);

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_is_listed_once() {
+    fn every_exit_code_is_listed_once() {
         let codes: Vec<u8> = CliExitCode::ALL.iter().map(|exit| exit.code()).collect();
         assert!(codes.is_sorted_by(|a, b| a < b));
         assert_eq!(codes, [0, 1, 2, 64, 65, 69, 73, 74, 75, 77, 130]);

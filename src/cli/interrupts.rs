@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ignored_hangup_is_read_from_the_mask() {
+    fn ignored_hangup_is_read_from_signal_mask() {
         let status =
             |mask: &str| format!("Name:\traymond\nSigBlk:\t0\nSigIgn:\t{mask}\nSigCgt:\t1\n");
         assert!(is_hangup_ignored(&status("0000000000000001")));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_or_terminal_without_its_other_end_has_no_reader() {
+    fn broken_pipe_or_lost_terminal_means_reader_is_gone() {
         let file = tempfile::tempfile().expect("a file");
         let gone = |error: IoError| is_reader_gone(&error, &file);
         assert!(gone(ErrorKind::BrokenPipe.into()));

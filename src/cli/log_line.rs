@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_has_its_common_fields_first_and_its_own_under_their_names() {
+    fn log_record_has_common_fields_first_then_its_own() {
         let fields = vec![("agent", "main".into()), ("seq", 7.into()), ("level", "x".into())];
         let line = record("warn", "it \"fell\"\n".to_owned(), "raymond::actor", fields);
         assert!(line.starts_with("{\"timestamp\":\"2"), "{line}");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_found_no_room_is_a_record_too() {
+    fn lost_messages_are_reported_as_log_record() {
         let value: Value = serde_json::from_str(&lost(3)).expect("JSON");
         assert_eq!(value["message"], "3 messages could not be written in time");
         assert_eq!(value["level"], "warn");

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_named_value_says_what_it_means() {
+    fn each_named_value_has_help() {
         fn helps<T: ValueEnum>() -> bool {
             let values = T::value_variants().iter().map(ValueEnum::to_possible_value);
             values.into_iter().all(|value| value.is_some_and(|value| value.get_help().is_some()))

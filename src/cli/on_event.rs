@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_split_as_a_shell_does() {
+    fn command_is_split_like_a_shell() {
         let command: OnEventCommand = "sh -c 'cat >> \"my log\"' a\\ b".parse().expect("a command");
         assert_eq!(command.program, "sh");
         assert_eq!(command.arguments, ["-c", "cat >> \"my log\"", "a b"]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_said_before_anything_begins() {
+    fn missing_program_is_reported_before_start() {
         let command: OnEventCommand = "/nowhere/hook x".parse().expect("a command");
         let error =
             command.program(&NamedVariables::default()).expect_err("it is not there").to_string();

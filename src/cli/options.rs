@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_checked() {
+    fn invalid_dollars_or_backoff_is_refused() {
         assert_eq!(dollars("$0.50"), Ok(Usd::from_dollars(0.5)));
         assert!(dollars("-1").is_err() && dollars("nan").is_err() && dollars("x").is_err());
         assert_eq!(backoff("1ms..5s"), Ok((1, 5000)));

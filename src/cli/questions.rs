@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_tells_what_can_be_chosen() {
+    fn question_lists_its_options() {
         let text = asks("main", &["git", "a"]).text("main/kind");
         assert_eq!(
             text,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_quoted_where_a_shell_would_not_take_it_as_it_is() {
+    fn name_is_shell_quoted_only_when_needed() {
         assert_eq!(quoted("NEXT.md=TEXT"), "NEXT.md=TEXT");
         assert_eq!(quoted("ask it=don't"), "'ask it=don'\\''t'");
     }

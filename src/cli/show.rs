@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_beginning_of_a_long_text_is_shown() {
+    fn long_text_is_cut_to_its_beginning() {
         assert_eq!(beginning("a\nb"), "a\nb");
         assert_eq!(beginning(&"a\n".repeat(20)).lines().count(), MAX_SHOWN_LINES);
         assert_eq!(beginning(&"ü".repeat(1000)).len(), MAX_SHOWN_BYTES);

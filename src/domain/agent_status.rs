@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_obstacle_is_named() {
+    fn highest_priority_wait_reason_is_reported() {
         let mut scene = Scene::begin();
         assert_eq!(names(&scene, NOW), ["running", "permit", "scripted"]);
         assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["run_interrupted"; 3]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_tells_how_many_more_have_to_end() {
+    fn waiting_join_reports_remaining_count() {
         let mut scene = Scene::begin();
         (0..5).for_each(|_| {
             scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn hold_names_its_kind_until_it_is_over() {
+    fn hold_kind_is_reported_until_hold_expires() {
         let mut scene = Scene::begin();
         let until = Timestamp(200_000);
         let agent = scene.agent("main").clone();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_person_waits_whatever_the_run_does() {
+    fn parked_agent_waits_for_person_even_in_interrupted_run() {
         let mut scene = Scene::begin();
         let (turn, state) = (scene.turn("main"), scene.agent("main").current_state.clone());
         let reason = "crashed".to_owned();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_networks_and_hosts_are_read_and_written() {
+    fn address_network_and_host_round_trip_as_text() {
         let table = [
             "127.0.0.1",
             "127.0.0.1:8080",
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn address_is_covered_at_its_port() {
+    fn allowed_address_covers_only_its_network_and_port() {
         assert!(covers("127.0.0.1", "127.0.0.1", 1) && covers("127.0.0.1", "::ffff:127.0.0.1", 1));
         assert!(!covers("127.0.0.1", "127.0.0.2", 1));
         assert!(
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn host_is_named_whatever_its_spelling() {
+    fn host_name_matches_ignoring_case_and_trailing_dot() {
         assert!(read("localhost").names("LocalHost.") && !read("localhost").names("localhost.x"));
         assert!(
             read("localhost:80").names("localhost") && !read("localhost:80").is_for_port(Some(81))

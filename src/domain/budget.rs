@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_everything_is_affordable() {
+    fn unlimited_budget_affords_every_turn() {
         let known = BTreeMap::new();
         let spent = Usd::from_dollars(1e6);
         let budget = Budget { spent, limit: None, max_turn_costs: &known, shares: &NO_SHARES };
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_turn_in_a_state_goes_without_another_first() {
+    fn turn_of_unknown_cost_waits_for_running_turn_of_unknown_cost() {
         assert!(affords(0.0, 1.0, &[], 0, &[]));
         assert!(!affords(0.0, 1.0, &[], 1, &[]));
         assert!(!affords(0.0, 1.0, &[], 0, &["OTHER.md"]));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn cheap_turns_elsewhere_do_not_make_dear_ones_affordable() {
+    fn cheap_turns_of_other_states_do_not_lower_estimate() {
         let costs = [("START.md", 0.001)];
         assert!(affords(0.016, 1.0, &costs, 0, &["START.md"]));
         assert!(!affords(0.016, 1.0, &costs, 1, &["START.md"]), "the second of an unknown kind");
@@ -212,25 +212,25 @@ mod tests {
     }
 
     #[test]
-    fn running_turns_are_reckoned_at_the_dearest_of_their_state() {
+    fn running_turns_reserve_max_turn_cost_of_their_state() {
         assert!(affords(0.02, 0.10, &[("W.md", 0.02)], 3, &[]));
         assert!(!affords(0.02, 0.10, &[("W.md", 0.02)], 4, &[]));
     }
 
     #[test]
-    fn a_spent_budget_affords_nothing() {
+    fn spent_budget_affords_no_turn() {
         assert!(!affords(0.10, 0.10, &[("W.md", 0.01)], 0, &[]));
         assert!(!affords(0.0, 0.0, &[], 0, &[]));
     }
 
     #[test]
-    fn what_is_left_may_be_used_by_one_that_goes_alone() {
+    fn sole_turn_may_exceed_remaining_budget() {
         assert!(affords(0.095, 0.10, &[("W.md", 0.02)], 0, &[]));
         assert!(!affords(0.095, 0.10, &[("W.md", 0.02)], 1, &[]));
     }
 
     #[test]
-    fn a_share_holds_for_an_agent_and_all_it_forks_and_for_nobody_else() {
+    fn budget_share_limits_only_agent_and_its_descendants() {
         let id = |text: &str| AgentId::parse(text).expect("an agent");
         let usd = Usd::from_dollars;
         let known = known(&[("W.md", 0.2)]);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runs_budget_limits_the_shares() {
+    fn spent_run_budget_blocks_agent_with_remaining_share() {
         let (known, worker) = (known(&[("W.md", 0.2)]), state("W.md"));
         let limit = Usd::from_dollars(1.0);
         let shares =
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_may_spend_twice_what_is_left_or_what_a_turn_takes_besides() {
+    fn process_limit_is_twice_remaining_or_remaining_plus_one_turn() {
         let (known, worker) = (known(&[("W.md", 0.5)]), state("W.md"));
         let usd = Usd::from_dollars;
         let main = AgentId::main();

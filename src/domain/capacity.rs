@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scarcer_of_cores_and_memory_decides() {
+    fn scarcer_of_cores_and_memory_limits_process_count() {
         let table = [
             (2, Some(memory(24 * GIB, 23 * GIB)), 16),
             (16, Some(memory(64 * GIB, 60 * GIB)), 128),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_only_beside_the_reserve() {
+    fn room_excludes_memory_reserve() {
         assert_eq!(memory(24 * GIB, 2 * GIB).room(), 3);
         assert_eq!(memory(24 * GIB, GIB + 299 * MIB).room(), 0);
         assert_eq!(memory(GIB, 403 * MIB).room(), 1);

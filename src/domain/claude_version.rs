@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_read_from_what_the_program_names() {
+    fn version_is_parsed_from_program_output() {
         let table = [
             ("2.1.330", Some([2, 1, 330])),
             (" 2.1.330\n", Some([2, 1, 330])),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_compared_by_their_numbers() {
+    fn version_support_compares_numbers_not_text() {
         use VersionSupport::{Supported, TooOld, Untested};
         let table = [
             ("2.1.196", TooOld),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_version_out_of_range_is_warned_about() {
+    fn only_too_old_or_untested_version_gives_warning() {
         let table = [
             ("2.1.100", Some("Claude Code 2.1.100 is older than 2.1.197")),
             ("2.1.197", None),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tests_install_the_versions_named_here() {
+    fn test_packages_pin_oldest_and_newest_version() {
         let oldest = include_str!("../../tests/claude-code/oldest/package.json");
         let newest = include_str!("../../tests/claude-code/newest/package.json");
         for (package, version) in [(oldest, OLDEST_SUPPORTED), (newest, NEWEST_TESTED)] {

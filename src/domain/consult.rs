@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strictest_counts_and_of_equals_the_first() {
+    fn strictest_verdict_wins_and_first_wins_ties() {
         let by = |verdicts: &[(&str, ConsultVerdict)]| {
             let verdicts = verdicts.iter().map(|(by, one)| verdict(by, one.clone()));
             strictest(verdicts.collect()).map(|verdict| verdict.by)
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_read_as_a_plug_in_writes_it() {
+    fn verdict_json_from_plugin_is_parsed() {
         let read = |json: &str| serde_json::from_str::<ConsultVerdict>(json).expect(json);
         assert_eq!(read(r#"{"verdict":"proceed"}"#), ConsultVerdict::Proceed);
         assert_eq!(read(r#"{"verdict":"stop","reason":"no"}"#), stop(StopScope::Agent));

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_reply_is_shown_from_its_end() {
+    fn long_reply_is_truncated_to_its_tail() {
         let long = "é".repeat(MAX_OUTPUT_BYTES);
         let shown = shown_output(&long);
         assert!(shown.len() <= MAX_OUTPUT_BYTES && long.ends_with(shown));

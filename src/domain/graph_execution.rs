@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_makes_its_way() {
+    fn set_and_push_create_missing_path_segments() {
         let mut state = state(&json!({"computed": null, "list": [{"x": 1}]}));
         state.change(&GraphStateChange::Set(path("computed.a.b"), json!(1))).expect("made");
         state.change(&GraphStateChange::Set(path("list.0.x"), json!(2))).expect("changed");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_named() {
+    fn impossible_state_change_is_error_with_reason() {
         let mut state = state(&json!({"text": "x", "list": [1]}));
         let mut refused = |change| state.change(&change).expect_err("refused");
         let message = refused(GraphStateChange::Set(path("text.a"), json!(1)));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_brings_the_fields_back_and_nothing_else() {
+    fn rollback_restores_fields_but_not_execution_count() {
         let mut state = state(&json!({"a": 1}));
         state.change(&GraphStateChange::Checkpoint("c".into())).expect("kept");
         state.change(&GraphStateChange::Set(path("a"), json!(2))).expect("changed");

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_id_is_safe_as_a_directory() {
+    fn run_id_unsafe_as_directory_name_is_rejected() {
         for bad in ["", ".", "..", ".x", "-x", "a/b", "a b", "a\0", &"x".repeat(65)] {
             assert!(RunId::parse(bad).is_err(), "{bad:?} was taken");
         }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_id_tells_its_parents() {
+    fn agent_id_encodes_parent_and_number() {
         let grandchild = AgentId::main().child(2).child(1);
         assert_eq!((grandchild.as_str(), grandchild.parent()), ("main.2.1", Some("main.2")));
         assert_eq!(AgentId::main().parent(), None);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_a_late_descendant_have_short_names_of_their_own() {
+    fn deep_descendant_file_names_are_short_and_unique() {
         let mut agent = AgentId::main();
         let mut names = std::collections::HashSet::new();
         for _ in 0..300 {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_checked_when_it_is_read_back() {
+    fn invalid_state_name_is_rejected_on_deserialization() {
         assert!(serde_json::from_str::<StateName>("\"../x\"").is_err());
         assert!(serde_json::from_str::<StateName>("\"x.md\"").is_ok());
     }

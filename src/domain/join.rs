@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_subroutine_leaves_is_its_callers_and_not_the_next_ones() {
+    fn subroutine_children_pass_to_caller_not_to_next_subroutine() {
         let mut forks = UnjoinedChildren::default();
         forks.add(1, 0);
         forks.add(2, 1);

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn model_name_that_is_no_word_is_refused() {
+    fn model_name_with_space_or_leading_dash_is_rejected() {
         for text in ["", "two words", "--model", "a\nb", "a\u{7}"] {
             assert!(ModelName::parse(text).is_err(), "{text:?}");
         }

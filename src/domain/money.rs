@@ -104,13 +104,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn odd_amounts_are_nothing() {
+    fn negative_and_nan_amounts_become_zero() {
         assert_eq!(Usd::from_dollars(-1.0), Usd::ZERO);
         assert_eq!(Usd::from_dollars(f64::NAN), Usd::ZERO);
     }
 
     #[test]
-    fn small_amounts_are_shown() {
+    fn small_amounts_display_significant_digits() {
         let shown = |dollars: f64| Usd::from_dollars(dollars).to_string();
         assert_eq!(shown(0.0), "$0.00");
         assert_eq!(shown(0.05), "$0.05");
@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_keeps_an_amount(nanos in 0u64..1_000_000_000_000_000) {
+        fn amount_round_trips_through_json(nanos in 0u64..1_000_000_000_000_000) {
             let amount = Usd(nanos);
             let text = serde_json::to_string(&amount).expect("an amount is JSON");
             prop_assert_eq!(serde_json::from_str::<Usd>(&text).expect("it reads back"), amount);

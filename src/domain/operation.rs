@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_read_by_their_names() {
+    fn clone_repo_parses_with_default_depth_and_is_guarded() {
         let json = serde_json::json!({"type": "clone_repo", "url": "u", "dest": "d"});
         let clone: Operation = serde_json::from_value(json).expect("an operation");
         assert!(matches!(&clone, Operation::CloneRepo { depth: 1, branch: None, .. }));

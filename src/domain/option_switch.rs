@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn model_mode_and_effort_are_switched() {
+    fn model_permission_mode_and_effort_switch_without_restart() {
         let found = between(
             (None, json!({})),
             (Some("haiku"), json!({ "effort": "max", "permission_mode": "plan" })),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fixed_at_the_start_takes_a_new_process() {
+    fn changed_startup_option_requires_restart() {
         let fixed = [
             json!({ "tools": [] }),
             json!({ "allowed_tools": ["Bash"] }),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn process_started_ahead_is_not_switched() {
+    fn prestarted_process_with_other_options_is_restarted() {
         let (has, needs) = (options(Some("opus"), json!({})), options(Some("haiku"), json!({})));
         let run = RunPermission::default();
         assert_eq!(switch_options(&has, &needs, &run, true), OptionSwitch::Restart);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_gives_the_name_else_the_program() {
+    fn plugin_is_named_after_script_or_program() {
         let table = [
             ("python3 budget.py 2", "budget"),
             ("python3.11 -u plugins/budget.py 0.50", "budget"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_have_the_same_name() {
+    fn duplicate_plugin_names_get_number_suffix() {
         let mut plugins = ["a.py", "b.py", "./a.py", "x/a.py"]
             .map(|command| PlugIn::new(vec!["python3".into(), command.into()]));
         tell_apart(&mut plugins);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_not_written() {
+    fn unset_plugin_options_are_omitted_from_json() {
         let plugin = PlugIn::new(vec!["x".into()]);
         let json = serde_json::to_string(&plugin).expect("written");
         assert_eq!(json, r#"{"name":"x","command":["x"],"deadline_ms":2000}"#);

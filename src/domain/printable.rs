@@ -135,7 +135,7 @@ mod tests {
     ];
 
     #[test]
-    fn unprintable_characters_are_shown_by_number() {
+    fn unprintable_characters_are_escaped_by_code_point() {
         for (text, expected) in KINDS {
             assert_eq!(printable(text), expected);
         }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn text_on_one_line_begins_no_other() {
+    fn text_cannot_start_unindented_output_line() {
         assert_eq!(printable_line("a\nerror: b\r\n\tc\rd\n\n"), r"a\nerror: b\r\n c\rd");
         assert_eq!(printable_line("a\u{2028}b\u{85}c"), r"a\u{2028}b\u{85}c");
         assert_eq!(printable_block("a\nerror: b\n\nc\n"), "a\n  error: b\n\n  c");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn json_keeps_its_values() {
+    fn escaped_json_parses_to_same_value() {
         for (text, _) in KINDS {
             let value = serde_json::json!({ text: [text], "plain": 1 });
             for json in [value.to_string(), serde_json::to_string_pretty(&value).expect("JSON")] {

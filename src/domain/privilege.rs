@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_or_leaves_the_workspace_takes_a_privilege() {
+    fn command_network_and_unknown_operations_require_privilege() {
         let of = Privilege::of_operation_type;
         assert_eq!(of("bash_exec"), Some(Privilege::Commands));
         assert_eq!(of("python_module_available"), Some(Privilege::Commands));

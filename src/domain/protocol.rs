@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn to_hold_is_said_as_people_say_it() {
+    fn hold_verdict_takes_either_duration_or_timestamp() {
         let held =
             |until| Ok(ConsultVerdict::Hold { until: Timestamp(until), reason: String::new() });
         let line = |rest: &str| format!(r#"{{"type":"verdict","id":1,"verdict":"hold"{rest}}}"#);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_told_under_the_names_of_the_protocol() {
+    fn record_message_uses_protocol_field_names() {
         let event = Event::TurnHeld(TurnHeld {
             turn: TurnId { agent: AgentId::main(), step: 2, turn: 0 },
             state: StateName::parse("A.md").expect("a state"),

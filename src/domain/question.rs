@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_known_by_id_label_and_number() {
+    fn option_is_matched_by_id_label_or_number() {
         let id = |given: &str| question(false).read(given).map(|answer| answer.id);
         assert_eq!(id("git"), Ok("git".into()));
         assert_eq!(id(" git REPOSITORY "), Ok("git".into()));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn free_text_is_an_answer_where_it_is_asked_for() {
+    fn free_text_answer_is_accepted_where_allowed() {
         let answer = question(true).read("svn").expect("free text");
         assert_eq!((answer.id.as_str(), answer.raw.as_str()), (OTHER, "svn"));
         let open = Question { options: Vec::new(), ..question(false) };

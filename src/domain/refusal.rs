@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_calls_are_counted_and_too_many_distinct_ones_only_counted() {
+    fn equal_refusals_are_merged_and_excess_is_only_counted() {
         let mut refusals = ToolRefusals::default();
         assert!(refusals.is_empty());
         for command in ["curl a", "curl b", "curl a", "curl c"] {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_cut_to_the_bound_at_a_whole_character() {
+    fn refusal_texts_are_truncated_at_char_boundary() {
         let refusal = ToolRefusal::new("Bash", &json!({ "command": "ü".repeat(500) }), "no\n  way");
         assert!(refusal.input.len() <= MAX_TEXT_BYTES && refusal.input.ends_with("ü…"));
         assert_eq!(refusal.why, "no way");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_stored_without_what_is_empty() {
+    fn empty_refusal_fields_are_omitted_from_json() {
         let refusals = ToolRefusals { calls: vec![bash("curl a")], more: 0 };
         let stored = serde_json::to_value(&refusals).expect("JSON");
         let expected = json!({ "calls": [{

@@ -61,7 +61,7 @@ mod tests {
     use crate::domain::transition::TagName;
 
     #[test]
-    fn it_lists_every_allowed_transition() {
+    fn reminder_lists_every_allowed_transition() {
         let fork = [("next".to_owned(), "N.md".to_owned())];
         let verdict = [("verdict".to_owned(), "good".to_owned())];
         let policy = TransitionPolicy {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_asked_for_with_its_schema() {
+    fn output_reminder_includes_json_schema() {
         let why = "at /score: 11 is greater than the maximum of 10".to_owned();
         let text = output_reminder("{\"type\":\"object\"}", &ProtocolViolation::Output { why });
         assert!(text.starts_with("Your last reply cannot be used: at /score: 11 is"), "{text}");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_how_to_fork_many() {
+    fn reminder_explains_how_to_fork_many_agents() {
         let each = [("next", "N.md"), ("each", ANY_LIST)];
         let each = each.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let fork = Transition::from_parts(TagName::Fork, each, "W.md").expect("a fork");
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_policy_there_is_none() {
+    fn empty_policy_gives_no_reminder() {
         assert_eq!(
             reminder(
                 &TransitionPolicy::default(),

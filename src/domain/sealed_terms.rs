@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_confirmed_is_named() {
+    fn unconfirmed_terms_are_listed_as_differences() {
         let seal = RunSeal {
             run: RunId::parse("r").expect("a run"),
             directory: "/d".to_owned(),

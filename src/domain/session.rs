@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_retry_never_reuses_an_id_or_a_half_turn() {
+    fn retry_gets_new_session_id_and_last_checkpoint() {
         let id = SessionId::new;
         let fresh = Session::fresh(id("a")).branched(id("b"));
         assert_eq!(fresh, Session::fresh(id("b")));

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_of_processes_is_a_number_or_auto() {
+    fn max_procs_round_trips_as_number_or_auto() {
         let read = |json: &str| serde_json::from_str::<MaxProcs>(json).ok();
         assert_eq!(read("\"auto\""), Some(MaxProcs::Auto));
         assert_eq!(read("8"), Some(MaxProcs::Count(8)));

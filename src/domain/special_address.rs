@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn special_addresses_are_told_from_public_ones() {
+    fn special_and_public_addresses_are_distinguished() {
         let special = [
             "0.0.0.0",
             "0.1.2.3",
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn kind_of_an_address_is_named() {
+    fn special_address_is_described_by_kind() {
         let kind = |text: &str| special_address(text.parse().expect("an address"));
         assert_eq!(kind("169.254.169.254"), Some("a metadata address of clouds"));
         assert_eq!(kind("::ffff:127.0.0.1"), Some("a loopback address"));

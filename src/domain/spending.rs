@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn each_turn_costs_what_it_added_to_the_total() {
+    fn turn_cost_is_increase_of_process_total() {
         assert_eq!(turns(0.0, &[&[0.5], &[0.75], &[1.75]]), [0.5, 0.25, 1.0], "warm");
         assert_eq!(turns(4.0, &[&[4.5], &[4.75]]), [0.5, 0.25], "resumed, with the total restored");
         assert_eq!(turns(0.0, &[&[0.5]]), [0.5], "resumed, without");
@@ -92,12 +92,12 @@ mod tests {
     }
 
     #[test]
-    fn a_total_that_falls_has_started_again() {
+    fn falling_total_is_counted_from_zero() {
         assert_eq!(turns(4.0, &[&[4.5, 0.25], &[0.5]]), [0.75, 0.25]);
     }
 
     #[test]
-    fn a_base_that_is_repeated_late_changes_nothing() {
+    fn late_repeated_base_does_not_change_turn_cost() {
         let mut meter = SpendingMeter::default();
         meter.read_total(opus(0.5));
         meter.set_base(opus(0.5));

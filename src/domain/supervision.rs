@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_changed() {
+    fn overrides_change_only_fields_they_set() {
         let own = SupervisionPolicy::default();
         assert_eq!(own.with(&SupervisionOverrides::default()), own);
         let differing = SupervisionOverrides {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_without_the_newer_fields_means_the_defaults() {
+    fn policy_json_without_newer_fields_uses_defaults() {
         let old = r#"{"max_restarts":7,"period_ms":1,"backoff_min_ms":1,"backoff_max_ms":2,"timeout_ms":3,"shutdown_ms":4,"reminders":5}"#;
         let read: SupervisionPolicy = serde_json::from_str(old).expect("readable");
         assert_eq!((read.max_restarts, read.on_exhausted), (7, OnExhausted::FailAgent));

@@ -145,13 +145,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_span_has_its_largest_whole_unit() {
+    fn duration_is_formatted_in_largest_whole_unit() {
         let spans = [0, 1500, 90_000, 1_800_000, 7_200_000].map(format_duration);
         assert_eq!(spans, ["0s", "1500ms", "90s", "30m", "2h"]);
     }
 
     #[test]
-    fn durations_have_units() {
+    fn duration_is_parsed_with_unit_suffix() {
         assert_eq!(millis("200ms"), Ok(200));
         assert_eq!(millis("1.5s"), Ok(1500));
         assert_eq!(millis("2m"), Ok(120_000));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_has_a_text_and_an_older_number() {
+    fn timestamp_parses_rfc3339_text_and_epoch_millis() {
         let at = Timestamp(1_768_487_422_123);
         assert_eq!(at.to_string(), "2026-01-15T14:30:22.123Z");
         let read = |json: &str| serde_json::from_str::<Timestamp>(json).ok();
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_moment_reads_back(millis in 0u64..253_402_000_000_000) {
+        fn timestamp_round_trips_through_text(millis in 0u64..253_402_000_000_000) {
             let at = Timestamp(millis);
             prop_assert_eq!(at.to_string().parse(), Ok(at));
         }

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn halved_down_to_one_and_no_further() {
+    fn throttle_halves_limit_down_to_one() {
         let mut throttle = TurnThrottle::new(16);
         let allowed: Vec<usize> = (0..6)
             .map(|round| {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_of_one_moment_count_once() {
+    fn repeated_throttles_within_interval_count_once() {
         let mut throttle = TurnThrottle::new(16);
         assert!(throttle.throttled(16, at(0)));
         assert!(!(1..10).any(|second| throttle.throttled(8, at(second))));
@@ -89,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_how_many_really_ran() {
+    fn throttle_halves_actual_concurrency_not_limit() {
         let mut throttle = TurnThrottle::new(100);
         throttle.throttled(6, at(0));
         assert_eq!(throttle.allowed(), 3);
     }
 
     #[test]
-    fn one_more_for_each_round_that_went_well_up_to_the_ceiling() {
+    fn full_round_of_successes_raises_limit_by_one_up_to_ceiling() {
         let mut throttle = TurnThrottle::new(4);
         throttle.throttled(4, at(0));
         throttle.throttled(2, at(20));

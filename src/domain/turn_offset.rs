@@ -78,7 +78,7 @@ mod tests {
     use crate::domain::money::Usd;
 
     #[test]
-    fn a_result_that_nobody_asked_for_is_not_the_answer() {
+    fn unrequested_result_does_not_answer_turn() {
         let notice = Some("task-notification");
         let [ours, other] = ["m", "w"].map(|id| [id.to_owned()]);
         let mut expected = TurnBoundary::answer_to(MessageId::new("m"));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_an_earlier_version_kept_is_read() {
+    fn turn_offset_in_older_format_round_trips() {
         let old = r#"{"process":"main-1-0","from":7,"spent_usd":0.25,"message":"m"}"#;
         let turn_offset: TurnOffset = serde_json::from_str(old).expect("an offset");
         let spent = ProcessSpending { cost: Usd::from_dollars(0.25), ..ProcessSpending::default() };
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_known_message_the_first_that_is_repeated_is_answered() {
+    fn without_message_id_first_replayed_message_is_answered() {
         let mut expected = TurnBoundary::default();
         assert!(!expected.is_answered_by(Some("task-notification"), None));
         assert!(expected.is_answered_by(None, Some(&["m".to_owned()])));

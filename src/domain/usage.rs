@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_came_since_and_what_was_before_are_the_whole(before in usage(), since in usage()) {
+        fn usage_subtraction_reverses_addition(before in usage(), since in usage()) {
             let mut whole = before.clone();
             whole += &since;
             prop_assert_eq!(whole.saturating_sub(&before), since.clone());
@@ -179,14 +179,14 @@ mod tests {
         }
 
         #[test]
-        fn json_keeps_it(usage in usage()) {
+        fn usage_round_trips_through_json(usage in usage()) {
             let text = serde_json::to_string(&usage).expect("it is JSON");
             prop_assert_eq!(serde_json::from_str::<UsageByModel>(&text).expect("it reads back"), usage);
         }
     }
 
     #[test]
-    fn what_a_process_had_taken_is_not_counted_twice() {
+    fn spending_since_base_excludes_earlier_spending() {
         let opus = |dollars: f64| {
             let cost_usd = Usd::from_dollars(dollars);
             let used = ModelUse { cost_usd, ..ModelUse::default() };
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_as_a_ledger_would_show_it() {
+    fn usage_json_omits_unused_models_and_defaults_missing_fields() {
         let used =
             ModelUse { output_tokens: 7, cost_usd: Usd::from_dollars(0.5), ..ModelUse::default() };
         let usage = UsageByModel::from_iter([

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_name_what_was_added_changed_and_removed() {
+    fn differences_list_added_changed_and_removed_files() {
         let before = pins(&[("A.md", "1"), ("B.md", "1"), ("c/D.md", "1")]);
         let after = pins(&[("A.md", "1"), ("B.md", "2"), ("E.md", "1")]);
         let expected = [

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_lies_below_another() {
+    fn relative_folder_is_appended_to_working_dir() {
         let folder = |text: &str| Folder::parse(text).expect("a folder");
         let working_dir = WorkingDir { tree: Some(AgentId::main()), cwd: Some(folder("a")) };
         assert_eq!(working_dir.below(None), working_dir);

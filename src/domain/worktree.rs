@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_goes_when_all_of_it_is_somewhere_else() {
+    fn idle_worktree_is_removable_if_clean_and_merged_or_all_is_set() {
         let clean = there(0, 0);
         assert_eq!(check_removable(&clean, false, false), Ok(()));
         assert_eq!(check_removable(&WorktreeStatus::Missing { unmerged: 0 }, false, false), Ok(()));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_locked_never_goes() {
+    fn locked_worktree_is_never_removable() {
         let locked = WorktreeStatus::Present {
             ahead: 0,
             unmerged: 0,
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_said_why_one_stays_and_what_to_do() {
+    fn removal_refusal_states_reason_and_remedy() {
         assert_eq!(
             RemovalRefusal::Uncommitted(1).to_string(),
             "1 file is not committed; commit it, or have it kept with --prune --all"
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_is_unused_when_nobody_works_in_it() {
+    fn worktree_without_live_agents_is_unused() {
         let started = RunStarted {
             workflow_id: run("r"),
             scope_dir: "w".into(),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_has_the_names_of_the_run_and_of_the_agent() {
+    fn branch_name_is_built_from_run_and_agent_id() {
         let agent = AgentId::main().child(2);
         assert_eq!(branch(&run("tour-1.x"), &agent), Ok("raymond/tour-1.x/main.2".to_owned()));
         let far = (0..200).fold(AgentId::main(), |agent, _| agent.child(1));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_again_has_a_ref_of_its_own() {
+    fn repeated_backup_gets_numbered_ref() {
         let keeping = |number| backup_ref(&run("r"), &AgentId::main(), number);
         assert_eq!(keeping(0), "refs/raymond/kept/r/main");
         assert_eq!(keeping(2), "refs/raymond/kept/r/main-2");

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checksum_has_its_kind_and_all_digits() {
+    fn checksum_has_algorithm_prefix_and_all_digits() {
         let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(checksum(""), empty);
         assert_eq!(format!("sha256:{}", short_name("")), empty[..39]);

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_reads_as_compilers_say_it() {
+    fn diagnostic_is_displayed_in_compiler_format() {
         let diagnostic = Diagnostic {
             path: "a.yaml".into(),
             line: 2,

@@ -66,7 +66,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_caret_stands_under_the_place() {
+    fn caret_is_under_reported_column() {
         let found = Diagnostic {
             path: "a.lisp".into(),
             line: 2,
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_characters_tabs_and_accents_keep_their_width() {
+    fn caret_is_aligned_after_tabs_wide_and_combining_characters() {
         let table = [
             ("\tx", 2, "\tx\n\t^"),
             ("日本 x", 4, "日本 x\n     ^"),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_shown_near_the_place() {
+    fn long_line_is_truncated_around_column() {
         let text = format!("{}x{}", "a".repeat(1000), "b".repeat(1000));
         let shown = excerpt(&text, 1, 1001).expect("a line");
         let expected = format!("…{}x{}…\n {}^", "a".repeat(60), "b".repeat(59), " ".repeat(60));
@@ -109,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_place_of_any_text_is_taken(text in any::<String>(), line in 0..5u64, column: u64) {
+        fn excerpt_at_any_location_is_at_most_two_lines(text in any::<String>(), line in 0..5u64, column: u64) {
             if let Some(shown) = excerpt(&text, line, column) {
                 prop_assert!(shown.ends_with('^') && shown.lines().count() <= 2);
             }

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_tells_how_it_is_read() {
+    fn file_extension_selects_list_format() {
         assert_eq!(items("a.json", " [\"a\", 1, [2, 3], null]\n"), ["a", "1", "[2,3]", "null"]);
         assert_eq!(items("a.JSONL", "\"a\"\n\n[1]\n"), ["a", "[1]"]);
         assert_eq!(items("a.txt", "one\r\n\n  two \n[\"three\"]"), ["one", "  two", "[\"three\"]"]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_of_an_object_are_variables() {
+    fn object_fields_become_variables() {
         let [one] = read("a.json", r#"[{"file": "a.rs", "lines": 3}]"#).try_into().expect("one");
         let expected = [("file", "a.rs"), ("item", r#"{"file":"a.rs","lines":3}"#), ("lines", "3")];
         assert_eq!(one, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_has_its_place() {
+    fn invalid_or_empty_list_is_error_with_location() {
         assert_eq!(wrong("a.json", "[\"a\",\n  oops]"), "a.json is no JSON: 2:3: expected value");
         assert_eq!(
             wrong("a.json", "{\"a\": 1}"),

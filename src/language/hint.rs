@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_finds_slips_and_nothing_else() {
+    fn closest_finds_misspelling_and_ignores_unrelated_name() {
         let names = ["REVIEW.md", "NEXT.md", "START.md"];
         assert_eq!(closest("REVEIW.md", names), Some("REVIEW.md"));
         assert_eq!(closest("next", names), Some("NEXT.md"));
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_nearer_than_what_is_alike() {
+    fn misspelling_is_distinguished_from_similar_word() {
         for (name, meant) in [
             ("workflw", "workflow"),
             ("actoin", "action"),

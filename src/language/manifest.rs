@@ -279,7 +279,7 @@ mod tests {
     use crate::domain::turn_options::OnDenied;
 
     #[test]
-    fn all_of_it_may_be_left_out() {
+    fn all_manifest_keys_are_optional() {
         for text in ["", "# nothing\n", "name: tour\n"] {
             let read = parse(text).expect("valid");
             assert_eq!(Manifest { name: None, ..read }, Manifest::default());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_manifest_is_read() {
+    fn all_manifest_keys_are_parsed() {
         let text = "name: review\ndescription: reviews\nentry: BEGIN.md\nmodel: haiku\nbudget: $2.50\nmax_procs: auto\nmax_fan_out: 50\nstagger: 1s\non_limit: pause\non_denied: fail\nsupervision:\n  restart: temporary\npermission_mode: plan\nclaude_args: [--effort, low]\n";
         let read = parse(text).expect("valid");
         assert_eq!((read.entry.as_deref(), read.model), (Some("BEGIN.md"), Some(ModelName::HAIKU)));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_has_a_place_and_a_hint() {
+    fn invalid_manifest_is_error_with_location_and_hint() {
         let table = [
             ("mdel: opus\n", "1:1: unknown key `mdel`; did you mean `model`?"),
             (
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workflow_cannot_open_the_machine_by_itself() {
+    fn manifest_cannot_grant_itself_privileges() {
         for text in [
             "claude_args: [--dangerously-skip-permissions]\n",
             "claude_args: [--permission-mode, bypassPermissions]\n",

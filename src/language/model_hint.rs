@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn slip_in_alias_is_corrected() {
+    fn misspelled_or_unknown_alias_gets_hint() {
         let meant = "`sonet` is no known alias of a model; did you mean `sonnet`?";
         assert_eq!(hint("sonet").as_deref(), Some(meant));
         let other = "`gpt` is no known alias of a model; it is left to Claude Code as it stands";

@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_has_words_as_in_a_shell() {
+    fn plug_in_command_is_split_by_shell_quoting_rules() {
         let read = plugins("plugins:\n  - python3 ./budget.py 'a b' \"$HOME\"\n").expect("read");
         assert_eq!(read[0].command, ["python3", "./budget.py", "a b", "$HOME"]);
         assert_eq!(read[0].name, "budget");
     }
 
     #[test]
-    fn a_plug_in_has_its_terms() {
+    fn all_plug_in_keys_are_parsed() {
         let text = "plugins:\n  - name: gate\n    command: [./gate, '--level', 'a b']\n    required: true\n    deadline: 5s\n    restart: permanent\n    max_restarts: 5/1h\n    backoff: { min: 1ms }\n  - { command: ./log.sh out }\n";
         let read = plugins(text).expect("read");
         let gate = PlugIn {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_has_a_place() {
+    fn invalid_plug_in_is_error_with_location() {
         let table = [
             ("plugins:\n  - ''\n", "2:5: write a command, such as sh ./log.sh"),
             ("plugins:\n  - \"a 'b\"\n", "2:5: a quote has no end in this command"),

@@ -285,12 +285,12 @@ mod tests {
     const GRAPH: &str = "name: g\nversion: \"1\"\nstart_node: build\ninitial_state: { flags: {}, computed: {} }\nnodes:\n  build:\n    type: action\n    actions:\n      - type: foreach\n        items: [1]\n        actions:\n          - { type: bash_exec, command: \"make ${item}\" }\n      - { type: web_fetch, url: \"https://example.org/x\", store_as: page }\n    on_success: done\n    on_failure: done\nendings:\n  done: { type: success, message: ok }\n";
 
     #[test]
-    fn a_prompt_that_only_prompts_asks_for_nothing() {
+    fn plain_prompt_needs_no_privileges() {
         assert!(found(&[("START.md", "Say hello."), ("README.md", "bash_exec")]).is_empty());
     }
 
     #[test]
-    fn commands_pages_plug_ins_rules_and_settings_are_found_with_their_places() {
+    fn each_kind_of_privilege_is_found_with_its_location() {
         let found = found(&[
             (".claude/settings.json", "{}"),
             ("START.md", "---\nallowed_tools: [\"Bash(rm:*)\"]\n---\nx"),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn command_in_a_parameter_hides_no_command() {
+    fn command_named_in_parameter_does_not_hide_real_command() {
         let mask = "      - { type: set_state, field: computed.x, value: { type: bash_exec, command: \"echo hi\" } }\n      - type: foreach";
         let graph = GRAPH.replacen("      - type: foreach", mask, 1);
         let found = found(&[("g.yaml", &graph)]);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_that_cannot_be_read_yet_is_judged_by_its_types() {
+    fn invalid_graph_reports_privileges_by_action_type() {
         let broken = GRAPH.replace("on_failure: done", "on_failure: gone");
         let expected = ["g.yaml:12:21 Commands bash_exec", "g.yaml:13:17 Network web_fetch"];
         assert_eq!(found(&[("g.yaml", &broken)]), expected);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn each_turn_has_its_reply() {
+    fn each_turn_takes_next_reply_and_missing_reply_is_error() {
         let replies = ScriptedReplies::parse("replies.yaml", YAML).expect("valid");
         let reply = |name, visit| replies.reply("replies.yaml", None, &state(name), visit);
         assert_eq!(reply("A.md", 0).map(|reply| reply.text.as_str()), Ok("first"));
@@ -229,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn the_states_have_their_places() {
+    fn states_are_listed_with_their_locations() {
         let place = |line| SourcePlace { line, column: 1 };
         let expected = [("A.md".to_owned(), place(1)), ("B.md".to_owned(), place(6))];
         assert_eq!(states(YAML), expected);
     }
 
     #[test]
-    fn a_folder_s_states_are_listed_with_it() {
+    fn state_in_folder_uses_replies_under_folder_path() {
         let replies =
             ScriptedReplies::parse("r", "A.md: [outer]\na/b/A.md: [inner]\n").expect("valid");
         let folder = Folder::parse("a/b").expect("a folder");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_a_place() {
+    fn invalid_replies_are_error_with_location() {
         let message =
             |yaml| ScriptedReplies::parse("w/replies.yaml", yaml).expect_err("invalid").to_string();
         let unknown = message("A.md:\n  - { reply: x, costs: 1 }\n");

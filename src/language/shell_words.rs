@@ -27,13 +27,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_split_as_a_shell_does() {
+    fn command_is_split_by_shell_quoting_rules() {
         let split = words("sh -c 'cat >> \"my log\"' a\\ b \"$HOME\"").expect("a command");
         assert_eq!(split, ["sh", "-c", "cat >> \"my log\"", "a b", "$HOME"]);
     }
 
     #[test]
-    fn without_a_program_it_is_none() {
+    fn unclosed_quote_or_missing_program_is_error() {
         assert_eq!(words("sh 'x"), Err("a quote has no end in this command".to_owned()));
         for none in ["", " ", "'' x"] {
             assert!(words(none).is_err_and(|why| why.starts_with("write a command")), "{none:?}");

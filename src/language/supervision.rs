@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_block_is_read() {
+    fn all_supervision_keys_are_parsed() {
         let text = "restart: permanent\nmax_restarts: 5\nperiod: 1h\nbackoff: { min: 2s, max: 1m, factor: 1.5, jitter: 0 }\ntimeout: 45m\nidle_timeout: 90s\nshutdown: 0s\non_exhausted: wait\n";
         let expected = SupervisionOverrides {
             restart: Some(RestartPolicy::Permanent),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_has_a_place_and_a_hint() {
+    fn invalid_supervision_is_error_with_location_and_hint() {
         let table = [
             ("restart: transent\n", "1:10: unknown value `transent`; did you mean transient?"),
             (

@@ -115,20 +115,20 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_fills_is_reported_once() {
+    fn unfilled_placeholder_is_reported_once_with_line() {
         let unknown = fill("{{a}} {{result}}\n\n{{b}} {{a}}", known).unknown;
         assert_eq!(unknown, [("a".to_owned(), 1), ("b".to_owned(), 3)]);
     }
 
     #[test]
-    fn placeholders_have_their_places() {
+    fn placeholders_are_found_with_byte_offsets() {
         let found: Vec<_> = placeholders("{{a}} {{ }} {{{b}}} é{{ a }} {{").collect();
         assert_eq!(found, [("a", 0), ("b", 13), ("a", 22)]);
     }
 
     proptest! {
         #[test]
-        fn any_text_is_taken_and_kept_where_nothing_is_known(text in ".*") {
+        fn text_without_known_placeholders_is_unchanged(text in ".*") {
             prop_assert_eq!(fill(&text, |_| None).text, text);
         }
     }

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn each_turn_of_a_process_has_its_own_lines() {
+    fn extract_returns_only_lines_of_its_turn() {
         let steps = tempfile::tempdir().expect("a directory");
         let write = |name: &str, text: &str| {
             std::fs::write(steps.path().join(name), text).expect("written");

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_who_does_what() {
+    fn each_agent_row_shows_its_activity() {
         let views = [
             view(1, AgentActivity::Turn { since: Timestamp(60_000), seen: "Bash".into() }),
             view(12, AgentActivity::Waiting(WaitReason::Permit)),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_calm_with_thousands() {
+    fn thousands_of_agents_are_cut_to_a_few_rows() {
         let views: Vec<AgentView> = (1..=5000)
             .map(|number| view(number, AgentActivity::Waiting(WaitReason::Permit)))
             .collect();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_short() {
+    fn elapsed_time_is_formatted_as_clock() {
         assert_eq!([clock(5_400), clock(754_000), clock(3_723_000)], ["0:05", "12:34", "1:02:03"]);
     }
 }

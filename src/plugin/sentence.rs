@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_is_one_line() {
+    fn finished_step_is_described_in_one_line() {
         assert_eq!(said(TagName::Goto, &[], "B.md"), "main  A.md → B.md (goto)  $0.05  1.2s");
         assert_eq!(
             said(TagName::Call, &[("return", "C.md")], "B.md"),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_does_not_read_holds_nobody_up() {
+    fn blocked_terminal_does_not_block_writers() {
         let (go, stuck) = mpsc::channel();
         let (wrote, written) = mpsc::channel();
         let terminal = Terminal::plain(Stuck(stuck, wrote));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_a_terminal_is_not_printed() {
+    fn control_characters_are_escaped() {
         let (wrote, written) = mpsc::channel();
         let (go, stuck) = mpsc::channel();
         drop(go);

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn agent_is_that_of_the_process_that_the_nearest_raymond_started() {
+    fn agent_is_taken_from_process_started_by_nearest_raymond() {
         let raymond = ProcessMarks { is_raymond: true, ..process(Some("outer")) };
         let shell = process(Some("pretended"));
         let claude = process(Some("main.1"));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parent_of_this_process_is_known() {
+    fn parent_of_own_process_is_found() {
         assert!(!Path::new("/proc/self/stat").exists() || parent_of("self").is_some());
     }
 }

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_turn_is_stopped_alone_and_all_are_stopped_together() {
+    fn stop_affects_single_turn_and_stop_all_affects_every_turn() {
         let stops = CancellationTokens::default();
         let (one, two) = (AgentId::main().child(1), AgentId::main().child(2));
         let (level_one, level_two) = (stops.of_turn(&one), stops.of_turn(&two));

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_heard_and_its_end_is_seen() {
+    async fn output_and_exit_code_are_captured() {
         let ended = shell("echo out; echo err >&2; exit 3").run(pending()).await.expect("it ran");
         assert_eq!(ended.exit, ProcessExit::Code(3));
         assert_eq!((ended.stdout.text(), ended.stderr.text()), ("out\n".into(), "err\n".into()));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_what_says_too_much_the_beginning_and_the_end_are_kept() {
+    async fn long_output_is_reduced_to_beginning_and_end() {
         let script = "i=0; while [ $i -lt 3000 ]; do echo line-$i; i=$((i+1)); done";
         let text = shell(script).run(pending()).await.expect("it ran").stdout;
         assert!(text.text().starts_with("line-0\nl\n["), "{}", &text.text()[..40]);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_takes_too_long_or_is_stopped_ends_with_all_it_has_started() {
+    async fn timeout_or_stop_ends_process_and_its_children() {
         let place = tempfile::tempdir().expect("a directory");
         let fifo = place.path().join("held");
         let script = format!("mkfifo {0}; sleep 600 > {0} & exec cat {0}", fifo.display());
@@ -273,13 +273,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_it_leaves_in_its_group_does_not_hold_it_up() {
+    async fn leftover_background_process_does_not_delay_exit() {
         let ended = shell("sleep 600 & echo started").run(pending()).await.expect("it ran");
         assert_eq!((ended.exit, ended.stdout.text()), (ProcessExit::Code(0), "started\n".into()));
     }
 
     #[test]
-    fn it_learns_no_key_and_bears_the_runs_mark() {
+    fn command_environment_has_run_marker_but_no_api_keys() {
         let marker = EnvironmentMarker { run: RunId::parse("r").expect("an id"), dir: "/x".into() };
         let callers = [("PATH", "/bin"), ("ANTHROPIC_API_KEY", "secret"), ("RAYMOND_TURN", "t")];
         let environment = environment(

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_rest_of_the_group_ends_with_the_child() {
+    async fn child_exit_ends_rest_of_process_group() {
         let mut child = shell("/bin/sleep 60 & echo $!; exit 3", no_variables());
         let mut stdout = child.take_stdout().expect("a pipe");
         assert_eq!(child.exited_with_group().await, ProcessExit::Code(3));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_group_that_does_not_end_when_it_is_asked_to_is_killed() {
+    async fn process_group_ignoring_sigterm_is_killed() {
         let mut child = shell("trap '' TERM; echo ready; while :; do :; done", no_variables());
         let mut stdout = child.take_stdout().expect("a pipe");
         let mut ready = [0; 6];
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_child_whose_handle_is_dropped_is_killed() {
+    async fn dropped_child_handle_kills_process_group() {
         let mut child = shell("/bin/sleep 60 & exec /bin/sleep 60", no_variables());
         let mut stdout = child.take_stdout().expect("a pipe");
         drop(child);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_child_gets_the_environment_that_is_named() {
+    async fn child_gets_configured_environment() {
         let added = || vec![("MINE".into(), "1".into())];
         let table = [
             (ChildEnvironment::Inherited { removed: &[], added: added() }, true),

@@ -220,7 +220,7 @@ mod tests {
     const DENIED: &str = "--disallowedTools AskUserQuestion,ScheduleWakeup,CronCreate";
 
     #[test]
-    fn each_origin_has_its_flags() {
+    fn each_session_origin_has_its_flags() {
         let id = SessionId::new;
         let settings = Settings::default();
         let rest = format!("--permission-mode acceptEdits {DENIED}");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_stays_is_told_so() {
+    fn reusable_process_gets_replay_user_messages_flag() {
         let session = Session::fresh(SessionId::new("a"));
         let line = arguments(
             &session,
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn permissions_and_further_arguments_are_passed_on() {
+    fn run_permission_and_claude_args_are_passed_to_process() {
         let settings = Settings {
             permission: RunPermission::SkipAll,
             claude_args: vec!["--effort".into(), "low".into()],
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_a_state_come_after_those_for_all() {
+    fn state_options_come_after_claude_args() {
         let settings =
             Settings { claude_args: vec!["--effort".into(), "low".into()], ..Settings::default() };
         let turn = TurnOptions {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_known_by_its_environment() {
+    fn process_is_identified_by_marker_variables() {
         let marker =
             EnvironmentMarker { run: RunId::parse("r").expect("an id"), dir: "/x/.raymond".into() };
         let bytes: Vec<u8> = marker
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_found_on_the_search_path() {
+    fn program_is_found_on_search_path() {
         assert_eq!(locate("sh", Some(OsStr::new("/nowhere:/bin"))), Some(PathBuf::from("/bin/sh")));
         assert_eq!(locate("sh", None), None);
         assert_eq!(locate("/bin/sh", None), Some(PathBuf::from("/bin/sh")));

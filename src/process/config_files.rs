@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_place_is_passed_in_a_file_that_others_cannot_read() {
+    fn inline_config_is_passed_in_private_file() {
         let folder = tempfile::TempDir::new().expect("a directory");
         let server = json!({ "mcpServers": { "x": { "env": { "TOKEN": "secret" } } } });
         let mut options: TurnOptions = serde_json::from_value(json!({

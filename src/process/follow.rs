@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_absence_of_progress_is_a_stall() {
+    fn idle_timeout_is_suspended_by_tools_and_extended_by_retries() {
         let limits = TurnTimeouts { timeout_ms: 1, idle_timeout_ms: 600_000, shutdown_ms: 1 };
         let mut stream = StreamParser::default();
         let mut after = |line: &str| {

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_programs_need_is_passed_on() {
+    fn only_allowlisted_variables_are_inherited() {
         let caller = [
             "PATH",
             "HOME",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn manifest_names_more_but_no_key_of_claude_code() {
+    fn manifest_adds_variables_but_not_claude_code_keys() {
         let manifest = named(serde_json::json!({
             "GITHUB_TOKEN": "pass", "LANG": { "set": "C" }, "MODE": { "set": "fast" }, "ABSENT": "pass",
             "ANTHROPIC_API_KEY": "pass", "RAYMOND_RUN": { "set": "other" },

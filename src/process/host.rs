@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_systems_table_is_read() {
+    fn meminfo_total_and_available_are_parsed() {
         let text = "MemTotal:       24683520 kB\nMemFree:  1 kB\nMemAvailable:    2048 kB\n";
         let memory = HostMemory { total: 24_683_520 * 1024, available: 2048 * 1024 };
         assert_eq!(machine(text), Some(memory));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_counts_what_it_uses_but_for_what_is_cached() {
+    fn limited_cgroup_memory_excludes_inactive_cache() {
         let dir = tempfile::tempdir().expect("a directory");
         let write = |file: &str, text: &str| {
             std::fs::write(dir.path().join(file), text).expect("written");

@@ -74,7 +74,7 @@ mod tests {
     use crate::domain::turn_options::EffortLevel;
 
     #[test]
-    fn each_thing_is_one_line() {
+    fn prompts_and_switches_are_single_lines() {
         let id = MessageId::new("m1");
         let asked = prompt(&id, "two\nlines \"quoted\"");
         let read: serde_json::Value = serde_json::from_str(&asked).expect("JSON");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_switch_is_a_control_request() {
+    fn each_option_switch_becomes_control_request() {
         let request = |one: ProcessSwitch| {
             let line: serde_json::Value =
                 serde_json::from_str(&switch(&MessageId::new("m"), &one)).expect("JSON");

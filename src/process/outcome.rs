@@ -136,7 +136,7 @@ mod tests {
     const ERROR: &str = "{\"type\":\"result\",\"is_error\":true,\"subtype\":\"error_during_execution\",\"total_cost_usd\":0.5,\"modelUsage\":{\"opus\":{\"costUSD\":0.5}}}\n";
 
     #[test]
-    fn an_answer_counts_also_at_the_very_end() {
+    fn answered_turn_counts_even_if_stopped_or_timed_out() {
         for end in [
             FollowEnd::Stopped,
             FollowEnd::TimedOut,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_credentials_pause_the_run_unless_the_turn_has_answered() {
+    fn refused_credentials_fail_turn_unless_it_has_answered() {
         let TurnOutcome::Failed(failure) = after(FollowEnd::Unauthorized, ERROR) else {
             panic!("an answer")
         };
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_on_being_stopped_is_no_crash_and_is_paid_for() {
+    fn error_after_stop_is_billed_but_is_not_crash() {
         for (end, cause) in [
             (FollowEnd::Stopped, FailureCause::Interrupted),
             (FollowEnd::TimedOut, FailureCause::Timeout),

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn only_partial_messages_of_the_last_turn_are_dropped() {
+    fn only_partial_messages_of_last_turn_are_removed() {
         let folder = tempfile::tempdir().expect("a directory");
         let (path, from) = stream(folder.path());
         let end = compact(&path, from, from + turn().len() as u64).expect("compacted");
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_goes_on_writing_appends_to_what_is_left() {
+    fn running_child_appends_to_compacted_file() {
         let folder = tempfile::tempdir().expect("a directory");
         let (path, from) = stream(folder.path());
         let mut child = OpenOptions::new().append(true).open(&path).expect("opened");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_come_meanwhile_are_taken_along() {
+    fn lines_written_during_compaction_are_preserved() {
         let folder = tempfile::tempdir().expect("a directory");
         let (path, from) = stream(folder.path());
         let file = OpenOptions::new().read(true).write(true).open(&path).expect("opened");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_while_the_record_is_written_changes_nothing() {
+    fn crash_while_writing_redo_record_changes_nothing() {
         let folder = tempfile::tempdir().expect("a directory");
         let (path, from) = stream(folder.path());
         let kept = [INIT, SAID, RESULT].concat();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_at_any_byte_of_the_move_is_recovered_from() {
+    fn crash_at_any_byte_of_move_is_recovered() {
         let folder = tempfile::tempdir().expect("a directory");
         let kept = [INIT, SAID, RESULT].concat();
         for moved in 0..=kept.len() {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_was_moved_is_read_once_though_the_rest_was_not_cut_off() {
+    fn result_moved_before_truncation_is_billed_once() {
         let folder = tempfile::tempdir().expect("a directory");
         let (path, from) = stream(folder.path());
         let kept = [INIT, SAID, RESULT].concat();
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_a_living_child_has_written_since_the_crash_are_kept() {
+    fn recovery_preserves_lines_written_after_crash() {
         let folder = tempfile::tempdir().expect("a directory");
         let (path, from) = stream(folder.path());
         noted(&path, from, &[INIT, SAID, RESULT].concat());
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_another_turn_is_thrown_away() {
+    fn redo_record_of_other_turn_is_discarded() {
         let folder = tempfile::tempdir().expect("a directory");
         let (path, from) = stream(folder.path());
         noted(&path, from - 1, "{}\n");

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn it_learns_no_key_and_bears_the_runs_mark() {
+    fn plugin_environment_has_run_marker_but_no_api_keys() {
         let callers = [
             ("PATH", "/bin"),
             ("ANTHROPIC_API_KEY", "secret"),

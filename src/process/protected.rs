@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_name_the_folders_by_their_absolute_paths() {
+    fn deny_rules_name_folders_by_absolute_path() {
         let folders = ProtectedFolders {
             all_runs: "/w/a[1]/.raymond".into(),
             user_state: "/home/u/.local/state/raymond".into(),

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_key_a_lean_start_is_bare() {
+    fn lean_start_with_api_key_is_bare() {
         let has_key = |name: &str| name == "ANTHROPIC_API_KEY";
         for tools in [None, Some(&["Read"][..]), Some(&[])] {
             assert_eq!(
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_key_or_with_other_tools_single_switches_leave_out_what_they_can() {
+    fn lean_start_without_key_or_with_own_tools_uses_single_switches() {
         let flags = startup_flags(&lean(None), &[], |_| false);
         let switches = ["--disable-slash-commands", "--strict-mcp-config"];
         assert_eq!(flags.arguments[..2], switches);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn lean_start_keeps_the_tools_that_the_run_was_started_with() {
+    fn lean_start_does_not_override_tools_flag_of_run() {
         for given in [&["--tools=Read"][..], &["--tools", "Read"]] {
             let given: Vec<String> = given.iter().map(|&flag| flag.to_owned()).collect();
             let flags = startup_flags(&lean(None), &given, |_| false);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_normal_start_has_no_flags() {
+    fn normal_start_has_no_flags() {
         for startup in [None, Some(StartupMode::Normal)] {
             let options = TurnOptions { startup, ..TurnOptions::default() };
             assert_eq!(startup_flags(&options, &[], |_| true), StartupFlags::default());

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn each_option_has_its_flags() {
+    fn each_turn_option_maps_to_command_line_flags() {
         let table = [
             (json!({ "effort": "max" }), vec!["--effort", "max"]),
             (json!({ "tools": [] }), vec!["--tools", ""]),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn some_tools_are_always_denied() {
+    fn disallowed_tools_extend_always_denied_tools() {
         let never = ["--disallowedTools", "AskUserQuestion,ScheduleWakeup,CronCreate"];
         assert_eq!(
             denied_tools(&TurnOptions::default(), &WorkflowFolders::at(Path::new("/w"))),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_set_or_have_to_be_there() {
+    fn missing_passed_variable_is_error() {
         let env = options(json!({ "env": { "A": { "set": "b" }, "HOME": "pass" } }));
         let set = environment(&env, |name| name == "HOME");
         assert_eq!(set, Ok(vec![("A".to_owned(), "b".to_owned())]));

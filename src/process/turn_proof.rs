@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn start_is_proven_by_who_has_the_key_for_one_process() {
+    fn start_proof_is_valid_only_for_its_key_and_process() {
         let steps = tempfile::tempdir().expect("a directory");
         let file = steps.path().join("main-1-0.started");
         assert!(!proofs("k").believe_start("main-1-0", &file), "nothing is there");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn passage_is_proven_for_one_turn_and_its_content() {
+    fn turn_offset_proof_is_valid_only_for_its_turn_and_content() {
         let (process, message) = ("main-1-0".to_owned(), MessageId::new("m"));
         let turn_offset =
             TurnOffset { process, from: 7, spent: ProcessSpending::default(), message };

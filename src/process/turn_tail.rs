@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_tells_which_turns_were_begun() {
+    fn started_turns_are_listed_from_directory() {
         let steps = tempfile::tempdir().expect("a directory");
         let agent = AgentId::main().child(1);
         for name in
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_turn_of_a_process_is_seen_from_where_it_begins() {
+    fn later_turn_of_process_is_read_from_its_offset() {
         let steps = tempfile::tempdir().expect("a directory");
         let (first, second) = (turn(&AgentId::main(), 1, 0), turn(&AgentId::main(), 2, 0));
         let path = steps.path().join("main-1-0.jsonl");

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_is_the_result_that_was_judged() {
+    fn empty_task_result_does_not_replace_answer() {
         let steps = tempfile::tempdir().expect("a directory");
         let result = |more: &str| format!("{{\"type\":\"result\",{more}}}\n");
         let of_task = "\"origin\":{\"kind\":\"task-notification\"},\"result\":\"\"";
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn each_turn_of_a_process_has_its_own_words() {
+    fn each_turn_of_shared_process_has_own_prompt_and_answer() {
         let steps = tempfile::tempdir().expect("a directory");
         let write = |name: &str, text: &str| {
             std::fs::write(steps.path().join(name), text).expect("written");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_prompt_is_in_a_file_of_its_own() {
+    fn long_prompt_is_read_from_its_own_file() {
         let steps = tempfile::tempdir().expect("a directory");
         std::fs::write(steps.path().join("main-1-0.jsonl"), wrote("half a")).expect("written");
         std::fs::write(steps.path().join("main-1-0.prompt"), "long").expect("written");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_that_is_too_long_only_short_members_are_read() {
+    fn overlong_line_is_reduced_to_short_members() {
         let steps = tempfile::tempdir().expect("a directory");
         let long = "x".repeat(MAX_LINE_BYTES);
         let result =

@@ -140,7 +140,7 @@ mod tests {
     use crate::domain::id::Folder;
 
     #[test]
-    fn a_home_is_a_directory_and_leads_nowhere_else() {
+    fn working_dir_must_be_directory_below_root_or_worktree() {
         let kept = tempfile::tempdir().expect("a directory");
         let base = kept.path().canonicalize().expect("it is there");
         let (root, trees) = (base.join("root"), base.join("trees"));

@@ -175,7 +175,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn write_wakes_who_follows_the_file_and_nobody_else() {
+    async fn write_wakes_only_watcher_of_that_file() {
         use std::fs::File;
         use std::io::Write;
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn directory_that_is_not_there_is_not_watched() {
+    async fn missing_directory_is_not_watched() {
         LocalSet::new()
             .run_until(async {
                 let gone = WriteWatches::of(PathBuf::from("/gone/for/good"));

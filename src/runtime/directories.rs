@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_has_one_name_however_it_is_spelled() {
+    fn every_spelling_of_directory_resolves_to_its_real_path() {
         let place = tempfile::tempdir().expect("a directory");
         let real = place.path().canonicalize().expect("real").join("real");
         std::fs::create_dir(&real).expect("made");

@@ -239,7 +239,7 @@ mod tests {
     use crate::language::diagnostic::Severity;
 
     #[test]
-    fn each_mistake_of_a_program_is_an_error_with_its_line_and_a_caret() {
+    fn each_program_diagnostic_shows_its_line_and_caret() {
         let found = |line, column| Diagnostic {
             path: "p.lisp".into(),
             line,

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_looked_for_in_the_folder_it_was_written_in() {
+    fn relative_plugin_path_resolves_against_declaring_folder() {
         let folder = tempfile::tempdir().expect("a directory");
         std::fs::write(folder.path().join("budget.py"), "").expect("written");
         let at = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_again_comes_in_the_place_of_what_was_given() {
+    fn plugin_options_replace_earlier_options_but_not_workflow_plugins() {
         let plugin = |name: &str| PlugIn::new(vec![name.to_owned()]);
         let mut plugins = asked_for(&[plugin("budget")], Path::new("/"));
         replace_own(&mut plugins, &[plugin("log"), plugin("budget")]);

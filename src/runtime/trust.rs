@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_named_by_themselves_and_by_their_folders() {
+    fn text_names_file_by_its_path_or_its_folder() {
         assert!(names("sh tools/build.sh", "tools/build.sh"));
         assert!(names("`plugin_dirs`: `helpers` is a plug-in", "helpers/skills/paint/SKILL.md"));
         assert!(names("`plugin_dirs`: `./more/helpers`", "more/helpers/commands/a.md"));

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_note_reads_back_and_any_other_content_is_none() {
+    fn acknowledged_end_reads_back_and_any_changed_byte_voids_it() {
         let place = tempfile::tempdir().expect("a directory");
         let journal = place.path().join("journal.jsonl");
         assert_eq!(read(&journal), 0);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_ends_before_what_was_acknowledged_was_cut() {
+    fn journal_shorter_than_acknowledged_end_is_an_error() {
         let journal = Path::new("/r/journal.jsonl");
         assert!(check(journal, 10, 10).is_ok() && check(journal, 10, 12).is_ok());
         let error = check(journal, 10, 9).expect_err("cut").to_string();

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_below_the_folder_are_captured_and_nothing_else() {
+    fn capture_holds_only_files_within_the_folder() {
         let place = tempfile::tempdir().expect("a directory");
         let folder = place.path().join("flow");
         for inner in ["sub/.claude", ".git", "node_modules", "ray"] {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_bounds_is_counted() {
+    fn files_beyond_capture_limits_are_left_out_and_counted() {
         let place = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(place.path().join("deep")).expect("made");
         std::fs::write(place.path().join("A.md"), "a").expect("written");

@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_it_is_written_it_is_read_as_the_whole(
+        fn records_written_in_any_chunks_are_followed_completely(
             pushes in pushes(20),
             pieces in proptest::collection::vec(1usize..400, 1..40),
         ) {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn reader_ends_though_each_record_is_followed_by_another() {
+    fn read_all_ends_while_writer_keeps_appending() {
         let records = three();
         let mut place = Place::with(&[line(&records[0]), line(&records[1])].concat());
         let mut journal = JournalReader::open(&place.run.journal()).expect("opened");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_record_that_is_cut_off_is_forgotten() {
+    fn torn_record_that_is_cut_off_is_discarded() {
         let records = three();
         let mut place = Place::with(&line(&records[0]));
         let mut follow = RunFollower::open(&place.run).expect("opened");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_decided_at_one_moment_is_seen_at_once() {
+    fn records_of_one_batch_are_seen_together() {
         let records = three();
         let mut place = Place::with(&line(&records[0]));
         let mut follow = RunFollower::open(&place.run).expect("opened");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_loses_records_is_damaged() {
+    fn shrinking_journal_is_reported_as_damaged() {
         let records = three();
         let mut place = Place::with(&line(&records[0]));
         place.write(&line(&records[1]));

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn command_is_read_only_with_a_proof_for_its_run_its_name_and_its_content() {
+    fn command_needs_proof_for_its_run_name_and_content() {
         let place = tempfile::tempdir().expect("a directory");
         let inbox = |run: &str| {
             let inbox = place.path().join(run).join("inbox");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_is_listed_in_order_and_removed_once() {
+    fn commands_are_listed_in_order_and_removed_once() {
         let dir = tempfile::tempdir().expect("a directory");
         put(dir.path(), "b", &RunCommand::Stop, &key()).expect("put");
         put(dir.path(), "a", &RunCommand::Stop, &key()).expect("put");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_are_no_plain_files_are_named_and_keep_no_others_from_being_read() {
+    fn non_plain_inbox_entry_is_named_and_others_are_still_read() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = |name: &str| dir.path().join(name);
         plain_file::make_fifo(&path("a.json"));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn lock_for_answers_is_not_waited_for_if_it_is_no_plain_file() {
+    fn fifo_as_answer_lock_is_an_error() {
         let dir = tempfile::tempdir().expect("a directory");
         plain_file::make_fifo(&dir.path().join("turn"));
         let error = turn(dir.path()).expect_err("a FIFO").to_string();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_nobody_would_read_are_refused() {
+    fn oversized_command_is_refused() {
         let dir = tempfile::tempdir().expect("a directory");
         let given = crate::domain::question::AnswerCommand {
             agent: None,

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_that_has_died_is_waited_for_a_while() {
+    fn lock_of_dead_holder_is_waited_for() {
         let place = tempfile::tempdir().expect("a directory");
         let (path, id) = (place.path().join("lock"), RunId::parse("r").expect("a run"));
         let held = acquire(&path, &id).expect("nobody has it");

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_reads_what_it_began_with() {
+    fn run_reads_pinned_files_despite_later_edits() {
         let scene = Scene::new(&[("A.md", "one"), ("sub/B.md", "two"), ("g.yaml", "g")]);
         let pins = scene.pins();
         let directory = scene.directory(&pins, false);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_put_in_the_place_of_a_file_is_not_waited_for() {
+    fn fifo_in_place_of_a_file_does_not_block() {
         let scene = Scene::new(&[("A.md", "one"), ("b.sh", "two")]);
         let pins = scene.pins();
         let directory = scene.directory(&pins, false);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn with_live_only_prompts_are_read_afresh() {
+    fn live_mode_rereads_only_prompts() {
         let scene = Scene::new(&[("A.md", "one"), ("g.yaml", "g")]);
         let directory = scene.directory(&scene.pins(), true);
         assert!(directory.is_as_pinned(&state("A.md")));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_was_changed_is_not_used() {
+    fn changed_pinned_copy_is_not_used() {
         let scene = Scene::new(&[("A.md", "one")]);
         let pins = scene.pins();
         let directory = scene.directory(&pins, false);

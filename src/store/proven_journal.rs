@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn sealed_part_must_be_the_same_and_what_follows_must_be_proven() {
+    fn changed_sealed_part_or_unproven_later_record_is_a_flaw() {
         let place = tempfile::tempdir().expect("a directory");
         let dir = RunDir(place.path().to_owned());
         let path = dir.journal();

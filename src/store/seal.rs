@@ -87,7 +87,7 @@ mod tests {
     use crate::domain::settings::Settings;
 
     #[test]
-    fn a_seal_is_found_by_the_run_and_its_directory() {
+    fn seal_is_found_by_run_and_directory() {
         let place = tempfile::tempdir().expect("a directory");
         let state = UserState::new(place.path());
         let root = RunsRoot::new("/w/.raymond");

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn request_before_the_end_is_removed_by_the_holder() {
+    fn stop_request_before_close_is_removed_by_the_holder() {
         let (_place, dir) = place();
         assert!(put(&dir, "a", &key()).expect("put") && is_waiting(&dir, "a"));
         close(&dir.inbox()).expect("closed");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn request_after_the_end_is_void_until_the_run_is_held_again() {
+    fn stop_request_after_close_is_void_until_reopen() {
         let (_place, dir) = place();
         close(&dir.inbox()).expect("closed");
         assert!(!put(&dir, "a", &key()).expect("put") && !is_waiting(&dir, "a"));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_commands_stay_when_the_inbox_is_closed() {
+    fn closing_inbox_retains_other_commands() {
         let (_place, dir) = place();
         let given = crate::domain::question::AnswerCommand {
             agent: None,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn journal_tells_which_request_was_taken() {
+    fn journal_shows_which_stop_request_was_taken() {
         let (_place, dir) = place();
         let story = crate::store::record::encode(&crate::domain::event::Record {
             seq: 1,

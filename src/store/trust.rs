@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_trusted_as_it_is_until_that_is_forgotten() {
+    fn folder_is_trusted_until_changed_or_forgotten() {
         let place = tempfile::tempdir().expect("a directory");
         let state = UserState::new(place.path());
         let folder = |folder: &str, files: &WorkflowPins| TrustedFolder {

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_reads_back_until_a_byte_of_it_changes() {
+    fn document_reads_back_unless_changed() {
         let place = tempfile::tempdir().expect("a directory");
         let state = UserState::new(place.path().join("state"));
         let name = Path::new("trust/a.json");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_others_can_read_is_refused() {
+    fn key_accessible_to_others_is_refused() {
         let place = tempfile::tempdir().expect("a directory");
         let state = UserState::new(place.path());
         let made = state.key().expect("made");

@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_files_are_listed_and_shown_by_the_path_that_was_given() {
+    fn workflow_files_are_listed_and_shown_with_given_path() {
         let place = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(place.path().join("C.md")).expect("made");
         for name in ["B.md", "A.md", " D.md"] {
@@ -302,7 +302,7 @@ mod tests {
         assert!(matches!(directory.read(&state("LOOP.md")), Err(Error::Unreadable { .. })));
     }
     #[test]
-    fn documents_are_read_below_the_scope_and_then_below_the_workspace() {
+    fn document_is_read_from_scope_first_then_workspace() {
         let place = tempfile::tempdir().expect("a directory");
         let (scope, workspace) = (place.path().join("scope"), place.path().join("workspace"));
         std::fs::create_dir_all(scope.join("refs")).expect("made");

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_named() {
+    fn full_disk_is_an_error_naming_the_journal() {
         let dir = tempfile::tempdir().expect("a directory");
         let full =
             std::fs::OpenOptions::new().append(true).open("/dev/full").expect("the full device");
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_keeps_its_place_between_the_lines() {
+    fn snapshot_is_written_in_order_between_records() {
         let dir = tempfile::tempdir().expect("a directory");
         let file = files::private()
             .append(true)

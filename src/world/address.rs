@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_passwords_are_not_shown() {
+    fn credentials_in_addresses_are_masked() {
         assert_eq!(masked("https://me:secret@x.org/r?a=b@c"), "https://***@x.org/r?a=b@c");
         assert_eq!(
             masked("fatal: 'https://t0ken@x/y' and ssh://git@h:22/z, http://plain/@v"),
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_remote_or_branch_is_refused() {
         for good in ["https://x/y.git", "git@h:a/b", "/srv/git/x", "file:///x", "http://[::1]/x"] {
             assert_eq!(check_remote(good), Ok(()), "{good}");
         }

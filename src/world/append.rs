@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn it_adds_and_a_second_try_finds_that_out() {
+    fn repeated_append_is_not_written_twice() {
         let ground = Ground::new();
         ground.add("a", "one\n", false).expect("added");
         ground.add("b", "one\n", false).expect("added");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn wherever_the_first_try_died_it_is_added_once() {
+    fn retry_after_crash_at_any_byte_appends_once() {
         for written in 0..=4 {
             let ground = Ground::new();
             ground.add("z", "zero\n", false).expect("added");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn another_agent_that_comes_first_completes_it() {
+    fn append_of_another_agent_completes_crashed_append() {
         for written in 0..=4 {
             let ground = Ground::new();
             ground.died("a", "one\n", written);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_wrote_in_the_meantime_loses_it() {
+    fn foreign_write_after_crash_makes_append_lost() {
         let ground = Ground::new();
         ground.died("a", "one\n", 0);
         std::fs::write(ground.file(), "theirs\n").expect("written");
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn intent_that_others_planted_is_not_completed() {
+    fn planted_append_intent_is_not_completed() {
         let ground = Ground::new();
         let victim = ground.place.path().join("victim");
         std::fs::write(&victim, "").expect("written");
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_not_added_to() {
+    fn append_to_directory_fails() {
         let ground = Ground::new();
         std::fs::create_dir(ground.file()).expect("made");
         assert!(matches!(ground.add("a", "x", false), Err(OperationError::Failed(_))));

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_added_once_and_changed() {
+    fn add_and_update_of_a_source_are_idempotent() {
         let (_kept, root) = &ground("# ours\nname: x\nsources: []\n");
         let spec = || map(json!({"id": "a", "type": "git", "url": "u"}));
         for _ in 0..2 {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_source_is_said() {
+    fn invalid_source_change_is_an_error_with_reason() {
         let (_kept, root) = &ground("sources:\n  - id: 7\n");
         assert_eq!(source_exists(root, "7"), Ok(true));
         let why = update_source(root, "b", Map::new(), "s").expect_err("there is none");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_set_by_their_keys() {
+    fn write_entry_sets_value_at_dotted_key() {
         let (_kept, root) = &ground("a:\n  b: 1 # one\nlist: [{x: 1}]\n");
         write_entry(root, "a.b", json!(2), "s").expect("set");
         write_entry(root, "a.c.d", json!([true]), "s").expect("set");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_config_that_is_missing_or_broken_is_named() {
+    fn missing_or_broken_config_error_names_its_path() {
         let (_kept, root) = &ground("a: [\n");
         assert!(read(root).expect_err("broken").starts_with("`data/config.yaml` in /"));
         assert!(source_exists(root, "a").is_err());

@@ -200,7 +200,7 @@ index: {built: false}
     }
 
     #[test]
-    fn the_rest_of_the_text_stays_as_it_is() {
+    fn setting_a_value_preserves_rest_of_text() {
         let text = edited(CONFIG, set("corpus.name", json!("new docs")));
         assert_eq!(text, CONFIG.replace("'docs'", "new docs"));
         let text = edited(CONFIG, set("sources.0.branch", json!("trunk")));
@@ -210,7 +210,7 @@ index: {built: false}
     }
 
     #[test]
-    fn what_is_new_is_put_where_it_belongs() {
+    fn new_keys_and_items_are_inserted_and_comments_preserved() {
         let text =
             edited(CONFIG, ValueEdit::Push("sources".into(), json!({"id": "c", "n": [1, 2]})));
         assert!(text.contains("# the first") && text.contains("# not master"), "{text}");
@@ -235,7 +235,7 @@ index: {built: false}
     }
 
     #[test]
-    fn what_cannot_be_changed_is_said() {
+    fn impossible_change_is_an_error_with_reason() {
         let why = |change| apply(CONFIG, &[change]).expect_err("refused");
         assert_eq!(why(set("corpus.name.first", json!(1))), "a text has no key `first`");
         assert_eq!(why(set("sources.7.id", json!(1))), "there is no item 7 in a list of 2");
@@ -245,7 +245,7 @@ index: {built: false}
     }
 
     #[test]
-    fn an_alias_is_not_changed_with_what_it_names() {
+    fn changing_an_anchor_keeps_value_of_its_alias() {
         let text = "base: &base {x: 1}\nother: *base\n";
         let text = edited(text, set("base.x", json!(2)));
         assert_eq!(parse(&text), Ok(json!({"base": {"x": 2}, "other": {"x": 1}})));
@@ -272,7 +272,7 @@ index: {built: false}
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn what_is_written_is_what_was_asked_for(value in any_value(), pushed in any::<bool>()) {
+        fn edited_text_parses_to_requested_value(value in any_value(), pushed in any::<bool>()) {
             let change = if pushed {
                 ValueEdit::Push("sources".into(), value.clone())
             } else {

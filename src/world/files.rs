@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_written_with_its_directories_and_keeps_its_mode() {
+    fn write_creates_directories_and_preserves_mode() {
         let (_kept, root) = &ground();
         write(root, "a/b/run.sh", "one", "s").expect("written");
         let path = root.join("a/b/run.sh");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_file_is_not_read_and_it_is_said_why() {
+    fn reading_non_text_file_is_an_error_with_reason() {
         let (_kept, root) = &ground();
         std::fs::write(root.join("bytes"), b"ab\xff").expect("written");
         std::fs::create_dir(root.join("dir")).expect("made");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_left_as_it_is() {
+    fn refused_write_leaves_target_unchanged() {
         let (_kept, root) = &ground();
         std::fs::create_dir(root.join("dir")).expect("made");
         std::fs::write(root.join("fixed"), "old").expect("written");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_inside_is_written_through_and_removed_itself() {
+    fn write_follows_inside_link_and_delete_removes_the_link() {
         let (_kept, root) = &ground();
         std::fs::write(root.join("real"), "old").expect("written");
         symlink("real", root.join("link")).expect("linked");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_made_and_not_removed() {
+    fn directories_are_created_but_never_deleted() {
         let (_kept, root) = &ground();
         create_directory(root, "x/y").expect("made");
         create_directory(root, "x/y").expect("it is there");

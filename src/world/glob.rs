@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_names_files_as_a_shell_has_it() {
+    fn glob_pattern_matches_files_like_a_shell() {
         let (_kept, root) = &ground();
         assert_eq!(named(root, "*.md"), "a.md");
         assert_eq!(named(root, "**/*.md"), "a.md docs/c.md docs/deep/d.md");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_followed_inside_but_not_in_circles() {
+    fn glob_follows_links_inside_workspace_without_loops() {
         let (_kept, root) = &ground();
         assert_eq!(named(root, "same/*.md"), "same/c.md");
         assert_eq!(named(root, "docs/*.md"), "docs/c.md", "the link out is not there");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_or_leads_out_is_refused() {
+    fn invalid_or_outside_glob_pattern_is_refused() {
         let (_kept, root) = &ground();
         let why = |pattern: &str| glob(root, pattern).expect_err("refused");
         assert!(why("../*").contains("leads out of the workspace"));

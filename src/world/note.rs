@@ -132,7 +132,7 @@ mod tests {
     use crate::proof::ProofKey;
 
     #[test]
-    fn they_tell_how_far_an_operation_came() {
+    fn operation_notes_record_nothing_begun_or_done() {
         let place = tempfile::tempdir().expect("a directory");
         let note =
             OperationNotes::of(&place.path().join("steps"), &StepProofs::default(), "main.1");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn outcome_without_a_proof_tells_only_that_it_began() {
+    fn outcome_note_without_proof_counts_as_begun_only() {
         let place = tempfile::tempdir().expect("a directory");
         let with = |key: &str, stem: &str| {
             let proofs = StepProofs { key: Some(ProofKey::new(key)), believes_unproven: false };

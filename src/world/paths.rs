@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_inside_is_found_however_it_is_named() {
+    fn path_inside_workspace_resolves_in_any_spelling() {
         let Ground { root, .. } = &ground();
         let read = |given: &str| resolve(root, given, FileAccess::Read);
         assert_eq!(read("a/b"), Ok(root.join("a/b")));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_is_refused() {
+    fn path_leading_out_of_workspace_is_refused() {
         let Ground { root, outside, .. } = &ground();
         for wanted in [FileAccess::Read, FileAccess::Write, FileAccess::Remove] {
             for given in ["..", "../outside/secret", "a/../../outside", "out/secret", "/etc/passwd"]
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_through_a_link_to_nowhere_or_among_the_runs() {
+    fn write_through_dangling_link_or_into_runs_dir_is_refused() {
         let Ground { root, .. } = &ground();
         let write = |given: &str| resolve(root, given, FileAccess::Write);
         for given in ["later", "dangling"] {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_of_links_is_an_error_and_not_a_hang() {
+    fn symlink_loop_is_an_error() {
         let Ground { root, .. } = &ground();
         symlink("round", root.join("round")).expect("linked");
         let why = resolve(root, "round/x", FileAccess::Read).expect_err("refused");

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_is_not_a_graphs_to_write() {
+    fn write_into_runs_dir_is_refused() {
         let kept = tempfile::tempdir().expect("a directory");
         let root = kept.path().canonicalize().expect("it is there");
         let mine = root.join("mine");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_is_its_own_agents_to_write() {
+    fn worktree_is_writable_only_by_its_own_agent() {
         let kept = tempfile::tempdir().expect("a directory");
         let root = kept.path().canonicalize().expect("it is there");
         let mine = root.join("mine");

@@ -15,7 +15,7 @@ fn crowd(workers: u32) -> Test {
 }
 
 #[test]
-fn a_burst_of_forks_does_not_exceed_the_number() {
+fn fork_burst_stays_within_max_procs() {
     let test = crowd(300).rule(when("work").reply("<result>worked</result>"));
     let outcome = test.run(&["START.md", "--max-procs", "7"]);
     outcome.ok().ended("main", "led").ended("main.300", "worked");
@@ -26,7 +26,7 @@ fn a_burst_of_forks_does_not_exceed_the_number() {
 }
 
 #[test]
-fn the_forks_of_two_parents_take_turns() {
+fn admission_alternates_between_forks_of_two_parents() {
     // All agents wait for a person, and then want the only permit at the same time.
     let test = Test::new()
         .prompt("START.md", "start")
@@ -82,7 +82,7 @@ fn held_crowd(workers: u32) -> Test {
 }
 
 #[test]
-fn with_little_memory_one_runs_at_a_time() {
+fn low_memory_limits_run_to_one_process() {
     for procs in ["auto", "8"] {
         let test = crowd(5).rule(when("work").reply("<result>worked</result>"));
         let machine = MemoryMachine::with(test, MemoryMachine::LITTLE_MEMORY_KIB);
@@ -103,17 +103,17 @@ fn relieved(options: &[&str]) {
 }
 
 #[test]
-fn when_there_is_more_memory_more_run() {
+fn freed_memory_admits_more_workers() {
     relieved(&["--max-procs", "8"]);
 }
 
 #[test]
-fn when_there_is_more_memory_than_at_the_start_auto_means_more() {
+fn freed_memory_raises_auto_process_limit() {
     relieved(&["--max-procs", "auto"]);
 }
 
 #[test]
-fn when_memory_gets_short_those_who_run_may_finish_and_nobody_is_forgotten() {
+fn memory_shortage_keeps_running_turns_and_starves_no_agent() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work")
@@ -134,7 +134,7 @@ fn when_memory_gets_short_those_who_run_may_finish_and_nobody_is_forgotten() {
 }
 
 #[test]
-fn auto_counts_what_fits_into_the_memory() {
+fn auto_limit_is_number_of_processes_that_fit_in_memory() {
     // The memory has room for three processes besides the reserve.
     let machine = MemoryMachine::with(held_crowd(6), (410 + 3 * 300 + 50) << 10);
     let mut live = machine.test.spawn(&["START.md", "--max-procs", "auto"]);
@@ -146,7 +146,7 @@ fn auto_counts_what_fits_into_the_memory() {
 }
 
 #[test]
-fn memory_that_nobody_knows_holds_nobody_back() {
+fn unknown_memory_does_not_limit_admission() {
     let test = held_crowd(4);
     assert!(!test.memory_table().exists());
     let mut live = test.spawn(&["START.md"]);

@@ -14,7 +14,7 @@ fn held() -> Test {
 }
 
 #[test]
-fn a_directory_that_is_spelled_otherwise_is_the_same() {
+fn resume_through_differently_spelled_dir_adopts_running_turn() {
     for (first, second) in [("../ray", "../ray"), ("../link", "../link"), ("../link", "../ray")] {
         let test = held();
         std::fs::create_dir(test.dir()).expect("made");
@@ -52,7 +52,7 @@ fn killed_amid_five() -> Test {
 }
 
 #[test]
-fn turns_that_run_already_hold_their_permits() {
+fn adopted_turns_hold_their_permits() {
     let test = killed_amid_five();
     let mut live = test.spawn_resumed(&["--max-procs", "1"]);
     live.wait_event("run_resumed", 1);
@@ -64,7 +64,7 @@ fn turns_that_run_already_hold_their_permits() {
 }
 
 #[test]
-fn an_interrupt_after_a_kill_gives_all_of_them_their_grace() {
+fn interrupt_after_resume_lets_adopted_turns_finish() {
     let test = killed_amid_five();
     let mut live = test.spawn_resumed(&["--max-procs", "1"]);
     live.wait_event("run_resumed", 1);
@@ -78,7 +78,7 @@ fn an_interrupt_after_a_kill_gives_all_of_them_their_grace() {
 }
 
 #[test]
-fn a_spent_budget_does_not_cut_off_what_is_paid_for() {
+fn spent_budget_does_not_cancel_adopted_turns() {
     let test = killed_amid_five();
     let mut live = test.spawn_resumed(&["--budget", "0"]);
     live.wait_event("run_resumed", 1);
@@ -88,7 +88,7 @@ fn a_spent_budget_does_not_cut_off_what_is_paid_for() {
 }
 
 #[test]
-fn generations_of_forks_have_no_end_at_the_length_of_a_name() {
+fn fork_depth_is_not_limited_by_file_name_length() {
     let test = Test::new()
         .prompt("DIG.md", "dig")
         .prompt("END.md", "end")
@@ -99,7 +99,7 @@ fn generations_of_forks_have_no_end_at_the_length_of_a_name() {
 }
 
 #[test]
-fn a_stop_right_after_a_start_is_heard() {
+fn stop_right_after_start_takes_effect() {
     for _ in 0..5 {
         let test = held();
         test.raymond(&["start", "START.md", "--id", "t", "--shutdown", "0s"]).ok();
@@ -111,7 +111,7 @@ fn a_stop_right_after_a_start_is_heard() {
 }
 
 #[test]
-fn a_run_that_was_started_in_the_background_starts_once() {
+fn background_start_records_no_resume() {
     let test = held();
     test.release("go");
     test.raymond(&["start", "START.md", "--id", "t"]).ok();
@@ -120,7 +120,7 @@ fn a_run_that_was_started_in_the_background_starts_once() {
 }
 
 #[test]
-fn a_process_that_dies_between_two_raymonds_is_replaced() {
+fn turn_lost_while_raymond_was_down_is_retried_at_no_restart_cost() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);

@@ -62,7 +62,7 @@ fn answered(test: &Test) -> Vec<String> {
 }
 
 #[test]
-fn a_question_waits_with_all_that_can_be_said_about_it() {
+fn open_question_is_reported_with_options_and_answer_command() {
     let test = graph();
     let outcome = test.run(&["."]);
     let asked = questions(&outcome);
@@ -95,7 +95,7 @@ fn a_question_waits_with_all_that_can_be_said_about_it() {
 }
 
 #[test]
-fn the_first_valid_answer_to_a_run_that_nobody_holds_is_taken_when_it_goes_on() {
+fn first_valid_answer_to_paused_run_is_used_on_resume() {
     let test = graph();
     test.run(&["."]).code(2);
     let answer = |given: &str| test.raymond(&["answer", "t", given]);
@@ -124,7 +124,7 @@ fn the_first_valid_answer_to_a_run_that_nobody_holds_is_taken_when_it_goes_on() 
 }
 
 #[test]
-fn a_run_that_stays_up_takes_answers_as_they_come() {
+fn live_run_takes_answers_as_they_arrive() {
     let test = graph();
     let mut live = test.spawn(&[".", "--on-wait=stay"]);
     live.wait_event("graph_advanced", 1);
@@ -145,7 +145,7 @@ fn a_run_that_stays_up_takes_answers_as_they_come() {
 }
 
 #[test]
-fn answers_can_be_given_ahead_of_time() {
+fn answers_from_option_or_file_are_used_in_order() {
     let test = graph();
     test.run(&[".", "--answer", "ask_type=2", "--answer", "ask_name=x=y"])
         .ok()
@@ -169,7 +169,7 @@ fn answers_can_be_given_ahead_of_time() {
 }
 
 #[test]
-fn what_will_not_be_asked_is_refused_before_anything_starts() {
+fn invalid_answer_option_is_rejected_before_run_starts() {
     let wrong = "ask_type: git\nask_nam: x\n";
     let test = graph().file("wrong.yaml", wrong.as_bytes()).file("bad.yaml", b"ask_type: {}\n");
     let table: [(&[&str], i32, &str); 7] = [
@@ -189,7 +189,7 @@ fn what_will_not_be_asked_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn a_graph_that_was_edited_is_gone_on_with_only_on_purpose() {
+fn edited_graph_is_used_only_with_migrate() {
     let test = graph();
     test.run(&["."]).code(2);
     let write = |text: &str| {

@@ -19,7 +19,7 @@ fn asking() -> Test {
 }
 
 #[test]
-fn no_process_waits_and_the_same_session_hears_the_answer() {
+fn answer_resumes_session_and_no_process_waits_for_it() {
     let test = asking();
     let outcome = test.run(&["START.md"]);
     outcome.code(2).stderr_has("main/NEXT.md asks: Shall I?").stderr_has("NEXT.md=TEXT");
@@ -36,7 +36,7 @@ fn no_process_waits_and_the_same_session_hears_the_answer() {
 }
 
 #[test]
-fn no_process_waits_either_while_the_run_stays_up() {
+fn live_run_keeps_no_process_while_question_is_open() {
     let test = asking();
     let mut live = test.spawn(&["START.md", "--on-wait=stay"]);
     live.wait_event("step_finished", 1);
@@ -47,7 +47,7 @@ fn no_process_waits_either_while_the_run_stays_up() {
 }
 
 #[test]
-fn an_answer_ahead_of_time_goes_by_the_next_state() {
+fn answer_ahead_of_time_is_matched_by_next_state() {
     let test = asking();
     test.run(&["START.md", "--answer", "NEXT.md=ahead"]).ok();
     assert_eq!(test.calls()[1].prompt.trim(), "they said: ahead");
@@ -60,7 +60,7 @@ fn an_answer_ahead_of_time_goes_by_the_next_state() {
 }
 
 #[test]
-fn agents_that_ask_the_same_are_told_apart() {
+fn same_question_of_two_agents_needs_agent_in_answer() {
     let fork = r#"<fork next="NEXT.md">START.md</fork>"#;
     let test = Test::new()
         .prompt("TWO.md", "two")
@@ -98,7 +98,7 @@ fn late(timeout: &str) -> Test {
 }
 
 #[test]
-fn who_is_not_answered_in_time_goes_on_elsewhere() {
+fn unanswered_ask_enters_timeout_next_state() {
     let test = late("200ms");
     test.run(&["START.md", "--on-wait=stay"])
         .ok()
@@ -107,7 +107,7 @@ fn who_is_not_answered_in_time_goes_on_elsewhere() {
 }
 
 #[test]
-fn a_time_that_has_passed_while_the_run_was_down_counts() {
+fn ask_timeout_elapses_while_run_is_down() {
     let test = late("2s");
     let outcome = test.run(&["START.md"]);
     outcome.code(2).stderr_has("without an answer, if it is live");
@@ -120,7 +120,7 @@ fn a_time_that_has_passed_while_the_run_was_down_counts() {
 }
 
 #[test]
-fn a_policy_names_what_may_be_asked() {
+fn ask_outside_policy_is_rejected_with_reminder() {
     let policy = "---\nallowed_transitions:\n  - { tag: ask, next: NEXT.md, timeout: 24h, timeout_next: LATE.md }\n---\nstart";
     let right = r#"<ask next="NEXT.md" timeout="24h" timeout_next="LATE.md">Now?</ask>"#;
     let test = asking().prompt("START.md", policy);
@@ -136,7 +136,7 @@ fn a_policy_names_what_may_be_asked() {
 }
 
 #[test]
-fn a_late_state_that_is_not_there_can_be_repaired() {
+fn agent_repairs_missing_timeout_next_after_reminder() {
     let policy = "---\nallowed_transitions:\n  - { tag: ask, next: NEXT.md }\n  - { tag: ask, next: NEXT.md, timeout: 1h, timeout_next: LAET.md }\n---\nstart";
     let wrong = r#"<ask next="NEXT.md" timeout="1h" timeout_next="LAET.md">Now?</ask>"#;
     let test = asking().prompt("START.md", policy);
@@ -151,7 +151,7 @@ fn a_late_state_that_is_not_there_can_be_repaired() {
 }
 
 #[test]
-fn someone_is_told_of_a_question() {
+fn on_event_hook_receives_question_with_answer_command() {
     let test = asking();
     let told = test.root().join("told");
     let hook = format!("sh -c 'cat >> {}'", told.display());

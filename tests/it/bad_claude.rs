@@ -14,7 +14,7 @@ fn well() -> FakeRule {
 }
 
 #[test]
-fn missing_from_the_start() {
+fn missing_claude_is_error_naming_flag_and_variable() {
     let test = with([well()]).env("RAYMOND_CLAUDE", "/nowhere/claude");
     let outcome = test.run(&["START.md"]);
     outcome
@@ -26,13 +26,13 @@ fn missing_from_the_start() {
 }
 
 #[test]
-fn missing_from_path() {
+fn claude_not_found_in_path_is_error() {
     let test = with([well()]).env("RAYMOND_CLAUDE", "").env("PATH", "/nowhere");
     test.run(&["START.md", "--claude", "claude"]).code(69).stderr_has("claude").stderr_has("PATH");
 }
 
 #[test]
-fn missing_in_the_middle_pauses_the_run() {
+fn claude_missing_mid_run_pauses_run() {
     let test = with([when("start").hold_before("go").reply("<goto>NEXT.md</goto>"), well()]);
     let claude = test.own_claude();
     let test = test.env("RAYMOND_CLAUDE", &claude);
@@ -48,7 +48,7 @@ fn missing_in_the_middle_pauses_the_run() {
 }
 
 #[test]
-fn the_flag_wins_over_the_environment() {
+fn claude_flag_overrides_environment() {
     let test = with([well()]);
     let claude = test.own_claude();
     let test = test.env("RAYMOND_CLAUDE", "/nowhere/claude");
@@ -56,7 +56,7 @@ fn the_flag_wins_over_the_environment() {
 }
 
 #[test]
-fn not_executable() {
+fn non_executable_claude_is_error() {
     let test = with([well()]).file("claude", b"just text");
     let path = test.flow().join("claude");
     let path = path.to_str().unwrap_or_default();
@@ -64,7 +64,7 @@ fn not_executable() {
 }
 
 #[test]
-fn not_logged_in_pauses_the_run() {
+fn logged_out_claude_pauses_run() {
     let test = with([
         when("start").reply("<goto>NEXT.md</goto>"),
         always().once().not_logged_in(),
@@ -79,7 +79,7 @@ fn not_logged_in_pauses_the_run() {
 }
 
 #[test]
-fn whatever_kills_a_turn_once_is_overcome() {
+fn single_turn_failure_of_any_kind_is_retried() {
     let slips = [
         ("exit", always().exit(3).stderr("boom")),
         ("signal", always().signal(9)),
@@ -99,7 +99,7 @@ fn whatever_kills_a_turn_once_is_overcome() {
 }
 
 #[test]
-fn whatever_kills_every_turn_fails_the_agent_and_says_how() {
+fn repeated_turn_failures_fail_agent_with_cause() {
     let slips = [
         (always().exit(3).stderr("boom: no disk"), &["3", "boom: no disk"][..]),
         (always().signal(9), &["signal", "9"]),
@@ -121,7 +121,7 @@ fn whatever_kills_every_turn_fails_the_agent_and_says_how() {
 }
 
 #[test]
-fn restarts_are_counted_as_asked() {
+fn max_restarts_limits_retries_of_failing_turn() {
     for (restarts, calls) in [("0", 1), ("1", 2)] {
         let test = with([always().exit(1)]);
         test.run(&["START.md", "--max-restarts", restarts]).code(1);
@@ -130,7 +130,7 @@ fn restarts_are_counted_as_asked() {
 }
 
 #[test]
-fn a_failed_turn_is_tried_again_without_its_half_turn() {
+fn failed_turn_is_retried_without_its_partial_history() {
     let test =
         with([when("start").reply("<goto>NEXT.md</goto>"), when("next").once().exit(1), well()]);
     test.run(&["START.md"]).ok();
@@ -141,7 +141,7 @@ fn a_failed_turn_is_tried_again_without_its_half_turn() {
 }
 
 #[test]
-fn a_session_that_is_gone_fails_the_agent() {
+fn missing_session_fails_agent() {
     let test = with([when("start").hold_before("go").reply("<goto>NEXT.md</goto>"), well()]);
     let mut live = test.spawn(&["START.md", "--max-restarts", "1"]);
     live.wait_calls(1);
@@ -151,7 +151,7 @@ fn a_session_that_is_gone_fails_the_agent() {
 }
 
 #[test]
-fn a_turn_is_over_at_its_result() {
+fn turn_ends_at_result_though_process_lingers() {
     for how in ["--no-warm", "--idle-timeout=2s"] {
         let test = with([when("start").linger().reply("<goto>NEXT.md</goto>"), well()]);
         test.run(&["START.md", "--shutdown", "100ms", how]).ok();
@@ -161,7 +161,7 @@ fn a_turn_is_over_at_its_result() {
 }
 
 #[test]
-fn one_that_will_not_go_is_made_to() {
+fn process_that_ignores_sigterm_is_killed() {
     let rule = when("start").linger().ignore_term().helper().reply("<goto>NEXT.md</goto>");
     let test = with([rule, well()]);
     let options = ["START.md", "--shutdown", "100ms", "--idle-timeout", "2s"];
@@ -170,7 +170,7 @@ fn one_that_will_not_go_is_made_to() {
 }
 
 #[test]
-fn a_helper_that_holds_stdout_open_is_gone_when_its_step_is() {
+fn helper_that_holds_stdout_open_is_killed_with_its_step() {
     let test = with([
         when("start").helper().reply("<goto>NEXT.md</goto>"),
         when("next").hold_before("go").reply("<result>ok</result>"),
@@ -186,20 +186,20 @@ fn a_helper_that_holds_stdout_open_is_gone_when_its_step_is() {
 }
 
 #[test]
-fn a_line_of_more_than_a_megabyte_is_read() {
+fn output_line_over_one_megabyte_is_read() {
     let test = with([always().pad(1_500_000).reply("<result>long</result>")]);
     test.run(&["START.md"]).ok().ended("main", "long");
 }
 
 #[test]
-fn a_line_of_more_than_16_megabytes_is_a_named_error() {
+fn output_line_over_16_megabytes_is_error() {
     let test = with([always().pad(17 << 20).reply("<result>too long</result>")]);
     let outcome = test.run(&["START.md", "--max-restarts", "0"]);
     outcome.code(1).says("16 M").says("line").failed("main");
 }
 
 #[test]
-fn bytes_that_are_no_utf8_do_not_cost_the_turn() {
+fn non_utf8_output_does_not_fail_turn() {
     for kind in ["assistant", "result"] {
         let test = with([always().non_utf8(kind).reply("<result>readable</result>")]);
         test.run(&["START.md"]).ok().stdout_has("readable");

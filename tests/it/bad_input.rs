@@ -23,24 +23,24 @@ fn refused(frontmatter: &str, parts: &[&str]) {
 }
 
 #[test]
-fn a_missing_scope() {
+fn missing_scope_is_error() {
     answering().run(&["nowhere/START.md"]).code_in(&[64, 65]).stderr_has("nowhere/START.md");
 }
 
 #[test]
-fn a_missing_file_and_what_there_is_instead() {
+fn missing_start_file_is_error_with_suggestion() {
     let test = answering().prompt("START.md", "start");
     test.run(&["STRAT.md"]).code_in(&[64, 65]).stderr_has("STRAT.md").stderr_has("START.md");
 }
 
 #[test]
-fn a_folder_without_a_start() {
+fn folder_without_start_is_error() {
     let test = answering().prompt("empty/NOTE.md", "note");
     test.run(&["empty"]).code_in(&[64, 65]).stderr_has("empty").stderr_has("START.md");
 }
 
 #[test]
-fn a_run_that_does_not_exist() {
+fn unknown_run_is_error_with_hint() {
     let test = answering().prompt("START.md", "start");
     test.raymond(&["run", "nosuch"]).code_in(&[64, 65]).stderr_has("nosuch");
     for command in ["status", "log", "stop", "resume"] {
@@ -52,7 +52,7 @@ fn a_run_that_does_not_exist() {
 }
 
 #[test]
-fn targets_that_are_no_plain_names() {
+fn target_that_is_no_plain_name_fails_agent() {
     for target in
         ["sub/NEXT.md", r"sub\NEXT.md", "../SECRET.md", "/etc/passwd", "..", ".", "", "A\0B.md"]
     {
@@ -70,7 +70,7 @@ fn targets_that_are_no_plain_names() {
 }
 
 #[test]
-fn a_link_out_of_the_scope() {
+fn symlink_out_of_scope_fails_agent() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(when("start").reply("<goto>NEXT.md</goto>"))
@@ -83,14 +83,14 @@ fn a_link_out_of_the_scope() {
 }
 
 #[test]
-fn a_link_within_the_scope_is_fine() {
+fn symlink_within_scope_is_followed() {
     let test = answering().prompt("REAL.md", "start");
     symlink("REAL.md", test.flow().join("START.md")).expect("it is linked");
     test.run(&["START.md"]).ok();
 }
 
 #[test]
-fn a_missing_return_state_is_met_before_the_call() {
+fn missing_return_state_fails_agent_before_call() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("CHILD.md", "child")
@@ -100,7 +100,7 @@ fn a_missing_return_state_is_met_before_the_call() {
 }
 
 #[test]
-fn a_state_that_vanishes_fails_its_agent() {
+fn state_removed_mid_run_fails_agent_without_retry() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("CHILD.md", "child")
@@ -116,22 +116,22 @@ fn a_state_that_vanishes_fails_its_agent() {
 }
 
 #[test]
-fn frontmatter_that_is_no_yaml() {
+fn invalid_yaml_frontmatter_is_rejected() {
     refused("model: sonnet\nallowed_transitions: [", &["START.md:"]);
 }
 
 #[test]
-fn frontmatter_with_an_unknown_key() {
+fn unknown_frontmatter_key_is_rejected_with_suggestion() {
     refused("modle: sonnet", &["START.md:2:1", "modle", "model"]);
 }
 
 #[test]
-fn frontmatter_of_the_wrong_shape() {
+fn frontmatter_value_of_wrong_type_is_rejected() {
     refused("allowed_transitions: goto", &["START.md:2:"]);
 }
 
 #[test]
-fn a_policy_with_an_unknown_tag() {
+fn unknown_policy_tag_is_rejected_with_suggestion() {
     refused(
         "allowed_transitions:\n  - { tag: gotoo, target: NEXT.md }",
         &["START.md:3:", "gotoo", "goto"],
@@ -139,12 +139,12 @@ fn a_policy_with_an_unknown_tag() {
 }
 
 #[test]
-fn a_model_that_is_no_name() {
+fn invalid_model_name_is_rejected() {
     refused("model: two words", &["START.md:2:", "two words", "sonnet"]);
 }
 
 #[test]
-fn a_policy_with_a_path() {
+fn path_as_policy_target_is_rejected() {
     refused(
         "allowed_transitions:\n  - { tag: goto, target: ../NEXT.md }",
         &["START.md:3:", "../NEXT.md"],
@@ -152,7 +152,7 @@ fn a_policy_with_a_path() {
 }
 
 #[test]
-fn a_policy_without_a_required_attribute() {
+fn policy_without_required_attribute_is_rejected() {
     refused(
         "allowed_transitions:\n  - { tag: call, target: CHILD.md }",
         &["START.md:3:", "return"],
@@ -160,13 +160,13 @@ fn a_policy_without_a_required_attribute() {
 }
 
 #[test]
-fn frontmatter_that_never_ends() {
+fn unterminated_frontmatter_is_rejected() {
     let test = answering().prompt("START.md", "---\nmodel: sonnet\nstart");
     test.run(&["START.md"]).code(65).stderr_has("START.md:").stderr_has("---");
 }
 
 #[test]
-fn bad_frontmatter_further_on() {
+fn bad_frontmatter_of_later_state_is_error() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "---\nmodel: [\n---\nnext")
@@ -175,7 +175,7 @@ fn bad_frontmatter_further_on() {
 }
 
 #[test]
-fn a_prompt_larger_than_an_argument_may_be() {
+fn prompt_larger_than_argument_limit_is_sent_whole() {
     let body = format!("start {}", "y".repeat(200 << 10));
     let test = answering().prompt("START.md", &body);
     test.run(&["START.md"]).ok();
@@ -183,14 +183,14 @@ fn a_prompt_larger_than_an_argument_may_be() {
 }
 
 #[test]
-fn a_prompt_that_is_no_utf8() {
+fn non_utf8_prompt_is_rejected() {
     let test = answering().file("START.md", b"start \xff here");
     test.run(&["START.md"]).code(65).stderr_has("START.md").stderr_has("UTF-8");
     assert!(test.calls().is_empty());
 }
 
 #[test]
-fn an_empty_prompt() {
+fn empty_prompt_is_rejected() {
     let test = answering().prompt("START.md", "---\nmodel: sonnet\n---\n\n");
     let outcome = test.run(&["START.md"]);
     outcome.code_in(&[1, 65]).says("START.md").says("empty");
@@ -198,7 +198,7 @@ fn an_empty_prompt() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_made() {
+fn run_directory_that_cannot_be_created_is_error() {
     let test = answering().prompt("START.md", "start").file("in-the-way", b"");
     let test = test.env("RAYMOND_DIR", "in-the-way");
     let outcome = test.run(&["START.md"]);
@@ -218,7 +218,7 @@ fn on_a_small_disk(test: &Test, options: &str, script: &str) -> Option<RaymondOu
 }
 
 #[test]
-fn a_directory_that_cannot_be_written() {
+fn read_only_run_directory_is_error() {
     let test = answering().prompt("START.md", "start");
     let script = r#"exec "$0" run START.md --id t"#;
     if let Some(outcome) = on_a_small_disk(&test, "ro", script) {
@@ -228,7 +228,7 @@ fn a_directory_that_cannot_be_written() {
 }
 
 #[test]
-fn a_full_disk_loses_nothing() {
+fn resume_after_full_disk_repeats_no_paid_turn() {
     let megabyte = "z".repeat(1 << 20);
     let test = Test::new()
         .prompt("START.md", "start")
@@ -250,7 +250,7 @@ fn a_full_disk_loses_nothing() {
 }
 
 #[test]
-fn turn_whose_transcript_did_not_fit_is_asked_again_and_estimated() {
+fn turn_with_lost_transcript_is_retried_and_its_cost_estimated() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().once().cost(0.5).reply("<goto>START.md</goto>"))
@@ -277,7 +277,7 @@ fn turn_whose_transcript_did_not_fit_is_asked_again_and_estimated() {
 }
 
 #[test]
-fn a_full_disk_under_the_transcript_is_named() {
+fn full_disk_during_transcript_is_reported() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().pad(4 << 20).reply("<result>ok</result>"));
@@ -288,7 +288,7 @@ fn a_full_disk_under_the_transcript_is_named() {
 }
 
 #[test]
-fn a_mistake_far_ahead_is_warned_of_at_the_start() {
+fn mistake_in_later_state_is_warned_of_at_start() {
     let policy = "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n  - { tag: result }\n---\nstart";
     let test =
         answering().prompt("START.md", policy).prompt("NEXT.md", "---\nmodle: opus\n---\nnext");

@@ -40,7 +40,7 @@ const SAID: [&str; 7] = [
 ];
 
 #[test]
-fn the_samples_are_clean() {
+fn sample_workflows_pass_check() {
     let test = Test::new();
     let samples = samples();
     assert!(samples.len() >= 7);
@@ -69,7 +69,7 @@ fn the_samples_are_clean() {
 }
 
 #[test]
-fn all_mistakes_are_said_at_once_with_their_places() {
+fn all_mistakes_are_reported_at_once_with_positions() {
     let test = broken();
     let outcome = test.raymond(&["check", "."]);
     outcome.code(65);
@@ -80,7 +80,7 @@ fn all_mistakes_are_said_at_once_with_their_places() {
 }
 
 #[test]
-fn a_program_reads_them_as_json() {
+fn json_output_lists_diagnostics() {
     let outcome = broken().raymond(&["check", ".", "--json"]);
     let found = outcome.code(65).json();
     assert_eq!(found["valid"], false);
@@ -98,7 +98,7 @@ fn a_program_reads_them_as_json() {
 }
 
 #[test]
-fn warnings_alone_are_no_failure() {
+fn warnings_alone_do_not_fail_check() {
     let test = Test::new().prompt("START.md", "{{who}} <result>x</result>");
     let outcome = test.raymond(&["check", "."]);
     outcome.ok().stdout_has("START.md:1:1: warning: RF401 nothing fills {{who}}");
@@ -107,7 +107,7 @@ fn warnings_alone_are_no_failure() {
 }
 
 #[test]
-fn a_prompt_is_checked_with_what_it_leads_to() {
+fn prompt_is_checked_with_reachable_files_only() {
     let test = broken().prompt("ALONE.md", &goto("END.md")).prompt("END.md", "<result>x</result>");
     let test = test.file("raymond.yaml", b"").file("replies.yaml", b"");
     test.raymond(&["check", "ALONE.md"]).ok().stderr_has("ALONE.md: 4 files, no problems");
@@ -121,7 +121,7 @@ fn graph(target: &str) -> String {
 }
 
 #[test]
-fn graphs_are_checked_alone_and_where_a_prompt_leads_to_them() {
+fn graph_is_checked_alone_and_when_reached_from_prompt() {
     let call =
         "---\nallowed_transitions:\n  - { tag: function, target: g.yaml, return: END.md }\n---\nx";
     let test = Test::new()
@@ -147,7 +147,7 @@ fn graphs_are_checked_alone_and_where_a_prompt_leads_to_them() {
 }
 
 #[test]
-fn a_graph_that_is_no_text_is_not_called_valid() {
+fn non_utf8_graph_is_error() {
     let test = Test::new().file("bad.yaml", b"name: x\nversion: \xff\n");
     let outcome = test.raymond(&["check", "bad.yaml"]);
     outcome
@@ -158,7 +158,7 @@ fn a_graph_that_is_no_text_is_not_called_valid() {
 }
 
 #[test]
-fn what_is_no_workflow_is_refused() {
+fn path_that_is_no_workflow_is_refused() {
     let test = Test::new().prompt("NEXT.md", "x").file("notes.txt", b"x");
     test.raymond(&["check", "gone"]).code(64).stderr_has("gone: there is no such file or folder");
     test.raymond(&["check", "notes.txt"])
@@ -169,19 +169,19 @@ fn what_is_no_workflow_is_refused() {
 }
 
 #[test]
-fn the_help_has_the_codes() {
+fn long_help_lists_diagnostic_codes() {
     let test = Test::new();
     test.raymond(&["check", "--help"]).ok().stdout_has("RF101").stdout_has("RF402");
     test.raymond(&["check", "-h"]).ok().stdout_lacks("RF402  ").stdout_has("Examples:");
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn closed_stdout_does_not_change_exit_code() {
     broken().run_without_reader(&["check", "."]).code(65);
 }
 
 #[test]
-fn below_what_is_wrong_with_a_program_is_its_line_with_a_caret() {
+fn program_error_shows_source_line_with_caret() {
     let test = Test::new().prompt("p.lisp", "(workflow w\n  (state a\n    (goto bb)))\n");
     let outcome = test.raymond(&["check", "p.lisp"]);
     outcome.code(65).stderr_has("1 error in 1 file");

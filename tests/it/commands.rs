@@ -10,21 +10,21 @@ use serde_json::{Value, json};
 use crate::support::{Test, always, held, pair, wait_until, when};
 
 #[test]
-fn a_bare_path_means_run() {
+fn bare_path_starts_run() {
     let test = pair();
     test.raymond(&["START.md", "--model", "sonnet"]).ok().ended("main", "led");
     assert_eq!(test.calls()[0].flag("--model"), Some("sonnet"));
 }
 
 #[test]
-fn a_folder_means_its_start() {
+fn folder_argument_runs_its_start_file() {
     let test =
         Test::new().prompt("inner/START.md", "start").rule(always().reply("<result>ok</result>"));
     test.run(&["inner"]).ok().ended("main", "ok");
 }
 
 #[test]
-fn a_run_without_an_id_gets_one_of_its_own() {
+fn runs_without_id_get_unique_ids() {
     let test = pair();
     test.raymond(&["run", "START.md"]).ok();
     test.raymond(&["run", "START.md"]).ok();
@@ -32,7 +32,7 @@ fn a_run_without_an_id_gets_one_of_its_own() {
 }
 
 #[test]
-fn an_id_that_is_taken_is_refused() {
+fn id_in_use_is_refused() {
     let test = pair();
     test.run(&["START.md"]).ok();
     test.run(&["START.md"]).code(64).stderr_has("raymond resume t");
@@ -40,7 +40,7 @@ fn an_id_that_is_taken_is_refused() {
 }
 
 #[test]
-fn a_name_that_is_a_run_and_a_path_is_not_guessed_at() {
+fn name_of_both_run_and_path_is_refused_as_ambiguous() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -54,7 +54,7 @@ fn a_name_that_is_a_run_and_a_path_is_not_guessed_at() {
 }
 
 #[test]
-fn what_still_runs_of_a_killed_run_is_told() {
+fn status_and_stop_report_processes_of_killed_run() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -71,7 +71,7 @@ fn what_still_runs_of_a_killed_run_is_told() {
 }
 
 #[test]
-fn arguments_that_raymond_sets_itself_are_refused() {
+fn claude_arguments_set_by_raymond_are_refused() {
     let test = pair();
     for own in ["--output-format=json", "--resume", "-p"] {
         let outcome = test.run(&["START.md", "--", own, "x"]);
@@ -99,7 +99,7 @@ fn run_json_prints_each_record_as_a_line() {
 }
 
 #[test]
-fn status_tells_who_is_where() {
+fn status_shows_state_and_stack_of_each_agent() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("CHILD.md", "child")
@@ -155,7 +155,7 @@ fn list_names_every_run() {
 }
 
 #[test]
-fn log_tells_what_happened() {
+fn log_prints_all_journal_records() {
     let test = pair();
     test.run(&["START.md"]).ok();
     test.raymond(&["log", "t"]).ok().stdout_has("main.1").stdout_has("NEXT.md").stdout_has("fork");
@@ -171,7 +171,7 @@ fn log_tells_what_happened() {
 }
 
 #[test]
-fn log_follows_to_the_end() {
+fn log_follow_ends_with_run() {
     let test = held();
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
@@ -184,7 +184,7 @@ fn log_follows_to_the_end() {
 }
 
 #[test]
-fn start_runs_in_the_background() {
+fn start_runs_in_background() {
     let test = held();
     let outcome = test.raymond(&["start", "START.md", "--id", "t"]);
     assert_eq!(outcome.ok().stdout.trim(), "t", "just the id, for a script to read");
@@ -197,7 +197,7 @@ fn start_runs_in_the_background() {
 }
 
 #[test]
-fn start_works_in_a_container_that_its_session_does_not_begin_in() {
+fn start_works_in_nested_pid_namespace() {
     let test = held();
     test.release("go");
     let inside = r#""$0" start START.md --id t && "$0" log t --follow"#;
@@ -210,7 +210,7 @@ fn start_works_in_a_container_that_its_session_does_not_begin_in() {
 }
 
 #[test]
-fn start_says_at_once_what_cannot_work() {
+fn start_fails_at_once_for_missing_workflow_or_claude() {
     let test = held();
     test.raymond(&["start", "NOWHERE.md"]).code_in(&[64, 65]).stderr_has("NOWHERE.md");
     test.raymond(&["start", "START.md", "--claude", "/nowhere/claude"])
@@ -219,7 +219,7 @@ fn start_says_at_once_what_cannot_work() {
 }
 
 #[test]
-fn stop_ends_a_live_run_and_keeps_its_state() {
+fn stopped_live_run_can_be_resumed() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -234,7 +234,7 @@ fn stop_ends_a_live_run_and_keeps_its_state() {
 }
 
 #[test]
-fn stop_reaches_a_run_whose_raymond_is_dead() {
+fn stop_is_accepted_for_run_of_killed_raymond() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -247,7 +247,7 @@ fn stop_reaches_a_run_whose_raymond_is_dead() {
 }
 
 #[test]
-fn recover_lists_what_can_go_on_and_goes_on_with_all() {
+fn recover_lists_unfinished_runs_and_resumes_them_with_all() {
     let test = pair();
     test.run(&["START.md", "--id", "ended"]).ok();
     for id in ["a", "b"] {
@@ -274,7 +274,7 @@ fn recover_lists_what_can_go_on_and_goes_on_with_all() {
 }
 
 #[test]
-fn a_second_raymond_on_a_run_is_refused() {
+fn second_raymond_on_live_run_is_refused() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);

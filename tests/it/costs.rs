@@ -16,7 +16,7 @@ fn line(lines: &Value, what: &str, name: &str) -> (u64, f64) {
 }
 
 #[test]
-fn the_ledger_is_by_state_and_by_agent_and_its_sum_is_the_runs() {
+fn costs_by_state_and_agent_add_up_to_total() {
     let test = pair();
     test.run(&["START.md"]).ok();
     let costs = costs(&test);
@@ -37,7 +37,7 @@ fn the_ledger_is_by_state_and_by_agent_and_its_sum_is_the_runs() {
 }
 
 #[test]
-fn a_turn_that_never_told_its_cost_is_counted_and_said() {
+fn turn_without_reported_cost_is_listed_as_unreported() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(when("start").once().exit(3))
@@ -55,7 +55,7 @@ fn a_turn_that_never_told_its_cost_is_counted_and_said() {
 }
 
 #[test]
-fn the_costs_of_a_script_are_made_up() {
+fn costs_of_scripted_run_are_marked_simulated() {
     let test = Test::new()
         .prompt("START.md", "start")
         .file("replies.yaml", b"START.md: [{ reply: '<result>ok</result>', cost: 0.5 }]\n");
@@ -65,7 +65,7 @@ fn the_costs_of_a_script_are_made_up() {
 }
 
 #[test]
-fn only_the_dearest_of_many_are_named_unless_all_are_asked_for() {
+fn only_costliest_agents_are_listed_unless_all_is_given() {
     let fork = r#"<fork next="START.md">WORKER.md</fork>"#;
     let test = Test::new()
         .prompt("START.md", "start")
@@ -83,7 +83,7 @@ fn only_the_dearest_of_many_are_named_unless_all_are_asked_for() {
 }
 
 #[test]
-fn beside_a_live_run_it_counts_what_has_ended() {
+fn costs_of_live_run_include_only_finished_turns() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")

@@ -169,19 +169,19 @@ fn sweep(case: &KilledRun, steps_in_all: usize, times: &[u32], unreached: &[&str
 }
 
 #[test]
-fn killed_anywhere_it_goes_on_as_if_nothing_had_been() {
+fn run_killed_at_any_point_resumes_with_same_result() {
     let case = KilledRun { workflow, options: &["--max-procs", "2"], code: 0 };
     sweep(&case, 13, &[1, 2, 5, 9], &OTHER_POINTS);
 }
 
 #[test]
-fn killed_anywhere_with_one_process_a_turn_it_goes_on_as_if_nothing_had_been() {
+fn no_warm_run_killed_at_any_point_resumes_with_same_result() {
     let case = KilledRun { workflow, options: &["--max-procs", "2", "--no-warm"], code: 0 };
     sweep(&case, 13, &[1, 6], &[&["passage.noted", "passage.asked"], &OTHER_POINTS[..]].concat());
 }
 
 #[test]
-fn killed_anywhere_a_permanent_agent_has_as_many_restarts_as_without() {
+fn kill_at_any_point_uses_no_restart_of_permanent_agent() {
     // There is a permit for each process. With fewer, the number of processes that stay for a further turn would
     // depend on the order of the agents.
     let case = KilledRun { workflow: permanent_worker, options: &["--max-procs", "16"], code: 1 };
@@ -189,13 +189,13 @@ fn killed_anywhere_a_permanent_agent_has_as_many_restarts_as_without() {
 }
 
 #[test]
-fn killed_anywhere_a_second_look_is_paid_for_once_and_a_share_is_kept() {
+fn kill_at_any_point_charges_evaluator_once_and_keeps_agent_budget() {
     let case = KilledRun { workflow: evaluated_states, options: &["--max-procs", "2"], code: 1 };
     sweep(&case, 12, &[1, 4, 8], &OTHER_POINTS);
 }
 
 #[test]
-fn killed_while_it_takes_a_command_it_takes_it_once() {
+fn kill_while_taking_command_applies_it_once() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(when("start").hold_before("go").reply("<result>over</result>"))

@@ -45,7 +45,7 @@ fn paragraphs(log: &str, agent: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_directory_is_named_after_run_and_time() {
+fn debug_directory_is_named_after_run_and_time() {
     let test = flow();
     test.run(&["START.md", "--debug"]).ok();
     let dir = debug_dir(&test);
@@ -54,7 +54,7 @@ fn the_directory_is_named_after_run_and_time() {
 }
 
 #[test]
-fn every_step_has_its_stream_as_a_json_array() {
+fn stream_of_every_step_is_written_as_json_array() {
     let test = flow();
     test.run(&["START.md", "--debug"]).ok();
     let dir = debug_dir(&test);
@@ -88,7 +88,7 @@ fn every_step_has_its_stream_as_a_json_array() {
 }
 
 #[test]
-fn the_transitions_are_written_as_the_seed_shows() {
+fn transitions_are_logged_in_seed_format() {
     let test = flow();
     test.run(&["START.md", "--debug"]).ok();
     let log = fs::read_to_string(debug_dir(&test).join("transitions.log")).expect("a log");
@@ -128,7 +128,7 @@ fn the_transitions_are_written_as_the_seed_shows() {
 }
 
 #[test]
-fn a_run_that_goes_on_loses_no_transition() {
+fn resumed_run_logs_every_transition() {
     let test = flow();
     test.run(&["START.md", "--debug", "--budget", "0.01"]).code(75);
     assert!(debug_dir(&test).join("main_START_001.json").exists());
@@ -142,14 +142,14 @@ fn a_run_that_goes_on_loses_no_transition() {
 }
 
 #[test]
-fn without_the_flag_there_is_none() {
+fn no_debug_directory_without_flag() {
     let test = flow();
     test.run(&["START.md"]).ok();
     assert!(!test.dir().join("debug").exists());
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_a_warning() {
+fn debug_directory_that_cannot_be_created_is_warning() {
     let test = flow();
     fs::create_dir(test.dir()).expect("it is made");
     fs::write(test.dir().join("debug"), "in the way").expect("it is written");
@@ -157,7 +157,7 @@ fn a_directory_that_cannot_be_made_is_a_warning() {
 }
 
 #[test]
-fn a_directory_that_vanishes_is_a_warning() {
+fn debug_directory_removed_mid_run_is_warning() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")

@@ -25,17 +25,17 @@ fn texts(svg: &str, class: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_tour_as_mermaid() {
+fn tour_sample_matches_mermaid_snapshot() {
     assert_eq!(drawn("tour", "mermaid"), include_str!("drawing/tour.mmd"));
 }
 
 #[test]
-fn the_tour_as_dot() {
+fn tour_sample_matches_dot_snapshot() {
     assert_eq!(drawn("tour", "dot"), include_str!("drawing/tour.dot"));
 }
 
 #[test]
-fn every_sample_is_a_picture_with_all_its_states() {
+fn svg_of_every_sample_shows_all_states() {
     for folder in fs::read_dir(sample("")).expect("the samples") {
         let folder = folder.expect("a folder").path();
         if !folder.join("START.md").exists() {
@@ -56,7 +56,7 @@ fn every_sample_is_a_picture_with_all_its_states() {
 }
 
 #[test]
-fn what_a_text_shows_is_dashed() {
+fn transitions_found_in_prompt_text_are_dashed() {
     let test = Test::new()
         .prompt(
             "START.md",
@@ -85,7 +85,7 @@ fn what_a_text_shows_is_dashed() {
 }
 
 #[test]
-fn a_fan_out_and_a_join_are_seen() {
+fn fan_out_and_join_are_drawn() {
     let head =
         |keys: &str, entries: &str| format!("---\n{keys}allowed_transitions:\n{entries}---\nx\n");
     let fork = "  - { tag: fork, target: W.md, next: JOIN.md, each: items.json, as: file }\n  - { tag: fork, target: V.md, next: JOIN.md }\n";
@@ -135,7 +135,7 @@ fn a_fan_out_and_a_join_are_seen() {
 }
 
 #[test]
-fn a_graph_is_drawn_with_all_its_nodes() {
+fn graph_drawing_shows_all_nodes() {
     let graph = "name: g\nversion: \"1.0.0\"\nstart_node: look\nnodes:\n  look:\n    type: conditional\n    condition: { type: flag_set, flag: ready }\n    branches: { true: done, false: end }\nendings:\n  done: { type: success, message: Done }\n  end: { type: error, message: Not ready }\n";
     let test = Test::new().prompt("g.yaml", graph);
     let svg = test.raymond(&["graph", "g.yaml", "--format", "svg"]).ok().stdout.clone();
@@ -147,7 +147,7 @@ fn a_graph_is_drawn_with_all_its_nodes() {
 }
 
 #[test]
-fn the_name_of_the_file_tells_the_format() {
+fn output_file_extension_selects_format() {
     let test = Test::new().prompt("START.md", "<result>x</result>");
     for (file, beginning) in
         [("a.svg", "<svg "), ("a.dot", "digraph "), ("a.mmd", "%% .\nflowchart TD")]
@@ -164,14 +164,14 @@ fn the_name_of_the_file_tells_the_format() {
 }
 
 #[test]
-fn what_has_no_beginning_is_not_drawn() {
+fn workflow_without_start_is_not_drawn() {
     let test = Test::new().prompt("NEXT.md", "x");
     test.raymond(&["graph", "."]).code(65).stderr_has("RF001 a workflow begins with START.md");
     test.raymond(&["graph", "gone"]).code(64);
 }
 
 #[test]
-fn a_program_is_drawn_with_its_states_and_roles() {
+fn program_drawing_shows_states_and_roles() {
     let program = "(workflow w\n  (roles (worker :agent-kind \"claude-code\"))\n  (state ask\n    (action (send-prompt :agent worker :template \"x\" :request-id work))\n    (await (transcript-response :request-id work)))\n  (state done (terminal)))\n";
     let test = Test::new().prompt("p.lisp", program);
     let svg = test.raymond(&["graph", "p.lisp", "--format", "svg"]).ok().stdout.clone();

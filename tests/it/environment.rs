@@ -43,7 +43,7 @@ fn environments(test: &Test) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn secrets_of_other_services_are_passed_to_no_program_that_does_not_name_them() {
+fn unnamed_secrets_are_not_passed_to_commands_plugins_or_hooks() {
     for (name, environment) in environments(&keeping("name: flow\n")) {
         let has = |line: &str| environment.lines().any(|one| one == line);
         assert!(has("LC_ALL=C.UTF-8") && has("CARGO_HOME=/nowhere/cargo"), "{name}: {environment}");
@@ -56,7 +56,7 @@ fn secrets_of_other_services_are_passed_to_no_program_that_does_not_name_them() 
 }
 
 #[test]
-fn variables_that_the_manifest_names_are_passed_on() {
+fn variables_named_in_manifest_are_passed_on() {
     let manifest = "name: flow\nenv: { MODE: fast }\n";
     for (name, environment) in environments(&keeping(manifest)) {
         assert!(environment.lines().any(|line| line == "MODE=fast"), "{name}: {environment}");

@@ -13,7 +13,7 @@ fn evaluated(block: &str) -> Test {
 }
 
 #[test]
-fn a_pattern_overrides_within_the_policy() {
+fn matching_pattern_overrides_transition() {
     let test = evaluated("{ pattern: '(?i)tests? fail', then: { tag: goto, target: FIX.md } }")
         .rule(when("start").reply("One Test FAILED. <result>fine</result>").cost(0.01))
         .rule(when("fix").reply("<result>fixed</result>").cost(0.01));
@@ -26,7 +26,7 @@ fn a_pattern_overrides_within_the_policy() {
 }
 
 #[test]
-fn a_prompt_is_a_cheap_fresh_turn_that_overrides() {
+fn prompt_evaluator_overrides_transition_in_cheap_fresh_turn() {
     let test = evaluated("{ prompt: CHECK.md }")
         .rule(when("check").reply("Too thin: <goto>FIX.md</goto>").cost(0.002))
         .rule(when("start").reply("All good. <result>fine</result>").cost(0.01))
@@ -49,7 +49,7 @@ fn a_prompt_is_a_cheap_fresh_turn_that_overrides() {
 }
 
 #[test]
-fn an_answer_without_a_tag_keeps_and_one_beyond_the_policy_too() {
+fn evaluator_answer_without_allowed_tag_keeps_transition() {
     for (answer, warned) in [("KEEP", false), ("<goto>CHECK.md</goto>", true)] {
         let test = evaluated("{ prompt: CHECK.md, model: sonnet }")
             .rule(when("check").reply(answer))
@@ -62,7 +62,7 @@ fn an_answer_without_a_tag_keeps_and_one_beyond_the_policy_too() {
 }
 
 #[test]
-fn an_evaluators_crash_is_run_again_and_its_agent_is_not() {
+fn crashed_evaluator_is_retried_without_repeating_agent_turn() {
     let test = evaluated("{ prompt: CHECK.md }")
         .rule(when("check").once().exit(1))
         .rule(when("check").reply("fine"))
@@ -75,7 +75,7 @@ fn an_evaluators_crash_is_run_again_and_its_agent_is_not() {
 }
 
 #[test]
-fn a_kill_during_the_evaluation_pays_for_nothing_twice() {
+fn kill_during_evaluation_repeats_no_turn() {
     let test = evaluated("{ prompt: CHECK.md }")
         .rule(when("check").reply("<goto>FIX.md</goto>"))
         .rule(when("start").reply("<result>fine</result>"))
@@ -88,7 +88,7 @@ fn a_kill_during_the_evaluation_pays_for_nothing_twice() {
 }
 
 #[test]
-fn mistakes_are_seen_before_anything_is_paid_for() {
+fn evaluator_mistakes_are_reported_before_first_turn() {
     let test = evaluated("{ pattern: '(', then: { tag: result } }");
     test.run(&["START.md"]).code(65).stderr_has("START.md:5:").stderr_has("unclosed group");
     let test = evaluated("{ prompt: CHEK.md }").rule(when("start").reply("<result>x</result>"));
@@ -100,7 +100,7 @@ fn mistakes_are_seen_before_anything_is_paid_for() {
 }
 
 #[test]
-fn a_script_answers_for_an_evaluator_too() {
+fn scripted_replies_answer_evaluator() {
     let test = evaluated("{ prompt: CHECK.md }").prompt(
         "replies.yaml",
         "START.md: [<result>fine</result>]\nCHECK.md: [<goto>FIX.md</goto>]\nFIX.md: [<result>fixed</result>]\n",

@@ -20,7 +20,7 @@ fn holds(test: &Test) -> Vec<String> {
 }
 
 #[test]
-fn a_fact_holds_from_when_it_is_asserted_until_it_is_retracted() {
+fn fact_holds_until_it_is_retracted() {
     let test = Test::new();
     let signal = |arguments: &[&str]| test.raymond(&[&["signal"], arguments].concat());
     test.raymond(&["facts"]).ok().stderr_has("there are no facts; assert one: raymond signal");
@@ -46,7 +46,7 @@ fn a_fact_holds_from_when_it_is_asserted_until_it_is_retracted() {
 }
 
 #[test]
-fn a_program_reads_what_came_of_it() {
+fn signal_json_reports_change_and_fact() {
     let test = Test::new();
     let said = test.raymond(&["signal", "a", "--value", "1", "--json"]).ok().json();
     let at = said["fact"]["at"].clone();
@@ -65,7 +65,7 @@ fn a_program_reads_what_came_of_it() {
 }
 
 #[test]
-fn a_value_is_read_from_stdin() {
+fn dash_as_value_reads_stdin() {
     let test = Test::new();
     test.run_in_namespaces("printf 'a\\nb\\n\\n' | \"$0\" signal a --value -").ok();
     assert_eq!(holds(&test), ["a =a\nb"]);
@@ -78,7 +78,7 @@ fn a_value_is_read_from_stdin() {
 }
 
 #[test]
-fn an_agent_in_its_turn_is_named_and_needs_no_directory() {
+fn agent_signal_records_run_and_agent_as_source() {
     let test = Test::new().env("RAYMOND_RUN", "feature-42").env("RAYMOND_AGENT", "main.1");
     test.raymond(&["signal", "plan/ready"]).ok();
     let facts = test.raymond(&["facts", "--json"]).ok().json();
@@ -90,7 +90,7 @@ fn an_agent_in_its_turn_is_named_and_needs_no_directory() {
 }
 
 #[test]
-fn what_cannot_be_a_fact_is_refused() {
+fn invalid_fact_is_refused() {
     let test = Test::new();
     let long = "k".repeat(201);
     let table: [(&[&str], &str); 6] = [
@@ -111,7 +111,7 @@ fn what_cannot_be_a_fact_is_refused() {
 }
 
 #[test]
-fn a_run_without_a_program_has_seen_none() {
+fn run_without_program_reports_no_facts() {
     let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>x</result>"));
     test.run(&["START.md"]).ok();
     test.raymond(&["signal", "a"]).ok();
@@ -122,7 +122,7 @@ fn a_run_without_a_program_has_seen_none() {
 }
 
 #[test]
-fn a_damaged_file_is_told_and_mended() {
+fn damaged_fact_file_is_reported_and_rewritten() {
     let test = Test::new();
     test.raymond(&["signal", "a"]).ok();
     test.raymond(&["signal", "b"]).ok();
@@ -134,14 +134,14 @@ fn a_damaged_file_is_told_and_mended() {
 }
 
 #[test]
-fn where_it_cannot_be_kept_it_is_told() {
+fn signal_into_unusable_directory_is_error() {
     let test = Test::new();
     std::fs::write(test.dir(), "a file").expect("in its way");
     test.raymond(&["signal", "a"]).code(74).stderr_has("choose another directory");
 }
 
 #[test]
-fn killed_anywhere_a_signal_that_is_given_again_holds_once() {
+fn signal_repeated_after_kill_holds_once() {
     for point in ["replace.written", "dataspace.written", "dataspace.noted", "dataspace.moved"] {
         let test = Test::new().env("RAYMOND_FAILPOINT", format!("{point}:1"));
         let killed = test.raymond(&["signal", "a"]);

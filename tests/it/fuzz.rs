@@ -120,7 +120,7 @@ macro_rules! targets {
         )*
 
         #[test]
-        fn each_target_is_run() {
+        fn every_fuzz_target_has_a_test() {
             let names = bodies::TARGETS.map(|(name, _)| name);
             assert_eq!(names.as_slice(), [$(stringify!($name)),*]);
         }

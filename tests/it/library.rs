@@ -39,7 +39,7 @@ fn paths(test: &Test) -> (String, String) {
 }
 
 #[test]
-fn a_cost_budget() {
+fn budget_example_blocks_turn_when_budget_is_spent() {
     let test = scripted();
     let (flow, dir) = paths(&test);
     let outcome = budget::run(&flow, &dir, Usd::from_dollars(0.01)).expect("a run");
@@ -67,7 +67,7 @@ impl Write for SharedBuffer {
 }
 
 #[test]
-fn a_log() {
+fn logging_example_logs_each_step_with_cost() {
     let place = scripted();
     let (flow, dir) = paths(&place);
     let page = SharedBuffer::default();
@@ -96,7 +96,7 @@ impl<F: FnMut(&Published) + Unpin + 'static> Handler<Published> for RecordObserv
 }
 
 #[test]
-fn one_that_is_behind_at_the_end_is_still_told_the_rest() {
+fn slow_observer_receives_all_records_before_run_returns() {
     let place = scripted();
     let (flow, dir) = paths(&place);
     let (tell, told) = channel();
@@ -126,7 +126,7 @@ fn one_that_is_behind_at_the_end_is_still_told_the_rest() {
 }
 
 #[test]
-fn an_evaluator() {
+fn evaluator_example_sends_agent_back_for_too_short_result() {
     let test = scripted();
     let (flow, dir) = paths(&test);
     let start = StateName::parse("START.md").expect("a state");
@@ -136,7 +136,7 @@ fn an_evaluator() {
 }
 
 #[test]
-fn a_run_that_paused_goes_on_with_more() {
+fn paused_run_resumes_with_larger_budget() {
     let test = scripted();
     let (flow, dir) = paths(&test);
     let builder = || Runtime::builder().dir(&dir).user_state(test.root().join("state"));
@@ -162,7 +162,7 @@ fn a_run_that_paused_goes_on_with_more() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn builder_misuse_gives_descriptive_error() {
     let test = scripted();
     let (flow, dir) = paths(&test);
     let error = |builder: raymond::runtime::Builder| builder.dir(&dir).run_here().expect_err("no");

@@ -19,7 +19,7 @@ fn total_cost(test: &Test) -> f64 {
 }
 
 #[test]
-fn a_used_up_budget_pauses_and_more_of_it_goes_on() {
+fn spent_budget_pauses_run_and_larger_budget_resumes_it() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -41,7 +41,7 @@ fn a_used_up_budget_pauses_and_more_of_it_goes_on() {
 }
 
 #[test]
-fn a_hundred_workers_overshoot_the_budget_by_no_more_than_a_turn() {
+fn sequential_workers_overshoot_budget_by_at_most_one_turn() {
     let test = crowd(100).rule(when("worker").reply("<result>w</result>").cost(0.02));
     test.run(&["START.md", "--budget", "0.05", "--max-procs", "1"]).code(75);
     let spent = total_cost(&test);
@@ -49,7 +49,7 @@ fn a_hundred_workers_overshoot_the_budget_by_no_more_than_a_turn() {
 }
 
 #[test]
-fn beside_each_other_they_overshoot_by_no_more_than_a_turn() {
+fn parallel_workers_overshoot_budget_by_at_most_one_turn() {
     let test = crowd(100).rule(when("worker").reply("<result>w</result>").cost(0.02));
     test.run(&["START.md", "--budget", "0.05", "--max-procs", "8"]).code(75);
     let spent = total_cost(&test);
@@ -57,7 +57,7 @@ fn beside_each_other_they_overshoot_by_no_more_than_a_turn() {
 }
 
 #[test]
-fn cheap_turns_do_not_let_a_crowd_of_dear_ones_in() {
+fn cheap_turns_do_not_admit_many_expensive_turns_at_once() {
     let test = crowd(16).rule(when("worker").reply("<result>w</result>").cost(2.0));
     test.run(&["START.md", "--budget", "1", "--max-procs", "32"]).code(75);
     let spent = total_cost(&test);
@@ -65,7 +65,7 @@ fn cheap_turns_do_not_let_a_crowd_of_dear_ones_in() {
 }
 
 #[test]
-fn there_are_never_more_processes_than_allowed() {
+fn running_processes_never_exceed_max_procs() {
     let test = crowd(12)
         .rule(when("worker").hold_before("go").reply("<goto>THEN.md</goto>"))
         .rule(when("onward").reply("<result>ok</result>"));
@@ -78,7 +78,7 @@ fn there_are_never_more_processes_than_allowed() {
 }
 
 #[test]
-fn a_crowd_comes_through() {
+fn forty_forked_workers_all_finish() {
     let test = crowd(40).rule(when("worker").reply("<result>w</result>"));
     let outcome = test.run(&["START.md", "--max-procs", "8"]);
     outcome.ok();
@@ -89,7 +89,7 @@ fn a_crowd_comes_through() {
 }
 
 #[test]
-fn a_claude_that_vanishes_under_64_workers_pauses_the_run() {
+fn claude_removed_under_64_workers_pauses_run() {
     let test = crowd(64)
         .rule(when("worker").hold_before("go").reply("<goto>THEN.md</goto>"))
         .rule(when("onward").reply("<result>ok</result>"));
@@ -112,7 +112,7 @@ fn a_claude_that_vanishes_under_64_workers_pauses_the_run() {
 }
 
 #[test]
-fn a_turn_that_takes_too_long_is_ended_and_tried_again() {
+fn timed_out_turn_is_ended_and_retried() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().once().hang())
@@ -124,7 +124,7 @@ fn a_turn_that_takes_too_long_is_ended_and_tried_again() {
 }
 
 #[test]
-fn a_turn_that_never_ends_fails_its_agent() {
+fn repeated_turn_timeouts_fail_agent() {
     let test = Test::new().prompt("START.md", "start").rule(always().hang().ignore_term().helper());
     let outcome =
         test.run(&["START.md", "--timeout", "1s", "--shutdown", "50ms", "--max-restarts", "1"]);

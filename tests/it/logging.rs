@@ -35,7 +35,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn stderr_is_json_lines_and_nothing_else() {
+fn json_format_writes_only_json_lines_to_stderr() {
     let test = warned();
     let outcome = test.run(&["START.md", "--log-format", "json"]);
     outcome.ok().ended("main", "ok");
@@ -56,7 +56,7 @@ fn stderr_is_json_lines_and_nothing_else() {
 }
 
 #[test]
-fn what_a_start_warns_of_is_json_too() {
+fn start_warning_is_logged_as_json() {
     let test = pair();
     let outcome = test.raymond(&["start", "START.md", "--id", "t", "--log-format", "json"]);
     outcome.ok();
@@ -66,7 +66,7 @@ fn what_a_start_warns_of_is_json_too() {
 }
 
 #[test]
-fn an_error_is_json_too() {
+fn error_is_logged_as_json() {
     let test = pair();
     let outcome = test.run(&["MISSING.md", "--log-format", "json"]);
     outcome.code(64);
@@ -77,7 +77,7 @@ fn an_error_is_json_too() {
 }
 
 #[test]
-fn a_file_takes_the_log_and_leaves_stderr_to_people() {
+fn log_file_receives_warnings_instead_of_stderr() {
     let test = warned();
     let file = test.root().join("my.log");
     let path = file.to_str().unwrap_or_default();
@@ -101,7 +101,7 @@ fn a_file_takes_the_log_and_leaves_stderr_to_people() {
 }
 
 #[test]
-fn the_level_is_given_or_that_of_the_environment() {
+fn log_level_option_overrides_environment() {
     let stderr = |variable: &str, arguments: &[&str]| {
         let test = warned().env("RAYMOND_LOG", variable);
         test.run(&[&["START.md"], arguments].concat()).ok().stderr.clone()
@@ -118,7 +118,7 @@ fn the_level_is_given_or_that_of_the_environment() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_said_before_anything_begins() {
+fn unwritable_log_file_is_error_before_run_starts() {
     let test = pair();
     let file = test.root().join("no/such/folder/log");
     let path = file.to_str().unwrap_or_default();

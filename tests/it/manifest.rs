@@ -14,7 +14,7 @@ fn well() -> FakeRule {
 }
 
 #[test]
-fn a_folder_begins_where_its_manifest_says() {
+fn folder_starts_at_manifest_entry() {
     let test = with("name: tour\ndescription: shows it\nentry: BEGIN.md\n").rule(well());
     test.run(&["."]).ok();
     assert_eq!(test.prompts(), ["begin"]);
@@ -23,7 +23,7 @@ fn a_folder_begins_where_its_manifest_says() {
 }
 
 #[test]
-fn an_entry_that_is_not_there_is_refused() {
+fn missing_or_outside_manifest_entry_is_refused() {
     for entry in ["GONE.md", "../elsewhere/START.md", "sub/START.md"] {
         let test = with(&format!("entry: {entry}\n")).rule(well());
         test.run(&["."]).code_in(&[64, 65]).stderr_has(entry);

@@ -115,7 +115,7 @@ fn parked_agent_and_failed_agent_each_cause_an_event() {
 }
 
 #[test]
-fn a_command_that_fails_is_a_warning() {
+fn failing_command_causes_a_warning() {
     let test = pair();
     let hook = script(&test, "echo no network >&2\nexit 3").display().to_string();
     let outcome = test.run(&["START.md", "--on-event", &hook]);
@@ -142,7 +142,7 @@ fn processes_left_by_the_command_are_ended() {
 }
 
 #[test]
-fn a_command_that_hangs_holds_up_neither_the_run_nor_an_interrupt() {
+fn hanging_command_blocks_neither_run_nor_interrupt() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "worker")

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::pair;
 
 #[test]
-fn an_id_that_is_no_name_is_refused() {
+fn invalid_run_id_is_refused() {
     for id in ["../evil", "a/b", "", "."] {
         pair().run(&["START.md", "--id", id]).code(64).stderr_has("--id");
     }
@@ -28,7 +28,7 @@ fn wrong_usage_exits_64() {
 }
 
 #[test]
-fn help_and_version_are_no_errors() {
+fn help_and_version_exit_0() {
     let test = pair();
     test.raymond(&["--help"]).ok().stdout_has("run");
     test.raymond(&["--version"]).ok().stdout_has("raymond");
@@ -91,7 +91,7 @@ fn closed_stdout_fails_no_command() {
 }
 
 #[test]
-fn the_run_directory_is_for_its_owner_only() {
+fn run_directory_is_private_to_its_owner() {
     let test = pair();
     test.run(&["START.md"]).ok();
     let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
@@ -139,7 +139,7 @@ NEXT.md:
 }
 
 #[test]
-fn a_scripted_agent_that_runs_out_of_replies_fails() {
+fn scripted_agent_out_of_replies_fails() {
     let test = pair().file("replies.yaml", b"START.md:\n  - \"<goto>START.md</goto>\"\n");
     let outcome = test.run(&["START.md", "--agent", "scripted"]);
     outcome.code(1).says("replies.yaml").says("START.md").failed("main");

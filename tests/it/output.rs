@@ -64,7 +64,7 @@ fn reminder_names_path_and_rule_of_a_schema_violation() {
 }
 
 #[test]
-fn three_reminders_and_then_the_agent_fails() {
+fn agent_fails_after_three_reminders() {
     let test = judging().rule(always().reply("<goto>FIX.md</goto>"));
     let outcome = test.run(&["START.md"]);
     outcome.code(1).failed("main");
@@ -119,7 +119,7 @@ fn join_gets_checked_results_as_objects_and_others_as_text() {
 }
 
 #[test]
-fn killed_run_follows_the_adopted_answer_to_its_state() {
+fn killed_run_takes_transition_of_adopted_answer() {
     let test = judging()
         .rule(when("judge").hold_before("go").reply(TO_REVISE))
         .rule(when("fix").reply("<result>fixed</result>"));
@@ -143,7 +143,7 @@ fn scripted_replies_are_checked_against_the_schema() {
 }
 
 #[test]
-fn a_run_does_not_begin_with_a_schema_that_is_wrong() {
+fn invalid_schema_is_reported_before_the_run_starts() {
     let test = judging().prompt("verdict.schema.json", "{\n  \"type\": \"object\",\n}");
     let outcome = test.run(&["START.md"]);
     outcome.code(65).stderr_has("verdict.schema.json:3:1: this is no JSON");

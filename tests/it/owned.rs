@@ -25,7 +25,7 @@ fn stubborn(rule: FakeRule) -> FakeRule {
 }
 
 #[test]
-fn nothing_is_left_of_a_completed_turn() {
+fn completed_turn_leaves_no_process() {
     let ways = [
         when("start").linger(),
         when("start").linger().ignore_term(),
@@ -43,7 +43,7 @@ fn nothing_is_left_of_a_completed_turn() {
 }
 
 #[test]
-fn nothing_is_left_of_the_last_turn_of_a_run() {
+fn last_turn_of_a_run_leaves_no_process() {
     let ways = [
         when("start").linger().ignore_term(),
         when("start").helper(),
@@ -58,7 +58,7 @@ fn nothing_is_left_of_the_last_turn_of_a_run() {
 }
 
 #[test]
-fn nothing_is_left_of_an_agent_that_has_ended_while_others_go_on() {
+fn ended_agent_leaves_no_process_while_others_continue() {
     let ways = [
         when("work").linger().ignore_term(),
         when("work").helper(),
@@ -86,7 +86,7 @@ fn nothing_is_left_of_an_agent_that_has_ended_while_others_go_on() {
 }
 
 #[test]
-fn nothing_is_left_of_a_failed_turn() {
+fn failed_turn_leaves_no_process() {
     let ways = [
         stubborn(when("start")).exit(1),
         stubborn(when("start")).signal(9),
@@ -102,7 +102,7 @@ fn nothing_is_left_of_a_failed_turn() {
 }
 
 #[test]
-fn nothing_is_left_when_a_run_is_interrupted_once_or_twice() {
+fn run_interrupted_once_or_twice_leaves_no_process() {
     for (shutdown, twice) in [("100ms", false), ("10m", true)] {
         let test = one(stubborn(when("start").hang()).once());
         let mut live = test.spawn(&["START.md", "--shutdown", shutdown]);
@@ -120,7 +120,7 @@ fn nothing_is_left_when_a_run_is_interrupted_once_or_twice() {
 }
 
 #[test]
-fn nothing_is_left_when_a_run_is_stopped_from_outside() {
+fn run_stopped_by_command_leaves_no_process() {
     let test = one(stubborn(when("start").hang()).once());
     let mut live = test.spawn(&SHORT);
     live.wait_for("both helpers", |test| test.helpers().len() == 2);
@@ -145,7 +145,7 @@ fn helpers_left_by_a_killed_raymond_are_ended_on_resume() {
 }
 
 #[test]
-fn another_run_in_the_same_place_keeps_its_processes() {
+fn other_run_in_same_directory_keeps_its_processes() {
     // Processes of other runs are not touched, because the mark names the run.
     let test = one(when("start").once().helper().detach().hold_before("go").reply(""))
         .prompt("OTHER.md", "other");

@@ -24,7 +24,7 @@ fn plant(dir: &Path) -> [&'static str; 5] {
 }
 
 #[test]
-fn stop_is_read_among_planted_inbox_entries_which_each_warn_once() {
+fn stop_is_read_despite_planted_inbox_entries_that_each_warn_once() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -60,7 +60,7 @@ fn plant_at_next_turn(test: &Test) -> std::path::PathBuf {
 }
 
 #[test]
-fn turn_whose_files_were_planted_is_run_all_the_same() {
+fn turn_runs_despite_planted_files() {
     for options in [&["START.md"][..], &["START.md", "--no-warm"]] {
         let test = held();
         let mut live = test.spawn(options);
@@ -115,7 +115,7 @@ fn fifo_as_snapshot_is_replaced_and_as_lock_or_journal_is_an_error() {
 }
 
 #[test]
-fn facts_are_read_beside_planted_files_which_are_named() {
+fn facts_are_read_and_planted_files_are_named() {
     let test = Test::new().file(
         "p.lisp",
         b"(workflow w (roles (a) (b)) (state s (wait (signal go :key k)) (terminal :result (signal go :key k))))",

@@ -18,7 +18,7 @@ fn guarded() -> Test {
 }
 
 #[test]
-fn a_reminder_repairs_a_missing_tag_in_the_same_session() {
+fn reminder_repairs_missing_tag_in_same_session() {
     let test = guarded()
         .rule(when("start").once().reply("I forgot."))
         .rule(when("NEXT.md").reply("Sorry. <goto>NEXT.md</goto>"))
@@ -36,7 +36,7 @@ fn a_reminder_repairs_a_missing_tag_in_the_same_session() {
 }
 
 #[test]
-fn every_kind_of_slip_is_reminded_of() {
+fn each_kind_of_invalid_tag_causes_a_reminder() {
     let slips = [
         ("two tags", "<goto>NEXT.md</goto> or <result>x</result>"),
         ("another target", "<goto>OTHER.md</goto>"),
@@ -57,7 +57,7 @@ fn every_kind_of_slip_is_reminded_of() {
 }
 
 #[test]
-fn agent_fails_after_three_reminders_which_are_paid_for() {
+fn agent_fails_after_three_billed_reminders() {
     let test = guarded().rule(always().reply("never a tag").cost(0.01));
     let outcome = test.run(&["START.md"]);
     outcome.code(1);
@@ -69,7 +69,7 @@ fn agent_fails_after_three_reminders_which_are_paid_for() {
 }
 
 #[test]
-fn reminders_are_counted_anew_in_every_state() {
+fn reminder_count_restarts_in_each_state() {
     let policy = |target| {
         format!(
             "---\nallowed_transitions:\n  - {{ tag: goto, target: {target} }}\n  - {{ tag: result }}\n---\n"
@@ -87,7 +87,7 @@ fn reminders_are_counted_anew_in_every_state() {
 }
 
 #[test]
-fn without_a_policy_a_slip_ends_the_agent_at_once() {
+fn invalid_reply_without_a_policy_fails_agent_at_once() {
     let slips = [
         ("no tag", "Just prose."),
         ("two tags", "<goto>A.md</goto><goto>B.md</goto>"),

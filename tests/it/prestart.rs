@@ -61,7 +61,7 @@ fn forked_agent_takes_a_prestarted_process() {
 }
 
 #[test]
-fn a_turn_with_another_model_begins_in_a_process_of_its_own() {
+fn turn_with_another_model_does_not_use_prestarted_process() {
     // A change of the model would leave its traces in a fresh conversation.
     let test = family().prompt("CHILD.md", "---\nmodel: opus\n---\nchild");
     let mut live =
@@ -129,7 +129,7 @@ fn prestarted_processes_end_with_a_killed_raymond() {
 }
 
 #[test]
-fn a_call_and_a_retry_have_sessions_of_their_own() {
+fn call_and_retry_have_their_own_sessions() {
     // A turn that begins with a copy of a history cannot use a process that was started without one.
     let test = Test::new()
         .prompt("START.md", "start")

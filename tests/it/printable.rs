@@ -233,7 +233,7 @@ fn fault(test: &Test, shown: &CommandInvocation) -> Option<String> {
 }
 
 #[test]
-fn no_command_lets_a_text_steer_the_terminal() {
+fn every_command_escapes_control_characters() {
     let test = evil();
     test.run(&["START.md", "--plugin", "sh noisy.sh"]).code(2);
     test.raymond(&["run", "graph", "--id", "g", "--on-wait=exit"]).code(2);

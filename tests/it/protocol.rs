@@ -114,7 +114,7 @@ fn reset_starts_fresh_drops_the_stack_and_warns_of_it() {
 }
 
 #[test]
-fn reset_with_an_empty_stack_warns_of_nothing() {
+fn reset_with_empty_stack_does_not_warn() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -170,7 +170,7 @@ fn children_are_numbered_under_their_parent_and_have_no_stack() {
 }
 
 #[test]
-fn placeholders_are_filled_once() {
+fn filled_placeholders_are_not_expanded_again() {
     let test = Test::new()
         .prompt("START.md", "{{workflow_id}}|{{agent_id}}|{{state}}|{{input}}|{{who}}|{{nobody}}")
         .rule(always().reply("<result>ok</result>"));
@@ -191,7 +191,7 @@ fn attributes_of_a_goto_are_variables_of_the_next_state() {
 }
 
 #[test]
-fn the_frontmatters_model_wins_over_the_command_lines() {
+fn frontmatter_model_overrides_command_line_model() {
     let test = Test::new()
         .prompt("START.md", "---\nmodel: haiku\n---\nstart")
         .prompt("NEXT.md", "next")
@@ -231,7 +231,7 @@ fn failure_of_one_agent_does_not_stop_another() {
 }
 
 #[test]
-fn one_step_is_one_record_also_a_fork() {
+fn each_step_is_one_record_even_a_fork() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("WORKER.md", "work")

@@ -44,7 +44,7 @@ fn listed_tags_parse_and_match_those_of_the_code() {
 }
 
 #[test]
-fn every_command_is_listed() {
+fn readme_lists_every_command() {
     let listed =
         table(&readme(), "command").iter().map(|row| row[0].clone()).collect::<Vec<_>>().join(" ");
     let named: BTreeSet<&str> = listed

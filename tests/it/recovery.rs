@@ -60,7 +60,7 @@ fn turn_that_finished_while_raymond_was_down_is_adopted() {
 }
 
 #[test]
-fn a_turn_that_still_runs_is_adopted() {
+fn running_turn_is_adopted() {
     let test = held();
     kill_at(&test, 1, false);
     let mut live = test.spawn_resumed(&[]);
@@ -72,7 +72,7 @@ fn a_turn_that_still_runs_is_adopted() {
 }
 
 #[test]
-fn a_result_that_is_written_counts_while_its_process_stays() {
+fn written_result_counts_while_its_process_lingers() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -90,7 +90,7 @@ fn a_result_that_is_written_counts_while_its_process_stays() {
 }
 
 #[test]
-fn an_adopted_turn_can_be_interrupted() {
+fn adopted_turn_can_be_interrupted() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().once().hang().ignore_term().helper())
@@ -119,7 +119,7 @@ fn dead_first_turn_is_run_again_in_a_fresh_session() {
 }
 
 #[test]
-fn a_later_turn_that_died_is_run_again_on_the_history_before_it() {
+fn dead_later_turn_is_run_again_on_history_before_it() {
     let test = held_later();
     kill_at(&test, 2, true);
     test.resume(&[]).ok();
@@ -131,7 +131,7 @@ fn a_later_turn_that_died_is_run_again_on_the_history_before_it() {
 }
 
 #[test]
-fn a_turn_with_garbage_and_no_result_is_run_again() {
+fn turn_with_torn_result_is_run_again() {
     let test = held();
     kill_at(&test, 1, true);
     let transcript = test.run_dir().join("steps/main-1-0.jsonl");
@@ -169,7 +169,7 @@ fn run_killed_at_every_turn_repeats_no_turn() {
 }
 
 #[test]
-fn a_forks_variables_survive_a_kill() {
+fn fork_variables_survive_a_kill() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work on {{item}}")
@@ -197,7 +197,7 @@ fn a_forks_variables_survive_a_kill() {
 }
 
 #[test]
-fn a_stack_survives_a_kill() {
+fn call_stack_survives_a_kill() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("CHILD.md", "child")
@@ -214,7 +214,7 @@ fn a_stack_survives_a_kill() {
 }
 
 #[test]
-fn the_input_and_the_options_survive_a_kill() {
+fn input_and_options_survive_a_kill() {
     let test = Test::new()
         .prompt("START.md", "start {{input}} {{who}}")
         .rule(always().once().hang())
@@ -242,7 +242,7 @@ fn reminder_turn_that_runs_at_a_kill_is_adopted() {
 }
 
 #[test]
-fn a_run_that_has_ended_stays_ended() {
+fn resume_of_ended_run_starts_no_turn() {
     let test = held();
     test.release("go");
     test.run(&["START.md"]).ok();
@@ -253,7 +253,7 @@ fn a_run_that_has_ended_stays_ended() {
 }
 
 #[test]
-fn a_torn_last_record_is_cut_off_with_a_warning() {
+fn torn_last_record_is_cut_off_with_a_warning() {
     let test = held_later();
     kill_at(&test, 2, false);
     let whole = fs::read(test.journal_file()).expect("a journal");
@@ -281,7 +281,7 @@ fn truncated_unacknowledged_last_record_is_cut_off() {
 }
 
 #[test]
-fn a_damaged_record_in_the_middle_is_an_error_that_names_it() {
+fn damaged_record_in_the_middle_is_an_error_naming_it() {
     let test = held_later();
     kill_at(&test, 2, true);
     let content = fs::read_to_string(test.journal_file()).expect("a journal");
@@ -316,7 +316,7 @@ fn snapshot_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn journal_with_a_record_of_a_newer_format_is_refused_and_kept() {
+fn journal_with_record_of_newer_format_is_refused_and_left_unchanged() {
     let test = held_later();
     kill_at(&test, 2, true);
     let before = fs::read_to_string(test.journal_file()).expect("a journal");
@@ -333,7 +333,7 @@ fn journal_with_a_record_of_a_newer_format_is_refused_and_kept() {
 }
 
 #[test]
-fn a_snapshot_that_is_no_json_is_made_again_from_the_journal() {
+fn non_json_snapshot_is_rebuilt_from_the_journal() {
     let test = held_later();
     kill_at(&test, 2, true);
     fs::write(test.run_dir().join("state.json"), "{\"workflow_id\": ").expect("it is written");

@@ -97,7 +97,7 @@ fn keys(schema: FileSchema) -> Vec<String> {
 }
 
 #[test]
-fn commands_lists_each_command_and_option() {
+fn commands_page_lists_each_command_and_option() {
     let cli = Cli::command();
     let listed = listed(&reference("commands.md"));
     let mut missing = Vec::new();
@@ -120,7 +120,7 @@ fn commands_lists_each_command_and_option() {
 }
 
 #[test]
-fn exit_codes_lists_each_code() {
+fn exit_codes_page_lists_each_code() {
     let codes: Vec<String> = CliExitCode::ALL.iter().map(|code| code.code().to_string()).collect();
     assert_lists("exit-codes.md", codes.iter().map(String::as_str));
 }
@@ -147,7 +147,7 @@ fn sources() -> Vec<String> {
 }
 
 #[test]
-fn environment_lists_each_variable_of_the_code() {
+fn environment_page_lists_each_variable_of_the_code() {
     let variable = Regex::new("RAYMOND_[A-Z]+").expect("a pattern");
     // Only tests set these.
     let of_tests = ["RAYMOND_MEMINFO", "RAYMOND_FAULT", "RAYMOND_NO", "RAYMOND_CLOCK"];
@@ -160,19 +160,19 @@ fn environment_lists_each_variable_of_the_code() {
 }
 
 #[test]
-fn tags_lists_each_tag() {
+fn tags_page_lists_each_tag() {
     assert_lists("tags.md", TagName::ALL.iter().map(|tag| tag.name()));
 }
 
 #[test]
-fn frontmatter_and_manifest_list_each_key() {
+fn frontmatter_and_manifest_pages_list_each_key() {
     let (frontmatter, manifest) = (keys(FileSchema::Frontmatter), keys(FileSchema::Manifest));
     assert_lists("frontmatter.md", frontmatter.iter().map(String::as_str));
     assert_lists("raymond-yaml.md", manifest.iter().map(String::as_str));
 }
 
 #[test]
-fn graphs_lists_each_key_node_condition_and_action() {
+fn graphs_page_lists_each_key_node_condition_and_action() {
     let vocabulary = GraphVocabulary::new();
     let keys = keys(FileSchema::Graph);
     assert_lists("graphs.md", keys.iter().map(String::as_str));
@@ -182,7 +182,7 @@ fn graphs_lists_each_key_node_condition_and_action() {
 }
 
 #[test]
-fn each_code_of_check_is_listed() {
+fn reference_pages_list_each_check_code() {
     let pages: [(&str, &[(&str, &str)]); 3] = [
         ("frontmatter.md", &prompt::codes::CODES),
         ("graphs.md", &graph::codes::CODES),
@@ -194,7 +194,7 @@ fn each_code_of_check_is_listed() {
 }
 
 #[test]
-fn the_codes_of_graphs_are_those_of_the_source() {
+fn graph_code_table_matches_codes_used_in_source() {
     // WF401 and those above it occur in runs only.
     let code = Regex::new("WF[0-3][0-9]{2}").expect("a pattern");
     let mut used = BTreeSet::new();
@@ -207,7 +207,7 @@ fn the_codes_of_graphs_are_those_of_the_source() {
 }
 
 #[test]
-fn examples_are_valid() {
+fn reference_examples_are_valid() {
     let mut count = 0;
     for path in pages() {
         let page = read(&path);
@@ -238,7 +238,7 @@ fn examples_are_valid() {
 }
 
 #[test]
-fn no_link_is_dead() {
+fn pages_have_no_dead_links() {
     let link = Regex::new(r"\]\(([^)#\s]+)(#[^)]*)?\)").expect("a pattern");
     let mut dead = Vec::new();
     for page in pages() {

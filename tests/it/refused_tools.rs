@@ -112,7 +112,7 @@ fn on_denied_of_the_frontmatter_overrides_the_manifest() {
 }
 
 #[test]
-fn strict_run_with_refused_tools_fails_at_its_end_also_when_resumed() {
+fn strict_run_with_refused_tools_fails_even_when_resumed() {
     let test = two_steps("");
     let said = test.run(&["START.md", "--strict"]);
     said.code(1).ended("main", "ok").stderr_has("that fails the run (--strict)");

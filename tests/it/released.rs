@@ -92,7 +92,7 @@ fn snapshot(test: &Test, name: &str) -> serde_json::Value {
 }
 
 #[test]
-fn run_of_format_1_is_resumed_only_when_the_person_confirms_it() {
+fn run_of_format_1_is_resumed_only_after_confirmation() {
     let test = restored(1, "prompts");
     test.raymond(&["run", "prompts"]).code(77).stderr_has("it has no seal");
     test.raymond(&["status", "prompts"]).ok().stdout_has("CHECK.md");

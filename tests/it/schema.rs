@@ -27,7 +27,7 @@ fn vocabulary() -> GraphVocabulary {
 }
 
 #[test]
-fn kept_schemas_are_what_is_printed() {
+fn printed_schemas_match_committed_files() {
     // `RAYMOND_RENEW=1 cargo test --test it schema` writes them anew.
     for file in FileSchema::ALL {
         let kept = root().join("schema").join(file.file_name());
@@ -99,7 +99,7 @@ fn each_sample_and_example_fits_its_schema() {
 }
 
 #[test]
-fn editor_lines_name_the_kept_schemas() {
+fn editor_schema_comments_point_to_committed_schemas() {
     // The line that names the schema leads to it.
     let mut found = Vec::new();
     files(&root().join("workflows"), &mut found);

@@ -20,7 +20,7 @@ fn spent(test: &Test) -> f64 {
 }
 
 #[test]
-fn an_agent_that_has_spent_its_share_ends_and_the_others_go_on() {
+fn agent_with_spent_share_fails_and_others_continue() {
     let test = workers()
         .rule(when("more").agent("main.1").reply("<goto>MORE.md</goto>").cost(0.02))
         .rule(when("more").reply("<result>done</result>").cost(0.02));
@@ -36,7 +36,7 @@ fn an_agent_that_has_spent_its_share_ends_and_the_others_go_on() {
 }
 
 #[test]
-fn what_an_agent_forks_spends_from_its_share() {
+fn forked_agents_spend_from_share_of_parent() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("LEAD.md", "---\nbudget: 0.05\n---\nlead")
@@ -53,7 +53,7 @@ fn what_an_agent_forks_spends_from_its_share() {
 }
 
 #[test]
-fn a_share_survives_a_kill() {
+fn spent_share_survives_a_kill() {
     let test = workers().rule(when("more").reply("<goto>MORE.md</goto>").cost(0.02));
     let test = test.env("RAYMOND_FAILPOINT", "effect.after:9");
     assert!(test.run(&["START.md", "--max-procs", "1"]).killed());
@@ -77,7 +77,7 @@ fn on_budget_end_fails_agents_instead_of_pausing_the_run() {
 }
 
 #[test]
-fn no_process_may_spend_more_than_twice_what_is_left() {
+fn process_limit_is_twice_the_remaining_budget() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")

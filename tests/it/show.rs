@@ -48,7 +48,7 @@ fn show_lists_every_turn_with_its_prompt_and_answer() {
 }
 
 #[test]
-fn a_long_text_is_cut_with_a_hint_and_whole_where_its_step_is_asked_for() {
+fn long_text_is_cut_unless_its_step_is_requested() {
     let test = troubled();
     test.run(&["START.md"]).ok();
     test.raymond(&["show", "t", "main"])
@@ -132,7 +132,7 @@ fn unknown_agent_is_refused_with_a_suggestion() {
 }
 
 #[test]
-fn what_an_agent_says_cannot_steer_the_terminal() {
+fn control_characters_of_agent_output_are_not_printed() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().reply("\u{1b}[2J<result>\u{1b}]0;owned\u{7}</result>"));
@@ -143,7 +143,7 @@ fn what_an_agent_says_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn log_can_be_limited_to_one_agent_or_to_it_and_its_descendants() {
+fn log_agent_filter_includes_descendants_only_with_wildcard() {
     let test = pair();
     test.run(&["START.md"]).ok();
     let records = |whose: &str| {

@@ -31,7 +31,7 @@ fn interrupt_lets_the_running_turn_finish_and_no_other_start() {
 }
 
 #[test]
-fn a_turn_that_outstays_its_grace_is_ended_and_run_again_later() {
+fn turn_exceeding_grace_period_is_ended_and_rerun_on_resume() {
     let test = never_ending();
     let mut live = test.spawn(&["START.md", "--shutdown", "100ms"]);
     live.wait_for("the helper", |test| test.helpers().len() == 1);
@@ -47,7 +47,7 @@ fn a_turn_that_outstays_its_grace_is_ended_and_run_again_later() {
 }
 
 #[test]
-fn a_second_interrupt_ends_it_at_once() {
+fn second_interrupt_ends_running_turn_at_once() {
     let test = never_ending();
     let mut live = test.spawn(&["START.md", "--shutdown", "10m"]);
     live.wait_for("the helper", |test| test.helpers().len() == 1);
@@ -57,7 +57,7 @@ fn a_second_interrupt_ends_it_at_once() {
 }
 
 #[test]
-fn a_request_to_terminate_is_met_like_an_interrupt() {
+fn sigterm_acts_like_an_interrupt() {
     let test = never_ending();
     let mut live = test.spawn(&["START.md", "--shutdown", "100ms"]);
     live.wait_for("the helper", |test| test.helpers().len() == 1);
@@ -67,7 +67,7 @@ fn a_request_to_terminate_is_met_like_an_interrupt() {
 }
 
 #[test]
-fn fifty_workers_leave_no_process() {
+fn interrupt_of_fifty_workers_leaves_no_process() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work on {{item}}")

@@ -12,7 +12,7 @@ fn hung(rule: FakeRule) -> Test {
 }
 
 #[test]
-fn a_turn_without_progress_is_ended_and_tried_again() {
+fn turn_without_progress_is_ended_and_retried() {
     let test = hung(always().once().hang());
     test.run(&IDLE).ok().ended("main", "well").stderr_has("stall");
     let failed = test.events("turn_failed");
@@ -26,7 +26,7 @@ fn a_turn_without_progress_is_ended_and_tried_again() {
 }
 
 #[test]
-fn stalls_use_up_the_restarts() {
+fn stalls_count_toward_max_restarts() {
     let test = hung(always().hang().ignore_term().helper());
     let outcome = test.run(&[&IDLE[..], &["--max-restarts", "1", "--shutdown", "50ms"]].concat());
     outcome.code(1).says("no progress for 1s").failed("main");
@@ -36,7 +36,7 @@ fn stalls_use_up_the_restarts() {
 }
 
 #[test]
-fn a_turn_that_hangs_after_its_tool_is_done_stalls() {
+fn turn_hanging_after_its_tool_stalls() {
     let test = hung(always().once().tool("Bash").hang());
     test.run(&IDLE).ok();
     assert_eq!(test.events("turn_failed")[0]["cause"], "stall");
@@ -79,17 +79,17 @@ fn beside_a_stall(work: fn(FakeRule) -> FakeRule) {
 }
 
 #[test]
-fn a_tool_at_work_is_progress() {
+fn running_tool_counts_as_progress() {
     beside_a_stall(|rule| rule.tool("Bash").hold_tool("done"));
 }
 
 #[test]
-fn a_wait_for_the_api_that_was_announced_is_progress() {
+fn announced_api_retry_counts_as_progress() {
     beside_a_stall(|rule| rule.retries(1).retry_delay_ms(600_000).hold_before("done"));
 }
 
 #[test]
-fn tool_that_runs_at_a_kill_is_progress_after_resume() {
+fn tool_running_at_kill_counts_as_progress_after_resume() {
     let test = working(|rule| rule.tool("Bash").hold_tool("done"));
     let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
     live.wait_for("both at work", both_work);

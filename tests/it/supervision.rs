@@ -119,7 +119,7 @@ fn on_exhausted_fail_run_fails_all_other_agents() {
 }
 
 #[test]
-fn a_permanent_agent_comes_back_until_its_restarts_are_used_up() {
+fn permanent_agent_is_restarted_until_restarts_are_used_up() {
     let test = Test::new()
         .prompt("START.md", "start on {{input}}")
         .prompt("NEXT.md", "next")

@@ -45,7 +45,7 @@ fn assert_whole(spans: &[ReceivedSpan]) {
 }
 
 #[test]
-fn a_run_is_one_trace_of_agents_steps_and_turns() {
+fn run_is_one_trace_of_agents_steps_and_turns() {
     let (test, collector) = (half_failing(), Collector::start(CollectorReply::Well));
     let outcome = test.run(&["START.md", "--otlp", &collector.url]);
     outcome.code(1);
@@ -107,7 +107,7 @@ fn metrics_count_costs_steps_and_failures() {
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on_with_its_trace() {
+fn run_resumed_after_kill_continues_its_trace() {
     let collector = Collector::start(CollectorReply::Well);
     let test = at_once(pair()).env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
     test.script(&[
@@ -154,7 +154,7 @@ fn missing_or_failing_collector_causes_only_two_warnings() {
 }
 
 #[test]
-fn a_collector_that_never_answers_is_not_waited_for() {
+fn unresponsive_collector_does_not_block_the_run() {
     let (test, collector) = (pair(), Collector::start(CollectorReply::Never));
     let outcome = test.run(&["START.md", "--otlp", &collector.url]);
     outcome.ok();
@@ -189,7 +189,7 @@ fn traces_endpoint_alone_exports_traces_without_metrics() {
 }
 
 #[test]
-fn headers_are_sent_and_neither_shown_nor_kept() {
+fn headers_are_sent_but_not_logged_or_stored() {
     let collector = Collector::start(CollectorReply::Well);
     let test =
         pair().env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=very%20secret").env("RAYMOND_LOG", "trace");
@@ -208,7 +208,7 @@ fn headers_are_sent_and_neither_shown_nor_kept() {
 }
 
 #[test]
-fn a_user_and_a_password_in_the_address_become_a_header() {
+fn credentials_in_otlp_address_become_basic_auth_header() {
     let (test, collector) = (pair(), Collector::start(CollectorReply::Well));
     let url = collector.url.replace("://", "://me:secret@");
     let outcome = test.run(&["START.md", "--otlp", &url]);
@@ -222,7 +222,7 @@ fn a_user_and_a_password_in_the_address_become_a_header() {
 }
 
 #[test]
-fn a_run_in_the_background_exports_too() {
+fn background_run_exports_spans() {
     let (test, collector) = (at_once(pair()), Collector::start(CollectorReply::Well));
     test.raymond(&["start", "START.md", "--id", "t", "--otlp", &collector.url]).ok();
     let came = || collector.spans().iter().any(|span| span.parent.is_empty());

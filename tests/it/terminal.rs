@@ -46,7 +46,7 @@ fn no_color_variable_disables_all_colours() {
 }
 
 #[test]
-fn a_log_of_json_takes_the_place_of_the_live_view() {
+fn json_log_replaces_live_view() {
     let text = on_a_terminal(&[], "--log-format json");
     assert!(!text.contains("running, 0 waiting") && !text.contains('\u{1b}'), "{text:?}");
     assert!(text.contains("\"target\":\"raymond::people\""), "{text}");

@@ -31,7 +31,7 @@ fn begun_when_over(log: &[Value], over: usize) -> usize {
 }
 
 #[test]
-fn after_refusals_half_as_many_run_at_once() {
+fn rate_limit_refusals_halve_concurrency() {
     let test = crowd(8, refused(8));
     let mut live = test.spawn(&["START.md", "--max-procs", "16", "--max-restarts", "0"]);
     live.wait_for("8 workers, and the end of main", |test| {
@@ -52,7 +52,7 @@ fn after_refusals_half_as_many_run_at_once() {
 }
 
 #[test]
-fn refusals_are_no_failures_however_many_there_are() {
+fn rate_limit_refusals_never_count_as_failures() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(when("start").times(6).error(529, "API Error: 529 overloaded_error"))
@@ -62,7 +62,7 @@ fn refusals_are_no_failures_however_many_there_are() {
 }
 
 #[test]
-fn retries_by_claude_code_itself_lower_the_number_of_turns_too() {
+fn retries_within_claude_code_lower_concurrency() {
     let rule = when("work").times(6).retries(2).hold_before("go");
     let test = crowd(6, rule.reply("<result>worked</result>"));
     let mut live = test.spawn(&["START.md", "--max-procs", "8", "--max-restarts", "0"]);
@@ -74,7 +74,7 @@ fn retries_by_claude_code_itself_lower_the_number_of_turns_too() {
 }
 
 #[test]
-fn refusals_do_not_lower_a_limit_of_one_turn_at_a_time() {
+fn rate_limit_refusals_do_not_lower_concurrency_below_one() {
     let test = crowd(3, when("work").times(3).error(429, "API Error: 429"));
     test.release("on");
     let outcome = test.run(&["START.md", "--max-procs", "1", "--max-restarts", "0"]);

@@ -153,7 +153,7 @@ fn killed_run_is_shown_as_interrupted_with_a_resume_hint() {
 }
 
 #[test]
-fn a_scripted_run_has_a_tree_too() {
+fn tree_lists_agents_of_scripted_run() {
     let test = pair().file(
         "replies.yaml",
         b"START.md: ['<fork next=\"NEXT.md\">WORKER.md</fork>']\nWORKER.md: ['<result>w</result>']\nNEXT.md: ['<result>n</result>']\n",
@@ -182,7 +182,7 @@ fn grow(test: &Test, workers: usize) {
 }
 
 #[test]
-fn many_siblings_fold_into_one_line_except_parked_and_failed_ones() {
+fn siblings_fold_into_one_line_except_parked_and_failed_agents() {
     let test = crowd();
     let mut live = test.spawn(&["START.md", "--max-procs", "16"]);
     live.wait_crowd();
@@ -241,7 +241,7 @@ fn ten_thousand_alike_agents_fold_into_one_line() {
 }
 
 #[test]
-fn a_run_that_is_not_there_is_named() {
+fn missing_run_exits_64_and_is_named() {
     let test = pair();
     test.run(&["START.md"]).ok();
     for command in [&["tree", "tt"][..], &["show", "tt", "main"], &["costs", "tt"]] {

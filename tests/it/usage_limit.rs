@@ -56,7 +56,7 @@ fn assert_waited(test: &Test, state: &str) {
 }
 
 #[test]
-fn the_whole_run_waits_until_the_reset_and_goes_on_by_itself() {
+fn run_waits_for_reset_and_continues_by_itself() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -85,7 +85,7 @@ fn the_whole_run_waits_until_the_reset_and_goes_on_by_itself() {
 }
 
 #[test]
-fn limit_met_by_four_agents_at_once_is_recorded_once() {
+fn limit_hit_by_four_agents_at_once_is_recorded_once() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work")
@@ -103,7 +103,7 @@ fn limit_met_by_four_agents_at_once_is_recorded_once() {
 }
 
 #[test]
-fn a_reset_in_milliseconds_is_the_same_moment() {
+fn reset_time_in_milliseconds_is_understood() {
     let reset = ahead(3600);
     let test = limited(always().once().limit(reset * 1000, SAID));
     let mut live = test.spawn(&["START.md"]);
@@ -130,7 +130,7 @@ fn reset_time_is_shown_by_run_and_status() {
 }
 
 #[test]
-fn a_run_that_is_killed_while_it_waits_waits_on() {
+fn run_killed_during_wait_continues_waiting_on_resume() {
     let test = limited(always().once().limit(ahead(4), SAID));
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_event("limit_reached", 1);
@@ -156,7 +156,7 @@ fn resumed_run_shows_until_when_it_waits() {
 
 #[test]
 
-fn a_run_that_was_killed_while_it_waited_still_shows_the_time() {
+fn status_shows_reset_time_of_run_killed_during_wait() {
     let test = limited(always().once().limit(ahead(7200), SAID));
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);
@@ -165,7 +165,7 @@ fn a_run_that_was_killed_while_it_waited_still_shows_the_time() {
 }
 
 #[test]
-fn a_run_that_is_stopped_while_it_waits_tries_at_once_when_it_goes_on() {
+fn run_stopped_during_wait_retries_at_once_on_resume() {
     let test = limited(always().once().limit(ahead(7200), SAID));
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_event("limit_reached", 1);
@@ -184,7 +184,7 @@ fn a_run_that_is_stopped_while_it_waits_tries_at_once_when_it_goes_on() {
 }
 
 #[test]
-fn an_interrupt_ends_the_wait() {
+fn interrupt_ends_the_wait() {
     let test = limited(always().once().limit(ahead(7200), SAID));
     let mut live = test.spawn(&["START.md", "--shutdown", "10m"]);
     live.wait_event("limit_reached", 1);
@@ -237,7 +237,7 @@ fn limit_is_detected_by_its_text_alone() {
 }
 
 #[test]
-fn a_limit_without_a_known_reset_is_waited_for_too() {
+fn limit_without_known_reset_is_waited_for() {
     // The wait is then a guess: a quarter of an hour, with a spread of at most a minute.
     let test = limited(always().once().limit_text("Claude usage limit reached."));
     let mut live = test.spawn(&["START.md"]);
@@ -253,7 +253,7 @@ fn a_limit_without_a_known_reset_is_waited_for_too() {
 }
 
 #[test]
-fn reply_that_mentions_a_limit_is_not_taken_for_one() {
+fn reply_mentioning_a_limit_is_not_treated_as_limit() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(always().reply(&format!("{SAID} · resets 3pm (UTC). <result>told</result>")));
@@ -284,7 +284,7 @@ fn interrupt_of_a_pausing_run_grants_running_turns_their_grace() {
 }
 
 #[test]
-fn a_run_that_was_killed_while_it_waited_can_go_on_without_waiting() {
+fn run_killed_during_wait_resumes_at_once_with_on_limit_pause() {
     let test = limited(always().once().limit(ahead(3600), SAID));
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("limit_reached", 1);

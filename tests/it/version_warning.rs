@@ -18,7 +18,7 @@ fn warnings(outcome: &RaymondOutcome) -> Vec<&str> {
 }
 
 #[test]
-fn a_version_out_of_range_is_warned_about_once_a_run() {
+fn version_out_of_range_warns_once_per_run() {
     for (version, relation) in [("9.0.1", "newer than"), ("2.0.14", "older than")] {
         let outcome = run_with(version);
         outcome.ok().ended("main", "done");
@@ -29,7 +29,7 @@ fn a_version_out_of_range_is_warned_about_once_a_run() {
 }
 
 #[test]
-fn a_version_in_range_and_one_that_cannot_be_read_are_not_warned_about() {
+fn version_in_range_or_unreadable_does_not_warn() {
     for version in ["2.1.197", "2.1.330", "2.1.250 (nightly)", "tomorrow", ""] {
         let outcome = run_with(version);
         outcome.ok().ended("main", "done");

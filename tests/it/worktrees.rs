@@ -138,7 +138,7 @@ fn prune_all_removes_the_worktree_and_keeps_its_work_in_git() {
 }
 
 #[test]
-fn worktree_of_a_live_agent_or_a_locked_one_is_not_pruned() {
+fn locked_worktree_or_that_of_live_agent_is_not_pruned() {
     let test = place();
     test.script(&[when("start").hold_before("go").reply("<goto>work.yaml</goto>")]);
     let mut live = test.spawn(&["START.md"]);
@@ -167,7 +167,7 @@ fn git_status_ignores_a_raymond_dir_inside_the_repository() {
 }
 
 #[test]
-fn agent_started_in_a_subfolder_works_in_that_of_its_worktree() {
+fn agent_started_in_subfolder_works_in_same_subfolder_of_worktree() {
     let test = place();
     let web = test.flow().join("web").display().to_string();
     test.run(&["START.md", "--cwd", &web]).ok();
@@ -189,7 +189,7 @@ fn agent_outside_a_git_repository_fails_with_the_reason() {
 }
 
 #[test]
-fn killed_anywhere_a_worktree_is_made_once() {
+fn resume_after_kill_at_any_point_creates_worktree_once() {
     for point in ["worktree.noted", "worktree.added", "worktree.unlocked"] {
         let test = place().env("RAYMOND_FAILPOINT", format!("{point}:1"));
         let first = test.run(&["START.md"]);
@@ -206,7 +206,7 @@ fn killed_anywhere_a_worktree_is_made_once() {
 }
 
 #[test]
-fn killed_anywhere_a_removal_loses_nothing() {
+fn kill_during_worktree_removal_loses_no_work() {
     for point in ["worktree.kept", "worktree.going", "worktree.removed", "worktree.branch"] {
         let test = place();
         test.run(&["START.md"]).ok();
@@ -244,7 +244,7 @@ fn fan_out() -> Test {
 }
 
 #[test]
-fn each_worker_of_a_fan_out_has_a_branch_from_its_parents_commit() {
+fn fan_out_workers_branch_from_commit_of_parent() {
     let test = fan_out();
     let ended = test.run(&["FAN.md", "--stagger", "0s"]);
     ended.ok().ended("main", "joined").stderr_has("3 worktrees are left of the run");
@@ -298,7 +298,7 @@ fn child_worktree_starts_at_the_commit_of_its_parent() {
 }
 
 #[test]
-fn a_tree_stays_while_a_child_of_its_agent_works_in_it() {
+fn worktree_is_not_pruned_while_a_child_works_in_it() {
     let test = place().prompt("HELPER.md", "help").prompt("END.md", "end");
     test.script(&[
         when("start").reply("<fork next=\"END.md\">HELPER.md</fork>"),

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timers_are_due_in_their_order_and_once() {
+    fn timers_fire_in_order_and_only_once() {
         let mut timers = AgentTimers::default();
         for (at, number) in [(30, 1), (10, 2), (20, 3), (10, 2), (40, 4)] {
             timers.due.insert((Timestamp(at), AgentId::main().child(number)));

@@ -77,7 +77,7 @@ fn instead(target: &str) -> ConsultVerdict {
 }
 
 #[test]
-fn it_is_asked_before_each_turn_and_each_transition() {
+fn interceptor_is_asked_before_each_turn_and_transition() {
     let (tell, told) = std::sync::mpsc::channel();
     let stage = patient(move |question| {
         let kind = match question {
@@ -97,7 +97,7 @@ fn it_is_asked_before_each_turn_and_each_transition() {
 }
 
 #[test]
-fn it_overrules_a_transition_and_skips_a_turn() {
+fn interceptor_overrides_transition_and_skips_turn() {
     let stage = patient(|question| match question {
         Consultation::Transition(asked) if asked.state.as_str() == "A.md" => Some(instead("A.md")),
         Consultation::Start(start) if start.turn.step == 2 => Some(instead("OTHER.md")),
@@ -110,14 +110,14 @@ fn it_overrules_a_transition_and_skips_a_turn() {
 }
 
 #[test]
-fn what_is_not_possible_is_left_out() {
+fn impossible_override_is_ignored() {
     let stage = patient(|_| Some(instead("GONE.md")));
     let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
     assert_eq!(played.run.finished[0].ending, ended("done"));
 }
 
 #[test]
-fn it_holds_a_turn_and_is_asked_again() {
+fn interceptor_is_asked_again_after_holding_turn() {
     let mut asked = 0;
     let stage = patient(move |question| {
         asked += u32::from(matches!(question, Consultation::Start(_)));
@@ -134,7 +134,7 @@ fn it_holds_a_turn_and_is_asked_again() {
 }
 
 #[test]
-fn it_stops_the_run_which_pauses() {
+fn stop_verdict_with_run_scope_pauses_run() {
     let stage = patient(|question| match question {
         Consultation::Start(start) if start.turn.step == 2 => {
             Some(ConsultVerdict::Stop { reason: "enough".to_owned(), scope: StopScope::Run })
@@ -149,7 +149,7 @@ fn it_stops_the_run_which_pauses() {
 }
 
 #[test]
-fn one_that_never_answers_is_asked_once_and_the_run_goes_on() {
+fn unresponsive_interceptor_is_asked_once_and_run_completes() {
     let (tell, told) = std::sync::mpsc::channel();
     let stage = with(Duration::from_millis(10), false, move |_| {
         tell.send(()).expect("someone listens");
@@ -161,14 +161,14 @@ fn one_that_never_answers_is_asked_once_and_the_run_goes_on() {
 }
 
 #[test]
-fn one_that_panics_harms_nobody() {
+fn panicking_interceptor_does_not_affect_run() {
     let stage = patient(|_| panic!("the plug-in of a test fails, as it should"));
     let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
     assert_eq!(played.run.finished[0].ending, ended("done"));
 }
 
 #[test]
-fn a_run_that_needs_it_pauses_without_it() {
+fn silent_or_failed_required_interceptor_pauses_run() {
     let silent: fn(&Consultation) -> Option<ConsultVerdict> = |_| None;
     let failing: fn(&Consultation) -> Option<ConsultVerdict> =
         |_| panic!("the plug-in of a test fails");
@@ -183,7 +183,7 @@ fn a_run_that_needs_it_pauses_without_it() {
 }
 
 #[test]
-fn a_run_that_is_told_to_stop_waits_for_no_answer_and_asks_again_when_it_goes_on() {
+fn stop_does_not_wait_for_interceptor_and_leaves_step_open() {
     for (at_start, played) in [(true, &[][..]), (false, &["main#1"][..])] {
         let stage = Stage::new();
         let dir = stage.root.run(&Stage::id()).inbox();

@@ -183,7 +183,7 @@ fn ends(turn: TurnId) -> TurnReport {
 }
 
 #[test]
-fn a_report_about_an_old_turn_changes_nothing() {
+fn report_about_turn_that_is_not_due_changes_nothing() {
     actix::System::new().block_on(async {
         let still = Still::reached().await;
         for turn in [turn("main", 1), turn("main", 3), turn("main.9", 1)] {
@@ -200,7 +200,7 @@ fn a_report_about_an_old_turn_changes_nothing() {
 }
 
 #[test]
-fn an_actor_that_stops_in_peace_changes_nothing() {
+fn actor_stopping_without_panic_changes_nothing() {
     actix::System::new().block_on(async {
         let still = Still::reached().await;
         for agent in ["main", "main.1", "main.9"] {
@@ -293,7 +293,7 @@ impl Handler<AgentDown> for Ear {
 }
 
 #[test]
-fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
+fn agent_reports_only_current_turn_and_only_once() {
     actix::System::new().block_on(async {
         let (gate, at) = watch::channel(false);
         let (arrived, mut at_gate) = mpsc::unbounded_channel();

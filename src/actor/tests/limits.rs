@@ -45,7 +45,7 @@ fn steadfast(max_procs: usize) -> Settings {
 }
 
 #[test]
-fn a_burst_of_ten_thousand_forks_does_not_exceed_the_permits() {
+fn ten_thousand_forks_do_not_exceed_permits() {
     const PERMITS: usize = 7;
     let says_what = forester(100, 100);
     let player = Player::new(move |input| slowly(says(input, &says_what(input))));
@@ -57,7 +57,7 @@ fn a_burst_of_ten_thousand_forks_does_not_exceed_the_permits() {
 }
 
 #[test]
-fn one_permit_serves_a_thousand_in_the_order_they_came() {
+fn single_permit_serves_thousand_agents_in_order() {
     let says_what = forester(1, 1000);
     let player = Player::new(move |input| slowly(says(input, &says_what(input))));
     Stage::new().play(steadfast(1), files(WORKFLOW), &player);
@@ -82,7 +82,7 @@ fn workers_meet(workers: u32, failure: impl Fn() -> TurnFailure + 'static) -> Rc
 }
 
 #[test]
-fn a_throttled_api_is_asked_by_fewer_at_once() {
+fn throttle_lowers_concurrency() {
     let throttled = || TurnFailure::new(FailureCause::Throttle, "slow down");
     let player = workers_meet(12, throttled);
     let settings = steadfast(64);
@@ -101,7 +101,7 @@ fn a_throttled_api_is_asked_by_fewer_at_once() {
 
 /// Eight workers of fifty steps each, one of which is refused once.
 #[test]
-fn after_a_refusal_more_run_again_when_it_goes_well() {
+fn concurrency_recovers_after_throttle() {
     let player = Player::new(|input| {
         let said = match (input.state.as_str(), input.visit) {
             ("A.md", visit) if visit < 8 => "<fork next=\"A.md\">W.md</fork>",
@@ -137,7 +137,7 @@ fn limit() -> TurnFailure {
 }
 
 #[test]
-fn no_turn_begins_while_the_usage_limit_lasts() {
+fn no_turn_starts_during_usage_limit() {
     let stage = Stage::new();
     let root = stage.root.clone();
     let says_what = forester(1, 8);
@@ -158,7 +158,7 @@ fn no_turn_begins_while_the_usage_limit_lasts() {
 }
 
 #[test]
-fn a_usage_limit_can_hold_the_run_with_all_that_ran_finished() {
+fn usage_limit_pauses_run_if_on_limit_is_pause() {
     let player = workers_meet(3, limit);
     let settings = Settings { on_limit: OnLimit::Pause, ..steadfast(8) };
     let stage = Stage::new();
@@ -169,7 +169,7 @@ fn a_usage_limit_can_hold_the_run_with_all_that_ran_finished() {
 }
 
 #[test]
-fn a_usage_limit_can_fail_those_who_meet_it_and_nobody_else() {
+fn usage_limit_fails_only_affected_agents_if_on_limit_is_fail() {
     let player = workers_meet(3, limit);
     let settings = Settings { on_limit: OnLimit::Fail, ..steadfast(8) };
     let outcome = Stage::new().play(settings, files(WORKFLOW), &player);
@@ -181,7 +181,7 @@ fn a_usage_limit_can_fail_those_who_meet_it_and_nobody_else() {
 
 /// Two parents fork at the same pace, one of them ten times as many.
 #[test]
-fn a_small_family_is_not_kept_waiting_by_a_large_one() {
+fn small_family_is_not_delayed_by_large_family() {
     let player = Player::new(move |input| {
         let parents = if input.turn.agent.as_str() == "main" { 2 } else { 0 };
         let workers = if input.turn.agent.as_str() == "main.1" { 100 } else { 10 };

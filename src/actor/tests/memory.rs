@@ -33,7 +33,7 @@ fn slowly(input: &TurnInput, said: &str) -> LocalFuture<TurnOutcome> {
 }
 
 #[test]
-fn with_short_memory_one_turn_runs_at_a_time_and_all_come_through() {
+fn low_memory_runs_one_turn_at_a_time_until_all_complete() {
     let player = crowd(20);
     player.short_of_memory.set(true);
     let outcome = Stage::new().play(settings(8), files(WORKFLOW), &player);
@@ -59,7 +59,7 @@ fn short_between(from: u64, to: u64) -> (Rc<Player>, usize) {
 }
 
 #[test]
-fn when_memory_is_there_again_more_turns_run() {
+fn more_turns_run_after_memory_recovers() {
     let (player, ended) = short_between(1, 30);
     assert_eq!(ended, 41);
     assert!(player.most.get() > 1, "{} at once when there was memory", player.most.get());
@@ -67,7 +67,7 @@ fn when_memory_is_there_again_more_turns_run() {
 }
 
 #[test]
-fn memory_that_gets_short_and_comes_back_loses_nobody() {
+fn temporary_memory_shortage_loses_no_agent() {
     for (from, to) in [(2, 3), (20, 60), (50, 51)] {
         let (player, ended) = short_between(from, to);
         assert_eq!((ended, player.turns.borrow().len()), (41, 41 + 80), "from {from} to {to}");

@@ -153,7 +153,7 @@ fn patient(max_restarts: u32) -> Settings {
 }
 
 #[test]
-fn an_agent_that_panics_before_its_turn_is_restarted_from_its_state() {
+fn agent_panicking_before_turn_restarts_in_same_state() {
     for times in [1, 2, 3] {
         for state in ["W.md", "X.md"] {
             let trap = Trap::new(On::Reading, state, times);
@@ -164,7 +164,7 @@ fn an_agent_that_panics_before_its_turn_is_restarted_from_its_state() {
 }
 
 #[test]
-fn an_agent_that_always_panics_ends_with_an_error_of_its_own() {
+fn always_panicking_agent_fails_with_own_error() {
     let trap = Trap::new(On::Reading, "W.md", u32::MAX);
     let stage = Stage::new();
     let outcome = stage.play(patient(2), trap, &Player::echo());
@@ -174,7 +174,7 @@ fn an_agent_that_always_panics_ends_with_an_error_of_its_own() {
 }
 
 #[test]
-fn an_agent_that_panics_over_a_reply_asks_for_the_same_turn_again() {
+fn agent_panicking_on_reply_repeats_same_turn() {
     let player = Player::echo();
     let trap = Trap::new(On::Checking, "X.md", 1);
     let outcome = Stage::new().play(patient(3), trap, &player);
@@ -204,7 +204,7 @@ fn clumsy(state: &'static str, times: u32, at_once: bool) -> Rc<Player> {
 }
 
 #[test]
-fn a_turn_that_panics_is_run_again() {
+fn panicking_turn_is_retried() {
     for at_once in [false, true] {
         for times in [1, 3] {
             let player = clumsy("W.md", times, at_once);
@@ -215,7 +215,7 @@ fn a_turn_that_panics_is_run_again() {
 }
 
 #[test]
-fn a_turn_that_always_panics_ends_its_agent() {
+fn always_panicking_turn_fails_its_agent() {
     for at_once in [false, true] {
         let player = clumsy("X.md", u32::MAX, at_once);
         let outcome = Stage::new().play(patient(3), files(WORKFLOW), &player);

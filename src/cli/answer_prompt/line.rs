@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_change_the_line() {
+    fn editing_keys_delete_text_and_escape_sequences_are_ignored() {
         let table = [
             ("abc", "abc"),
             ("ab\u{8}\u{7f}c", "c"),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn enter_gives_the_line_and_ctrl_d_ends() {
+    fn enter_submits_line_and_ctrl_d_ends_input() {
         let entered = |text: &str| LineInput::Entered(text.to_owned());
         let (keys, rest) = typed("git\rno\n\u{4}");
         assert_eq!(
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_left_out() {
+    fn invalid_utf8_bytes_are_ignored() {
         let mut line = LineEditor::default();
         for byte in [0xff, b'a', 0xe2, 0x82, b'b'] {
             assert_eq!(line.press(byte), None);

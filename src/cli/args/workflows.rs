@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ending_of_the_file_tells_the_format() {
+    fn file_extension_selects_drawing_format() {
         let format = |output: &str, format| {
             let output = Some(output.into());
             GraphArgs { path: ".".into(), format, output }.format()

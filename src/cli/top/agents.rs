@@ -203,7 +203,7 @@ fn status(
         (AgentStatus::Running, Some(seen)) if is_silent(run, agent, seen, now) => {
             TopAgentStatus::Silent
         }
-            (status, _) => TopAgentStatus::Live(status),
+        (status, _) => TopAgentStatus::Live(status),
     }
 }
 

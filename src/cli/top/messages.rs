@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_a_terminal_is_taken_out_and_long_answers_are_cut() {
+    fn control_characters_are_escaped_and_long_answers_cut() {
         let said = [
             ConversationItem::Text("a\u{1b}[2Jb".into()),
             ConversationItem::Answer("1\n2\n3\n4\n5".into()),

@@ -48,7 +48,7 @@ fn ask_as(admission: &mut AdmissionQueue, agent: AgentId) {
 }
 
 #[test]
-fn first_come_first_served_within_the_permits() {
+fn agents_are_admitted_first_come_first_served_within_permits() {
     let mut admission = AdmissionQueue::default();
     (1..=4).for_each(|number| ask(&mut admission, number));
     assert_eq!(admit(&mut admission, 2, &UNLIMITED), [child(1), child(2)]);
@@ -59,7 +59,7 @@ fn first_come_first_served_within_the_permits() {
 }
 
 #[test]
-fn asking_twice_is_asking_once() {
+fn repeated_ask_is_queued_once() {
     let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     ask(&mut admission, 1);
@@ -69,7 +69,7 @@ fn asking_twice_is_asking_once() {
 }
 
 #[test]
-fn who_leaves_and_comes_again_stands_at_the_end() {
+fn returning_agent_joins_end_of_queue() {
     let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     ask(&mut admission, 2);
@@ -81,7 +81,7 @@ fn who_leaves_and_comes_again_stands_at_the_end() {
 }
 
 #[test]
-fn families_take_turns() {
+fn families_are_admitted_round_robin() {
     let mut admission = AdmissionQueue::default();
     let many = child(1);
     let few = child(2);
@@ -96,7 +96,7 @@ fn families_take_turns() {
 }
 
 #[test]
-fn a_turn_that_was_begun_before_runs_whatever_the_numbers_say() {
+fn reserved_turn_is_admitted_despite_permits_and_budget() {
     let known = BTreeMap::new();
     let spent = Usd::from_dollars(1.0);
     let empty = Budget { spent, limit: Some(spent), max_turn_costs: &known, shares: &NO_SHARES };
@@ -115,7 +115,7 @@ fn a_turn_that_was_begun_before_runs_whatever_the_numbers_say() {
 }
 
 #[test]
-fn a_closed_door_lets_nobody_in() {
+fn closed_queue_admits_no_agent() {
     let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     admission.close();
@@ -123,7 +123,7 @@ fn a_closed_door_lets_nobody_in() {
 }
 
 #[test]
-fn an_empty_purse_starves_the_queue() {
+fn spent_budget_blocks_admission() {
     let spent = Usd::from_dollars(1.0);
     let budget = Budget { spent, limit: Some(spent), max_turn_costs: &NOTHING, shares: &NO_SHARES };
     let mut admission = AdmissionQueue::default();
@@ -134,7 +134,7 @@ fn an_empty_purse_starves_the_queue() {
 }
 
 #[test]
-fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
+fn agent_waiting_for_share_does_not_block_others() {
     let usd = Usd::from_dollars;
     let worker = StateName::parse("W.md").expect("a state");
     let known = BTreeMap::from([(worker.clone(), usd(0.2))]);
@@ -164,7 +164,7 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
 }
 
 #[test]
-fn without_budget_agents_wait_or_are_rejected() {
+fn spent_budget_rejects_agents_only_if_rejection_is_enabled() {
     let spent = Usd::from_dollars(1.0);
     let budget = Budget { spent, limit: Some(spent), max_turn_costs: &NOTHING, shares: &NO_SHARES };
     let mut admission = AdmissionQueue::default();
@@ -177,7 +177,7 @@ fn without_budget_agents_wait_or_are_rejected() {
 }
 
 #[test]
-fn of_those_who_wait_for_a_share_the_first_comes_back_when_there_is_room_again() {
+fn freed_share_admits_first_agent_waiting_for_it() {
     let usd = Usd::from_dollars;
     let worker = StateName::parse("W.md").expect("a state");
     let known = BTreeMap::from([(worker.clone(), usd(0.4))]);

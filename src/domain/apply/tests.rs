@@ -59,7 +59,7 @@ fn with(transition: Transition, pairs: &[(&str, &str)]) -> Transition {
 }
 
 #[test]
-fn a_run_begins_with_one_agent_about_to_work() {
+fn run_starts_with_main_agent_at_first_turn() {
     let (run, effects) = begin(&scene::first()).expect("a start");
     assert_eq!(effects, [proceed("main")]);
     assert_eq!((run.seq, run.status, run.total_cost_usd), (1, RunStatus::Running, Usd::ZERO));
@@ -70,7 +70,7 @@ fn a_run_begins_with_one_agent_about_to_work() {
 
 /// Each tag that keeps its agent alive, taken once from a first step.
 #[test]
-fn each_tag_has_its_session_and_its_stack() {
+fn each_tag_sets_session_stack_and_state() {
     let gone_on = Session::resumed(session(1), Some(message(2)));
     let called = vec![frame(1, "R.md", 2)];
     let table = [
@@ -99,7 +99,7 @@ fn each_tag_has_its_session_and_its_stack() {
 }
 
 #[test]
-fn a_result_without_a_caller_ends_the_agent() {
+fn result_without_caller_ends_agent() {
     let mut scene = Scene::begin();
     assert_eq!(scene.take("main", result(" as it\nstands ")), [retire_effect("main"), Effect::End]);
     assert!(scene.run.agents.is_empty());
@@ -121,7 +121,7 @@ fn a_result_without_a_caller_ends_the_agent() {
 }
 
 #[test]
-fn a_result_returns_to_where_the_caller_stood() {
+fn result_resumes_caller_at_its_checkpoint() {
     for kind in [TagName::Call, TagName::Function] {
         let mut scene = Scene::begin();
         scene.take("main", goto("B.md"));
@@ -138,7 +138,7 @@ fn a_result_returns_to_where_the_caller_stood() {
 }
 
 #[test]
-fn the_innermost_caller_is_answered_first() {
+fn nested_result_returns_to_innermost_caller_first() {
     let mut scene = Scene::begin();
     scene.take("main", tag(TagName::Call, "R1.md", "B.md"));
     scene.take("main", tag(TagName::Function, "R2.md", "C.md"));
@@ -153,7 +153,7 @@ fn the_innermost_caller_is_answered_first() {
 }
 
 #[test]
-fn a_reset_drops_pending_returns_and_says_so() {
+fn reset_drops_pending_returns_with_warning() {
     for (calls, said) in [(1, "dropped 1 pending return:"), (2, "dropped 2 pending returns:")] {
         let mut scene = Scene::begin();
         for _ in 0..calls {
@@ -173,7 +173,7 @@ fn a_reset_drops_pending_returns_and_says_so() {
 }
 
 #[test]
-fn fork_records_the_step_of_the_parent_and_the_start_of_the_child_at_once() {
+fn fork_advances_parent_and_starts_child_in_one_record() {
     let mut scene = Scene::begin();
     scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     let fork = with(tag(TagName::Fork, "N.md", "W.md"), &[("item", "x")]);
@@ -194,7 +194,7 @@ fn fork_records_the_step_of_the_parent_and_the_start_of_the_child_at_once() {
 }
 
 #[test]
-fn a_child_is_named_after_its_parent_and_no_number_is_used_twice() {
+fn child_id_extends_parent_id_and_is_never_reused() {
     let mut scene = Scene::begin();
     let fork = || tag(TagName::Fork, "N.md", "W.md");
     scene.take("main", fork());
@@ -207,7 +207,7 @@ fn a_child_is_named_after_its_parent_and_no_number_is_used_twice() {
 }
 
 #[test]
-fn attributes_become_variables_of_the_state_that_is_entered_and_of_no_other() {
+fn attributes_become_variables_of_entered_state_only() {
     let given = [("item", "x"), ("n", "1")];
     for kind in [TagName::Goto, TagName::Reset, TagName::Call, TagName::Function] {
         let mut scene = Scene::begin();
@@ -219,7 +219,7 @@ fn attributes_become_variables_of_the_state_that_is_entered_and_of_no_other() {
 }
 
 #[test]
-fn a_result_brings_its_attributes_along_but_its_payload_is_the_result() {
+fn result_payload_overrides_attribute_named_result() {
     let mut scene = Scene::begin();
     scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     scene.take("main", with(result("payload"), &[("result", "attribute"), ("n", "1")]));

@@ -105,7 +105,7 @@ fn agent_failed(scene: &Scene, judgement: TurnJudgement) -> AgentFailed {
 }
 
 #[test]
-fn a_transition_is_recorded_with_all_that_the_turn_was() {
+fn accepted_transition_records_all_turn_fields() {
     let mut scene = Scene::begin();
     scene.take("main", goto("B.md"));
     let judgement = TurnJudgement::Accepted(AcceptedTransition {
@@ -133,7 +133,7 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
 }
 
 #[test]
-fn a_session_is_chosen_exactly_where_one_is_opened() {
+fn new_session_is_recorded_only_if_transition_opens_session() {
     let table = [
         (goto("B.md"), None),
         (result("done"), None),
@@ -153,7 +153,7 @@ fn a_session_is_chosen_exactly_where_one_is_opened() {
 }
 
 #[test]
-fn a_session_that_is_ready_is_taken_only_without_history() {
+fn prestarted_session_is_used_only_without_history() {
     let table = [
         (tag(TagName::Reset, "", "B.md"), session(88)),
         (tag(TagName::Call, "R.md", "B.md"), session(77)),
@@ -170,7 +170,7 @@ fn a_session_that_is_ready_is_taken_only_without_history() {
 }
 
 #[test]
-fn three_reminders_then_the_agent_fails() {
+fn agent_fails_after_three_reminders() {
     let mut scene = Scene::begin();
     for number in 0..3 {
         let event = one(&scene, violated(Some("end with a tag")));
@@ -193,7 +193,7 @@ fn three_reminders_then_the_agent_fails() {
 }
 
 #[test]
-fn each_state_has_its_own_reminders() {
+fn transition_resets_reminder_count() {
     let mut scene = Scene::begin();
     for _ in 0..3 {
         scene.happens(one(&scene, violated(Some("end with a tag"))));
@@ -203,7 +203,7 @@ fn each_state_has_its_own_reminders() {
 }
 
 #[test]
-fn reminders_and_restarts_do_not_use_each_other_up() {
+fn reminders_and_restarts_are_counted_separately() {
     let mut scene = Scene::begin();
     for _ in 0..3 {
         scene.happens(one(&scene, violated(Some("end with a tag"))));
@@ -215,7 +215,7 @@ fn reminders_and_restarts_do_not_use_each_other_up() {
 }
 
 #[test]
-fn without_a_policy_a_violation_ends_the_agent_and_says_how_to_have_it_reminded() {
+fn violation_without_policy_fails_agent_with_hint() {
     let failure = agent_failed(&Scene::begin(), violated(None));
     assert_eq!(failure.cause, FailureCause::Protocol);
     assert_eq!(
@@ -226,7 +226,7 @@ fn without_a_policy_a_violation_ends_the_agent_and_says_how_to_have_it_reminded(
 
 /// Columns: cause; if it counts as a restart; the wait; if the turn gets another session.
 #[test]
-fn what_is_run_again_and_how() {
+fn each_retryable_cause_sets_backoff_and_session() {
     let soon = Some(NOW.plus(1000));
     let table = [
         (FailureCause::Crash, true, soon, true),
@@ -248,7 +248,7 @@ fn what_is_run_again_and_how() {
 }
 
 #[test]
-fn a_panic_goes_on_with_the_same_turn_in_the_same_session() {
+fn panic_retries_same_turn_in_same_session() {
     let mut scene = Scene::begin();
     scene.take("main", goto("B.md"));
     let (turn, before) = (scene.turn("main"), scene.agent("main").session.clone());
@@ -257,7 +257,7 @@ fn a_panic_goes_on_with_the_same_turn_in_the_same_session() {
 }
 
 #[test]
-fn interrupted_and_lost_turns_are_run_again_however_often() {
+fn interrupted_and_lost_turns_are_retried_without_limit() {
     let mut scene = Scene::begin();
     for round in 0..20 {
         let cause = if round % 2 == 0 { FailureCause::Interrupted } else { FailureCause::Lost };
@@ -269,7 +269,7 @@ fn interrupted_and_lost_turns_are_run_again_however_often() {
 }
 
 #[test]
-fn the_fourth_crash_within_the_period_ends_the_agent() {
+fn fourth_crash_within_period_fails_agent() {
     for cause in
         [FailureCause::Crash, FailureCause::Timeout, FailureCause::Stall, FailureCause::Panic]
     {
@@ -284,7 +284,7 @@ fn the_fourth_crash_within_the_period_ends_the_agent() {
 }
 
 #[test]
-fn what_would_fail_again_ends_the_agent_at_once() {
+fn non_retryable_failure_fails_agent_at_once() {
     for cause in [
         FailureCause::Rejected,
         FailureCause::Output,
@@ -297,7 +297,7 @@ fn what_would_fail_again_ends_the_agent_at_once() {
 }
 
 #[test]
-fn what_keeps_every_agent_from_working_pauses_the_run_and_costs_no_restart() {
+fn run_wide_failure_pauses_run_without_counting_restart() {
     let table = [
         (
             FailureCause::Authentication,
@@ -320,7 +320,7 @@ fn what_keeps_every_agent_from_working_pauses_the_run_and_costs_no_restart() {
 }
 
 #[test]
-fn a_report_that_comes_late_or_twice_or_from_nobody_decides_nothing() {
+fn stale_duplicate_or_unknown_report_decides_nothing() {
     let verdicts = [
         accepted(goto("B.md")),
         accepted(result("done")),

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_assertion_wins_until_it_is_retracted() {
+    fn last_assertion_wins_until_retracted() {
         let mut facts = KnownFacts::default();
         let first = FactChange::Asserted(fact("k", "1", 1));
         assert!(facts.is_news(&first));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_again_is_found_as_before() {
+    fn deserialized_facts_give_same_query_results() {
         let mut facts = KnownFacts::default();
         for (key, value, seq) in [("b", "1", 1), ("a", "1", 2), ("c", "2", 3), ("b", "2", 4)] {
             facts.change(&FactChange::Asserted(fact(key, value, seq)));

@@ -50,7 +50,7 @@ fn turns(turns: &[(u64, bool)]) -> Turns {
 }
 
 #[test]
-fn a_step_has_its_turns_in_their_sessions() {
+fn step_lists_failed_rejected_and_finished_turns() {
     let mut seen = Seen::of("main");
     let failure = seen.scene.failure("main");
     seen.happens(Event::TurnFailed(failure));
@@ -81,7 +81,7 @@ fn a_step_has_its_turns_in_their_sessions() {
 }
 
 #[test]
-fn history_of_a_child_begins_at_its_fork_and_leaves_siblings_out() {
+fn child_history_starts_at_fork_without_siblings() {
     let mut seen = Seen::of("main.1");
     let fork = seen.scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
     seen.happens(Event::StepFinished(fork));
@@ -94,7 +94,7 @@ fn history_of_a_child_begins_at_its_fork_and_leaves_siblings_out() {
 }
 
 #[test]
-fn who_ends_with_the_run_is_told_by_whom_and_what_it_cost_later() {
+fn agent_ended_by_run_failure_records_cause_and_late_cost() {
     let mut seen = Seen::of("main");
     let fork = seen.scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
     seen.happens(Event::StepFinished(fork));
@@ -115,7 +115,7 @@ fn who_ends_with_the_run_is_told_by_whom_and_what_it_cost_later() {
 
 proptest! {
     #[test]
-    fn the_costs_of_its_steps_are_the_agents(pushes in pushes(60)) {
+    fn step_costs_sum_to_agent_cost(pushes in pushes(60)) {
         let journal = Journal::of(&pushes);
         let run = &journal.run;
         let ended = run.finished.iter().map(|agent| (agent.id.clone(), agent.cost_usd));

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_a_bare_file_name() {
+    fn state_name_must_be_bare_file_name() {
         for bad in
             ["", "  ", "../SECRET.md", "foo/bar.md", "a\\b.md", "..", "/etc/passwd", "a\0b", "a\nb"]
         {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_a_prompt_a_graph_or_a_program() {
+    fn file_extension_determines_state_kind() {
         let kind = |name: &str| {
             let state = StateName::parse(name).expect("a state");
             (state.is_prompt(), state.is_graph(), state.is_program())
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_lies_below() {
+    fn folder_must_be_relative_path_without_parent_segments() {
         assert_eq!(Folder::parse("a/b c/").map(|folder| folder.to_string()), Ok("a/b c".into()));
         for bad in ["", ".", "/a", "a//b", "../a", "a/../b"] {
             assert!(Folder::parse(bad).is_err(), "{bad:?} was taken");

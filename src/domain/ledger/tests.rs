@@ -34,7 +34,7 @@ fn dollars(line: &LedgerLine) -> String {
 }
 
 #[test]
-fn each_turn_is_counted_where_it_ran() {
+fn turns_are_counted_by_state_agent_and_model() {
     let mut scene = Scene::begin();
     let mut step = scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
     step.cost.usage = UsageByModel::from_iter([used("opus", 10, 0.004), used("haiku", 5, 0.006)]);
@@ -68,7 +68,7 @@ fn each_turn_is_counted_where_it_ran() {
 }
 
 #[test]
-fn a_reminder_is_a_turn_that_was_paid_for() {
+fn rejected_turn_is_counted_as_reminder_and_billed() {
     let mut scene = Scene::begin();
     let rejected = TurnRejected {
         turn: scene.turn("main"),
@@ -84,7 +84,7 @@ fn a_reminder_is_a_turn_that_was_paid_for() {
 }
 
 #[test]
-fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
+fn evaluator_turn_is_counted_by_its_prompt_and_skipped_turn_is_not() {
     let mut scene = Scene::begin();
     let first = scene.step("main", goto("B.md"));
     let proposed = TransitionProposed {
@@ -120,7 +120,7 @@ fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
 }
 
 #[test]
-fn what_may_have_cost_something_unseen_is_counted_apart() {
+fn turns_of_unknown_cost_are_counted_separately() {
     let mut scene = Scene::begin();
     for (cause, turns, unreported_turns) in [
         (FailureCause::Crash, 1, 1),
@@ -140,7 +140,7 @@ fn what_may_have_cost_something_unseen_is_counted_apart() {
 }
 
 #[test]
-fn what_comes_after_the_end_is_counted_in_the_state_it_was_spent_in() {
+fn cost_reported_after_end_is_counted_in_its_state() {
     let mut scene = Scene::begin();
     scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
     let late = scene.turn("main");
@@ -158,7 +158,7 @@ fn what_comes_after_the_end_is_counted_in_the_state_it_was_spent_in() {
 
 proptest! {
     #[test]
-    fn its_sums_are_what_the_run_has_spent(pushes in pushes(60)) {
+    fn ledger_sums_match_run_spending(pushes in pushes(60)) {
         let journal = Journal::of(&pushes);
         let mut book = Ledger::default();
         for (before, record) in &journal.records {
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn only_what_is_charged_changes_what_a_run_has_spent(pushes in pushes(40)) {
+    fn only_charges_change_run_spending(pushes in pushes(40)) {
         for (before, record) in Journal::of(&pushes).records {
             let Some(mut run) = before else { continue };
             let charged = cost_of(&record.event).map_or(Usd::ZERO, |charge| charge.cost.amount);

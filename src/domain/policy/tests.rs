@@ -16,7 +16,7 @@ fn reply(tags: &[Transition]) -> ReplyTags {
 }
 
 #[test]
-fn exactly_one_tag_is_needed() {
+fn reply_without_exactly_one_tag_is_violation() {
     let open = TransitionPolicy::default();
     assert!(open.judge(reply(&[goto("A.md")])).is_ok());
     assert!(matches!(open.judge(reply(&[])), Err(ProtocolViolation::NoTag { .. })));
@@ -28,7 +28,7 @@ fn exactly_one_tag_is_needed() {
 }
 
 #[test]
-fn matching_is_strict_on_structure_and_free_on_unnamed_variables() {
+fn policy_matches_structure_strictly_and_ignores_extra_variables() {
     let call = tag(TagName::Call, &[("return", "S.md")], "R.md");
     let policy = TransitionPolicy {
         allowed: vec![call.clone(), tag(TagName::Fork, &[("next", "N.md"), ("kind", "a")], "W.md")],
@@ -49,7 +49,7 @@ fn matching_is_strict_on_structure_and_free_on_unnamed_variables() {
 }
 
 #[test]
-fn a_single_way_may_be_left_unsaid() {
+fn sole_allowed_transition_is_implied_without_tag() {
     let policy = TransitionPolicy { allowed: vec![goto("NEXT.md")], ..TransitionPolicy::default() };
     let implied = policy.judge(reply(&[])).expect("implied");
     assert_eq!(
@@ -61,7 +61,7 @@ fn a_single_way_may_be_left_unsaid() {
 }
 
 #[test]
-fn a_result_is_never_implied() {
+fn result_is_never_implied() {
     let policy = TransitionPolicy {
         allowed: vec![tag(TagName::Result, &[], "")],
         ..TransitionPolicy::default()
@@ -76,7 +76,7 @@ fn a_result_is_never_implied() {
 }
 
 #[test]
-fn a_question_is_never_implied_and_leads_nowhere_else() {
+fn ask_is_never_implied_and_must_match_allowed_timeout() {
     let ask = |late: &[(&str, &str)], text: &str| {
         tag(TagName::Ask, &[&[("next", "N.md")], late].concat(), text)
     };
@@ -97,7 +97,7 @@ fn a_question_is_never_implied_and_leads_nowhere_else() {
 }
 
 #[test]
-fn forks_beyond_those_that_are_read_are_not_left_out() {
+fn reply_with_too_many_fork_tags_is_violation() {
     let many = TransitionPolicy { many_forks: true, ..TransitionPolicy::default() };
     let forks = vec![tag(TagName::Fork, &[("next", "N.md")], "W.md"); 2];
     assert!(many.judge(reply(&forks)).is_ok());
@@ -111,7 +111,7 @@ fn forks_beyond_those_that_are_read_are_not_left_out() {
 }
 
 #[test]
-fn near_misses_are_named() {
+fn near_miss_tags_are_named_in_violation() {
     let near_misses = vec!["an unclosed <goto>".into()];
     let reading = ReplyTags { near_misses, ..ReplyTags::default() };
     let violation = TransitionPolicy::default().judge(reading).expect_err("no tag");

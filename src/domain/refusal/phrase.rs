@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closing_line_names_the_calls_and_the_rules() {
+    fn closing_line_names_refused_calls_and_allowing_rules() {
         let curl = refusal("Bash", "curl a", &["Bash(curl:*)"], 2);
         let fetch = refusal("WebFetch", "http://e.org/", &["WebFetch(domain:e.org)"], 1);
         assert_eq!(
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rule_allows_is_explained_instead() {
+    fn refusal_without_allowing_rule_shows_its_reason() {
         assert_eq!(
             line(vec![refusal("Bash", "git push", &[], 1)], 0),
             "1 tool was refused: Bash `git push`; no rule is known to allow it: Permission to use it has been denied."
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_allows_every_command_comes_with_a_warning() {
+    fn rule_allowing_every_command_is_advised_with_warning() {
         let odd = refusal("Bash", "curl $(whoami)", &["Bash"], 1);
         let only = "-- --allowedTools 'Bash', which allows every command: no narrower rule covers `curl $(whoami)`";
         let refusals = |calls| ToolRefusals { calls, more: 0 };
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn many_calls_and_long_ones_are_shortened() {
+    fn many_or_long_refused_calls_are_shortened() {
         let calls =
             (0..6).map(|n| refusal("Bash", &format!("{n} {}", "x".repeat(80)), &["a'b"], 1));
         let line = line(calls.collect(), 5);

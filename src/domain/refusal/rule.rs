@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_allowed_by_the_beginnings_of_its_parts() {
+    fn each_part_of_command_gets_prefix_rule() {
         let table = [
             ("curl -s http://a/x", "Bash(curl:*)"),
             ("git push origin main", "Bash(git push:*)"),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_parts_that_were_refused_need_a_rule() {
+    fn only_refused_parts_of_command_get_rule() {
         let why = "This Bash command contains multiple operations. The following part requires approval: tee a";
         assert_eq!(bash("ls && echo b | tee a", why), "Bash(tee:*)");
         assert_eq!(bash("cd . && tee a > b 2>&1", why), "Bash(tee:*)", "a redirection is left out");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_cannot_be_taken_apart_needs_the_whole_tool() {
+    fn unsplittable_command_gets_rule_for_whole_tool() {
         for (command, why) in [
             ("curl $(whoami)", "Contains command_substitution"),
             ("curl `whoami`", ASKED),
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hook_refuses_is_allowed_by_no_rule() {
+    fn refusal_by_hook_has_no_allowing_rule() {
         for why in ["no curls here", "PreToolUse:Bash hook error: it requires approval"] {
             assert_eq!(bash("curl a", why), "", "{why}");
         }
     }
 
     #[test]
-    fn a_path_outside_the_directory_has_a_rule_for_the_path() {
+    fn path_outside_directory_gets_path_rule() {
         let blocked =
             |what: &str| format!("{what} was blocked. For security, Claude Code may only …");
         assert_eq!(
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_has_its_kind_of_rule() {
+    fn each_tool_gets_rule_in_its_own_form() {
         let table = [
             (
                 "WebFetch",
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_allows_what_a_rule_denies_or_plan_mode_leaves_undone() {
+    fn refusal_by_deny_rule_or_plan_mode_has_no_allowing_rule() {
         for why in [
             "Permission to use Bash with command git push has been denied.",
             "Cannot write to /work/w while in plan mode.",

@@ -29,7 +29,7 @@ fn after(cause: FailureCause, restarts: &[u64]) -> RestartDecision {
 
 /// The reaction to each cause under each policy, with restarts left and with none.
 #[test]
-fn each_cause_has_its_reaction_under_each_policy() {
+fn each_cause_gives_expected_decision_under_each_policy() {
     let counted = RestartDecision::Retry { not_before: Some(NOW.plus(1000)), counts: true };
     let exhausted = RestartDecision::Exhausted {
         reason: "restarted 3 times within 10m".into(),
@@ -63,7 +63,7 @@ fn each_cause_has_its_reaction_under_each_policy() {
 }
 
 #[test]
-fn what_is_nobodys_failure_does_not_count() {
+fn uncounted_causes_ignore_exhausted_restarts() {
     let free = RestartDecision::Retry { not_before: None, counts: false };
     let throttled = RestartDecision::Retry { not_before: Some(NOW.plus(1000)), counts: false };
     let pause = |pause| RestartDecision::Pause(pause);
@@ -90,7 +90,7 @@ fn what_is_nobodys_failure_does_not_count() {
 }
 
 #[test]
-fn the_policy_says_what_follows_the_last_restart() {
+fn exhausted_restarts_follow_on_exhausted_policy() {
     for then in OnExhausted::ALL.map(|(_, then)| then) {
         let supervision = SupervisionPolicy {
             on_exhausted: then,
@@ -109,7 +109,7 @@ fn the_policy_says_what_follows_the_last_restart() {
 }
 
 #[test]
-fn the_run_says_what_a_usage_limit_means() {
+fn usage_limit_decision_follows_on_limit_setting() {
     let supervision = SupervisionPolicy::default();
     let resets = Some(NOW.plus(20_000));
     let failure = TurnFailure { resets, ..TurnFailure::new(FailureCause::UsageLimit, "m") };
@@ -125,7 +125,7 @@ fn the_run_says_what_a_usage_limit_means() {
 }
 
 #[test]
-fn the_wait_at_a_limit_ends_after_its_reset_and_is_spread_by_a_minute_at_the_most() {
+fn limit_wait_ends_after_reset_with_at_most_one_minute_jitter() {
     let supervision = SupervisionPolicy::default();
     for (ahead, most) in [(1, 1000), (20_000, 2000), (7_200_000, 60_000)] {
         for chance in [0.0, 1.0] {
@@ -140,7 +140,7 @@ fn the_wait_at_a_limit_ends_after_its_reset_and_is_spread_by_a_minute_at_the_mos
 }
 
 #[test]
-fn waits_grow_by_their_factor() {
+fn backoff_grows_by_its_factor() {
     let wait = |restarts: &[u64]| match after(FailureCause::Crash, restarts) {
         RestartDecision::Retry { not_before: Some(at), .. } => at.since(NOW),
         other => panic!("{other:?}"),
@@ -161,7 +161,7 @@ fn waits_grow_by_their_factor() {
 }
 
 #[test]
-fn old_restarts_are_forgotten() {
+fn restarts_older_than_period_do_not_count() {
     assert!(matches!(
         after(FailureCause::Crash, &[600_000, 10, 20]),
         RestartDecision::Retry { counts: true, .. }
@@ -169,7 +169,7 @@ fn old_restarts_are_forgotten() {
 }
 
 #[test]
-fn a_wait_never_exceeds_its_maximum_by_more_than_the_jitter() {
+fn backoff_exceeds_its_bounds_by_at_most_the_jitter() {
     let supervision = SupervisionPolicy { max_restarts: 100, ..SupervisionPolicy::default() };
     for earlier in (0..100).chain([usize::MAX]) {
         assert!(backoff(&supervision, earlier, 1.0) <= supervision.backoff_max_ms * 6 / 5);

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_and_a_directory_are_no_variables() {
+    fn each_and_cwd_attributes_are_not_variables() {
         let attributes = [("next", "N.md"), ("each", "a.json"), ("cwd", "./x/y"), ("kind", "k")];
         let whole = fork(&attributes, "W.md").expect("a fork");
         let [forked] = whole.forked().try_into().expect("one tag");
@@ -202,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_list_the_other_words_mean_nothing() {
+    fn as_attribute_without_each_is_plain_variable() {
         let plain = fork(&[("next", "N.md"), ("as", "x")], "W.md").expect("a fork");
         assert!(plain.is_plain_fork());
         assert_eq!(plain.variables().get("as").map(String::as_str), Some("x"));
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn invalid_fork_attribute_is_error() {
         let wrong = |attribute: (&str, &str)| {
             let attributes = [("next", "N.md"), ("each", "a.json"), attribute];
             fork(&attributes, "W.md").expect_err("wrong").to_string()
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn several_tags_are_one_if_they_lead_to_the_same_state() {
+    fn fork_tags_with_same_next_state_are_combined() {
         let to = |next: &str, item: &str| {
             fork(&[("next", next), ("item", item)], "W.md").expect("a fork")
         };

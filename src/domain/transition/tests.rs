@@ -8,7 +8,7 @@ fn make(tag: TagName, attributes: &[(&str, &str)], body: &str) -> Result<Transit
 }
 
 #[test]
-fn attributes_are_structure_or_variables() {
+fn attributes_without_reserved_name_become_variables() {
     let fork =
         make(TagName::Fork, &[("item", "a b"), ("next", "N.md")], " W.md\n").expect("a fork");
     assert_eq!(fork.to_string(), "<fork next=\"N.md\" item=\"a b\">W.md</fork>");
@@ -18,7 +18,7 @@ fn attributes_are_structure_or_variables() {
 }
 
 #[test]
-fn a_payload_is_passed_as_it_stands() {
+fn result_payload_preserves_whitespace() {
     let result = make(TagName::Result, &[], "  two\nlines ").expect("a result");
     assert_eq!(
         result,
@@ -31,7 +31,7 @@ fn a_payload_is_passed_as_it_stands() {
 }
 
 #[test]
-fn what_is_missing_or_out_of_place_is_named() {
+fn invalid_attribute_or_target_is_error_naming_it() {
     let message = |tag, attributes: &[(&str, &str)], body| {
         make(tag, attributes, body).expect_err("not a transition")
     };
@@ -54,7 +54,7 @@ fn what_is_missing_or_out_of_place_is_named() {
 }
 
 #[test]
-fn json_has_the_tag_and_its_attributes() {
+fn transition_round_trips_through_tagged_json() {
     let call = make(TagName::Call, &[("return", "R.md"), ("x", "1")], "C.md").expect("a call");
     let json = serde_json::to_string(&call).expect("JSON");
     assert_eq!(json, r#"{"tag":"call","target":"C.md","return":"R.md","variables":{"x":"1"}}"#);

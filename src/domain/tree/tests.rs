@@ -73,7 +73,7 @@ fn chain(length: usize) -> Run {
 }
 
 #[test]
-fn the_tenth_child_comes_after_the_second() {
+fn children_are_sorted_by_number_not_text() {
     let mut scene = Scene::begin();
     (0..11).for_each(|_| fork(&mut scene, "main"));
     fork(&mut scene, "main.2");
@@ -85,7 +85,7 @@ fn the_tenth_child_comes_after_the_second() {
 }
 
 #[test]
-fn siblings_that_began_in_one_state_are_one_row_wherever_they_are_now() {
+fn siblings_with_same_start_state_fold_into_one_row() {
     let mut scene = Scene::begin();
     (0..20).for_each(|_| fork(&mut scene, "main"));
     scene.take("main", tag(TagName::Fork, "N.md", "OTHER.md"));
@@ -103,7 +103,7 @@ fn siblings_that_began_in_one_state_are_one_row_wherever_they_are_now() {
 }
 
 #[test]
-fn the_families_of_a_family_are_folded_together() {
+fn children_of_folded_siblings_fold_into_one_row() {
     let mut scene = Scene::begin();
     (0..20).for_each(|_| fork(&mut scene, "main"));
     for child in 1..=20 {
@@ -113,7 +113,7 @@ fn the_families_of_a_family_are_folded_together() {
 }
 
 #[test]
-fn a_tree_in_which_all_have_two_children_is_folded_too() {
+fn binary_tree_folds_to_one_row_per_level() {
     let mut scene = Scene::begin();
     let mut generation = vec!["main".to_owned()];
     for _ in 0..7 {
@@ -130,7 +130,7 @@ fn a_tree_in_which_all_have_two_children_is_folded_too() {
 }
 
 #[test]
-fn a_chain_however_long_is_neither_a_stack_nor_a_screen() {
+fn long_chain_is_cut_at_max_depth_and_shows_failed_agent() {
     let mut run = chain(3000);
     run.finished[2000].ending = AgentEnding::Error("lost".to_owned());
     let tree = AgentTree::of(&run);
@@ -147,7 +147,7 @@ fn a_chain_however_long_is_neither_a_stack_nor_a_screen() {
 }
 
 #[test]
-fn an_agent_whose_parent_is_not_there_stands_for_itself() {
+fn agent_with_missing_parent_becomes_root() {
     let mut run = chain(4);
     run.finished.remove(0);
     let tree = AgentTree::of(&run);
@@ -157,7 +157,7 @@ fn an_agent_whose_parent_is_not_there_stands_for_itself() {
 
 proptest! {
     #[test]
-    fn every_agent_is_there_once_after_its_parent(pushes in pushes(60)) {
+    fn tree_lists_every_agent_once_after_its_parent(pushes in pushes(60)) {
         let run = Journal::of(&pushes).run;
         let tree = AgentTree::of(&run);
         let mut seen = BTreeSet::new();
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn folding_loses_nobody(pushes in pushes(60), many in 1usize..4, deepest in 0usize..4) {
+    fn folded_rows_cover_all_agents_and_show_failures(pushes in pushes(60), many in 1usize..4, deepest in 0usize..4) {
         let run = Journal::of(&pushes).run;
         let tree = AgentTree::of(&run);
         let folding = FoldOptions { many, deepest, opened: None };

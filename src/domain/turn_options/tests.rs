@@ -5,7 +5,7 @@ use strum::VariantArray;
 use super::*;
 
 #[test]
-fn nearest_layer_wins_key_by_key() {
+fn nearest_option_layer_wins_per_key() {
     let near = TurnOptions {
         effort: Some(EffortLevel::Low),
         tools: Some(Vec::new()),
@@ -25,7 +25,7 @@ fn nearest_layer_wins_key_by_key() {
 }
 
 #[test]
-fn option_of_a_manifest_gives_way_to_the_command_line() {
+fn command_line_overrides_manifest_option() {
     let mut options = TurnOptions {
         effort: Some(EffortLevel::Low),
         max_turns: Some(3),
@@ -38,7 +38,7 @@ fn option_of_a_manifest_gives_way_to_the_command_line() {
 }
 
 #[test]
-fn absent_options_are_not_written_and_unknown_ones_are_read_past() {
+fn unset_options_are_omitted_and_unknown_options_are_ignored() {
     let none = TurnOptions::default();
     assert!(none.is_empty());
     assert_eq!(serde_json::to_string(&none).expect("written"), "{}");
@@ -55,7 +55,7 @@ fn absent_options_are_not_written_and_unknown_ones_are_read_past() {
 }
 
 #[test]
-fn names_are_those_of_the_stored_form() {
+fn option_value_names_match_their_json_form() {
     for &level in EffortLevel::VARIANTS {
         assert_eq!(serde_json::to_value(level).expect("written"), level.name());
     }

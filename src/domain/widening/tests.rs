@@ -24,7 +24,7 @@ fn keys(ceiling: &PermissionCeiling, options: serde_json::Value) -> Vec<&'static
 }
 
 #[test]
-fn permission_mode_above_that_of_the_run_widens() {
+fn permission_mode_above_run_mode_widens() {
     let modes = ["plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"];
     for (rank, run) in modes.into_iter().enumerate() {
         for (wanted, mode) in modes.into_iter().enumerate() {
@@ -41,7 +41,7 @@ fn permission_mode_above_that_of_the_run_widens() {
 }
 
 #[test]
-fn mode_after_the_dashes_and_mode_of_the_manifest_count() {
+fn ceiling_uses_permission_mode_of_claude_args_and_manifest() {
     let wanted = json!({ "permission_mode": "acceptEdits" });
     let mut narrowed = settings("acceptEdits", &[], false);
     narrowed.claude_args = vec!["--permission-mode=plan".to_owned()];
@@ -52,7 +52,7 @@ fn mode_after_the_dashes_and_mode_of_the_manifest_count() {
 }
 
 #[test]
-fn rule_widens_unless_it_is_given_or_allows_nothing_new() {
+fn rule_widens_unless_already_allowed_or_harmless() {
     let table: [(&str, &[&str], bool); 24] = [
         ("Bash", &[], false),
         ("Bash(cargo test:*)", &[], false),
@@ -91,7 +91,7 @@ fn rule_widens_unless_it_is_given_or_allows_nothing_new() {
 }
 
 #[test]
-fn rules_after_the_dashes_are_given_to_all() {
+fn allowed_tools_in_claude_args_apply_to_every_state() {
     let mut given = settings("acceptEdits", &[], false);
     given.claude_args =
         ["--effort", "low", "--allowedTools", "Bash(git log:*),Read", "WebFetch", "--x", "Bash"]
@@ -145,7 +145,7 @@ fn configuration_widens_unless_it_can_only_narrow() {
 }
 
 #[test]
-fn message_says_what_to_type() {
+fn widening_message_names_flag_that_allows_it() {
     let options: TurnOptions = serde_json::from_value(
         json!({ "permission_mode": "auto", "allowed_tools": ["Bash(cargo test:*)"] }),
     )
@@ -162,7 +162,7 @@ fn message_says_what_to_type() {
 }
 
 #[test]
-fn a_rule_that_holds_several_is_not_harmless() {
+fn rule_text_with_several_rules_widens() {
     let plain = ceiling("acceptEdits", &[]);
     for rule in ["Agent(x),Bash(*)", "Read(./a) Bash(*)", "Read(./a,Bash)", "Agent,Bash"] {
         assert_eq!(keys(&plain, json!({ "allowed_tools": [rule] })), ["allowed_tools"], "{rule}");
@@ -170,7 +170,7 @@ fn a_rule_that_holds_several_is_not_harmless() {
 }
 
 #[test]
-fn a_state_does_not_replace_the_flags_that_the_run_was_started_with() {
+fn state_option_replacing_flag_of_claude_args_widens() {
     let given = Settings {
         claude_args: vec!["--settings={}".to_owned(), "--tools".to_owned(), "Read".to_owned()],
         ..settings("acceptEdits", &[], false)
@@ -182,7 +182,7 @@ fn a_state_does_not_replace_the_flags_that_the_run_was_started_with() {
 }
 
 #[test]
-fn the_mode_after_two_dashes_is_the_one_of_the_processes() {
+fn permission_mode_in_claude_args_overrides_run_mode() {
     let given = Settings {
         claude_args: vec!["--permission-mode".to_owned(), "plan".to_owned()],
         ..settings("acceptEdits", &[], false)
@@ -191,7 +191,7 @@ fn the_mode_after_two_dashes_is_the_one_of_the_processes() {
 }
 
 #[test]
-fn variable_that_is_passed_has_to_be_set_also_where_all_is_allowed() {
+fn passed_variable_must_be_set_even_if_all_is_allowed() {
     let skips = Settings { permission: RunPermission::SkipAll, ..Settings::default() };
     let names = ["HOME".to_owned()].into();
     let ceiling = PermissionCeiling::of(&skips).with_inherited(names);
@@ -202,14 +202,14 @@ fn variable_that_is_passed_has_to_be_set_also_where_all_is_allowed() {
 }
 
 #[test]
-fn mode_that_asks_nothing_allows_all_that_a_state_can_say() {
+fn bypass_mode_allows_every_state_option() {
     let mode = RunPermission::Mode("bypassPermissions".to_owned());
     let open = PermissionCeiling::of(&Settings { permission: mode, ..Settings::default() });
     assert!(keys(&open, json!({ "allowed_tools": ["Bash"], "agents": { "a": {} } })).is_empty());
 }
 
 #[test]
-fn rule_for_all_reading_says_how_to_stay_in_the_directory() {
+fn unrestricted_read_rule_message_suggests_working_directory() {
     let plain = PermissionCeiling::of(&Settings::default());
     let options = json!({ "allowed_tools": ["Read"] });
     let found = plain.widenings(&serde_json::from_value(options).expect("options"));

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_label_means_anything() {
+    fn special_characters_in_labels_are_escaped() {
         let text = write(&hostile());
         let hard = r#""a \"b\" <c> &amp; #1; `d` %%{e} ]}|\\n""#;
         assert!(text.starts_with(r#"digraph "a \"b\"\n<c>" {"#), "{text}");

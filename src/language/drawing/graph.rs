@@ -213,7 +213,7 @@ endings:
 "#;
 
     #[test]
-    fn every_kind_of_node_is_drawn_with_all_its_ways() {
+    fn every_node_type_is_drawn_with_all_its_edges() {
         let source: BTreeMap<String, String> =
             [("GUIDE.md".to_owned(), "# How \"to\"\nSo.".to_owned())].into();
         let vocabulary = GraphVocabulary::default();

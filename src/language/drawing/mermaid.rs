@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_label_means_anything() {
+    fn special_characters_in_labels_are_escaped() {
         let expected = r#"%% a "b" <c>
 flowchart TD
     n0["end"]

@@ -164,7 +164,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn nodes_and_edges_are_there_once() {
+    fn duplicate_nodes_and_edges_are_merged() {
         let mut drawing = WorkflowDrawing::default();
         assert_eq!(drawing.node("a", "A", NodeKind::State), 0);
         assert_eq!(drawing.node("a", "B", NodeKind::Open), 0);

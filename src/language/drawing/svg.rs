@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_picture_is_one_too() {
+    fn empty_drawing_gives_valid_xml() {
         let text = write(&WorkflowDrawing::default());
         assert!(roxmltree::Document::parse(&text).is_ok(), "{text}");
     }

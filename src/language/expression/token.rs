@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_are_those_of_javascript() {
+    fn string_escapes_match_javascript() {
         let table = [
             (r"'a'", "a"),
             (r"''", ""),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_stay_whole_where_they_fit() {
+    fn whole_numbers_stay_integers_if_they_fit() {
         assert_eq!(number("7"), Some(Value::from(7)));
         assert_eq!(number("7.5"), Some(Value::from(7.5)));
         assert_eq!(number("1e3"), Some(Value::from(1000)));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_cannot_be_read_says_why() {
+    fn invalid_regex_is_error_with_reason() {
         let wrong = |text, flags| pattern(text, flags).expect_err("no pattern");
         assert_eq!(wrong("(a", ""), "the regular expression cannot be read: unclosed group");
         assert!(wrong("(?=a)", "").contains("look-around"), "{}", wrong("(?=a)", ""));

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_lists_answers_with_their_places() {
+    fn answers_file_is_parsed_with_locations() {
         let listed = read("a.yaml", "ask_type: git\nagain:\n  - 1\n  - yes\n").expect("valid");
         let shown: Vec<_> =
             listed.iter().map(|one| (&*one.node, &*one.text, one.line, one.column)).collect();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_with_a_file_has_its_place() {
+    fn invalid_answers_file_is_error_with_location() {
         let wrong = |text: &str| {
             let wrong = read("a.yaml", text).expect_err(text);
             wrong.iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_graph_will_not_ask_for_is_refused() {
+    fn answer_to_unknown_question_or_option_is_error() {
         let program = program();
         assert_eq!(check(&program, "ask_type", "Web Site"), Ok(()));
         assert_eq!(check(&program, "ask_type", "2"), Ok(()));

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_are_a_map_with_a_status() {
+    fn outputs_reply_is_read_by_its_status() {
         let read = |text| read(OutputFormat::Outputs, text);
         let done = read("{\"status\":\"ok\",\"outputs\":{\"n\":1}}");
         assert_eq!(done, Ok(WaitResult::Done(json!({"n": 1}))));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_has_the_text_the_context_and_the_contract() {
+    fn prompt_contains_text_context_and_output_format() {
         let prompt = document("git.md", Some("Clone"), "\nDo it.\n", &json!({"url": "u"}));
         for part in ["(git.md, section “Clone”)", "<procedure>\nDo it.\n", "\"url\": \"u\""] {
             assert!(prompt.contains(part), "{part} is missing in {prompt}");

@@ -80,7 +80,7 @@ mod tests {
     const TEXT: &str = "# Git\n\nIntro\n\n## Clone Repository ##\n\nClone.\n\n```sh\n# Clone\n## Fetch\n```\n\n### Depth\n\nOne.\n\n## Fetch\n\nFetch.\n~~~\n```\n## No\n~~~~\n   ## C#\nSharp.\n    ## Code\n#hash\n";
 
     #[test]
-    fn a_section_ends_at_the_next_of_its_rank() {
+    fn section_ends_at_next_heading_of_same_or_higher_level() {
         let clone = section(TEXT, "Clone Repository").expect("there");
         assert!(clone.starts_with("## Clone Repository ##\n\nClone."), "{clone}");
         assert!(clone.ends_with("### Depth\n\nOne."), "{clone}");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_a_fence_is_no_heading() {
+    fn heading_in_code_fence_is_ignored() {
         assert_eq!(titles(TEXT), ["Git", "Clone Repository", "Depth", "Fetch", "C#"]);
         assert_eq!(section(TEXT, "No"), None);
         assert_eq!(section("", "x"), None);

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_is_added_once_and_known_in_its_role() {
+    fn added_type_is_known_in_its_role_and_duplicate_is_error() {
         let own = OwnTypeSpec {
             role: TypeRole::Consequence,
             required: vec!["channel".into()],
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn each_type_and_each_parameter_has_a_sentence() {
+    fn every_type_and_parameter_is_documented() {
         let all = || conditions::TABLE.iter().chain(consequences::TABLE);
         let types: BTreeSet<&str> = all().map(|known| known.name).collect();
         let parameters = all().flat_map(|known| known.parameters).map(|one| one.name);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_has_twenty_four_preconditions_and_twenty_nine_consequences() {
+    fn seed_has_24_preconditions_and_29_consequences() {
         let later = conditions::LATER;
         assert_eq!(conditions::TABLE.len(), 24 + later);
         assert_eq!(consequences::TABLE.len(), 29 + consequences::LATER);

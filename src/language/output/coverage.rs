@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_leads_nowhere_is_found() {
+    fn answer_without_matching_rule_is_reported() {
         let verdict = r#""verdict":{"enum":["approve","revise","reject"]}"#;
         let score = r#""score":{"type":"integer","minimum":0,"maximum":10}"#;
         let ratio = r#""ratio":{"type":"number"}"#;
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_values_that_the_schema_does_not_have_are_mistakes() {
+    fn rule_with_unknown_field_or_value_is_error() {
         let verdict = r#""verdict":{"enum":["approve","revise"]}"#;
         let found = gaps(
             verdict,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_is_never_taken_is_found() {
+    fn unreachable_rule_is_reported() {
         let verdict = r#""verdict":{"enum":["approve","revise"]}"#;
         let rules = [json!({"verdict": "approve"}), json!({}), json!({"verdict": "revise"})];
         assert_eq!(gaps(verdict, r#"["verdict"]"#, &rules).unused, [2]);

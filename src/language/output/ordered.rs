@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_keys_and_the_kinds_of_values_are_kept() {
+    fn key_order_and_value_types_are_preserved() {
         let text = r#"{"z":1,"a":[true,null,-2,0.5,"x"],"m":{"y":"1","b":{}}}"#;
         let read: OrderedJson = serde_json::from_str(text).expect("JSON");
         assert_eq!(serde_json::to_string(&read).expect("JSON"), text);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_refused() {
+    fn duplicate_key_is_error() {
         let read = serde_json::from_str::<OrderedJson>(r#"{"a":1,"a":2}"#).expect_err("twice");
         assert!(read.to_string().starts_with("the key `a` stands here twice"), "{read}");
     }

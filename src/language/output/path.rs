@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_variables_and_fields_of_those_that_are_json() {
+    fn placeholder_resolves_to_variable_or_its_json_field() {
         let result = r#"{"score":7,"why":"a \"b\"","at":{"line":3},"tags":["x",{"y":true}]}"#;
         let values: Variables = [
             ("result", result),

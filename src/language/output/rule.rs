@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_holds_if_all_its_fields_do() {
+    fn rule_holds_if_all_its_fields_match() {
         let answer = json!({"verdict": "approve", "score": 7, "sure": true, "by": {"name": "A"}, "none": null});
         let table = [
             (json!({}), true),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_test_is_refused() {
+    fn invalid_when_is_error_with_reason() {
         let table = [
             (json!("approve"), "`when` names fields of the answer"),
             (json!({"by": {"name": "A"}}), "such as `by.name`"),

@@ -36,13 +36,13 @@ fn contract() -> OutputContract {
 }
 
 #[test]
-fn the_object_of_claude_code_comes_before_the_text() {
+fn structured_output_takes_precedence_over_text() {
     let read = contract().read(Some(r#"{"verdict":"approve"}"#), r#"{"verdict":"revise"}"#);
     assert_eq!(read, Ok(result(r#"{"verdict":"approve"}"#)));
 }
 
 #[test]
-fn an_answer_in_a_text_is_the_whole_text_or_its_only_block() {
+fn json_answer_must_be_whole_text_or_only_code_block() {
     let object = r#"{"verdict":"revise","score":3}"#;
     let mut expected = goto("FIX.md");
     if let Transition::Goto { variables, .. } = &mut expected {
@@ -67,7 +67,7 @@ fn an_answer_in_a_text_is_the_whole_text_or_its_only_block() {
 }
 
 #[test]
-fn what_an_answer_breaks_is_named() {
+fn invalid_answer_is_error_that_names_broken_rule() {
     let why = |text: &str| contract().read(None, text).expect_err("wrong").to_string();
     assert_eq!(why("Fine."), "the answer is not one JSON object, it is: \"Fine.\"");
     let schema = why(r#"{"verdict":"maybe"}"#);

@@ -53,7 +53,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_place_is_where_it_is(text in "([a-zé€😀]{0,300}\n?){0,4}", at in 0..1500usize) {
+        fn line_index_agrees_with_linear_scan(text in "([a-zé€😀]{0,300}\n?){0,4}", at in 0..1500usize) {
             let at = at.min(text.len());
             prop_assert_eq!(LineIndex::new(&text).place(at), SourcePlace::in_text(&text, at, 1));
         }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_ends_at_its_line() {
+    fn frontmatter_ends_at_closing_line() {
         for text in [
             "---\nmodel: opus\n---\nDo it.\n",
             "\u{feff}---\r\nmodel: opus\r\n---\r\nDo it.\n",
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_counted_in_the_file() {
+    fn error_location_counts_lines_of_whole_file() {
         let error = |text| parse(text).expect_err("invalid").to_string();
         assert_eq!(
             error("---\n\nmodel: x y\n---\nDo it.\n"),

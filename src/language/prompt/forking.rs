@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_says_how_it_forks() {
+    fn fork_options_are_parsed_and_invalid_values_are_errors() {
         let read = parse("forks: many\nmax_fan_out: 20\nstagger: 1500ms\n").expect("valid");
         assert!(read.policy.many_forks);
         let rules = ForkRules { max_fan_out: Some(20), stagger_ms: Some(1500) };
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_says_what_it_waits_for() {
+    fn join_options_are_parsed() {
         let read = |yaml: &str| parse(yaml).expect("valid").join.expect("a join");
         let plain = read("join: all\n");
         assert_eq!((plain.need, plain.timeout_ms), (JoinCondition::All, None));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_that_cannot_be_meant_has_its_place() {
+    fn invalid_join_is_error_with_location() {
         assert_eq!(
             wrong("join: most\n"),
             "1:7: `most` is no number of agents; write all, any, or how many of them have to end well"

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forks_on_the_way_count() {
+    fn join_waits_for_forks_on_path_to_it() {
         let end = ("END.md", "join: all | result");
         let of = |files: &[(&str, &str)]| found(&[files, &[end, ("W.md", "result")]].concat());
         assert_eq!(of(&[("A.md", "fork, target: W.md, next: END.md")]), ["END.md: W.md"]);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_takes_all_there_are() {
+    fn join_leaves_no_forks_for_later_joins() {
         let files = [
             ("A.md", "fork, target: W.md, next: B.md"),
             ("B.md", "join: all | goto, target: C.md"),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_leaves_its_own_and_does_not_see_its_caller_s() {
+    fn callee_forks_reach_caller_join_but_not_vice_versa() {
         let files = [
             ("A.md", "fork, target: V.md, next: B.md"),
             ("B.md", "call, target: SUB.md, return: END.md"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_do_what_it_likes_may_fork() {
+    fn state_without_policy_may_fork() {
         let files = [("A.md", "Go to B.md, or <result>x</result>"), ("B.md", "join: all | result")];
         assert_eq!(found(&files), ["B.md: ?"]);
     }

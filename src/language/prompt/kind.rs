@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ending_tells() {
+    fn file_extension_selects_state_kind() {
         let kind = |name: &str| StateKind::of(&StateName::parse(name).expect("a name"));
         assert_eq!(
             (kind("A.md"), kind("a.MD")),

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_in_prose_and_not_in_tags() {
+    fn state_names_are_found_in_prose_but_not_in_tags() {
         let text = "Go to A.md. Then `B-2.md`, a/C.md, (graph.yaml) or x.txt; <goto>D.md</goto> A.md raymond.yaml";
         let tag = text.find("<goto>").expect("a tag");
         let found = names(text, std::slice::from_ref(&(tag..tag + 17)));

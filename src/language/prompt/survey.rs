@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_far_ahead_are_seen() {
+    fn errors_in_reachable_files_are_reported() {
         let found = warnings(&[
             ("START.md", "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n---\nx"),
             (
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_end_and_what_may_be_meant_is_no_warning() {
+    fn cyclic_workflow_is_surveyed_without_warnings() {
         let found = warnings(&[
             ("START.md", "---\nallowed_transitions:\n  - { tag: goto, target: B.md }\n---\nx"),
             ("B.md", "---\nallowed_transitions:\n  - { tag: goto, target: START.md }\n---\n{{x}}"),
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn an_evaluator_that_is_shown_nothing_is_seen() {
+    fn evaluator_without_output_placeholder_is_reported() {
         let found = |check| {
             warnings(&[
                 ("START.md", "---\nevaluator: { prompt: CHECK.md }\n---\nx"),

@@ -35,7 +35,7 @@ fn keys_of(mapping: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn frontmatter_and_manifest_have_each_key_that_is_read() {
+fn frontmatter_and_manifest_schemas_have_every_parsed_key() {
     let files = [
         (FileSchema::Frontmatter, RawFrontmatter::KEYS, ""),
         (FileSchema::Manifest, RawManifest::KEYS, "output"),
@@ -53,7 +53,7 @@ fn frontmatter_and_manifest_have_each_key_that_is_read() {
 }
 
 #[test]
-fn a_graph_s_schema_has_each_key_and_each_type_that_is_read() {
+fn graph_schema_has_every_parsed_key_and_type() {
     let schema = schema(FileSchema::Graph);
     for key in keys::GRAPH {
         assert!(keys_of(&schema).contains(&key.name), "{}", key.name);
@@ -83,7 +83,7 @@ fn a_graph_s_schema_has_each_key_and_each_type_that_is_read() {
 }
 
 #[test]
-fn what_the_readers_take_is_valid() {
+fn valid_samples_pass_schema_validation() {
     let table = [
         (
             FileSchema::Frontmatter,
@@ -110,7 +110,7 @@ fn what_the_readers_take_is_valid() {
 }
 
 #[test]
-fn wrong_samples_fail() {
+fn invalid_samples_fail_schema_validation() {
     let graph = |node: &str| {
         format!(
             "name: g\nstart_node: a\nnodes:\n  a: {node}\nendings:\n  z: {{ type: success, message: m }}\n"

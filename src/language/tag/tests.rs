@@ -14,7 +14,7 @@ fn shown(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_a_tag_and_what_is_prose() {
+fn tags_are_distinguished_from_prose() {
     let table: &[(&str, &[&str])] = &[
         ("", &[]),
         ("just prose, 1 < 2 and a > b", &[]),
@@ -65,7 +65,7 @@ fn attribute_values_are_unescaped_once() {
 }
 
 #[test]
-fn what_only_looks_like_a_tag_is_named() {
+fn near_miss_of_tag_is_reported() {
     let near = |text| find(text).near_misses.join(", ");
     assert_eq!(near("<goto>A.md"), "a <goto> without its </goto>");
     assert_eq!(near("<jump>A.md</jump>"), "<jump>, which is not a tag");
@@ -74,7 +74,7 @@ fn what_only_looks_like_a_tag_is_named() {
 }
 
 #[test]
-fn an_open_tag_has_a_longest_length() {
+fn open_tag_over_length_limit_is_ignored() {
     let long =
         |length: usize| format!("<fork next=\"N.md\" x=\"{}\">W.md</fork>", "é".repeat(length / 2));
     assert_eq!(find(&long(MAX_OPEN_TAG - 100)).tags.len(), 1);
@@ -82,7 +82,7 @@ fn an_open_tag_has_a_longest_length() {
 }
 
 #[test]
-fn of_a_flood_of_tags_the_first_ones_are_read() {
+fn only_first_tags_up_to_limit_are_read() {
     let count = |tag: &str, times: usize| find(&tag.repeat(times)).tags.len();
     assert_eq!(count("<goto>A.md</goto>", MAX_TAGS - 1), MAX_TAGS - 1);
     assert_eq!(count("<goto>A.md</goto>", MAX_TAGS * 2), MAX_TAGS);
@@ -96,29 +96,29 @@ fn of_a_flood_of_tags_the_first_ones_are_read() {
 
 proptest! {
     #[test]
-    fn any_text_is_taken(text in ".*") {
+    fn any_text_is_parsed_without_panic(text in ".*") {
         let _ = find(&text);
     }
 
     #[test]
-    fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_are_parsed_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = find(&String::from_utf8_lossy(&bytes));
     }
 
     #[test]
-    fn any_heap_of_pieces_is_taken(pieces in prop::collection::vec(
+    fn random_tag_fragments_are_parsed_without_panic(pieces in prop::collection::vec(
         prop::sample::select(vec!["<", ">", "</", "goto", "result", "fork", " next=\"", "\"", "N.md", "é", "\n", "<result>", "</result>", "<call a='"]), 0..60)) {
         let _ = find(&pieces.concat());
     }
 
     #[test]
-    fn one_tag_is_found_wherever_it_stands(before in "[^<]*", after in "[^<]*") {
+    fn single_tag_is_found_at_any_position(before in "[^<]*", after in "[^<]*") {
         let reading = find(&format!("{before}<goto>NEXT.md</goto>{after}"));
         prop_assert_eq!(reading.tags.len(), 1);
     }
 
     #[test]
-    fn what_is_shown_reads_back(value in "[^\u{0}]*", name in "[a-z]{1,8}") {
+    fn displayed_fork_parses_back_to_same_transition(value in "[^\u{0}]*", name in "[a-z]{1,8}") {
         prop_assume!(name != "next" && name != "return");
         let attributes = [("next".to_owned(), "N.md".to_owned()), (name, value)];
         let fork = Transition::from_parts(TagName::Fork, attributes, "W.md").expect("a fork");

@@ -31,7 +31,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn each_key_is_read() {
+fn all_option_keys_are_parsed() {
     let all = options(
         "model: opus
 effort: xhigh
@@ -83,7 +83,7 @@ startup: lean
 }
 
 #[test]
-fn each_mistake_has_its_place_and_a_hint() {
+fn invalid_option_is_error_with_location_and_hint() {
     let table = [
         ("effort: hgh", "1:9: unknown value `hgh` of `effort`; did you mean `high`?"),
         ("effort: []", "1:9: `effort` is one of low, medium, high, xhigh, max, not a list"),
@@ -128,13 +128,13 @@ fn each_mistake_has_its_place_and_a_hint() {
 }
 
 #[test]
-fn rules_with_commas_are_one_rule() {
+fn tool_rule_with_comma_is_not_split() {
     let rule = "Bash(git log:*, git diff:*)";
     assert_eq!(options(&format!("allowed_tools: {rule}")).allowed_tools, Some(texts(&[rule])));
 }
 
 #[test]
-fn configurations_are_read_and_missing_files_are_told() {
+fn config_files_are_embedded_and_missing_files_reported() {
     let source: BTreeMap<String, String> =
         [("s.json", "{\"model\":\"x\"}"), ("bad.json", "[1]"), ("docs/a.md", "x"), ("p.md", "x")]
             .map(|(name, text)| (name.to_owned(), text.to_owned()))
@@ -155,7 +155,7 @@ fn configurations_are_read_and_missing_files_are_told() {
 }
 
 #[test]
-fn a_rule_is_one_rule() {
+fn joined_or_unbalanced_tool_rule_is_error() {
     for several in ["Agent(x),Bash(*)", "Read(./a) Bash(*)", "Bash(a(b)", "Bash(a))"] {
         assert!(tool_rule(several).is_err(), "{several}");
     }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_told_and_other_names_are_not() {
+    fn misspelled_tool_gets_suggestion_and_other_names_do_not() {
         let told = hints(json!({ "tools": ["Raed", "Mine"], "disallowed_tools": ["bash(ls)"] }));
         assert_eq!(
             told,
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_for_a_tool_that_is_not_offered_is_told() {
+    fn rule_for_tool_not_offered_gets_hint() {
         let told =
             hints(json!({ "tools": ["Read"], "allowed_tools": ["Bash(ls:*)", "Read(./**)"] }));
         assert_eq!(

@@ -117,7 +117,7 @@ mod tests {
     use crate::language::yaml::tree::{self, YamlFileKind};
 
     #[test]
-    fn the_core_schema_says_what_is_no_text() {
+    fn scalar_type_follows_yaml_core_schema() {
         let table = [
             ("yes", r#""yes""#),
             ("No", r#""No""#),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_inside_a_text_counts_what_is_written() {
+    fn offset_in_scalar_maps_to_location_in_source() {
         let table = [
             ("k: abcd", "d", 7),
             ("k: 'a''bcd'", "d", 10),

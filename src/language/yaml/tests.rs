@@ -41,7 +41,7 @@ fn first_mistakes(text: &str) -> [String; 5] {
 }
 
 #[test]
-fn each_door_reports_the_same_mistake_at_the_same_place() {
+fn each_reader_reports_same_yaml_error_at_same_location() {
     let table = [
         ("a: 1\nb: 2\na: 3\n", "3:1: the key `a` stands in line 1 already"),
         ("a: { b: 1,\n  b: 2 }\n", "2:3: the key `b` stands in line 1 already"),
@@ -67,7 +67,7 @@ fn each_door_reports_the_same_mistake_at_the_same_place() {
 }
 
 #[test]
-fn a_text_has_one_meaning_as_a_value() {
+fn scalar_has_same_value_in_every_file_kind() {
     let table = [
         ("yes", json!("yes")),
         ("No", json!("No")),
@@ -110,7 +110,7 @@ fn a_text_has_one_meaning_as_a_value() {
 }
 
 #[test]
-fn a_text_is_the_same_text_as_an_option_in_frontmatter_and_in_a_manifest() {
+fn option_text_is_equal_in_frontmatter_and_manifest() {
     let table = [
         ("haiku", "haiku"),
         ("'haiku'", "haiku"),
@@ -131,7 +131,7 @@ fn a_text_is_the_same_text_as_an_option_in_frontmatter_and_in_a_manifest() {
 }
 
 #[test]
-fn a_type_that_a_value_does_not_have_is_said_in_words() {
+fn wrong_value_type_is_error_that_names_expected_type() {
     let table = [
         ("supervision: 1\n", "1:14: a mapping is expected here, such as { key: value }"),
         (
@@ -154,7 +154,7 @@ fn a_type_that_a_value_does_not_have_is_said_in_words() {
 }
 
 #[test]
-fn a_merge_key_is_a_key_as_any_other() {
+fn merge_key_is_treated_as_ordinary_key() {
     let text = "supervision:\n  <<: { restart: permanent }\n";
     let unknown = frontmatter::parse(text).expect_err("unknown").to_string();
     assert!(unknown.starts_with("2:3: unknown key `<<`"), "{unknown}");
@@ -162,7 +162,7 @@ fn a_merge_key_is_a_key_as_any_other() {
 }
 
 #[test]
-fn a_mistake_in_the_yaml_does_not_hide_the_others() {
+fn yaml_error_does_not_hide_other_errors() {
     let examined = manifest::examine("model: a b\nmodel: haiku\nentry: ''\n");
     let told: Vec<String> = examined.errors.all().iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 3, "{told:?}");
@@ -170,7 +170,7 @@ fn a_mistake_in_the_yaml_does_not_hide_the_others() {
 }
 
 #[test]
-fn each_kind_of_file_has_its_limit() {
+fn file_over_size_limit_of_its_kind_is_error() {
     for kind in KINDS {
         let long = "#".repeat(kind.max_bytes + 1);
         let (root, faults) = tree::parse(kind, &long);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_put_together_and_endless_ones_left_out() {
+    fn chunks_are_joined_to_lines_and_overlong_lines_dropped() {
         let mut lines = LineAssembler::default();
         assert_eq!(lines.add(b"one\ntw"), [whole("one")]);
         assert_eq!(lines.add(b"o\n\nth"), [whole("two"), whole("")]);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flaw_is_named() {
+    fn each_invalid_message_is_an_error_with_reason() {
         let table = [
             ("hello", PluginLineErrorKind::Garbage, "is no message: expected value", None),
             ("{\"type\":\"shout\"}", PluginLineErrorKind::Garbage, "unknown variant `shout`", None),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_here_is_left_out() {
+    fn unknown_fields_are_ignored() {
         let line = "{\"type\":\"verdict\",\"id\":3,\"verdict\":\"proceed\",\"later\":true}";
         assert!(read(PluginLine::Whole(line.into())).is_ok());
     }

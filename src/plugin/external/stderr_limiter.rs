@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_cut_short_until_the_next_minute() {
+    fn flood_is_suppressed_until_next_minute() {
         let mut chatter = StderrLimiter::default();
         let now = Timestamp(1_000_000);
         let shown = (0..1000).filter_map(|_| chatter.shown(b"hm\n", now)).count();

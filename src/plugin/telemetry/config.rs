@@ -201,7 +201,7 @@ mod tests {
     const BASE: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1/base/");
 
     #[test]
-    fn nothing_is_sent_unless_it_is_asked_for() {
+    fn export_is_off_unless_requested() {
         for variables in [&[][..], &[("OTEL_SERVICE_NAME", "x")], &[(BASE.0, " ")]] {
             assert_eq!(config(None, variables), Ok(None), "{variables:?}");
         }
@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_go_below_one_address() {
+    fn base_endpoint_serves_traces_and_metrics() {
         let both = |base: &str| ["traces", "metrics"].map(|kind| Some(format!("{base}/v1/{kind}")));
         assert_eq!(urls(Some("https://c"), &[BASE]), both("https://c"));
         assert_eq!(urls(None, &[BASE]), both("http://c:1/base"));
     }
 
     #[test]
-    fn an_address_of_one_kind_is_taken_as_it_stands_and_asks_for_no_other() {
+    fn traces_endpoint_is_used_verbatim_and_enables_only_traces() {
         let traces = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t/here");
         assert_eq!(urls(None, &[traces]), [Some("http://t/here".to_owned()), None]);
         let metrics = Some("http://c:1/base/v1/metrics".to_owned());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exporter_can_be_named_and_turned_off() {
+    fn exporter_variable_enables_or_disables_a_signal() {
         let here = Some("http://localhost:4318/v1/metrics".to_owned());
         assert_eq!(urls(None, &[("OTEL_METRICS_EXPORTER", "otlp")]), [None, here]);
         let metrics = Some("http://c/v1/metrics".to_owned());
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_said() {
+    fn unsupported_protocol_or_endpoint_is_an_error() {
         let said = |variables: &[(&str, &str)]| {
             config(None, variables).expect_err("a problem").to_string()
         };
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_in_an_address_are_not_shown() {
+    fn debug_output_hides_secrets_of_the_address() {
         let config =
             config(Some("https://me:secret@c:1/x?key=hidden"), &[]).expect("it can be done");
         let shown = format!("{config:?}");

@@ -69,20 +69,20 @@ mod tests {
     }
 
     #[test]
-    fn they_are_the_same_in_every_process() {
+    fn ids_are_the_same_in_every_process() {
         let ids = ids("t", 1_768_487_422_123);
         assert_eq!(ids.0.to_string(), "9841b345601e7fa9c19583c866c621c3");
         assert_eq!(ids.agent(&AgentId::main()).span_id().to_string(), "e01bab75f7acffe1");
     }
 
     #[test]
-    fn a_run_that_is_made_again_under_the_same_name_is_another_trace() {
+    fn rerun_with_same_name_has_another_trace_id() {
         assert_ne!(ids("t", 1).0, ids("t", 2).0);
         assert_ne!(ids("t", 1).0, ids("u", 1).0);
     }
 
     #[test]
-    fn no_two_things_of_a_run_share_an_id() {
+    fn span_ids_of_a_run_are_unique() {
         let ids = ids("t", 1);
         let main = AgentId::main();
         let mut seen = HashSet::from([ids.run().span_id()]);

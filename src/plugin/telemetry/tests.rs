@@ -102,7 +102,7 @@ fn fork() -> Transition {
 }
 
 #[test]
-fn a_run_is_a_tree_of_agents_steps_and_turns() {
+fn run_trace_nests_agents_steps_and_turns() {
     let mut told = Told::begin();
     told.take("main", goto("B.md")).take("main", result("done"));
     assert_eq!(
@@ -129,7 +129,7 @@ fn a_run_is_a_tree_of_agents_steps_and_turns() {
 }
 
 #[test]
-fn refused_tools_are_told_by_name_and_without_what_they_were_called_with() {
+fn refused_tool_event_has_name_but_no_arguments() {
     let mut told = Told::begin();
     let mut step = told.scene.step("main", goto("B.md"));
     let input = serde_json::json!({ "command": "curl secret" });
@@ -147,7 +147,7 @@ fn refused_tools_are_told_by_name_and_without_what_they_were_called_with() {
 }
 
 #[test]
-fn what_is_known_of_a_turn_has_the_names_of_the_conventions() {
+fn span_attributes_follow_semantic_conventions() {
     let mut told = Told::begin();
     told.take("main", goto("B.md")).take("main", result("secret"));
     assert_attributes(
@@ -189,7 +189,7 @@ fn what_is_known_of_a_turn_has_the_names_of_the_conventions() {
 }
 
 #[test]
-fn a_forked_agent_is_linked_to_the_step_that_forked_it() {
+fn forked_agent_span_links_to_forking_step() {
     let mut told = Told::begin();
     told.take("main", fork()).take("main", result("")).take("main.1", result(""));
     let (step, child) = (told.span("step A"), told.span("invoke_agent W"));
@@ -203,7 +203,7 @@ fn a_forked_agent_is_linked_to_the_step_that_forked_it() {
 }
 
 #[test]
-fn a_failed_turn_is_an_error_within_its_step_and_the_step_goes_on() {
+fn failed_turn_span_is_an_error_and_its_step_continues() {
     let mut told = Told::begin();
     let failed = told.scene.failure("main");
     told.happens(Event::TurnFailed(failed)).take("main", result(""));
@@ -217,7 +217,7 @@ fn a_failed_turn_is_an_error_within_its_step_and_the_step_goes_on() {
 }
 
 #[test]
-fn a_reply_that_is_refused_is_a_turn_without_its_text() {
+fn rejected_reply_has_turn_span_without_its_text() {
     let mut told = Told::begin();
     let rejected = TurnRejected {
         turn: told.scene.turn("main"),
@@ -235,7 +235,7 @@ fn a_reply_that_is_refused_is_a_turn_without_its_text() {
 }
 
 #[test]
-fn an_agent_that_fails_ends_its_step_and_the_run_with_an_error() {
+fn failed_agent_marks_step_and_run_spans_as_error() {
     let mut told = Told::begin();
     told.take("main", fork());
     let ends = told.scene.end_badly("main.1");
@@ -248,7 +248,7 @@ fn an_agent_that_fails_ends_its_step_and_the_run_with_an_error() {
 }
 
 #[test]
-fn an_end_before_any_turn_is_no_turn() {
+fn agent_failure_before_first_turn_has_no_turn_span() {
     let mut told = Told::begin();
     let mut ends = told.scene.end_badly("main");
     ends.cause = FailureCause::Workflow;
@@ -258,7 +258,7 @@ fn an_end_before_any_turn_is_no_turn() {
 }
 
 #[test]
-fn agents_that_end_with_another_are_told_of_once_they_are_paid_for() {
+fn spans_of_agents_ended_with_run_are_sent_once_billed() {
     let mut told = Told::begin();
     told.take("main", fork()).take("main", tag(TagName::Fork, "C.md", "V.md"));
     let (turn, mut ends) = (told.scene.turn("main.1"), told.scene.end_badly("main"));
@@ -284,7 +284,7 @@ fn agents_that_end_with_another_are_told_of_once_they_are_paid_for() {
 }
 
 #[test]
-fn a_run_that_goes_on_elsewhere_sends_the_same_spans_and_none_twice() {
+fn resumed_run_sends_same_spans_and_none_twice() {
     let mut whole = Told::begin();
     whole.take("main", fork());
     let failed = whole.scene.failure("main");
@@ -304,7 +304,7 @@ fn a_run_that_goes_on_elsewhere_sends_the_same_spans_and_none_twice() {
 }
 
 #[test]
-fn a_run_that_is_paused_has_sent_what_has_ended_and_no_more() {
+fn paused_run_has_sent_only_ended_spans() {
     let mut told = Told::begin();
     told.take("main", fork());
     assert_eq!(told.names(), ["chat 1500..2000", "step A 1000..2000"]);

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mount_is_found_among_others() {
+    fn cgroup2_mount_is_found_among_other_mounts() {
         let text = "24 1 0:22 / /proc rw - proc proc rw\n\
             30 24 0:26 / /sys/fs/cgroup/cpu rw shared:1 - cgroup cgroup rw,cpu\n\
             31 24 0:27 /a /sys/fs/cgroup/unified rw,relatime shared:2 master:3 - cgroup2 cgroup2 rw\n";
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn note_may_name_a_group_of_its_own_run_only() {
+    fn recorded_cgroup_must_belong_to_its_run() {
         let of = |group: &str| is_group_of(Path::new(group), Path::new("/cg"), "raymond-1-2-r");
         assert!(of("/cg/raymond-1-2-r") && of("/cg/user/x.scope/raymond-1-2-r"));
         assert!(!of("/cg/user") && !of("/cg/raymond-1-2-other") && !of("/home/raymond-1-2-r"));

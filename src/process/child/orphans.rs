@@ -165,7 +165,7 @@ mod tests {
     use crate::domain::id::{AgentId, RunId};
 
     #[tokio::test]
-    async fn a_marked_process_is_found_and_swept_and_no_other() {
+    async fn only_processes_with_run_marker_are_found_and_swept() {
         let place = tempfile::tempdir().expect("a directory");
         let marker = |run: &str| EnvironmentMarker {
             run: RunId::parse(run).expect("an id"),

@@ -22,7 +22,7 @@ fn failure(lines: &str, exit: ProcessExit, stderr: &str) -> TurnFailure {
 }
 
 #[test]
-fn an_answer_counts_whatever_the_exit() {
+fn answer_counts_for_any_exit_status() {
     let lines = r#"{"type":"result","subtype":"success","is_error":false,"result":"hi","total_cost_usd":0.01}"#;
     for exit in
         [ProcessExit::Code(0), ProcessExit::Code(1), ProcessExit::Signal(15), ProcessExit::Unseen]
@@ -35,7 +35,7 @@ fn an_answer_counts_whatever_the_exit() {
 }
 
 #[test]
-fn an_object_is_kept_as_it_was_given_and_its_absence_is_a_reply_too() {
+fn structured_output_is_preserved_verbatim_and_optional() {
     let table = [
         (
             r#"{"structured_output":{"b":1,"a":[2.50]},"type":"result","subtype":"success","is_error":false,"result":"{}"}"#,
@@ -58,7 +58,7 @@ fn an_object_is_kept_as_it_was_given_and_its_absence_is_a_reply_too() {
 }
 
 #[test]
-fn errors_are_told_apart() {
+fn each_api_error_is_classified_by_cause() {
     let table = [
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 bad"}"#,
@@ -129,7 +129,7 @@ fn errors_are_told_apart() {
 }
 
 #[test]
-fn a_usage_limit_is_known_by_its_event_first_and_then_by_its_text() {
+fn usage_limit_is_detected_by_event_then_by_text() {
     let event = |resets: &str| {
         format!(
             "{{\"type\":\"rate_limit_event\",\"rate_limit_info\":{{\"status\":\"rejected\",\"rateLimitType\":\"five_hour\"{resets}}}}}\n"
@@ -168,7 +168,7 @@ fn a_usage_limit_is_known_by_its_event_first_and_then_by_its_text() {
 }
 
 #[test]
-fn a_reported_kind_of_error_counts_without_a_status() {
+fn error_kind_is_classified_without_http_status() {
     let result = r#"{"type":"result","is_error":true,"result":"no"}"#;
     for (kind, cause) in [
         ("billing_error", FailureCause::UsageLimit),
@@ -183,7 +183,7 @@ fn a_reported_kind_of_error_counts_without_a_status() {
 }
 
 #[test]
-fn refused_arguments_are_rejected_and_other_complaints_are_crashes() {
+fn refused_arguments_are_rejected_and_other_errors_are_crashes() {
     for (stderr, cause) in [
         ("error: unknown option '--bogus'\n", FailureCause::Rejected),
         (
@@ -208,7 +208,7 @@ fn refused_arguments_are_rejected_and_other_complaints_are_crashes() {
 }
 
 #[test]
-fn an_end_without_an_answer_says_what_was_there() {
+fn exit_without_answer_reports_output_and_stderr() {
     let message = |lines, exit, stderr| failure(lines, exit, stderr).message;
     assert_eq!(
         message("", ProcessExit::Code(0), ""),

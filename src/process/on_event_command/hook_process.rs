@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_reads_what_it_is_told_and_knows_what_for() {
+    async fn hook_receives_event_name_and_input() {
         let place = tempfile::tempdir().expect("a directory");
         let out = place.path().join("out");
         let script = format!("read line; echo \"$RAYMOND_EVENT $line\" > {}", out.display());
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn how_it_fails_is_said_with_its_own_last_words() {
+    async fn hook_failure_includes_exit_code_and_stderr() {
         let program = shell("echo no network >&2; exit 3", HookTimeouts::default());
         let failure = run(&program, "never read").await.expect_err("it fails");
         assert_eq!(failure, "exited with code 3: no network");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_takes_too_long_is_ended_with_all_it_has_started() {
+    async fn hook_timeout_ends_process_and_its_children() {
         let place = tempfile::tempdir().expect("a directory");
         let pid = place.path().join("pid");
         let script = format!("trap '' TERM; sleep 600 & echo $! > {}; wait; wait", pid.display());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_it_leaves_behind_is_ended() {
+    async fn children_left_by_hook_are_ended() {
         let place = tempfile::tempdir().expect("a directory");
         let pid = place.path().join("pid");
         let script = format!("sleep 600 & echo $! > {}", pid.display());

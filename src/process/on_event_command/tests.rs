@@ -46,7 +46,7 @@ fn patiently(mut holds: impl FnMut() -> bool) {
 }
 
 #[tokio::test]
-async fn calls_are_answered_one_after_the_other_and_all_before_the_end() {
+async fn finish_runs_all_queued_calls_in_order() {
     let (_place, out, _) = place();
     let (hook, failures) = hook(&format!("cat >> {}", out.display()), HookTimeouts::default());
     for name in ["one", "two", "three"] {
@@ -58,7 +58,7 @@ async fn calls_are_answered_one_after_the_other_and_all_before_the_end() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_with_the_call_it_befell_and_the_next_is_answered() {
+async fn failed_call_is_reported_and_next_call_runs() {
     let (hook, failures) = hook("read call; test $call = two", HookTimeouts::default());
     for name in ["one", "two"] {
         hook.call(call(name));
@@ -68,7 +68,7 @@ async fn a_failure_is_told_with_the_call_it_befell_and_the_next_is_answered() {
 }
 
 #[tokio::test]
-async fn of_too_many_the_oldest_are_left_out() {
+async fn full_queue_drops_oldest_calls() {
     let (_place, out, go) = place();
     let script = format!(
         "echo x >> {0}; until test -e {1}; do sleep 0.01; done; cat >> {0}",
@@ -95,7 +95,7 @@ async fn of_too_many_the_oldest_are_left_out() {
 }
 
 #[tokio::test]
-async fn at_the_end_the_last_call_is_answered_however_slow_those_before_it_are() {
+async fn finish_runs_last_call_despite_slow_earlier_calls() {
     let (_place, out, _) = place();
     let script =
         format!("read call; echo $call >> {}; test $call = last || sleep 600", out.display());
@@ -114,7 +114,7 @@ async fn at_the_end_the_last_call_is_answered_however_slow_those_before_it_are()
 }
 
 #[tokio::test]
-async fn one_that_is_abandoned_is_ended_at_once() {
+async fn abandoned_command_is_ended_at_once() {
     let (_place, out, _) = place();
     let (hook, _told) =
         hook(&format!("echo $$ >> {}; sleep 600", out.display()), HookTimeouts::default());

@@ -24,7 +24,7 @@ fn name(worker: Option<Worker>) -> Option<String> {
 }
 
 #[test]
-fn a_process_is_taken_only_where_it_stands() {
+fn worker_is_reused_only_at_its_session_position() {
     let pool = WorkerPool::new(4);
     pool.keep(worker(&pool, "a"), &agent(1), &session("s", "m1")).expect("kept");
     assert!(pool.take_for(&session("s", "m0")).is_none(), "another message was the last");
@@ -35,7 +35,7 @@ fn a_process_is_taken_only_where_it_stands() {
 }
 
 #[test]
-fn the_longest_waiting_goes_first_but_after_those_started_ahead() {
+fn unpromised_prestarted_worker_is_taken_before_oldest_worker() {
     let pool = WorkerPool::new(4);
     for (number, name) in (1..).zip(["a", "b"]) {
         pool.keep(worker(&pool, name), &agent(number), &session(name, "m")).expect("kept");
@@ -50,7 +50,7 @@ fn the_longest_waiting_goes_first_but_after_those_started_ahead() {
 }
 
 #[test]
-fn what_an_agent_wants_no_more_is_given_back() {
+fn unwanted_worker_of_agent_is_returned() {
     let pool = WorkerPool::new(4);
     for (number, name) in [(1, "a"), (1, "b"), (2, "c")] {
         pool.keep(worker(&pool, name), &agent(number), &session(name, "m")).expect("kept");
@@ -62,7 +62,7 @@ fn what_an_agent_wants_no_more_is_given_back() {
 }
 
 #[tokio::test]
-async fn who_needs_a_slot_has_a_process_retired_and_none_is_kept_meanwhile() {
+async fn slot_request_retires_idle_worker_and_rejects_new_idle_worker() {
     let pool = WorkerPool::new(2);
     let first = worker(&pool, "first");
     pool.keep(worker(&pool, "idle"), &agent(1), &session("s", "m")).expect("kept");

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_whole_however_they_come() {
+    fn lines_are_assembled_from_chunks_of_any_size() {
         for piece in 1..9 {
             let (lines, errors) = assembled(b"one\n\ntwo\nthree", piece);
             assert_eq!((lines.join("|"), errors), ("one||two|three".to_owned(), 0));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_not_held() {
+    fn overlong_line_is_reduced_instead_of_buffered() {
         let padding = "x".repeat(MAX_LINE_BYTES);
         let text = format!("{{\"type\":\"result\",\"result\":\"{padding}\"}}\nnext\n");
         for piece in [1 << 16, usize::MAX] {

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn short_members_are_kept_whatever_the_long_ones_say() {
+    fn short_members_survive_removal_of_long_members() {
         let answer = r#"a \" quote, {"total_cost_usd": 9}, ]} "#.repeat(4096);
         let denials = json!([{ "tool_input": { "total_cost_usd": 7, "text": answer } }]);
         let line = json!({
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_comes_to_nothing() {
+    fn invalid_or_empty_object_reduces_to_nothing() {
         for text in ["", "xxxx", "]}]}", "{", "{}", "\"text\"", "{\"a\":1"] {
             let kept = reduced(text, 1);
             assert!(kept.len() <= 2, "{text}: {kept:?}");
@@ -116,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn object_without_long_members_stays_as_it_is(
+        fn object_without_long_members_is_unchanged(
             members in proptest::collection::btree_map(".{0,6}", ".{0,12}", 1..6), chunk in 1usize..9,
         ) {
             let members = members.into_iter().map(|(name, text)| (name, json!([{ "t": text }, 1.5])));
@@ -127,7 +127,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_are_reduced_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut line = LongLine::default();
             line.feed(&bytes);
             prop_assert!(line.finish().len() <= bytes.len() + 2);

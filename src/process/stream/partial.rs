@@ -64,7 +64,7 @@ mod tests {
     const DELTA: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta"}}"#;
 
     #[test]
-    fn parts_of_messages_are_known_by_their_type_alone() {
+    fn partial_messages_are_detected_by_event_type() {
         assert!(is_partial(DELTA.as_bytes()));
         assert!(is_partial(br#"{"uuid":"u","type":"stream_event"}"#));
         assert!(!is_partial(br#"{"type":"assistant","text":"stream_event"}"#));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_that_was_read_moves_with_the_lines() {
+    fn read_position_follows_removed_lines() {
         let lines = ["{\"a\":1}\n", &format!("{DELTA}\n"), "{\"b\":2}\n", DELTA];
         let whole = lines.concat();
         for read in 0..=whole.len() {

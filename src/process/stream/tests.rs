@@ -16,7 +16,7 @@ fn read(text: &str) -> StreamParser {
 }
 
 #[test]
-fn the_result_ends_the_turn() {
+fn result_event_gives_text_duration_and_cost() {
     let stream = read(&format!(
         "{{\"type\":\"system\",\"subtype\":\"init\"}}\n\n{RESULT}\n{{\"type\":\"task_updated\"}}\n"
     ));
@@ -28,7 +28,7 @@ fn the_result_ends_the_turn() {
 }
 
 #[test]
-fn the_last_message_of_the_model_is_remembered() {
+fn message_id_ignores_sub_agent_and_synthetic_messages() {
     let stream = read(concat!(
         r#"{"type":"assistant","uuid":"one","message":{"model":"m","content":[{"type":"tool_use","name":"Bash","input":{}}]}}"#,
         "\n",
@@ -42,21 +42,21 @@ fn the_last_message_of_the_model_is_remembered() {
 }
 
 #[test]
-fn what_is_not_an_event_is_remembered_once() {
+fn first_line_that_is_not_json_is_recorded_as_garbage() {
     let stream = read("Segmentation fault\nmore\n{\"type\":\"x\"}\n");
     assert_eq!(stream.garbage.as_deref(), Some("Segmentation fault"));
     assert_eq!(stream.events, 1);
 }
 
 #[test]
-fn bytes_that_are_not_text_are_replaced() {
+fn invalid_utf8_bytes_are_replaced() {
     let mut stream = StreamParser::default();
     stream.feed(b"{\"type\":\"result\",\"result\":\"a\xffb\"}\n").expect("a short line");
     assert_eq!(stream.result.and_then(|result| result.text).as_deref(), Some("a\u{fffd}b"));
 }
 
 #[test]
-fn half_a_character_or_a_field_of_another_type_costs_no_turn() {
+fn lone_surrogate_or_mistyped_field_does_not_lose_result() {
     let cut =
         read(r#"{"type":"result","is_error":false,"result":"cut \ud83d <result>ok</result>"}"#);
     let text = cut.result.and_then(|result| result.text).expect("a text");
@@ -73,7 +73,7 @@ fn half_a_character_or_a_field_of_another_type_costs_no_turn() {
 }
 
 #[test]
-fn a_long_line_is_taken_and_a_too_long_one_is_named() {
+fn long_line_is_parsed_and_overlong_line_is_error() {
     let mut stream = StreamParser::default();
     let padding = "x".repeat(MAX_LINE_BYTES - 100);
     stream
@@ -92,7 +92,7 @@ fn a_long_line_is_taken_and_a_too_long_one_is_named() {
 }
 
 #[test]
-fn line_too_long_is_told_once_and_the_cost_counts_wherever_it_stands() {
+fn overlong_line_is_reported_once_and_cost_still_counts() {
     let answer = "x".repeat(MAX_LINE_BYTES);
     let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n{\"type\":\"assistant\",\"uuid\":\"m\",\"message\":{\"model\":\"opus\"}}\n";
     let costs = "\"total_cost_usd\":0.25,\"modelUsage\":{\"opus\":{\"costUSD\":0.25}}";
@@ -118,12 +118,12 @@ fn line_too_long_is_told_once_and_the_cost_counts_wherever_it_stands() {
 }
 
 #[test]
-fn a_login_that_is_missing_is_noticed() {
+fn missing_login_is_detected() {
     assert!(read(r#"{"type":"assistant","error":"authentication_failed","message":{"model":"<synthetic>","content":[]}}"#).not_logged_in);
 }
 
 #[test]
-fn refused_credentials_count_only_in_a_row() {
+fn consecutive_credential_refusals_are_counted() {
     let refused = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":401,"error":"authentication_failed"}"#;
     let busy = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":529,"error":"overloaded"}"#;
     let other = r#"{"type":"system","subtype":"command_lifecycle"}"#;
@@ -135,7 +135,7 @@ fn refused_credentials_count_only_in_a_row() {
 }
 
 #[test]
-fn a_part_of_a_message_is_progress_and_ends_a_wait_for_the_api() {
+fn partial_message_is_progress_and_ends_api_wait() {
     let retry = r#"{"type":"system","subtype":"api_retry","attempt":2,"retry_delay_ms":900,"error_status":401}"#;
     let parts = [
         r#"{"type":"stream_event","event":{"type":"message_start","message":{"model":"m"}},"uuid":"p"}"#,
@@ -152,7 +152,7 @@ fn a_part_of_a_message_is_progress_and_ends_a_wait_for_the_api() {
 
 proptest! {
     #[test]
-    fn how_the_bytes_are_cut_changes_nothing(cuts in prop::collection::vec(0usize..400, 0..8)) {
+    fn chunk_boundaries_do_not_change_result(cuts in prop::collection::vec(0usize..400, 0..8)) {
         let text = format!("{{\"type\":\"system\"}}\n{RESULT}\ngarbage\n");
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
         cuts.extend([0, text.len()]);
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
         let mut stream = StreamParser::default();
         stream.feed(&bytes).expect("short lines");
         stream.end();

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_has_taken_what_its_process_has_taken_since() {
+    fn turn_spending_excludes_earlier_process_spending() {
         for before in [ProcessSpending::default(), opus(150, 0.125)] {
             let mut stream = StreamParser::answer_to(MessageId::new("m"), before.clone());
             stream.feed(LINE.as_bytes()).expect("a short line");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_tells_nothing_costs_no_turn() {
+    fn empty_or_invalid_model_usage_counts_as_zero() {
         for usage in ["null", "7", "[]", "{}"] {
             let mut stream = StreamParser::default();
             let line = format!("{{\"type\":\"result\",\"modelUsage\":{usage}}}\n");

@@ -19,7 +19,7 @@ fn check(now: &str, text: &str, expected: &str) {
 }
 
 #[test]
-fn a_reset_is_read_from_every_known_notice() {
+fn reset_time_is_parsed_from_every_known_notice() {
     // Sunday noon in UTC, 13:00 in Berlin, 07:00 in New York.
     let now = "2026-11-22T12:00:00Z";
     let table = [
@@ -78,7 +78,7 @@ fn a_reset_is_read_from_every_known_notice() {
 }
 
 #[test]
-fn a_time_is_read_as_people_write_it() {
+fn reset_time_is_parsed_in_common_formats() {
     let now = "2026-11-22T12:00:00Z";
     let table = [
         ("resets 1pm", "2026-11-22T12:00:00Z"),
@@ -140,7 +140,7 @@ fn a_time_is_read_as_people_write_it() {
 }
 
 #[test]
-fn a_date_is_the_next_one_or_the_one_just_past() {
+fn date_without_year_means_next_or_just_past_occurrence() {
     let table = [
         ("2026-12-30T12:00:00Z", "Jan 2 at 3pm (UTC)", "2027-01-02T15:00:00Z"),
         ("2026-07-15T06:00:00Z", "Jul 15 at 12am (UTC)", "2026-07-15T00:00:00Z"),
@@ -155,7 +155,7 @@ fn a_date_is_the_next_one_or_the_one_just_past() {
 }
 
 #[test]
-fn a_time_that_the_clocks_skip_or_repeat_is_a_moment_all_the_same() {
+fn time_skipped_or_repeated_by_dst_is_resolved() {
     let table = [
         // The night of March 29: 02:30 does not exist in Berlin.
         ("2026-03-28T23:00:00Z", "2:30am", "2026-03-29T01:30:00Z"),
@@ -170,7 +170,7 @@ fn a_time_that_the_clocks_skip_or_repeat_is_a_moment_all_the_same() {
 }
 
 #[test]
-fn a_limit_without_a_time_is_a_limit() {
+fn notice_without_valid_time_is_limit_without_reset() {
     let texts = [
         "You've hit your limit",
         "You've hit your monthly spend limit. Run /usage-credits to manage your limit.",
@@ -202,7 +202,7 @@ fn a_limit_without_a_time_is_a_limit() {
 }
 
 #[test]
-fn other_limits_are_not_the_accounts() {
+fn other_limits_are_not_usage_limits() {
     let texts = [
         "",
         "the rate limit resets daily",
@@ -237,7 +237,7 @@ fn other_limits_are_not_the_accounts() {
 }
 
 #[test]
-fn a_number_may_be_seconds_or_milliseconds() {
+fn epoch_number_may_be_seconds_or_milliseconds() {
     let now = at("2026-11-22T12:00:00Z");
     let expected = Some(at("2026-11-22T16:00:00Z"));
     assert_eq!(normalise(1_795_363_200.0, now), expected);
@@ -251,7 +251,7 @@ fn a_number_may_be_seconds_or_milliseconds() {
 }
 
 #[test]
-fn no_text_makes_it_panic() {
+fn mutated_notices_do_not_panic() {
     let seeds = [
         "You've hit your limit · resets Sunday Oct 9, 2026 at 12:30:59.5pm (America/New_York)",
         "Claude AI usage limit reached|1763812800",

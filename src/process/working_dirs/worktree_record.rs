@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_is_read_back_in_the_order_of_the_agents() {
+    fn worktree_records_round_trip_in_agent_order() {
         let place = tempfile::tempdir().expect("a directory");
         let working_dirs = WorkingDirs::new("/x", place.path().join("ray/worktrees/r"));
         assert_eq!(working_dirs.records(), Ok(Vec::new()));

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_behind_the_last_whole_line() {
+    fn numbering_continues_after_last_complete_line() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("changes");
         assert_eq!(open(&path).note(&path, "l", "k\n").expect("noted"), 8);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn when_it_has_outgrown_its_room_another_takes_its_place() {
+    fn changes_file_that_outgrows_its_limit_is_replaced() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("changes");
         let mut generations = std::collections::BTreeSet::new();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_told() {
+    fn invalid_line_makes_changes_unreadable() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("changes");
         std::fs::write(&path, "{}\nxx\n").expect("written");

@@ -94,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_name_can_be_read_and_leads_nowhere_else() {
+    fn special_characters_are_percent_encoded() {
         let table = [
             ("plan/ready", "plan%2Fready"),
             ("feature-42", "feature-42"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unfit_is_told() {
+    fn invalid_label_key_or_value_is_an_error() {
         for label in ["", " ", "a b", "a\tb", "a\n"] {
             assert_eq!(of_label(label), Err(InvalidFact::Label(label.to_owned())));
         }
@@ -128,12 +128,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn two_names_are_never_the_same(a in "\\PC{0,8}", b in "\\PC{0,8}") {
+        fn different_texts_have_different_names(a in "\\PC{0,8}", b in "\\PC{0,8}") {
             prop_assert_eq!(encode(&a) == encode(&b), a == b);
         }
 
         #[test]
-        fn a_name_is_a_bare_file_name(text in any::<String>()) {
+        fn encoded_name_is_a_bare_file_name(text in any::<String>()) {
             let name = encode(&text);
             let bare = !name.starts_with('.') && !name.contains(['/', '\0']) && name.is_ascii();
             prop_assert!(bare && !name.is_empty(), "{}", name);

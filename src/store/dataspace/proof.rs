@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_without_the_key_is_not_believed() {
+    fn value_without_valid_proof_is_refused() {
         let (key, other) = (ProofKey::new("k"), ProofKey::new("l"));
         let value = serde_json::json!({"label": "a", "value": "b"});
         let written = close(&value, Some(&key), "fact").expect("written");

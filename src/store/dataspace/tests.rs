@@ -110,7 +110,7 @@ fn facts<'a>(all: impl Iterator<Item = &'a Fact>) -> KnownFacts {
 }
 
 #[test]
-fn a_fact_holds_until_it_is_retracted_and_the_last_value_wins() {
+fn fact_holds_until_retracted_and_last_value_wins() {
     let place = Place::new();
     assert_eq!(place.holds(), Vec::<String>::new());
     assert!(!place.retract("a/b", "k", None));
@@ -130,7 +130,7 @@ fn a_fact_holds_until_it_is_retracted_and_the_last_value_wins() {
 }
 
 #[test]
-fn files_are_for_this_user_only() {
+fn dataspace_files_are_private_to_the_user() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::with(&[("a", "k", "1")]);
     let mode = |name: &str| {
@@ -142,7 +142,7 @@ fn files_are_for_this_user_only() {
 }
 
 #[test]
-fn what_cannot_be_a_fact_is_refused_before_anything_is_made() {
+fn invalid_fact_is_refused_and_creates_nothing() {
     let place = Place::new();
     let (long, large) = ("k".repeat(201), "v".repeat(1024 * 1024 + 1));
     for (label, key, value) in
@@ -161,7 +161,7 @@ fn what_cannot_be_a_fact_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn a_step_asserts_once_whatever_becomes_of_the_fact() {
+fn repeated_step_asserts_fact_only_once() {
     let place = Place::new();
     let own = step("r", 7);
     assert!(place.assert("a", "k", "1", Some(&own)).is_new);
@@ -178,7 +178,7 @@ fn a_step_asserts_once_whatever_becomes_of_the_fact() {
 }
 
 #[test]
-fn a_step_retracts_once_and_nothing_that_came_since() {
+fn repeated_step_does_not_retract_newer_fact() {
     let place = Place::with(&[("a", "k", "1")]);
     let own = step("r", 7);
     assert!(place.retract("a", "k", Some(&own)) && place.retract("a", "k", Some(&own)));
@@ -190,7 +190,7 @@ fn a_step_retracts_once_and_nothing_that_came_since() {
 }
 
 #[test]
-fn a_fact_is_taken_by_one_step_and_given_to_it_again() {
+fn fact_is_claimed_by_one_step_that_may_repeat_the_claim() {
     let place = Place::with(&[("a", "k", "1"), ("b", "k", "1")]);
     let [a, b] = ["a", "b"].map(|label| place.fact(label, "k").expect("it holds"));
     let (own, other) = (step("r", 7), step("s", 7));
@@ -207,7 +207,7 @@ fn a_fact_is_taken_by_one_step_and_given_to_it_again() {
 }
 
 #[test]
-fn what_was_kept_for_steps_is_removed_when_they_are_settled() {
+fn step_records_are_removed_once_steps_are_settled() {
     let place = Place::with(&[("a", "k", "1"), ("b", "k", "1")]);
     let [a, b] = ["a", "b"].map(|label| place.fact(label, "k").expect("it holds"));
     place.claim(&a, &step("r", 7)).expect("taken");
@@ -232,7 +232,7 @@ fn what_was_kept_for_steps_is_removed_when_they_are_settled() {
 }
 
 #[test]
-fn a_damaged_file_is_no_fact_and_can_be_mended() {
+fn damaged_fact_file_is_warned_of_and_can_be_replaced() {
     let place = Place::with(&[("a", "k", "1"), ("a", "l", "1"), ("a", "m", "1")]);
     let file = |key: &str| place.path(&format!("facts/a/{key}.json"));
     std::fs::write(file("k"), "{").expect("damaged");
@@ -253,7 +253,7 @@ fn a_damaged_file_is_no_fact_and_can_be_mended() {
 }
 
 #[test]
-fn numbers_go_on_where_the_changes_are_lost() {
+fn sequence_numbers_continue_after_changes_file_is_lost() {
     let place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
     std::fs::remove_file(place.path("changes")).expect("lost");
     assert_eq!(place.assert("a", "m", "1", None).fact.map(|fact| fact.seq), Some(3));

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_keeps_all_its_values() {
+    fn every_format_1_event_keeps_its_values_when_migrated() {
         let mut kinds = std::collections::BTreeSet::new();
         for line in RECORDS.lines() {
             let record = decode(line).expect(line);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_format_1_did_not_have_is_refused() {
+    fn record_unknown_to_format_1_is_refused() {
         let flaw = |json: &str| to_format_2(serde_json::from_str(json).expect("JSON"));
         for json in [
             r#"{"event":"program_defined"}"#,

@@ -10,7 +10,7 @@ fn record() -> Record {
 }
 
 #[test]
-fn a_line_reads_back() {
+fn encoded_record_reads_back() {
     let line = encode(&record()).expect("a line");
     assert!(
         line.starts_with(
@@ -23,7 +23,7 @@ fn a_line_reads_back() {
 }
 
 #[test]
-fn any_changed_byte_is_noticed() {
+fn any_changed_or_cut_byte_is_detected() {
     let line = encode(&record()).expect("a line");
     for at in 0..line.len() {
         let mut bytes = line.clone().into_bytes();
@@ -34,7 +34,7 @@ fn any_changed_byte_is_noticed() {
 }
 
 #[test]
-fn only_who_has_the_key_writes_a_proven_line() {
+fn line_is_proven_only_with_the_key() {
     let (key, other) = (ProofKey::new("k"), ProofKey::new("l"));
     let line = encode_before(&record(), false, Some(&key)).expect("a line");
     assert_eq!(check(line.as_bytes(), 7).and_then(decode), Ok(record()));
@@ -49,13 +49,13 @@ fn only_who_has_the_key_writes_a_proven_line() {
 }
 
 #[test]
-fn another_number_is_noticed() {
+fn wrong_sequence_number_is_an_error() {
     let line = encode(&record()).expect("a line");
     assert_eq!(check(line.as_bytes(), 8), Err(RecordError::Order { found: 7 }));
 }
 
 #[test]
-fn an_event_this_program_does_not_know_is_named() {
+fn unknown_event_is_named_in_the_error() {
     let known =
         encode(&Record { event: Event::RunPaused { pause: PauseReason::Stopped }, ..record() })
             .expect("a line");
@@ -78,7 +78,7 @@ fn line_without_a_format_is_of_format_1() {
 }
 
 #[test]
-fn line_of_a_newer_format_is_refused_whatever_its_end() {
+fn line_of_newer_format_is_refused_even_if_cut() {
     let newer = encode(&record()).expect("a line").replace("\"format\":2", "\"format\":3");
     for line in [newer.as_str(), "{\"format\":3,\"number\":7}", "{\"format\":3,"] {
         assert_eq!(check(line.as_bytes(), 7), Err(RecordError::Newer { format: 3 }), "{line}");
@@ -87,7 +87,7 @@ fn line_of_a_newer_format_is_refused_whatever_its_end() {
 }
 
 #[test]
-fn longest_head_still_tells_that_more_follows() {
+fn more_flag_is_found_in_longest_record_head() {
     let last = Record { seq: u64::MAX, ..record() };
     assert!(has_more(&encode_before(&last, true, None).expect("a line")));
     assert!(!has_more(&encode(&last).expect("a line")));

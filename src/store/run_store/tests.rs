@@ -74,7 +74,7 @@ fn message(root: &RunsRoot) -> String {
 
 /// Cuts a journal whose last two records are of one moment at every byte of these two.
 #[test]
-fn of_the_records_of_a_moment_all_are_there_or_none() {
+fn records_of_one_batch_are_recovered_all_or_none() {
     let (_place, root) = stored(3);
     let journal = root.run(&id()).journal();
     let before = std::fs::read(&journal).expect("there");
@@ -103,7 +103,7 @@ fn of_the_records_of_a_moment_all_are_there_or_none() {
 }
 
 #[test]
-fn a_run_is_recovered_as_it_was() {
+fn stored_run_is_recovered_unchanged() {
     let (_place, root) = stored(3);
     let (_store, recovered) = opened(&root);
     assert_eq!((recovered.run.seq, recovered.run.status), (3, RunStatus::Paused));
@@ -111,7 +111,7 @@ fn a_run_is_recovered_as_it_was() {
 }
 
 #[test]
-fn an_id_is_taken_once_and_a_run_is_held_once() {
+fn existing_id_or_locked_run_is_refused() {
     let (_place, root) = stored(1);
     let taken =
         LockedRun::create(&root, &first(), NewRun::default()).expect_err("taken").to_string();
@@ -123,7 +123,7 @@ fn an_id_is_taken_once_and_a_run_is_held_once() {
 }
 
 #[test]
-fn a_journal_cut_at_any_byte_gives_the_whole_records_before() {
+fn journal_cut_at_any_byte_recovers_complete_records() {
     let (_place, root) = stored(12);
     let journal = root.run(&id()).journal();
     let whole = std::fs::read(&journal).expect("read");
@@ -141,7 +141,7 @@ fn a_journal_cut_at_any_byte_gives_the_whole_records_before() {
 }
 
 #[test]
-fn damage_in_the_middle_names_its_record() {
+fn damaged_record_in_the_middle_is_named() {
     let (_place, root) = stored(5);
     let journal = root.run(&id()).journal();
     let text = std::fs::read_to_string(&journal).expect("read");
@@ -154,7 +154,7 @@ fn damage_in_the_middle_names_its_record() {
 }
 
 #[test]
-fn a_missing_record_is_damage() {
+fn missing_record_is_reported_as_damage() {
     let (_place, root) = stored(5);
     let journal = root.run(&id()).journal();
     let text = std::fs::read_to_string(&journal).expect("read");
@@ -164,7 +164,7 @@ fn a_missing_record_is_damage() {
 }
 
 #[test]
-fn an_unreadable_snapshot_is_made_again_and_a_newer_one_refused() {
+fn unreadable_snapshot_is_rebuilt_and_newer_version_refused() {
     let (_place, root) = stored(4);
     let state = root.run(&id()).state();
     std::fs::write(&state, "{ not json").expect("written");
@@ -176,7 +176,7 @@ fn an_unreadable_snapshot_is_made_again_and_a_newer_one_refused() {
 }
 
 #[test]
-fn snapshot_of_an_earlier_version_is_made_again_without_a_warning() {
+fn snapshot_of_earlier_version_is_rebuilt_without_warning() {
     let (_place, root) = stored(4);
     let (store, recovered) = opened(&root);
     store.save_last_snapshot(&recovered.run).expect("a snapshot");
@@ -197,7 +197,7 @@ fn snapshot_of_an_earlier_version_is_made_again_without_a_warning() {
 }
 
 #[test]
-fn a_snapshot_ahead_of_its_journal_is_an_error() {
+fn snapshot_ahead_of_journal_is_an_error() {
     let (_place, root) = stored(4);
     let (mut store, recovered) = opened(&root);
     store.start_writer(|_| {}).expect("started");
@@ -216,7 +216,7 @@ fn a_snapshot_ahead_of_its_journal_is_an_error() {
 }
 
 #[test]
-fn what_does_not_exist_is_named() {
+fn missing_run_or_empty_journal_is_reported() {
     let (_place, root) = stored(1);
     let other = RunId::parse("other").expect("an id");
     let message = LockedRun::open(&root, &other).expect_err("none").to_string();
@@ -232,7 +232,7 @@ fn what_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_run_that_cannot_be_made_leaves_nothing() {
+fn failed_run_creation_leaves_nothing_behind() {
     let place = tempfile::tempdir().expect("a directory");
     let root = RunsRoot::new(place.path());
     // A link that leads nowhere stands in the way; it is met only at the last moment.
@@ -247,7 +247,7 @@ fn a_run_that_cannot_be_made_leaves_nothing() {
 }
 
 #[test]
-fn git_does_not_show_a_directory_that_is_called_as_usual() {
+fn only_the_default_directory_gets_a_gitignore() {
     let place = tempfile::tempdir().expect("a directory");
     for (name, hidden) in [(".raymond", true), ("mine", false)] {
         let root = RunsRoot::new(place.path().join(name));
@@ -270,7 +270,7 @@ fn read(root: &RunsRoot) -> Result<(Run, Vec<String>), Error> {
 }
 
 #[test]
-fn single_bit_that_flips_in_a_snapshot_is_noticed_and_the_journal_tells_the_state() {
+fn bit_flip_in_snapshot_is_detected_and_state_rebuilt() {
     let (_place, root) = stored(6);
     let (store, recovered) = opened(&root);
     store.save_last_snapshot(&recovered.run).expect("a snapshot");
@@ -290,7 +290,7 @@ fn single_bit_that_flips_in_a_snapshot_is_noticed_and_the_journal_tells_the_stat
 }
 
 #[test]
-fn journal_that_was_cut_inside_what_was_acknowledged_is_no_torn_tail() {
+fn journal_cut_inside_acknowledged_part_is_an_error() {
     let (_place, root) = stored(6);
     let path = root.run(&id()).journal();
     let whole = std::fs::read(&path).expect("a journal");

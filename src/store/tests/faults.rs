@@ -55,7 +55,7 @@ fn parts(from: usize, to: usize, count: usize) -> Vec<usize> {
 }
 
 #[test]
-fn a_journal_cut_at_every_byte_gives_the_records_before_with_what_was_acknowledged() {
+fn journal_cut_at_any_byte_recovers_complete_records_with_snapshot() {
     let story = Story::long(200);
     let life = live(&story, &story.place(), &BURSTS, None);
     life.is_honest(&story);
@@ -71,7 +71,7 @@ fn a_journal_cut_at_every_byte_gives_the_records_before_with_what_was_acknowledg
 }
 
 #[test]
-fn the_journal_alone_gives_the_same_at_and_around_each_records_end() {
+fn journal_cut_near_record_ends_recovers_without_snapshot() {
     let story = Story::long(200);
     let around = story.ends[1..].iter().flat_map(|&end| [end - 1, end, end + 1]);
     let cuts: Vec<_> = around.filter(|&cut| cut <= story.bytes().len()).collect();
@@ -118,7 +118,7 @@ fn recover(story: &Story, place: &Place, (kept, length): (usize, usize), acknowl
 }
 
 #[test]
-fn whatever_call_fails_the_writer_stops_and_what_it_acknowledged_is_there() {
+fn any_failed_call_stops_writer_without_losing_acknowledged_records() {
     let story = Story::long(24);
     for call in 0..20 {
         for errno in [BROKEN, NO_SPACE] {
@@ -137,7 +137,7 @@ fn whatever_call_fails_the_writer_stops_and_what_it_acknowledged_is_there() {
 }
 
 #[test]
-fn a_snapshot_that_cannot_be_written_stops_the_writer_and_loses_nothing() {
+fn failed_snapshot_write_stops_writer_without_loss() {
     let story = Story::long(24);
     let place = story.place();
     fs::create_dir(new_state(&place)).expect("in its way");
@@ -168,7 +168,7 @@ proptest! {
 
     /// One supervisor after another meets a bad disk; the last one finishes the run.
     #[test]
-    fn a_run_survives_one_crash_after_another(
+    fn run_survives_repeated_crashes(
         pushes in pushes(60),
         bursts in proptest::collection::vec((1..9usize, any::<bool>()), 1..6),
         lives in proptest::collection::vec((faults(), crashes()), 0..5),

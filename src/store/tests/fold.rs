@@ -27,7 +27,7 @@ fn snapshot(run: &Run) -> Run {
 
 proptest! {
     #[test]
-    fn a_record_reads_back_as_it_was(pushes in pushes(40)) {
+    fn records_read_back_unchanged(pushes in pushes(40)) {
         let journal = Journal::of(&pushes);
         for (read, written) in read_back(&journal).iter().zip(journal.records()) {
             prop_assert_eq!(read, written);
@@ -35,7 +35,7 @@ proptest! {
     }
 
     #[test]
-    fn the_journal_alone_gives_the_run(pushes in pushes(40)) {
+    fn replay_of_journal_restores_the_run(pushes in pushes(40)) {
         let journal = Journal::of(&pushes);
         let records = read_back(&journal);
         let (mut run, _) = begin(&records[0]).expect("a start");
@@ -46,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn any_snapshot_and_the_records_after_it_give_the_run(
+    fn any_snapshot_with_later_records_restores_the_run(
         pushes in pushes(40),
         at in any::<proptest::sample::Index>(),
     ) {

@@ -15,7 +15,7 @@ fn begun(ground: &Ground, id: &str) -> WorktreeRecord {
 type Left<'left> = (&'left str, Box<dyn Fn() + 'left>);
 
 #[tokio::test]
-async fn what_a_git_that_was_killed_left_is_made_again() {
+async fn worktree_half_made_by_killed_git_is_created_again() {
     let ground = Ground::repository();
     let record = begun(&ground, "main.1");
     let tree = ground.tree("main.1");
@@ -70,7 +70,7 @@ async fn what_a_git_that_was_killed_left_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_branch_that_moved_while_nobody_looked_is_not_taken_back() {
+async fn retry_after_kill_does_not_reset_a_moved_branch() {
     let ground = Ground::repository();
     let record = begun(&ground, "main.1");
     ground.working_dirs().write_record(&record).expect("noted");
@@ -82,7 +82,7 @@ async fn a_branch_that_moved_while_nobody_looked_is_not_taken_back() {
 }
 
 #[tokio::test]
-async fn git_dies_in_the_middle_and_is_started_again() {
+async fn worktree_creation_succeeds_after_git_was_killed() {
     let ground = Ground::repository();
     ground.put(".gitattributes", "late filter=mortal\n");
     ground.put("late", "x\n");

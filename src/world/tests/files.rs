@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[tokio::test]
-async fn what_is_there_is_seen() {
+async fn read_operations_return_existing_files_and_config() {
     let ground = Ground::new();
     ground.put("data/config.yaml", "sources: [{id: a}]\n");
     ground.put("docs/a.md", "text");
@@ -31,7 +31,7 @@ async fn what_is_there_is_seen() {
 }
 
 #[tokio::test]
-async fn nothing_outside_is_read_or_written() {
+async fn operations_outside_workspace_are_refused() {
     let ground = Ground::new();
     std::fs::write(ground.base().join("secret"), "x").expect("written");
     for operation in [
@@ -55,7 +55,7 @@ async fn nothing_outside_is_read_or_written() {
 }
 
 #[tokio::test]
-async fn drafts_are_named_after_the_run_because_steps_are_named_alike_in_all() {
+async fn draft_of_another_run_with_same_step_is_untouched() {
     let ground = Ground::new();
     let other = ground.root().join(".raymond-main-2-0.draft");
     std::fs::write(&other, "of the step main-2-0 elsewhere").expect("written");
@@ -67,7 +67,7 @@ async fn drafts_are_named_after_the_run_because_steps_are_named_alike_in_all() {
 }
 
 #[tokio::test]
-async fn what_converges_comes_to_the_same_when_it_is_done_again() {
+async fn repeated_converging_operations_give_same_result() {
     let mut ground = Ground::new();
     ground.put("data/config.yaml", "sources: [{id: a}] # ours\n");
     ground.put("old", "x");
@@ -99,7 +99,7 @@ async fn what_converges_comes_to_the_same_when_it_is_done_again() {
 }
 
 #[tokio::test]
-async fn a_line_is_added_once_whatever_is_asked_again() {
+async fn repeated_append_step_adds_its_line_once() {
     let mut ground = Ground::new();
     let add = json!({"type": "append_to_file", "path": "log/lines", "content": "one\n"});
     for again in [false, true, true] {
@@ -112,7 +112,7 @@ async fn a_line_is_added_once_whatever_is_asked_again() {
 }
 
 #[tokio::test]
-async fn two_that_edit_the_configuration_at_once_both_have_their_way() {
+async fn concurrent_config_edits_are_all_applied() {
     let ground = Ground::new();
     ground.put("data/config.yaml", "sources: []\n");
     let add = |id: usize| {
@@ -130,7 +130,7 @@ async fn two_that_edit_the_configuration_at_once_both_have_their_way() {
 }
 
 #[tokio::test]
-async fn after_its_end_nothing_is_done() {
+async fn stopped_world_performs_no_operation() {
     let ground = Ground::new();
     ground.world.stop();
     for operation in [

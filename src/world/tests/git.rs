@@ -47,7 +47,7 @@ fn clone(url: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_source_is_cloned_followed_and_pulled() {
+async fn source_is_cloned_checked_for_updates_and_pulled() {
     let ground = Ground::new();
     let url = ground.remote();
     ground.value(clone(&url)).await;
@@ -75,7 +75,7 @@ async fn a_source_is_cloned_followed_and_pulled() {
 }
 
 #[tokio::test]
-async fn a_clone_is_whole_or_not_there_and_found_again() {
+async fn clone_is_atomic_and_idempotent() {
     let ground = Ground::new();
     let url = ground.remote();
     ground.put(".source/.main.1.raymond-clone/half", "of a try that died");
@@ -99,7 +99,7 @@ async fn a_clone_is_whole_or_not_there_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_branch_and_all_its_commits_can_be_had() {
+async fn branch_can_be_cloned_with_full_history() {
     let ground = Ground::new();
     let url = ground.remote();
     ground.git("remote", &["switch", "-q", "-c", "side"]);
@@ -113,7 +113,7 @@ async fn a_branch_and_all_its_commits_can_be_had() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_repository_runs_and_none_above_is_taken() {
+async fn repository_hooks_do_not_run_and_parent_repository_is_not_used() {
     let ground = Ground::new();
     let url = ground.remote();
     ground.value(clone(&url)).await;
@@ -133,7 +133,7 @@ async fn nothing_of_a_repository_runs_and_none_above_is_taken() {
 }
 
 #[tokio::test]
-async fn what_is_said_of_an_address_leaves_out_its_password() {
+async fn clone_error_masks_password_in_url() {
     let ground = Ground::new();
     let why = ground.why(clone("https://me:secret@127.0.0.1:9/x.git")).await;
     assert!(why.starts_with("`git clone` exited with code 128"), "{why}");

@@ -16,7 +16,7 @@ fn shell(command: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_command_runs_in_the_workspace_without_the_keys() {
+async fn command_runs_in_workspace_without_api_key() {
     let ground = Ground::new();
     let said = ground.value(shell("pwd; echo ${ANTHROPIC_API_KEY-none} $RAYMOND_RUN >&2")).await;
     let expected = json!({
@@ -31,7 +31,7 @@ async fn a_command_runs_in_the_workspace_without_the_keys() {
 }
 
 #[tokio::test]
-async fn a_command_that_has_ended_is_not_run_again() {
+async fn finished_command_is_not_run_again() {
     let mut ground = Ground::new();
     let command = shell("echo run >> runs; echo $$; exit 0");
     let first = ground.perform("main.1", command.clone(), false).await;
@@ -44,7 +44,7 @@ async fn a_command_that_has_ended_is_not_run_again() {
 }
 
 #[tokio::test]
-async fn of_a_command_that_was_begun_nobody_knows() {
+async fn begun_command_without_outcome_is_lost() {
     let ground = Ground::new();
     OperationNotes::of(&ground.base().join("steps"), &StepProofs::default(), "main.1")
         .begin()
@@ -58,7 +58,7 @@ async fn of_a_command_that_was_begun_nobody_knows() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_a_command_and_all_it_has_started() {
+async fn stop_ends_command_and_its_child_processes() {
     let ground = Ground::new();
     let fifo = "mkfifo here; (sleep 600 & echo started > here; wait)";
     let command = serde_json::from_value(shell(fifo)).expect("an operation");
@@ -89,7 +89,7 @@ async fn a_stop_ends_a_command_and_all_it_has_started() {
 }
 
 #[tokio::test]
-async fn tools_are_looked_for_on_the_path() {
+async fn tool_available_searches_the_path() {
     let ground = Ground::new();
     let has = |tool: &str| json!({"type": "tool_available", "tool": tool});
     assert_eq!(ground.value(has("sh")).await, json!(true));
@@ -98,7 +98,7 @@ async fn tools_are_looked_for_on_the_path() {
 }
 
 #[tokio::test]
-async fn modules_are_found_without_running_them() {
+async fn python_module_is_found_without_importing_it() {
     let ground = Ground::new();
     ground.put("package/__init__.py", "open('ran', 'w')");
     ground.put("package/part.py", "open('ran', 'w')");
@@ -116,7 +116,7 @@ async fn modules_are_found_without_running_them() {
 }
 
 #[tokio::test]
-async fn types_of_ones_own_are_performed_and_their_panics_are_failures() {
+async fn own_operation_type_is_performed_and_its_panic_is_a_failure() {
     let mut own = OwnTypeRegistry::default();
     own.add("greet", |parameters: serde_json::Map<String, Value>| async move {
         Ok(json!(format!("hello {}", parameters["whom"].as_str().unwrap_or("you"))))
@@ -143,7 +143,7 @@ async fn types_of_ones_own_are_performed_and_their_panics_are_failures() {
 }
 
 #[tokio::test]
-async fn what_only_waited_for_others_was_never_begun() {
+async fn command_stopped_in_queue_counts_as_never_begun() {
     let mut own = OwnTypeRegistry::default();
     own.add("wait", |_| std::future::pending());
     let mut ground = Ground::with(own, &[]);
@@ -170,7 +170,7 @@ async fn what_only_waited_for_others_was_never_begun() {
 }
 
 #[tokio::test]
-async fn what_still_runs_of_a_try_before_is_ended_first() {
+async fn process_of_earlier_attempt_is_ended_before_retry() {
     let ground = Ground::new();
     let marker =
         EnvironmentMarker { run: RunId::parse("world").expect("an id"), dir: ground.base() };

@@ -71,7 +71,7 @@ fn gone(kept: Option<&str>, branch: Option<&str>) -> RemovedWorktree {
 }
 
 #[tokio::test]
-async fn a_clean_tree_goes_with_its_branch_when_another_has_its_commits() {
+async fn clean_merged_worktree_is_removed_with_its_branch() {
     let ground = Ground::grove().await;
     let there =
         |ahead, unmerged| WorktreeStatus::Present { ahead, unmerged, uncommitted: 0, locked: None };
@@ -97,7 +97,7 @@ async fn a_clean_tree_goes_with_its_branch_when_another_has_its_commits() {
 }
 
 #[tokio::test]
-async fn where_the_user_is_at_counts_also_without_a_branch() {
+async fn commits_in_detached_head_of_user_count_as_merged() {
     let ground = Ground::grove().await;
     ground.put_in_tree("mine", "x");
     let commit = ground.commit_in_tree();
@@ -108,7 +108,7 @@ async fn where_the_user_is_at_counts_also_without_a_branch() {
 }
 
 #[tokio::test]
-async fn what_is_not_committed_is_kept_before_a_tree_goes() {
+async fn uncommitted_changes_are_saved_before_removal() {
     let ground = Ground::grove().await;
     ground.git("root", &["config", "status.showUntrackedFiles", "no"]);
     ground.put_in_tree("web/page", "new");
@@ -141,7 +141,7 @@ async fn what_is_not_committed_is_kept_before_a_tree_goes() {
 }
 
 #[tokio::test]
-async fn the_branch_of_an_unmerged_tree_is_kept() {
+async fn branch_of_unmerged_worktree_is_not_deleted() {
     let ground = Ground::grove().await;
     ground.put_in_tree("mine", "x");
     let commit = ground.commit_in_tree();
@@ -152,7 +152,7 @@ async fn the_branch_of_an_unmerged_tree_is_kept() {
 }
 
 #[tokio::test]
-async fn what_was_kept_before_is_not_written_over() {
+async fn earlier_saved_ref_is_not_overwritten() {
     let ground = Ground::grove().await;
     ground.git("root", &["update-ref", "refs/raymond/kept/world/main.1", "HEAD"]);
     ground.put_in_tree("mine", "x");
@@ -162,7 +162,7 @@ async fn what_was_kept_before_is_not_written_over() {
 }
 
 #[tokio::test]
-async fn one_that_is_locked_or_lived_in_never_goes() {
+async fn locked_or_live_worktree_is_never_removed() {
     let ground = Ground::grove().await;
     let tree = ground.tree("main.1").display().to_string();
     ground.git("root", &["worktree", "lock", "--reason", "on a stick", &tree]);
@@ -176,7 +176,7 @@ async fn one_that_is_locked_or_lived_in_never_goes() {
 }
 
 #[tokio::test]
-async fn a_repository_in_a_tree_is_not_lost_with_it() {
+async fn worktree_containing_a_repository_is_not_removed() {
     let ground = Ground::grove().await;
     ground.put_in_tree("mine", "x");
     ground.git(MAIN_1, &["init", "-q", "nested"]);
@@ -203,7 +203,7 @@ async fn a_repository_in_a_tree_is_not_lost_with_it() {
 }
 
 #[tokio::test]
-async fn one_in_the_middle_of_a_merge_or_a_rebase_is_kept_whole() {
+async fn conflicted_merge_is_saved_before_removal() {
     let ground = Ground::grove().await;
     ground.put_in_tree("file", "mine\n");
     let own = ground.commit_in_tree();
@@ -223,7 +223,7 @@ async fn one_in_the_middle_of_a_merge_or_a_rebase_is_kept_whole() {
 }
 
 #[tokio::test]
-async fn one_that_somebody_removed_leaves_only_its_branch() {
+async fn branch_of_worktree_removed_by_user_is_deleted_once_merged() {
     let ground = Ground::grove().await;
     ground.put_in_tree("mine", "x");
     let commit = ground.commit_in_tree();
@@ -237,7 +237,7 @@ async fn one_that_somebody_removed_leaves_only_its_branch() {
 }
 
 #[tokio::test]
-async fn one_that_was_never_finished_goes() {
+async fn incomplete_worktree_is_removed() {
     let ground = Ground::grove().await;
     let record = ground.record().expect("it is noted");
     ground
@@ -272,7 +272,7 @@ async fn half_gone(files_gone: &[&str]) -> (Ground, String) {
 }
 
 #[tokio::test]
-async fn a_removal_that_was_killed_comes_to_its_end() {
+async fn killed_removal_is_completed_by_the_next() {
     let all: &[&str] = &[".git", ".gitignore", "file", "web", "mine"];
     for files_gone in [&[][..], &["file"], &[".git", "web"], &["mine", "web", "file"], all] {
         let (ground, kept) = half_gone(files_gone).await;
@@ -291,7 +291,7 @@ async fn a_removal_that_was_killed_comes_to_its_end() {
 }
 
 #[tokio::test]
-async fn what_came_into_a_tree_that_was_to_go_is_not_lost() {
+async fn files_added_after_killed_removal_are_saved() {
     let (ground, _) = half_gone(&["web"]).await;
     ground.put_in_tree("later", "y");
     let Err(RemovalRefusal::Uncommitted(_)) = ground.removal(false).await else {
@@ -304,7 +304,7 @@ async fn what_came_into_a_tree_that_was_to_go_is_not_lost() {
 }
 
 #[tokio::test]
-async fn commits_that_are_on_no_branch_at_all_are_kept() {
+async fn detached_commits_are_saved_before_removal() {
     let ground = Ground::grove().await;
     ground.git(MAIN_1, &["checkout", "-q", "--detach"]);
     ground.put_in_tree("mine", "x");

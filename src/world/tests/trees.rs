@@ -64,7 +64,7 @@ impl Ground {
 }
 
 #[tokio::test]
-async fn a_worktree_is_made_once_on_a_branch_of_its_own() {
+async fn worktree_is_created_once_on_its_own_branch() {
     let ground = Ground::repository();
     ground.make("main.1", None).await.expect("made");
     let tree = ground.tree("main.1");
@@ -81,7 +81,7 @@ async fn a_worktree_is_made_once_on_a_branch_of_its_own() {
 }
 
 #[tokio::test]
-async fn it_begins_where_it_is_said_or_where_the_nearest_ancestor_is() {
+async fn worktree_starts_at_given_commit_or_that_of_nearest_ancestor() {
     let ground = Ground::repository();
     let first = ground.head("root");
     ground.put("file", "two\n");
@@ -101,7 +101,7 @@ async fn it_begins_where_it_is_said_or_where_the_nearest_ancestor_is() {
 }
 
 #[tokio::test]
-async fn many_are_made_at_once() {
+async fn worktrees_can_be_created_concurrently() {
     let ground = Ground::repository();
     let ids: Vec<String> = (1..=12).map(|number| format!("main.{number}")).collect();
     let mut made = tokio::task::JoinSet::new();
@@ -118,7 +118,7 @@ async fn many_are_made_at_once() {
 }
 
 #[tokio::test]
-async fn where_the_run_works_below_the_top_so_does_the_agent() {
+async fn agent_works_in_same_subfolder_as_its_run() {
     let mut ground = Ground::repository();
     ground.put(".gitignore", "new\n");
     ground.put("new/deep/x", "x");
@@ -148,7 +148,7 @@ fn world_in(ground: &Ground, below: &str, variables: &[(&str, &str)]) -> Workspa
 }
 
 #[tokio::test]
-async fn what_an_agent_does_in_its_worktree_stays_there() {
+async fn changes_of_agent_are_confined_to_its_worktree() {
     let mut ground = Ground::repository();
     ground.world = world_in(&ground, "", &[("GIT_INDEX_FILE", "/nowhere/index")]);
     ground.make("main.1", None).await.expect("made");
@@ -181,7 +181,7 @@ async fn what_an_agent_does_in_its_worktree_stays_there() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_made_is_named_with_what_to_do() {
+async fn failed_worktree_creation_names_cause_and_fix() {
     let ground = Ground::new();
     let why = ground.refused("main").await;
     assert!(why.contains("is in no git repository: make one with `git init`"), "{why}");
@@ -224,7 +224,7 @@ async fn what_cannot_be_made_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn one_that_was_removed_by_somebody_is_not_made_behind_their_back() {
+async fn worktree_removed_by_user_is_not_recreated() {
     let ground = Ground::repository();
     ground.make("main.1", None).await.expect("made");
     let tree = ground.tree("main.1").display().to_string();
@@ -243,7 +243,7 @@ async fn one_that_was_removed_by_somebody_is_not_made_behind_their_back() {
 }
 
 #[tokio::test]
-async fn no_hook_runs_and_no_branch_follows_another() {
+async fn worktree_creation_runs_no_hook_and_sets_no_upstream() {
     let ground = Ground::repository();
     let ran = ground.base().join("ran");
     let hook = ground.root().join(".git/hooks/post-checkout");
@@ -258,7 +258,7 @@ async fn no_hook_runs_and_no_branch_follows_another() {
 }
 
 #[tokio::test]
-async fn a_world_that_is_stopped_makes_none() {
+async fn stopped_world_creates_no_worktree() {
     let ground = Ground::repository();
     ground.world.stop();
     assert_eq!(ground.world.worktree(&agent("main"), None).await, InspectionOutcome::Interrupted);

@@ -72,7 +72,7 @@ fn allowed(url: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_page_is_fetched_in_its_encoding_and_where_it_has_moved_to() {
+async fn fetch_decodes_charset_and_follows_redirect() {
     let ground = Ground::new();
     let server = Server::new(4);
     let page = |url: &str| json!({"status": 200, "content": "grün", "url": url});
@@ -84,7 +84,7 @@ async fn a_page_is_fetched_in_its_encoding_and_where_it_has_moved_to() {
 }
 
 #[tokio::test]
-async fn a_failure_is_one_unless_it_is_allowed() {
+async fn failed_fetch_is_an_error_unless_allowed() {
     let ground = Ground::new();
     let server = Server::new(4);
     let (url, large) = (server.at("/none"), server.at("/large"));
@@ -100,7 +100,7 @@ async fn a_failure_is_one_unless_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn where_nobody_answers_the_status_is_0() {
+async fn unreachable_server_gives_status_0() {
     let ground = Ground::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let host = listener.local_addr().expect("bound").to_string();
@@ -114,7 +114,7 @@ async fn where_nobody_answers_the_status_is_0() {
 }
 
 #[tokio::test]
-async fn only_pages_of_the_web_are_fetched() {
+async fn only_http_urls_are_fetched() {
     let ground = Ground::new();
     assert!(ground.why(fetch("file:///etc/passwd")).await.contains("is no page of the web"));
     assert!(ground.why(allowed("not a url")).await.contains("is no url"));
@@ -127,7 +127,7 @@ async fn only_pages_of_the_web_are_fetched() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_a_fetch_that_waits() {
+async fn stop_ends_a_pending_fetch() {
     let ground = Ground::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("bound"));
@@ -142,7 +142,7 @@ async fn a_stop_ends_a_fetch_that_waits() {
 }
 
 #[tokio::test]
-async fn the_proxy_of_the_environment_is_asked() {
+async fn proxy_from_environment_is_used() {
     let server = Server::new(1);
     let proxy = format!("http://{}", server.address);
     let ground =
@@ -158,7 +158,7 @@ fn advice(allow: &str) -> String {
 }
 
 #[tokio::test]
-async fn addresses_that_are_not_public_are_refused_however_they_are_written() {
+async fn non_public_address_is_refused_in_every_notation() {
     let ground = Ground::allowing(&[], &[]);
     let spellings = [
         ("http://127.0.0.1/", "127.0.0.1 is a loopback address"),
@@ -192,7 +192,7 @@ async fn addresses_that_are_not_public_are_refused_however_they_are_written() {
 }
 
 #[tokio::test]
-async fn names_are_judged_by_what_they_lead_to_and_that_is_connected_to() {
+async fn hostname_is_checked_by_its_resolved_address() {
     let server = Server::new(3);
     let (_, port) = server.address.rsplit_once(':').expect("a port");
     let here = format!("http://here.test:{port}/page");
@@ -211,7 +211,7 @@ async fn names_are_judged_by_what_they_lead_to_and_that_is_connected_to() {
 }
 
 #[tokio::test]
-async fn name_with_several_addresses_is_connected_to_at_those_that_may_be() {
+async fn only_allowed_addresses_of_a_hostname_are_connected_to() {
     let server = Server::new(1);
     let (_, port) = server.address.rsplit_once(':').expect("a port");
     let ground = Ground::allowing(&["127.0.0.1"], &[]);
@@ -221,7 +221,7 @@ async fn name_with_several_addresses_is_connected_to_at_those_that_may_be() {
 }
 
 #[tokio::test]
-async fn redirects_are_judged_before_they_are_followed() {
+async fn redirect_target_is_checked_before_it_is_followed() {
     let ground = Ground::new();
     let server = Server::new(3);
     for (path, kind) in [
@@ -236,7 +236,7 @@ async fn redirects_are_judged_before_they_are_followed() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_not_asked_for_what_is_refused() {
+async fn refused_url_is_not_requested_from_proxy() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let proxy = format!("http://{}", listener.local_addr().expect("bound"));
     let ground = Ground::allowing(&[], &[("http_proxy", &proxy)]);

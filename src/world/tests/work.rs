@@ -75,7 +75,7 @@ fn shown(diff: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_base_is_the_branchs_commit_or_that_of_head() {
+async fn base_is_commit_of_branch_or_of_head() {
     let ground = Ground::repository();
     let first = ground.git("root", &["rev-parse", "HEAD"]);
     ground.git("root", &["branch", "old"]);
@@ -100,7 +100,7 @@ async fn a_base_is_the_branchs_commit_or_that_of_head() {
 }
 
 #[tokio::test]
-async fn where_nothing_is_committed_all_is_new_and_where_is_no_repository_there_is_no_base() {
+async fn base_is_empty_tree_without_commits_and_none_without_repository() {
     let ground = Ground::new();
     ground.put("new", "x\n");
     assert_eq!(ground.commit_of("", None).await, None);
@@ -124,7 +124,7 @@ async fn where_nothing_is_committed_all_is_new_and_where_is_no_repository_there_
 }
 
 #[tokio::test]
-async fn all_that_was_done_is_seen_and_the_repository_stays_as_it_is() {
+async fn diff_shows_all_changes_and_leaves_repository_untouched() {
     let ground = Ground::repository();
     let long = "a\nb\nc\nd\ne\nf\ng\n";
     for (name, content) in [("moved", long), ("gone", "x\n"), ("same", "x\n"), ("kept", "x\n")] {
@@ -179,7 +179,7 @@ async fn all_that_was_done_is_seen_and_the_repository_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn the_users_configuration_does_not_change_a_diff_and_runs_nothing() {
+async fn git_config_neither_changes_diff_nor_runs_commands() {
     let ground = Ground::repository();
     let base = ground.commit_of("", None).await.expect("a base");
     ground.put("file", "one\ntwo\n");
@@ -213,7 +213,7 @@ async fn the_users_configuration_does_not_change_a_diff_and_runs_nothing() {
 }
 
 #[tokio::test]
-async fn files_beyond_a_sparse_checkout_are_not_taken_for_deleted() {
+async fn files_outside_sparse_checkout_are_not_shown_as_deleted() {
     let ground = Ground::repository();
     let base = ground.commit_of("", None).await.expect("a base");
     ground.git("root", &["sparse-checkout", "set", "other"]);
@@ -224,7 +224,7 @@ async fn files_beyond_a_sparse_checkout_are_not_taken_for_deleted() {
 }
 
 #[tokio::test]
-async fn a_diff_without_end_is_cut_at_a_line_that_says_so() {
+async fn oversized_diff_is_cut_with_a_notice() {
     let ground = Ground::repository();
     let base = ground.commit_of("", None).await.expect("a base");
     ground.put("large", &"0123456789\n".repeat(200_000));
@@ -237,7 +237,7 @@ async fn a_diff_without_end_is_cut_at_a_line_that_says_so() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_looked_at_is_named() {
+async fn diff_error_names_directory_and_reason() {
     let ground = Ground::repository();
     let base = ground.commit_of("", None).await.expect("a base");
     for (directory, base, expected) in [
@@ -252,7 +252,7 @@ async fn what_cannot_be_looked_at_is_named() {
 }
 
 #[tokio::test]
-async fn a_world_that_is_stopped_looks_at_nothing() {
+async fn stopped_world_inspects_nothing() {
     let ground = Ground::repository();
     ground.world.stop();
     assert_eq!(ground.bases(&[""], None).await, InspectionOutcome::Interrupted);

@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_had_only_just_begun_goes_and_nothing_else() {
+    fn clear_removes_only_unfinished_git_worktree_entries() {
         let place = tempfile::tempdir().expect("a directory");
         let (common, tree) = (place.path().join(".git"), place.path().join("trees/main.2"));
         let known = |name: &str, files: &[(&str, &str)]| {

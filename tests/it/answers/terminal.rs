@@ -5,7 +5,7 @@ use super::{answered, graph};
 const SIZE: (u16, u16) = (24, 100);
 
 #[test]
-fn a_person_is_asked_one_question_after_another() {
+fn terminal_asks_questions_in_sequence() {
     let test = graph();
     let mut screen = test.on_screen(&["run", ".", "--id", "t"], SIZE);
     screen.wait_for(&["asks (Type): Which kind of source?", "1  git  Git repository", "1-2 ("]);
@@ -19,7 +19,7 @@ fn a_person_is_asked_one_question_after_another() {
 }
 
 #[test]
-fn who_leaves_leaves_the_question_open() {
+fn ctrl_d_leaves_question_open() {
     let test = graph();
     let mut screen = test.on_screen(&["run", ".", "--id", "t"], SIZE);
     screen.wait_for(&["leave it open"]).keys("half\u{15}\u{4}");
@@ -29,7 +29,7 @@ fn who_leaves_leaves_the_question_open() {
 }
 
 #[test]
-fn an_answer_from_elsewhere_withdraws_the_question() {
+fn answer_from_another_terminal_withdraws_prompt() {
     let test = graph();
     let mut screen = test.on_screen(&["run", ".", "--id", "t"], SIZE);
     screen.wait_for(&["leave it open"]).keys("we").wait_for(&["we_"]);
@@ -42,7 +42,7 @@ fn an_answer_from_elsewhere_withdraws_the_question() {
 }
 
 #[test]
-fn ctrl_c_is_what_it_always_is() {
+fn ctrl_c_at_prompt_interrupts_run() {
     let test = graph();
     let mut screen = test.on_screen(&["run", ".", "--id", "t"], SIZE);
     screen.wait_for(&["leave it open"]).keys("\u{3}");
@@ -51,7 +51,7 @@ fn ctrl_c_is_what_it_always_is() {
 }
 
 #[test]
-fn what_was_answered_ahead_of_time_is_not_asked() {
+fn question_answered_ahead_of_time_is_not_asked() {
     let test = graph();
     let arguments = ["run", ".", "--id", "t", "--answer", "ask_type=git"];
     let mut screen = test.on_screen(&arguments, SIZE);

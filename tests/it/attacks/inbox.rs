@@ -17,7 +17,7 @@ fn asking() -> Test {
 }
 
 #[test]
-fn entry_that_an_agent_writes_into_the_inbox_answers_no_question() {
+fn forged_inbox_entry_answers_no_question() {
     let test = asking();
     let open = test.raymond(&["answer", "t", "--json"]);
     let open = open.ok().json();
@@ -48,7 +48,7 @@ fn agent_may_not_answer_stop_or_trust() {
 }
 
 #[test]
-fn trust_that_an_agent_has_of_its_starters_environment_counts_for_nothing() {
+fn agent_cannot_use_inherited_trust_or_trust_option() {
     let test = Test::new()
         .prompt("START.md", "---\nallowed_tools: [Bash]\n---\nstart")
         .rule(always().reply("<result>ok</result>"))
@@ -60,7 +60,7 @@ fn trust_that_an_agent_has_of_its_starters_environment_counts_for_nothing() {
 }
 
 #[test]
-fn fact_that_an_agent_writes_into_the_dataspace_does_not_hold() {
+fn tampered_fact_file_is_ignored_with_warning() {
     let test = Test::new();
     test.raymond(&["signal", "plan/ready", "--value", "good"]).ok();
     let folder = test.dir().join("dataspace/facts");
@@ -75,7 +75,7 @@ fn fact_that_an_agent_writes_into_the_dataspace_does_not_hold() {
 }
 
 #[test]
-fn signal_of_an_agent_names_the_agent_whatever_its_environment_says() {
+fn agent_signal_records_real_source_despite_forged_environment() {
     let test = Test::new().env("RAYMOND_RUN", "t").env("RAYMOND_AGENT", "main.1");
     test.raymond(&["signal", "plan/ready"]).ok();
     let facts = test.raymond(&["facts", "--json"]);

@@ -42,12 +42,12 @@ fn forge(test: &Test, from: &str, to: &str) {
 }
 
 #[test]
-fn run_that_is_as_it_was_started_goes_on() {
+fn unchanged_run_resumes_without_trust() {
     interrupted().resume(&[]).ok().ended("main", "ok");
 }
 
 #[test]
-fn other_program_or_more_permissions_in_the_run_directory_are_not_executed() {
+fn forged_settings_in_run_directory_need_trust_to_resume() {
     let table = [
         (r#""permission":{"mode":"acceptEdits"}"#, r#""permission":"skip_all""#, "permission mode"),
         (r#""warm":true"#, r#""warm":true,"claude_args":["--evil"]"#, "its arguments"),
@@ -76,7 +76,7 @@ fn other_program_or_more_permissions_in_the_run_directory_are_not_executed() {
 }
 
 #[test]
-fn list_of_pinned_files_that_was_changed_is_not_believed() {
+fn changed_list_of_pinned_files_blocks_resume() {
     let test = interrupted();
     let list = test.run_dir().join("workflow.json");
     let content = std::fs::read_to_string(&list).expect("a list");
@@ -87,7 +87,7 @@ fn list_of_pinned_files_that_was_changed_is_not_believed() {
 }
 
 #[test]
-fn run_that_came_with_a_repository_is_not_executed_until_it_is_confirmed() {
+fn run_without_seal_needs_trust_to_resume() {
     let test = interrupted();
     let state = test.root().join("home/.local/state/raymond/runs");
     std::fs::remove_dir_all(state).expect("removed: another account has none");
@@ -98,7 +98,7 @@ fn run_that_came_with_a_repository_is_not_executed_until_it_is_confirmed() {
 }
 
 #[test]
-fn seal_of_a_run_that_is_over_is_removed() {
+fn seal_is_removed_when_run_completes() {
     let test = interrupted();
     test.resume(&[]).ok();
     let seals = std::fs::read_dir(test.root().join("home/.local/state/raymond/runs"));
@@ -106,7 +106,7 @@ fn seal_of_a_run_that_is_over_is_removed() {
 }
 
 #[test]
-fn session_that_would_pass_for_an_option_is_no_session() {
+fn session_id_that_looks_like_option_is_rejected() {
     let test = interrupted();
     let calls = test.calls().len();
     let journal = std::fs::read_to_string(test.journal_file()).expect("a journal");
@@ -119,7 +119,7 @@ fn session_that_would_pass_for_an_option_is_no_session() {
 }
 
 #[test]
-fn copy_of_a_run_directory_is_no_run() {
+fn copied_run_directory_is_rejected() {
     let test = interrupted();
     let copy = test.dir().join("runs/copy");
     let copied = std::process::Command::new("cp").arg("-r").arg(test.run_dir()).arg(&copy).status();
@@ -129,7 +129,7 @@ fn copy_of_a_run_directory_is_no_run() {
 }
 
 #[test]
-fn journal_of_each_run_that_was_let_go_is_sealed() {
+fn journal_of_every_paused_run_is_sealed() {
     // However fast a run ends, its lock is released before its journal is sealed.
     let test = Test::new().prompt("START.md", "start").prompt("NEXT.md", "next").prompt(
         "replies.yaml",
@@ -153,7 +153,7 @@ fn journal_of_each_run_that_was_let_go_is_sealed() {
 }
 
 #[test]
-fn course_of_a_run_that_someone_changed_after_it_stopped_is_not_believed() {
+fn forged_journal_blocks_resume_and_forged_snapshot_is_ignored() {
     let test = interrupted();
     let calls = test.calls().len();
     forge(&test, "START.md", "NEXT.md");
@@ -184,7 +184,7 @@ fn killed() -> Test {
 }
 
 #[test]
-fn course_of_a_run_whose_raymond_was_killed_is_proven_record_by_record() {
+fn killed_run_resumes_only_if_every_record_has_proof() {
     let test = killed();
     let stream = std::fs::read_to_string(test.run_dir().join("steps/main-1-0.jsonl"));
     test.resume(&[]).ok().ended("main", "ok");
@@ -200,7 +200,7 @@ fn course_of_a_run_whose_raymond_was_killed_is_proven_record_by_record() {
 }
 
 #[test]
-fn run_that_was_confirmed_needs_no_second_confirmation() {
+fn trusted_run_resumes_again_without_trust() {
     let test = killed();
     forge(&test, ",\"proof\":", ",\"gone\":");
     test.resume(&[]).code(77);
@@ -211,7 +211,7 @@ fn run_that_was_confirmed_needs_no_second_confirmation() {
 }
 
 #[test]
-fn end_that_was_forged_is_not_told() {
+fn forged_result_is_not_reported() {
     let test = killed();
     test.resume(&[]).ok().ended("main", "ok");
     test.resume(&[]).ok().stdout_has("ok");
@@ -222,7 +222,7 @@ fn end_that_was_forged_is_not_told() {
 }
 
 #[test]
-fn records_and_turns_of_an_earlier_run_of_the_same_name_are_not_believed() {
+fn journal_of_earlier_run_with_same_id_is_rejected() {
     let earlier = killed();
     let kept = std::fs::read_to_string(earlier.journal_file()).expect("a journal");
     std::fs::remove_dir_all(earlier.run_dir()).expect("removed");

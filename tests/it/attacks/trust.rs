@@ -13,7 +13,7 @@ fn folder(files: &[(&str, &str)]) -> Test {
 }
 
 #[test]
-fn folder_that_asks_for_more_than_prompts_starts_nothing_and_is_told_what() {
+fn untrusted_folder_is_refused_with_list_of_its_requests() {
     let command = graph(&json!({"type": "bash_exec", "command": "touch pwned"}));
     let clone = graph(&json!({"type": "clone_repo", "url": "http://127.0.0.1:1/x", "dest": "d"}));
     let page = graph(&json!({"type": "web_fetch", "url": "http://127.0.0.1:1/", "store_as": "p"}));
@@ -52,7 +52,7 @@ fn folder_that_asks_for_more_than_prompts_starts_nothing_and_is_told_what() {
 }
 
 #[test]
-fn folder_that_asks_for_more_than_the_options_of_this_run_is_told_what() {
+fn untrusted_folder_exceeding_run_options_is_refused_with_reason() {
     let test = folder(&[("START.md", "---\ntools: [Read]\n---\nstart")]);
     let restricted = ["START.md", "--id", "a", "--", "--tools", "Bash"];
     test.run(&restricted).code(77).stderr_has("START.md:2:").stderr_has("--tools");
@@ -65,7 +65,7 @@ fn folder_that_asks_for_more_than_the_options_of_this_run_is_told_what() {
 }
 
 #[test]
-fn trust_in_a_folder_holds_whatever_the_options_of_a_run_are() {
+fn folder_trust_holds_for_any_run_options() {
     let test = folder(&[
         (
             "START.md",
@@ -83,12 +83,12 @@ fn trust_in_a_folder_holds_whatever_the_options_of_a_run_are() {
 }
 
 #[test]
-fn folder_that_only_prompts_needs_no_trust() {
+fn prompt_only_folder_needs_no_trust() {
     folder(&[("NEXT.md", "next"), ("notes.txt", "bash_exec")]).run(&["START.md"]).ok();
 }
 
 #[test]
-fn trust_is_lost_when_a_file_changes_that_can_do_more_and_not_when_a_prompt_does() {
+fn changed_script_revokes_trust_and_changed_prompt_does_not() {
     let command = graph(&json!({"type": "bash_exec", "command": "touch ran"}));
     let test = folder(&[("flow.yaml", &command), ("run.sh", "true\n")]);
     test.raymond(&["trust", "."]).ok().stdout_has("bash_exec: touch ran");
@@ -114,7 +114,7 @@ fn trust_is_lost_when_a_file_changes_that_can_do_more_and_not_when_a_prompt_does
 }
 
 #[test]
-fn person_at_a_terminal_is_shown_the_list_and_asked() {
+fn terminal_shows_requests_and_asks_for_trust() {
     let command = graph(&json!({"type": "bash_exec", "command": "touch ran"}));
     let test = folder(&[("flow.yaml", &command)]);
     let mut screen = test.on_screen(&["run", "--id", "t", "START.md"], (30, 120));
@@ -130,7 +130,7 @@ fn person_at_a_terminal_is_shown_the_list_and_asked() {
 }
 
 #[test]
-fn plug_in_that_an_agent_writes_into_raymond_yaml_is_not_started_by_the_next_run() {
+fn plugin_added_to_manifest_by_agent_is_not_started_by_next_run() {
     let test = folder(&[]);
     test.run(&["START.md", "--id", "first"]).ok();
     let manifest = "plugins: [touch pwned]\n";
@@ -141,7 +141,7 @@ fn plug_in_that_an_agent_writes_into_raymond_yaml_is_not_started_by_the_next_run
 }
 
 #[test]
-fn trust_that_someone_writes_without_the_key_is_none() {
+fn trust_file_with_invalid_proof_is_ignored() {
     let command = graph(&json!({"type": "bash_exec", "command": "touch pwned"}));
     let test = folder(&[("flow.yaml", &command)]);
     test.raymond(&["trust", "."]).ok();
@@ -155,7 +155,7 @@ fn trust_that_someone_writes_without_the_key_is_none() {
 }
 
 #[test]
-fn file_that_changes_while_the_question_stands_is_not_what_was_trusted() {
+fn file_changed_during_trust_prompt_is_not_trusted() {
     let harmless = graph(&json!({"type": "bash_exec", "command": "true"}));
     let test = folder(&[("flow.yaml", &harmless)]);
     let mut screen = test.on_screen(&["run", "--id", "t", "flow.yaml"], (30, 120));
@@ -185,7 +185,7 @@ fn untrusted_graph_writes_nothing_that_other_programs_execute() {
 }
 
 #[test]
-fn whole_list_is_shown_though_the_run_needs_only_a_part() {
+fn refusal_also_lists_requests_that_run_options_allow() {
     let rules = "---\nallowed_tools: [Bash]\n---\nx";
     let test = folder(&[("N.md", rules), (".claude/settings.json", "{}")]);
     let outcome = test.run(&["START.md", "--allow-tools", "Bash"]);
@@ -193,7 +193,7 @@ fn whole_list_is_shown_though_the_run_needs_only_a_part() {
 }
 
 #[test]
-fn text_that_a_trusted_command_names_is_trusted_with_it() {
+fn changed_file_named_by_trusted_command_revokes_trust() {
     let command = graph(&json!({"type": "bash_exec", "command": "sh steps.txt"}));
     let test = folder(&[("flow.yaml", &command), ("steps.txt", "true\n")]);
     test.raymond(&["trust", "."]).ok();
@@ -203,14 +203,14 @@ fn text_that_a_trusted_command_names_is_trusted_with_it() {
 }
 
 #[test]
-fn folder_that_asks_for_nothing_is_not_remembered() {
+fn trusting_prompt_only_folder_stores_nothing() {
     let test = folder(&[]);
     test.raymond(&["trust", "."]).ok().stderr_has("only asks for prompts");
     assert_eq!(test.raymond(&["trust", "--list", "--json"]).ok().json(), json!([]));
 }
 
 #[test]
-fn folder_of_a_plug_in_of_claude_code_is_trusted_with_its_texts() {
+fn changed_claude_code_plugin_file_revokes_trust() {
     let test = folder(&[
         ("N.md", "---\nplugin_dirs: [helpers]\n---\nx"),
         ("helpers/commands/paint.md", "---\nallowed-tools: Read\n---\npaint"),
@@ -224,14 +224,14 @@ fn folder_of_a_plug_in_of_claude_code_is_trusted_with_its_texts() {
 }
 
 #[test]
-fn configuration_that_is_missing_hides_nothing_of_what_else_is_asked_for() {
+fn missing_mcp_config_does_not_hide_other_requests() {
     let keys = "---\nmcp_config: [gone.json]\nallowed_tools: [Bash]\n---\nx";
     let test = folder(&[("N.md", keys)]);
     test.run(&["START.md"]).code(77).stderr_has("`allowed_tools`: `Bash`");
 }
 
 #[test]
-fn process_that_hides_whose_it_is_does_not_speak_for_a_person() {
+fn process_with_cleared_environment_cannot_grant_trust() {
     let raymond = env!("CARGO_BIN_EXE_raymond");
     let command = format!("env -i HOME=\"$HOME\" {raymond} trust . 2> said; echo $? > code");
     let test = folder(&[("flow.yaml", &graph(&json!({"type": "bash_exec", "command": command})))]);
@@ -241,7 +241,7 @@ fn process_that_hides_whose_it_is_does_not_speak_for_a_person() {
 }
 
 #[test]
-fn word_of_the_environment_is_read_strictly_and_confirms_no_run() {
+fn trust_variable_accepts_only_boolean_words() {
     let command = graph(&json!({"type": "bash_exec", "command": "touch ran"}));
     let test = folder(&[("flow.yaml", &command)]);
     let with = |word: &str| {

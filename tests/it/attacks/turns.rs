@@ -27,7 +27,7 @@ fn planted<'test>(test: &'test Test, name: &str) -> RunningRaymond<'test> {
 }
 
 #[test]
-fn answer_that_lies_there_before_its_turn_is_not_believed() {
+fn planted_answer_of_unstarted_turn_is_ignored() {
     let test = waiting();
     let live = planted(&test, "main-2-0.jsonl");
     test.release("go");
@@ -36,7 +36,7 @@ fn answer_that_lies_there_before_its_turn_is_not_believed() {
 }
 
 #[test]
-fn turn_that_is_said_to_stand_in_another_stream_is_not_believed() {
+fn forged_turn_offset_into_another_stream_is_ignored() {
     let test = waiting();
     let live = planted(&test, "planted.jsonl");
     let passage = json!({
@@ -51,7 +51,7 @@ fn turn_that_is_said_to_stand_in_another_stream_is_not_believed() {
 }
 
 #[test]
-fn files_that_an_agent_changes_are_not_given_to_claude_code() {
+fn changed_workflow_copy_is_not_given_to_claude_code() {
     let test = waiting()
         .prompt("NEXT.md", "---\nsystem_prompt_file: system.txt\n---\nnext")
         .file("system.txt", b"Be kind.");

@@ -28,7 +28,7 @@ fn was_run(test: &Test) -> bool {
 }
 
 #[test]
-fn graph_that_an_agent_writes_is_not_executed() {
+fn graph_written_by_agent_is_not_executed() {
     let test = agent("evil.yaml");
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -39,7 +39,7 @@ fn graph_that_an_agent_writes_is_not_executed() {
 }
 
 #[test]
-fn graph_that_an_agent_changes_is_executed_as_it_was() {
+fn graph_changed_by_agent_is_executed_with_original_content() {
     let policy = "---\nallowed_transitions:\n  - { tag: goto, target: flow.yaml }\n---\nstart";
     let test = agent("flow.yaml")
         .prompt("START.md", policy)
@@ -55,7 +55,7 @@ fn graph_that_an_agent_changes_is_executed_as_it_was() {
 }
 
 #[test]
-fn copy_of_the_workflow_that_an_agent_changes_is_not_executed() {
+fn workflow_copy_changed_by_agent_is_not_executed() {
     let test = agent("flow.yaml").file("flow.yaml", graph("touch as-it-was").as_bytes());
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -69,7 +69,7 @@ fn copy_of_the_workflow_that_an_agent_changes_is_not_executed() {
 }
 
 #[test]
-fn script_that_an_agent_changes_is_not_executed_by_a_trusted_command() {
+fn script_changed_by_agent_is_not_executed_by_trusted_command() {
     let test = agent("flow.yaml")
         .file("flow.yaml", graph("sh tools/build.sh || touch refused").as_bytes())
         .file("tools/build.sh", b"touch as-it-was\n");
@@ -84,7 +84,7 @@ fn script_that_an_agent_changes_is_not_executed_by_a_trusted_command() {
 }
 
 #[test]
-fn prompt_that_an_agent_changes_is_asked_as_it_was() {
+fn prompt_changed_by_agent_is_sent_with_original_content() {
     let test = agent("NEXT.md");
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -95,7 +95,7 @@ fn prompt_that_an_agent_changes_is_asked_as_it_was() {
 }
 
 #[test]
-fn live_run_asks_the_changed_prompt_and_still_executes_no_new_graph() {
+fn live_run_uses_changed_prompt_but_executes_no_new_graph() {
     let test = agent("NEXT.md");
     let mut live = test.spawn(&["START.md", "--live"]);
     live.wait_calls(1);
@@ -114,7 +114,7 @@ fn live_run_asks_the_changed_prompt_and_still_executes_no_new_graph() {
 }
 
 #[test]
-fn live_run_takes_no_key_that_widens_from_a_changed_prompt() {
+fn live_run_rejects_widening_key_in_changed_prompt() {
     let heads = [
         "allowed_tools: [\"Bash(rm:*)\"]",
         "permission_mode: bypassPermissions",
@@ -134,7 +134,7 @@ fn live_run_takes_no_key_that_widens_from_a_changed_prompt() {
 }
 
 #[test]
-fn changed_files_are_taken_up_on_purpose_and_shown() {
+fn migrate_uses_changed_files_and_shows_diff() {
     let test = agent("NEXT.md");
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
@@ -149,7 +149,7 @@ fn changed_files_are_taken_up_on_purpose_and_shown() {
 }
 
 #[test]
-fn graph_that_is_taken_up_needs_trust_again() {
+fn changed_graph_needs_trust_to_migrate() {
     let test = agent("flow.yaml")
         .file("flow.yaml", graph("touch as-it-was").as_bytes())
         .env("RAYMOND_TRUST", "false");

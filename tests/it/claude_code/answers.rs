@@ -11,7 +11,7 @@ use super::machine::TestMachine;
 const IDLE: Duration = Duration::from_secs(15);
 
 #[test]
-fn a_text_that_is_written_for_longer_than_the_idle_timeout_is_asked_for_once() {
+fn reply_streamed_longer_than_idle_timeout_is_not_retried() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: go on.");
@@ -45,7 +45,7 @@ fn a_text_that_is_written_for_longer_than_the_idle_timeout_is_asked_for_once() {
 }
 
 #[test]
-fn transcripts_hold_no_parts_of_messages_whatever_processes_serve_the_turns() {
+fn transcripts_hold_no_partial_messages_with_or_without_warm() {
     for options in [&[][..], &["--no-warm"]] {
         let machine = TestMachine::new();
         machine.prompt("START.md", "ALPHA: begin.");

@@ -51,7 +51,7 @@ fn assert_asked_once(machine: &TestMachine) {
 }
 
 #[test]
-fn a_turn_ends_when_its_sub_agent_has_ended() {
+fn turn_waits_for_its_background_sub_agent() {
     for options in [&[][..], &["--no-warm"]] {
         let machine = delegating();
         let run = machine.start(options);
@@ -64,7 +64,7 @@ fn a_turn_ends_when_its_sub_agent_has_ended() {
 }
 
 #[test]
-fn an_adopted_turn_ends_when_its_sub_agent_has_ended() {
+fn adopted_turn_waits_for_its_background_sub_agent() {
     for is_resumed_first in [true, false] {
         let machine = delegating();
         let run = machine.start(&[]);
@@ -86,7 +86,7 @@ fn an_adopted_turn_ends_when_its_sub_agent_has_ended() {
 }
 
 #[test]
-fn a_stopped_run_lets_the_sub_agent_of_its_turn_end() {
+fn interrupted_run_lets_background_sub_agent_finish() {
     let machine = delegating();
     let run = machine.start(&[]);
     machine.api.wait_for("launched successfully", 1);
@@ -101,7 +101,7 @@ fn a_stopped_run_lets_the_sub_agent_of_its_turn_end() {
 }
 
 #[test]
-fn what_a_cut_off_turn_has_cost_is_counted() {
+fn cost_of_interrupted_turn_is_counted() {
     let machine = delegating();
     let run = machine.start(&["--shutdown", "1ms"]);
     machine.api.wait_for("launched successfully", 1);
@@ -122,7 +122,7 @@ fn what_a_cut_off_turn_has_cost_is_counted() {
 }
 
 #[test]
-fn a_background_command_is_waited_for() {
+fn turn_waits_for_its_background_command() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: test.");
     let gate = machine.path("work/gate");
@@ -145,7 +145,7 @@ fn a_background_command_is_waited_for() {
 }
 
 #[test]
-fn a_task_that_never_ends_is_named_when_the_turn_takes_too_long() {
+fn turn_timeout_reports_unfinished_background_command() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: serve.");
     let command = json!({
@@ -182,7 +182,7 @@ fn is_serving(machine: &TestMachine) -> bool {
 }
 
 #[test]
-fn a_kept_command_lives_on_for_the_session_and_its_end_is_said() {
+fn background_keep_runs_command_until_session_ends() {
     for options in [&[][..], &["--no-warm"], &["--max-procs", "1"]] {
         let machine = serving("keep");
         let permission = ["--dangerously-skip-permissions"];
@@ -200,7 +200,7 @@ fn a_kept_command_lives_on_for_the_session_and_its_end_is_said() {
 }
 
 #[test]
-fn a_command_that_is_not_waited_for_ends_with_its_turn() {
+fn background_end_stops_command_with_its_turn() {
     let machine = serving("end");
     let run = machine.start(&["--dangerously-skip-permissions"]);
     machine.api.wait_for("BRAVO", 1);

@@ -43,7 +43,7 @@ fn server(machine: &TestMachine) -> Value {
 }
 
 #[test]
-fn server_of_a_state_is_started_and_with_strict_mcp_no_other() {
+fn state_mcp_server_is_started_and_strict_mcp_excludes_others() {
     for strict in [false, true] {
         let machine = TestMachine::new();
         let own = json!({ "mcpServers": { "helper": server(&machine) } });
@@ -60,14 +60,14 @@ fn server_of_a_state_is_started_and_with_strict_mcp_no_other() {
 }
 
 #[test]
-fn sub_agent_of_a_state_is_offered() {
+fn sub_agent_of_state_is_offered_to_model() {
     let agents = "agents: { digger: { description: Digs for YANKEE things., prompt: Dig. } }";
     let request = asked(&TestMachine::new(), agents);
     assert!(request.has_text("digger") && request.has_text("Digs for YANKEE things."));
 }
 
 #[test]
-fn settings_of_a_state_are_used_and_sources_that_it_leaves_out_are_not() {
+fn state_settings_apply_and_omitted_setting_sources_do_not() {
     let style = |style: &str| json!({ "outputStyle": style }).to_string();
     let machine = || {
         let machine = TestMachine::new();

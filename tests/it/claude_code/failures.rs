@@ -6,7 +6,7 @@ use super::POSITIVE;
 use super::machine::{RUN, TestMachine};
 
 #[test]
-fn an_error_is_an_error_though_it_calls_itself_a_success() {
+fn api_error_labelled_success_fails_agent() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: never asked.");
@@ -28,7 +28,7 @@ fn assert_asked_once(machine: &TestMachine) {
 }
 
 #[test]
-fn a_model_that_does_not_exist_is_asked_for_once() {
+fn unknown_model_fails_agent_without_retry() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([on("ALPHA").error(404, "model: claude-none")]);
@@ -40,7 +40,7 @@ fn a_model_that_does_not_exist_is_asked_for_once() {
 }
 
 #[test]
-fn account_without_credit_pauses_the_run_which_resumes_once_there_is_some() {
+fn run_paused_for_missing_credit_resumes_after_top_up() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([
@@ -57,7 +57,7 @@ fn account_without_credit_pauses_the_run_which_resumes_once_there_is_some() {
 }
 
 #[test]
-fn an_option_that_the_program_refuses_starts_it_once() {
+fn option_refused_by_claude_code_fails_agent_without_retry() {
     for options in [["--", "--no-such-option"], ["--permission-mode", "nonsense"]] {
         let machine = TestMachine::new();
         machine.prompt("START.md", "ALPHA: begin.");
@@ -71,7 +71,7 @@ fn an_option_that_the_program_refuses_starts_it_once() {
 }
 
 #[test]
-fn a_wrong_key_pauses_the_run_without_all_the_retries_and_the_right_one_resumes_it() {
+fn invalid_api_key_pauses_run_and_valid_key_resumes_it() {
     let mut machine = TestMachine::new();
     machine.set("ANTHROPIC_API_KEY", "wrong");
     machine.prompt("START.md", "ALPHA: begin.");
@@ -96,7 +96,7 @@ fn a_wrong_key_pauses_the_run_without_all_the_retries_and_the_right_one_resumes_
 }
 
 #[test]
-fn a_failed_turn_is_asked_again_as_if_for_the_first_time() {
+fn retry_removes_failed_turn_from_conversation() {
     let mut machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: go on.");
@@ -121,7 +121,7 @@ fn a_failed_turn_is_asked_again_as_if_for_the_first_time() {
 }
 
 #[test]
-fn a_throttled_turn_is_alive_and_costs_no_restart() {
+fn throttled_turn_uses_no_restart() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([
@@ -137,7 +137,7 @@ fn a_throttled_turn_is_alive_and_costs_no_restart() {
 }
 
 #[test]
-fn who_is_not_logged_in_is_told_so_and_can_go_on_later() {
+fn missing_login_pauses_run_and_login_resumes_it() {
     let mut machine = TestMachine::new();
     machine.unset("ANTHROPIC_API_KEY");
     machine.prompt("START.md", "ALPHA: begin.");
@@ -157,7 +157,7 @@ fn who_is_not_logged_in_is_told_so_and_can_go_on_later() {
 }
 
 #[test]
-fn a_budget_stops_the_run_and_a_larger_one_goes_on() {
+fn spent_budget_pauses_run_and_larger_budget_resumes_it() {
     let mut machine = TestMachine::new();
     machine.fix_price_of_haiku();
     machine.prompt("START.md", "ALPHA: begin.");

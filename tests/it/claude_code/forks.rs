@@ -40,7 +40,7 @@ fn check_joined(machine: &TestMachine) {
 }
 
 #[test]
-fn each_worker_knows_only_its_own_and_the_parent_hears_all() {
+fn workers_have_fresh_sessions_and_parent_gets_all_results() {
     let machine = five("");
     machine.api.script(ITEMS.map(|item| {
         on(&format!("look at {item}")).reply(&format!("I looked. <result>saw {item}</result>"))
@@ -72,7 +72,7 @@ fn each_worker_knows_only_its_own_and_the_parent_hears_all() {
 }
 
 #[test]
-fn workers_with_worktrees_work_and_resume_there() {
+fn workers_start_and_resume_in_their_worktrees() {
     let machine = five("---\nworktree: true\n---\n");
     let work = machine.path("work");
     fs::write(work.join("README.md"), "shared\n").expect("written");

@@ -46,7 +46,7 @@ fn done(got: &str) -> String {
 }
 
 #[test]
-fn a_document_is_carried_out_with_its_context_and_gives_outputs() {
+fn reference_node_sends_section_with_context_and_stores_outputs() {
     let machine = machine(&reference());
     machine.api.script([on("ALPHA").reply(OK)]);
     let ended = machine.start_at("workflow.yaml", &[]).wait().exits(0);
@@ -56,7 +56,7 @@ fn a_document_is_carried_out_with_its_context_and_gives_outputs() {
 }
 
 #[test]
-fn a_reply_that_is_no_result_is_reminded_in_the_same_session() {
+fn reply_without_result_is_reminded_in_same_session() {
     let machine = machine(&reference());
     machine.api.script([on("ALPHA").reply("It is cloned."), on("cannot be used").reply(OK)]);
     let ended = machine.start_at("workflow.yaml", &[]).wait().exits(0);
@@ -67,7 +67,7 @@ fn a_reply_that_is_no_result_is_reminded_in_the_same_session() {
 }
 
 #[test]
-fn a_pattern_that_says_error_fails_its_node() {
+fn pattern_reporting_error_fails_its_node() {
     let machine = machine(&json!({
         "start": {
             "type": "action", "on_success": "done", "on_failure": "failed",
@@ -82,7 +82,7 @@ fn a_pattern_that_says_error_fails_its_node() {
 }
 
 #[test]
-fn agents_are_spawned_and_waited_for() {
+fn spawned_agents_run_in_own_sessions_and_return_results() {
     let agent = |prompt: &str, background: bool| {
         let kind = if background { "scout" } else { "general-purpose" };
         json!({
@@ -108,7 +108,7 @@ fn agents_are_spawned_and_waited_for() {
 }
 
 #[test]
-fn a_reference_that_is_killed_in_the_middle_is_adopted() {
+fn reference_turn_is_adopted_or_retried_after_kill() {
     for claude_dies in [false, true] {
         let machine = machine(&reference());
         machine.api.script([on("ALPHA").reply(OK).hold()]);

@@ -28,7 +28,7 @@ fn asked(startup: StartupMode, has_key: bool) -> ApiRequest {
 }
 
 #[test]
-fn a_lean_start_makes_requests_smaller_with_a_key_and_with_a_login() {
+fn lean_startup_halves_request_size_with_key_or_login() {
     for has_key in [true, false] {
         let [full, lean] =
             [StartupMode::Normal, StartupMode::Lean].map(|mode| asked(mode, has_key));
@@ -41,7 +41,7 @@ fn a_lean_start_makes_requests_smaller_with_a_key_and_with_a_login() {
 }
 
 #[test]
-fn a_state_that_starts_lean_is_offered_three_tools_and_the_next_one_all() {
+fn lean_state_is_offered_three_tools_and_next_state_all() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "---\nstartup: lean\n---\nALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: go on.");

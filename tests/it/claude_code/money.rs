@@ -8,7 +8,7 @@ use crate::api::on;
 const HEAD: &str = "---\nmodel: sonnet\nallowed_transitions:\n  - { tag: goto, target: FIX.md }\n  - { tag: result }\nevaluator: { prompt: CHECK.md }\n---\n";
 
 #[test]
-fn an_evaluator_is_a_cheap_conversation_of_its_own() {
+fn evaluator_uses_cheap_model_in_own_session() {
     let machine = TestMachine::new();
     machine.prompt("START.md", &format!("{HEAD}ALPHA: begin."));
     machine.prompt("CHECK.md", "DELTA: is this enough? {{output}}");
@@ -31,7 +31,7 @@ fn an_evaluator_is_a_cheap_conversation_of_its_own() {
 }
 
 #[test]
-fn a_turn_that_runs_away_is_cut_off_and_the_run_pauses() {
+fn runaway_turn_is_cut_off_and_pauses_run() {
     let mut machine = TestMachine::new();
     machine.fix_price_of_haiku();
     machine.prompt("START.md", "ALPHA: begin.");

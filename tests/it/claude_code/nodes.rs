@@ -37,7 +37,7 @@ fn schema() -> Value {
 }
 
 #[test]
-fn each_node_has_its_own_tools_and_effort_and_prompt() {
+fn node_options_apply_to_their_own_turn_only() {
     let machine = graph(&json!({
         "start": {
             "type": "reference", "doc": "guide.md", "section": "One", "next_node": "then",
@@ -60,7 +60,7 @@ fn each_node_has_its_own_tools_and_effort_and_prompt() {
 }
 
 #[test]
-fn the_field_of_an_answer_decides_where_a_graph_goes() {
+fn structured_answer_field_selects_graph_branch() {
     let machine = graph(&json!({
         "start": {
             "type": "reference", "doc": "guide.md", "section": "One", "next_node": "judge",
@@ -86,7 +86,7 @@ fn the_field_of_an_answer_decides_where_a_graph_goes() {
 }
 
 #[test]
-fn refused_tool_fails_the_node_that_says_so() {
+fn refused_tool_fails_node_with_on_denied_fail() {
     let machine = graph(&json!({
         "start": {
             "type": "reference", "doc": "guide.md", "section": "One", "next_node": "done",
@@ -100,7 +100,7 @@ fn refused_tool_fails_the_node_that_says_so() {
 }
 
 #[test]
-fn each_role_has_its_own_tools_and_its_answer_has_fields() {
+fn role_options_apply_per_role_and_answer_fields_can_be_matched() {
     let machine = TestMachine::new();
     machine.prompt("verdict.json", &schema().to_string());
     machine.prompt(
@@ -130,7 +130,7 @@ fn each_role_has_its_own_tools_and_its_answer_has_fields() {
 }
 
 #[test]
-fn reviewer_reads_and_fixer_runs_the_tests_and_judge_has_no_tools() {
+fn careful_fix_sample_gives_each_state_only_its_own_tools() {
     let mut machine = TestMachine::new();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows/careful-fix");
     for entry in fs::read_dir(sample).expect("the sample").flatten() {

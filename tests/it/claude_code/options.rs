@@ -18,7 +18,7 @@ fn one(keys: &str) -> TestMachine {
 }
 
 #[test]
-fn tools_of_a_state_are_those_that_are_offered() {
+fn state_is_offered_only_its_listed_tools() {
     let machine = one("tools: [Read, Grep]");
     machine.run(&[]).exits(0).prints(POSITIVE);
     let tools = machine.api.request("ALPHA").tools;
@@ -31,7 +31,7 @@ fn tools_of_a_state_are_those_that_are_offered() {
 }
 
 #[test]
-fn state_without_tools_is_offered_none() {
+fn state_with_empty_tool_list_is_offered_no_tools() {
     let machine = one("tools: []");
     machine.run(&[]).exits(0).prints(POSITIVE);
     assert!(machine.api.request("ALPHA").tools.is_empty());
@@ -49,7 +49,7 @@ fn denied_tools_are_not_offered() {
 }
 
 #[test]
-fn system_prompt_and_what_is_appended_to_it_arrive() {
+fn system_prompt_and_appended_text_reach_api() {
     let machine = one("system_prompt_file: prompts/system.md\nappend_system_prompt: YANKEE too");
     fs::create_dir(machine.path("flow/prompts")).expect("made");
     machine.prompt("prompts/system.md", "ZULU: you are a stone.");
@@ -59,7 +59,7 @@ fn system_prompt_and_what_is_appended_to_it_arrive() {
 }
 
 #[test]
-fn model_and_effort_of_a_state_arrive() {
+fn model_and_effort_of_state_reach_api() {
     let machine = one("model: opus\neffort: low");
     machine.run(&[]).exits(0).prints(POSITIVE);
     let request = machine.api.request("ALPHA");
@@ -68,14 +68,14 @@ fn model_and_effort_of_a_state_arrive() {
 }
 
 #[test]
-fn thinking_is_bounded_where_the_model_has_a_budget_for_it() {
+fn max_thinking_tokens_sets_thinking_budget() {
     let machine = one("model: claude-haiku-4-5\nmax_thinking_tokens: 2048");
     machine.run(&[]).exits(0).prints(POSITIVE);
     assert_eq!(machine.api.request("ALPHA").thinking_budget, Some(2048));
 }
 
 #[test]
-fn manifest_holds_for_states_that_say_nothing_else() {
+fn manifest_options_apply_unless_state_overrides_them() {
     let machine = TestMachine::new();
     machine.prompt("raymond.yaml", "append_system_prompt: ZULU\ntools: [Read]\n");
     machine.prompt("START.md", "ALPHA: begin.");
@@ -96,7 +96,7 @@ fn manifest_holds_for_states_that_say_nothing_else() {
 }
 
 #[test]
-fn allowed_rule_lets_a_command_run_and_the_environment_is_set() {
+fn allowed_tool_rule_permits_command_with_state_environment() {
     let machine = TestMachine::new();
     machine.prompt(
         "START.md",
@@ -112,14 +112,14 @@ fn allowed_rule_lets_a_command_run_and_the_environment_is_set() {
 }
 
 #[test]
-fn rule_that_was_not_allowed_is_refused_before_anything_starts() {
+fn tool_rule_without_permission_is_refused_before_start() {
     let machine = one("allowed_tools: [\"Bash(printenv:*)\"]");
     machine.run(&[]).exits(77);
     assert_eq!(machine.api.turns("ALPHA"), 0);
 }
 
 #[test]
-fn state_that_is_reached_later_is_refused_before_anything_starts() {
+fn widening_later_state_is_refused_before_start() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "---\nenv: { PATH: /evil }\n---\nBRAVO: go on.");
@@ -132,7 +132,7 @@ fn state_that_is_reached_later_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn model_mode_and_effort_are_switched_in_the_same_process() {
+fn model_mode_and_effort_switch_within_one_process() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "---\nmodel: opus\neffort: low\n---\nALPHA: begin.");
     machine.prompt(
@@ -157,7 +157,7 @@ fn model_mode_and_effort_are_switched_in_the_same_process() {
 }
 
 #[test]
-fn configurations_are_taken() {
+fn all_configuration_keys_are_accepted() {
     let keys = "settings: config/settings.json
 agents: { digger: { description: digs, prompt: Dig. } }
 mcp_config: { mcpServers: {} }
@@ -186,7 +186,7 @@ model: opus";
 }
 
 #[test]
-fn turn_that_makes_more_requests_than_it_may_fails() {
+fn turn_exceeding_max_turns_fails() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "---\nmax_turns: 1\n---\nALPHA: read.");
     machine.api.script([on("ALPHA").reply("I read.").tool("Glob", json!({ "pattern": "*" }))]);
@@ -195,7 +195,7 @@ fn turn_that_makes_more_requests_than_it_may_fails() {
 }
 
 #[test]
-fn plugin_of_the_workflow_brings_its_skills() {
+fn workflow_plugin_skills_are_offered() {
     let machine = one("plugin_dirs: [helpers]");
     let folder = machine.path("flow/helpers");
     fs::create_dir_all(folder.join(".claude-plugin")).expect("made");
@@ -211,7 +211,7 @@ fn plugin_of_the_workflow_brings_its_skills() {
 }
 
 #[test]
-fn fallback_model_is_asked_when_the_first_is_overloaded() {
+fn fallback_model_is_used_when_model_is_overloaded() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "---\nmodel: opus\nfallback_model: sonnet\n---\nALPHA: begin.");
     machine.api.script([
@@ -225,7 +225,7 @@ fn fallback_model_is_asked_when_the_first_is_overloaded() {
 }
 
 #[test]
-fn system_prompt_of_a_state_is_that_of_no_other_in_the_same_session() {
+fn appended_system_prompt_does_not_leak_to_other_states() {
     let machine = TestMachine::new();
     let state = |keys: &str, marker: &str| format!("---\n{keys}\n---\n{marker}: go on.");
     machine.prompt("START.md", &state("tools: [Read, Grep]", "ALPHA"));

@@ -32,7 +32,7 @@ fn answer(verdict: &str) -> Value {
 }
 
 #[test]
-fn the_model_has_the_schema_as_a_tool_and_its_field_decides() {
+fn schema_is_offered_as_tool_and_answer_field_selects_transition() {
     let machine = judging();
     machine.api.script([
         on("ALPHA").tool("StructuredOutput", answer("revise")),
@@ -54,7 +54,7 @@ fn the_model_has_the_schema_as_a_tool_and_its_field_decides() {
 }
 
 #[test]
-fn a_plain_text_is_reminded_of_until_there_is_an_object() {
+fn plain_text_answer_is_reminded_until_it_is_object() {
     let machine = judging();
     machine.api.script([
         on("cannot be used").tool("StructuredOutput", answer("approve")),
@@ -74,7 +74,7 @@ fn a_plain_text_is_reminded_of_until_there_is_an_object() {
 }
 
 #[test]
-fn calls_that_never_match_end_in_a_reminder_and_not_in_a_crash() {
+fn structured_output_that_never_matches_gets_reminder() {
     let machine = judging();
     machine.api.script([
         on("cannot be used").tool("StructuredOutput", answer("approve")),
@@ -88,7 +88,7 @@ fn calls_that_never_match_end_in_a_reminder_and_not_in_a_crash() {
 }
 
 #[test]
-fn a_join_merges_the_objects_of_two_workers() {
+fn join_receives_structured_results_of_workers() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: send two.");
     machine.prompt("WORKER.md", &format!("---\noutput: {SCHEMA}\n---\nBRAVO: judge {{{{item}}}}."));

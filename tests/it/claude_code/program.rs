@@ -27,7 +27,7 @@ fn last_words(ended: &ProgramOutcome) -> String {
 }
 
 #[test]
-fn a_session_resumes_forks_and_is_cut() {
+fn session_can_be_resumed_forked_and_truncated() {
     let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
     let [session, fork, cut] = [id(), id(), id()];
@@ -62,7 +62,7 @@ fn a_session_resumes_forks_and_is_cut() {
 }
 
 #[test]
-fn a_resumed_session_keeps_its_model_unless_told() {
+fn resumed_session_keeps_model_unless_overridden() {
     let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
     let session = id();
@@ -77,7 +77,7 @@ fn a_resumed_session_keeps_its_model_unless_told() {
 }
 
 #[test]
-fn a_session_id_is_used_once() {
+fn reused_session_id_is_error() {
     let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
     let session = id();
@@ -89,7 +89,7 @@ fn a_session_id_is_used_once() {
 }
 
 #[test]
-fn an_unknown_session_is_an_error_with_a_result() {
+fn resuming_unknown_session_gives_error_result() {
     let machine = TestMachine::new();
 
     let unknown = machine.claude(&["--resume", &id()], "ALPHA").exits(1);
@@ -107,7 +107,7 @@ fn an_unknown_session_is_an_error_with_a_result() {
 }
 
 #[test]
-fn an_error_of_the_api_is_named() {
+fn api_error_is_reported_in_result() {
     let mut machine = TestMachine::new();
     machine.api.script([on("ALPHA").error(400, "bad")]);
 
@@ -124,7 +124,7 @@ fn an_error_of_the_api_is_named() {
 }
 
 #[test]
-fn news_and_a_further_result_follow_the_result() {
+fn background_task_adds_notification_and_second_result() {
     let machine = TestMachine::new();
     let command = json!({"command": "sleep 1", "description": "wait", "run_in_background": true});
     machine.api.script([on("ALPHA").tool("Bash", command), otherwise().reply("Heard.")]);
@@ -142,7 +142,7 @@ fn news_and_a_further_result_follow_the_result() {
 }
 
 #[test]
-fn the_stream_names_the_version() {
+fn stream_init_line_names_version() {
     let machine = TestMachine::new();
     machine.api.script([otherwise().reply("Heard.")]);
 

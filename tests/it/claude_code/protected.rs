@@ -21,7 +21,7 @@ fn trying(machine: &TestMachine, tool: &str, input: Value) {
 const MODES: [&[&str]; 2] = [&[], &["--dangerously-skip-permissions"]];
 
 #[test]
-fn agent_writes_neither_inbox_nor_state_nor_facts_nor_trust() {
+fn agent_cannot_write_run_state_facts_or_trust() {
     let places = [
         "work/.raymond/runs/tested/inbox/0-forged.json",
         "work/.raymond/runs/tested/state.json",
@@ -43,7 +43,7 @@ fn agent_writes_neither_inbox_nor_state_nor_facts_nor_trust() {
 }
 
 #[test]
-fn agent_does_not_read_the_key() {
+fn agent_cannot_read_user_key() {
     for mode in MODES {
         let machine = TestMachine::new();
         let key = machine.path("home/.local/state/raymond/key");
@@ -56,7 +56,7 @@ fn agent_does_not_read_the_key() {
 }
 
 #[test]
-fn agent_writes_its_own_files_beside_them() {
+fn agent_can_write_other_workspace_files() {
     let machine = TestMachine::new();
     let path = machine.path("work/notes.md");
     trying(&machine, "Write", json!({"file_path": path, "content": "mine"}));
@@ -65,7 +65,7 @@ fn agent_writes_its_own_files_beside_them() {
 }
 
 #[test]
-fn agent_that_may_only_edit_brings_no_hooks_into_the_workspace() {
+fn agent_with_edit_permission_cannot_add_hooks() {
     let machine = TestMachine::new();
     let path = machine.path("work/.claude/settings.json");
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch pwned"}]}]}});

@@ -32,7 +32,7 @@ fn turns(api: &MessagesApi) -> [usize; 3] {
 }
 
 #[test]
-fn a_turn_that_ended_alone_is_adopted() {
+fn turn_finished_while_raymond_was_down_is_adopted() {
     let (machine, run) = held();
     run.kill();
     machine.api.release("BRAVO");
@@ -46,7 +46,7 @@ fn a_turn_that_ended_alone_is_adopted() {
 }
 
 #[test]
-fn a_turn_that_still_runs_is_adopted() {
+fn running_turn_is_adopted_after_kill() {
     let (machine, run) = held();
     run.kill();
 
@@ -60,7 +60,7 @@ fn a_turn_that_still_runs_is_adopted() {
 }
 
 #[test]
-fn a_turn_that_died_too_is_asked_again_cleanly() {
+fn turn_killed_with_raymond_is_retried_without_partial_history() {
     let (machine, run) = held();
     run.kill();
     machine.kill_claude();
@@ -76,7 +76,7 @@ fn a_turn_that_died_too_is_asked_again_cleanly() {
 }
 
 #[test]
-fn a_first_turn_that_died_starts_afresh() {
+fn first_turn_killed_with_raymond_restarts_from_scratch() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([on("ALPHA").reply("<result>POSITIVE</result>").hold()]);
@@ -94,7 +94,7 @@ fn a_first_turn_that_died_starts_afresh() {
 }
 
 #[test]
-fn an_interrupted_run_lets_its_turn_end() {
+fn interrupt_lets_running_turn_finish() {
     let (machine, run) = held();
     let before = run.stderr();
     run.interrupt();
@@ -111,7 +111,7 @@ fn an_interrupted_run_lets_its_turn_end() {
 }
 
 #[test]
-fn both_sides_of_a_fork_survive_a_kill() {
+fn parent_and_forked_worker_are_adopted_after_kill() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: hand out.");
     machine.prompt("WORKER.md", "BRAVO: peel the {{item}}.");

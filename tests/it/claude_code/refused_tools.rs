@@ -55,7 +55,7 @@ fn assert_advice_works(stderr: &str, tool: &str, input: Value) {
 }
 
 #[test]
-fn a_command_that_nobody_could_allow_is_told_and_the_advised_rule_allows_it() {
+fn refused_command_is_reported_with_rule_that_allows_it() {
     let machine = trying("Bash", bash(CURL));
     let said = machine.run(&[]).exits(0).prints(POSITIVE);
 
@@ -72,7 +72,7 @@ fn a_command_that_nobody_could_allow_is_told_and_the_advised_rule_allows_it() {
 }
 
 #[test]
-fn each_part_of_a_compound_command_gets_its_rule() {
+fn refused_compound_command_gets_rule_for_each_part() {
     let command = format!("FOO=1 timeout 5 {CURL} | tee out; git tag x && echo done");
     let machine = trying("Bash", bash(&command));
     let said = machine.run(&[]).exits(0).prints(POSITIVE);
@@ -80,7 +80,7 @@ fn each_part_of_a_compound_command_gets_its_rule() {
 }
 
 #[test]
-fn a_page_is_allowed_by_its_domain() {
+fn refused_page_gets_rule_for_its_domain() {
     let page = || json!({ "url": "http://127.0.0.1:1/page", "prompt": "what is it?" });
     let machine = trying("WebFetch", page());
     let said = machine.run(&[]).exits(0).prints(POSITIVE);
@@ -89,7 +89,7 @@ fn a_page_is_allowed_by_its_domain() {
 }
 
 #[test]
-fn a_file_elsewhere_is_allowed_by_its_path() {
+fn refused_file_outside_workspace_gets_rule_for_its_path() {
     let input = || json!({ "file_path": "/etc/hostname" });
     let machine = trying("Read", input());
     let said = machine.run(&[]).exits(0).prints(POSITIVE);
@@ -98,7 +98,7 @@ fn a_file_elsewhere_is_allowed_by_its_path() {
 }
 
 #[test]
-fn no_rule_is_advised_against_a_rule_that_denies() {
+fn command_denied_by_rule_gets_no_advised_rule() {
     let machine = trying("Bash", bash("git push origin"));
     let said = machine.run(&["--", "--disallowedTools", "Bash(git push:*)"]).exits(0);
     let call = refused(&machine);
@@ -111,7 +111,7 @@ fn no_rule_is_advised_against_a_rule_that_denies() {
 }
 
 #[test]
-fn a_state_fails_for_a_refused_tool_if_it_says_so_and_its_turn_is_paid_for() {
+fn on_denied_fail_fails_agent_and_counts_turn_cost() {
     let machine = trying("Bash", bash(CURL));
     machine.prompt("START.md", "---\non_denied: fail\n---\nALPHA: try it.");
     machine.run(&[]).exits(1);
@@ -122,7 +122,7 @@ fn a_state_fails_for_a_refused_tool_if_it_says_so_and_its_turn_is_paid_for() {
 }
 
 #[test]
-fn a_strict_run_exits_1_for_what_was_refused_in_a_warm_process_and_each_turn_counts_its_own() {
+fn strict_run_fails_for_refused_tools_counted_per_warm_turn() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: try it.");
     machine.prompt("NEXT.md", "BRAVO: try it again.");

@@ -25,7 +25,7 @@ fn ask(role: &str, template: &str, id: &str) -> String {
 }
 
 #[test]
-fn a_fact_that_a_role_asserts_in_its_turn_is_seen_before_the_program_goes_on() {
+fn fact_asserted_in_role_turn_is_visible_to_next_branch() {
     let states = format!(
         "(state s {}
            (branch (on (signal ready :key @workflow-id) (terminal :result (signal ready :key @workflow-id)))
@@ -48,7 +48,7 @@ fn a_fact_that_a_role_asserts_in_its_turn_is_seen_before_the_program_goes_on() {
 }
 
 #[test]
-fn a_role_has_one_session_its_model_and_its_directory() {
+fn role_keeps_its_session_model_and_directory() {
     let states = format!(
         "(state s {} {} {} {})",
         ask("a", "ALPHA: begin.", "r1"),
@@ -83,7 +83,7 @@ fn a_role_has_one_session_its_model_and_its_directory() {
 }
 
 #[test]
-fn the_work_of_a_role_is_what_it_has_changed() {
+fn role_artifact_contains_only_its_changes() {
     let states = format!(
         "(state s {} {})",
         ask("a", "ALPHA: write.", "r1"),
@@ -108,7 +108,7 @@ fn the_work_of_a_role_is_what_it_has_changed() {
 }
 
 #[test]
-fn a_role_that_is_at_work_while_raymond_is_killed_is_adopted() {
+fn role_turn_is_adopted_or_retried_after_kill() {
     for claude_dies in [false, true] {
         let states =
             format!("(state s {} (terminal :result (response r)))", ask("a", "ALPHA: work.", "r"));

@@ -6,7 +6,7 @@ use super::POSITIVE;
 use super::machine::TestMachine;
 
 #[test]
-fn goto_keeps_the_context() {
+fn goto_keeps_context() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: look around.");
     machine.prompt("NEXT.md", "BRAVO: judge what you saw.");
@@ -24,7 +24,7 @@ fn goto_keeps_the_context() {
 }
 
 #[test]
-fn call_forks_the_context_and_returns_to_it() {
+fn call_forks_context_and_returns_to_it() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: plan.");
     machine.prompt("RESEARCH.md", "BRAVO: research.");
@@ -51,7 +51,7 @@ fn call_forks_the_context_and_returns_to_it() {
 }
 
 #[test]
-fn function_starts_fresh_and_returns() {
+fn function_starts_fresh_session_and_returns_to_caller() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: draft.");
     machine.prompt("EVAL.md", "BRAVO: evaluate.");
@@ -73,7 +73,7 @@ fn function_starts_fresh_and_returns() {
 }
 
 #[test]
-fn reset_drops_the_context() {
+fn reset_drops_context() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: first phase.");
     machine.prompt("NEXT.md", "BRAVO: second phase.");
@@ -90,7 +90,7 @@ fn reset_drops_the_context() {
 }
 
 #[test]
-fn fork_runs_beside_and_starts_fresh() {
+fn fork_runs_concurrently_in_fresh_session() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: hand out the work.");
     machine.prompt("WORKER.md", "BRAVO: peel the {{item}}.");
@@ -124,7 +124,7 @@ fn fork_runs_beside_and_starts_fresh() {
 }
 
 #[test]
-fn a_reminder_repairs_in_the_same_session() {
+fn reminder_is_sent_in_same_session() {
     let machine = TestMachine::new();
     let policy =
         "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n  - { tag: result }\n---\n";
@@ -149,7 +149,7 @@ fn a_reminder_repairs_in_the_same_session() {
 }
 
 #[test]
-fn without_a_policy_a_missing_tag_ends_the_agent() {
+fn missing_tag_without_policy_fails_agent() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: decide.");
     machine.api.script([otherwise().reply("I would rather talk.")]);
@@ -161,7 +161,7 @@ fn without_a_policy_a_missing_tag_ends_the_agent() {
 }
 
 #[test]
-fn a_state_names_its_model() {
+fn state_model_applies_to_that_state_only() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: simple.");
     machine.prompt("HARD.md", "---\nmodel: sonnet\n---\nBRAVO: hard.");

@@ -10,7 +10,7 @@ use super::POSITIVE;
 use super::machine::TestMachine;
 
 #[test]
-fn an_agent_runs_a_command_when_permissions_are_waived() {
+fn agent_runs_command_when_permissions_are_skipped() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: measure.");
     let command = json!({"command": "basename \"$PWD\" > measured; echo \"agent $RAYMOND_AGENT\"", "description": "measure"});
@@ -27,7 +27,7 @@ fn an_agent_runs_a_command_when_permissions_are_waived() {
 }
 
 #[test]
-fn an_agent_writes_a_file_by_default() {
+fn agent_writes_file_by_default() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: write.");
     let path = machine.path("work/poem");
@@ -42,7 +42,7 @@ fn an_agent_writes_a_file_by_default() {
 }
 
 #[test]
-fn questions_are_denied_and_extra_arguments_arrive() {
+fn question_tool_is_not_offered_and_extra_arguments_apply() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.api.script([otherwise().reply("<result>POSITIVE</result>")]);
@@ -59,7 +59,7 @@ fn questions_are_denied_and_extra_arguments_arrive() {
 }
 
 #[test]
-fn a_prompt_may_be_larger_than_an_argument() {
+fn prompt_larger_than_argument_limit_is_sent_whole() {
     let machine = TestMachine::new();
     let long = "word ".repeat(80_000);
     machine.prompt("START.md", &format!("{long}ALPHA"));
@@ -71,7 +71,7 @@ fn a_prompt_may_be_larger_than_an_argument() {
 }
 
 #[test]
-fn what_a_tool_left_running_is_gone_with_the_step() {
+fn process_left_by_tool_is_killed_with_step() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: serve.");
     let command = json!({"command": "nohup sleep 600 > /dev/null 2>&1 & echo serving", "description": "serve"});

@@ -55,7 +55,7 @@ fn assert_sums(machine: &TestMachine) {
 }
 
 #[test]
-fn each_turn_has_taken_its_own_of_each_model() {
+fn usage_per_model_is_recorded_for_each_turn() {
     let expected = [
         vec![("haiku", 1_000, 100)],
         vec![("opus", 300, 30), ("sonnet", 4_500, 450)],

@@ -45,7 +45,7 @@ fn pids(machine: &TestMachine) -> Vec<Pid> {
 }
 
 #[test]
-fn a_chain_of_gotos_is_one_process_and_one_conversation() {
+fn goto_chain_uses_one_process_and_one_session() {
     let machine = three(on("BRAVO").reply("<goto>LAST.md</goto>").hold());
     let run = machine.start(&[]);
     machine.api.wait_for("BRAVO", 1);
@@ -64,7 +64,7 @@ fn a_chain_of_gotos_is_one_process_and_one_conversation() {
 }
 
 #[test]
-fn a_return_goes_on_in_the_process_that_waited() {
+fn return_resumes_waiting_process_of_caller() {
     let (machine, run) = called();
     assert_eq!(pids(&machine).len(), 2, "{:?}", machine.processes());
     machine.api.release("BRAVO");
@@ -78,7 +78,7 @@ fn a_return_goes_on_in_the_process_that_waited() {
 }
 
 #[test]
-fn the_models_of_the_states_reach_the_api() {
+fn warm_process_switches_model_between_states() {
     let machine = three(on("BRAVO").reply("<goto>LAST.md</goto>"));
     machine.prompt("NEXT.md", "---\nmodel: sonnet\n---\nBRAVO: work.");
     machine.run(&[]).exits(0).prints(POSITIVE);
@@ -90,7 +90,7 @@ fn the_models_of_the_states_reach_the_api() {
 }
 
 #[test]
-fn the_costs_are_the_same_with_one_process_a_turn() {
+fn warm_costs_equal_costs_with_process_per_turn() {
     let costs = |options: &[&str]| {
         let machine = three(on("BRAVO").reply("<goto>LAST.md</goto>").tokens(2_000, 200));
         machine.run(options).exits(0).prints(POSITIVE);
@@ -104,7 +104,7 @@ fn the_costs_are_the_same_with_one_process_a_turn() {
 }
 
 #[test]
-fn one_that_is_killed_while_it_waits_is_replaced_unnoticed() {
+fn waiting_process_that_is_killed_is_replaced_without_failure() {
     let (machine, run) = called();
     let start = machine.claudes().into_iter().find(|(pid, _)| machine.leads("main-1-0", *pid));
     let (pid, _) = start.expect("the caller's process waits");
@@ -120,7 +120,7 @@ fn one_that_is_killed_while_it_waits_is_replaced_unnoticed() {
 }
 
 #[test]
-fn a_further_turn_outlives_its_raymond_and_is_paid_for_once() {
+fn later_turn_of_warm_process_is_adopted_and_charged_once() {
     for alone in [false, true] {
         let machine = three(on("BRAVO").reply("<goto>LAST.md</goto>").tokens(2_000, 200).hold());
         let run = machine.start(&[]);
@@ -152,7 +152,7 @@ fn a_further_turn_outlives_its_raymond_and_is_paid_for_once() {
 }
 
 #[test]
-fn what_a_turn_leaves_in_the_background_neither_stays_nor_answers() {
+fn background_command_is_ended_and_does_not_answer_next_turn() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "---\nbackground: end\n---\nALPHA: serve.");
     machine.prompt("NEXT.md", "BRAVO: look.");
@@ -180,7 +180,7 @@ fn what_a_turn_leaves_in_the_background_neither_stays_nor_answers() {
 }
 
 #[test]
-fn one_that_was_started_ahead_serves_a_fresh_turn() {
+fn prestarted_process_serves_fresh_session() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: afresh.");

@@ -16,7 +16,7 @@ fn inbox(test: &Test, id: &str) -> Vec<String> {
 }
 
 #[test]
-fn stop_as_the_run_ends_takes_effect_or_says_that_it_had_ended() {
+fn stop_racing_with_end_of_run_takes_effect_or_reports_end() {
     let held_one_by_one = |test: Test, round: u64| {
         let go = format!("go{round}");
         test.rule(when(&format!("start r{round}.")).hold_before(&go).reply("<result>ok</result>"))
@@ -61,7 +61,7 @@ fn stop_as_the_run_ends_takes_effect_or_says_that_it_had_ended() {
 }
 
 #[test]
-fn stop_of_a_run_that_is_being_let_go_says_that_it_had_ended() {
+fn stop_of_closing_run_reports_that_it_has_ended() {
     // The raymond has closed the inbox and lives on, as while its plug-ins are told of the end.
     let test = held();
     let mut run = test.spawn(&["START.md"]);

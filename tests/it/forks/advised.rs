@@ -6,7 +6,7 @@ use super::{answering, births, each, joins, outcomes, payload, place, play, scri
 use crate::support::when;
 
 #[test]
-fn an_evaluator_lets_a_fan_out_pass_or_has_another_list_taken() {
+fn evaluator_keeps_fan_out_or_replaces_its_list() {
     let start = "---\nevaluator: { prompt: CHECK.md }\n---\nstart";
     for (answer, expected) in
         [("Fine.", vec!["did a", "did b"]), (&*each("[\"c\"]"), vec!["did c"])]
@@ -26,7 +26,7 @@ fn an_evaluator_lets_a_fan_out_pass_or_has_another_list_taken() {
 }
 
 #[test]
-fn a_pattern_has_a_fan_out_taken() {
+fn matching_pattern_triggers_fan_out() {
     let start = "---\nallowed_transitions:\n  - { tag: result }\n  - { tag: fork, target: WORKER.md, next: JOIN.md, each: items.txt }\nevaluator:\n  pattern: READY\n  then: { tag: fork, target: WORKER.md, next: JOIN.md, each: items.txt }\n---\nstart";
     let test = scripted("join: all", "READY <result>done</result>")
         .prompt("START.md", start)
@@ -37,7 +37,7 @@ fn a_pattern_has_a_fan_out_taken() {
 }
 
 #[test]
-fn an_evaluator_sees_the_results_of_the_state_it_looks_at() {
+fn evaluator_prompt_contains_join_results() {
     let test = place("join: all\nevaluator: { prompt: CHECK.md }")
         .prompt("CHECK.md", "check {{results}} against {{output}}")
         .rule(when("start").reply(&each("[\"a\"]")))

@@ -119,7 +119,7 @@ fn whole() -> Value {
 }
 
 #[test]
-fn killed_anywhere_it_forks_and_joins_once() {
+fn run_killed_at_any_point_forks_and_joins_once() {
     let whole = whole();
     let dies = |point: &str| {
         let deaths = [1, 3, 8].iter().take_while(|&&count| is_killed_at(point, count, &whole));
@@ -138,7 +138,7 @@ fn killed_anywhere_it_forks_and_joins_once() {
 }
 
 #[test]
-fn killed_twice_it_forks_and_joins_once() {
+fn run_killed_twice_forks_and_joins_once() {
     let whole = whole();
     let pairs = [
         ("fork.after:1", "fork.before:1"),

@@ -23,7 +23,7 @@ fn three(join: &str, failing: usize) -> Test {
 }
 
 #[test]
-fn so_many_are_needed_and_no_more() {
+fn join_is_met_by_required_number_of_results() {
     let table = [
         ("all", 0, "met 3 3 0", 0),
         ("2", 1, "met 3 2 1", 0),
@@ -55,7 +55,7 @@ fn so_many_are_needed_and_no_more() {
 }
 
 #[test]
-fn a_join_that_cannot_be_met_fails_its_agent_and_says_who_failed() {
+fn missed_join_fails_agent_and_names_failed_workers() {
     let test = three("join: all", 3);
     play(&test, &[]).code(1);
     let why = error(&test, "main");
@@ -70,7 +70,7 @@ fn a_join_that_cannot_be_met_fails_its_agent_and_says_who_failed() {
 }
 
 #[test]
-fn failures_that_are_kept_are_results_and_do_not_fail_the_run() {
+fn on_failure_keep_passes_failures_on_as_results() {
     for failing in [1, 3] {
         let test = three("join: all\non_failure: keep", failing);
         let ended = play(&test, &[]);
@@ -89,7 +89,7 @@ fn failures_that_are_kept_are_results_and_do_not_fail_the_run() {
 }
 
 #[test]
-fn another_state_takes_over_with_what_there_is() {
+fn missed_join_enters_fallback_state_with_results() {
     let test = three("join: all\non_failure: FALLBACK.md\nrest: stop", 3);
     let ended = play(&test, &[]);
     let results = payload(ended.ok(), "main");
@@ -103,7 +103,7 @@ fn another_state_takes_over_with_what_there_is() {
 }
 
 #[test]
-fn a_join_does_not_wait_for_what_no_longer_matters() {
+fn join_fails_as_soon_as_it_cannot_be_met() {
     let test = place("join: all")
         .rule(when("start").reply(&each("[\"a\", \"b\"]")))
         .rule(when("work on a").hold_before("go").reply("<result>did a</result>"))
@@ -117,7 +117,7 @@ fn a_join_does_not_wait_for_what_no_longer_matters() {
 }
 
 #[test]
-fn a_worker_that_is_restarted_counts_once() {
+fn restarted_worker_counts_once_in_join() {
     let test = place("join: all")
         .rule(when("start").reply(&each("[\"a\", \"b\"]")))
         .rule(when("work on a").times(2).exit(3))
@@ -129,7 +129,7 @@ fn a_worker_that_is_restarted_counts_once() {
 }
 
 #[test]
-fn a_worker_that_nobody_waits_for_fails_the_run_as_ever() {
+fn failed_worker_without_join_fails_run() {
     let others = json!({"NEXT.md": ["<result>led</result>"], "WORKER.md": ["no tag"]});
     for start in [
         r#"<fork next="NEXT.md">WORKER.md</fork>"#.to_owned(),

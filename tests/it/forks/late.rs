@@ -23,7 +23,7 @@ fn joined(test: &Test) -> RunningRaymond<'_> {
 }
 
 #[test]
-fn an_agent_fails_that_has_waited_too_long() {
+fn join_timeout_fails_agent() {
     let test = slow("join: all\ntimeout: 1s");
     let mut live = joined(&test);
     wait_end(&mut live, "main");
@@ -35,7 +35,7 @@ fn an_agent_fails_that_has_waited_too_long() {
 }
 
 #[test]
-fn it_goes_on_with_what_there_is() {
+fn on_timeout_keep_continues_with_partial_results() {
     let test = slow("join: all\ntimeout: 1s\non_timeout: keep");
     let mut live = joined(&test);
     wait_end(&mut live, "main");
@@ -46,7 +46,7 @@ fn it_goes_on_with_what_there_is() {
 }
 
 #[test]
-fn it_goes_on_elsewhere() {
+fn on_timeout_state_is_entered_and_rest_is_stopped() {
     let test = slow("join: all\ntimeout: 1s\non_timeout: LATE.md\nrest: stop");
     let live = joined(&test);
     live.wait().ok().ended("main", "late");
@@ -57,7 +57,7 @@ fn it_goes_on_elsewhere() {
 }
 
 #[test]
-fn a_permanent_worker_is_waited_for_until_it_is_too_late() {
+fn join_waits_for_permanent_worker_until_timeout() {
     let test = place("join: all\ntimeout: 2s\non_timeout: keep\nrest: stop")
         .prompt(
             "WORKER.md",
@@ -74,7 +74,7 @@ fn a_permanent_worker_is_waited_for_until_it_is_too_late() {
 }
 
 #[test]
-fn time_goes_on_while_raymond_does_not_run() {
+fn join_timeout_elapses_while_raymond_is_down() {
     let test = slow("join: all\ntimeout: 2s\non_timeout: LATE.md\nrest: stop");
     let mut live = spawn(&test, &[]);
     live.wait_event("join_begun", 1);

@@ -13,7 +13,7 @@ fn lines(number: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_reply_forks_no_more_than_the_nearest_word_allows() {
+fn innermost_max_fan_out_limits_forks_of_reply() {
     let place =
         |number| scripted("join: all", &each("items.txt")).file("items.txt", &lines(number));
     let frontmatter = |test: Test, most| {
@@ -42,7 +42,7 @@ fn a_reply_forks_no_more_than_the_nearest_word_allows() {
 }
 
 #[test]
-fn all_forks_of_a_reply_count_together() {
+fn max_fan_out_counts_all_forks_of_reply() {
     let two = "<fork next=\"JOIN.md\" each=\"items.txt\">WORKER.md</fork>".repeat(2);
     let test = scripted("join: all", &two)
         .prompt("START.md", "---\nforks: many\nmax_fan_out: 5\n---\nstart")
@@ -73,7 +73,7 @@ fn bomb(rest: &str) -> Test {
 }
 
 #[test]
-fn a_fork_bomb_ends_with_an_error_that_names_the_limit() {
+fn fork_bomb_pauses_run_at_max_agents() {
     for rest in ["stop", "leave"] {
         let test = bomb(rest);
         let ended = play(&test, &["--max-agents", "12"]);
@@ -88,7 +88,7 @@ fn a_fork_bomb_ends_with_an_error_that_names_the_limit() {
 }
 
 #[test]
-fn a_fork_for_which_there_is_no_room_is_refused_and_may_be_repaired() {
+fn fork_beyond_max_agents_is_rejected_and_can_be_repaired() {
     let policy = "---\nallowed_transitions:\n  - { tag: fork, target: WORKER.md, next: JOIN.md, each: any }\n---\nstart";
     let test = place("join: all")
         .prompt("START.md", policy)
@@ -102,7 +102,7 @@ fn a_fork_for_which_there_is_no_room_is_refused_and_may_be_repaired() {
 }
 
 #[test]
-fn a_plain_fork_needs_room_too() {
+fn plain_fork_beyond_max_agents_pauses_run() {
     let others = json!({"NEXT.md": [r#"<fork next="NEXT.md">WORKER.md</fork>"#]});
     let start = r#"<fork next="NEXT.md">WORKER.md</fork>"#;
     let test = answering(place("join: all"), start, &others).prompt("NEXT.md", "next");

@@ -6,7 +6,7 @@ use super::{answering, births, each, outcomes, payload, place, play, scripted, s
 use crate::support::when;
 
 #[test]
-fn a_list_of_any_form_gives_each_worker_its_entry() {
+fn list_in_any_format_gives_each_worker_its_entry() {
     let lists = [
         ("items.json", r#"["bees", "cows", 3]"#),
         ("sub/items.jsonl", "\"bees\"\n\n\"cows\"\n3\n"),
@@ -27,7 +27,7 @@ fn a_list_of_any_form_gives_each_worker_its_entry() {
 }
 
 #[test]
-fn the_fields_of_an_entry_are_variables_and_come_before_the_tags() {
+fn entry_fields_become_variables_and_override_tag_attributes() {
     let tag = r#"<fork next="JOIN.md" each="items.json" as="job" kind="all" who="nobody">WORKER.md</fork>"#;
     let items = r#"[{"who": "bees", "n": 1, "deep": {"a": [true]}}, {"n": "2"}, "plain"]"#;
     let worker = json!({"WORKER.md": ["<result>{{kind}} {{who}} {{n}} {{deep}} {{job}}</result>"]});
@@ -48,7 +48,7 @@ fn the_fields_of_an_entry_are_variables_and_come_before_the_tags() {
 }
 
 #[test]
-fn each_worker_works_in_its_directory_and_is_told_what_is_its_own() {
+fn worker_runs_in_own_directory_with_own_variables() {
     let items = r#"[{"crate": "a", "why": "it is <small> & \"old\""}, {"crate": "b"}]"#;
     let test = place("join: all")
         .file("items.json", items.as_bytes())
@@ -83,7 +83,7 @@ fn each_worker_works_in_its_directory_and_is_told_what_is_its_own() {
 }
 
 #[test]
-fn one_fork_in_a_directory_of_its_own_is_a_list_of_one() {
+fn fork_with_cwd_is_recorded_as_single_entry_list() {
     let test = place("join: all")
         .file("sub/x", b"")
         .rule(when("start").reply(r#"<fork next="JOIN.md" cwd="sub" item="it">WORKER.md</fork>"#))
@@ -95,7 +95,7 @@ fn one_fork_in_a_directory_of_its_own_is_a_list_of_one() {
 }
 
 #[test]
-fn the_first_of_a_list_starts_ahead_of_the_others() {
+fn stagger_delays_all_but_first_worker() {
     let start = each(r#"["a", "b", "c"]"#);
     let test = scripted("join: all\nstagger: 0s", &start)
         .prompt("START.md", "---\nstagger: 40ms\n---\nstart");

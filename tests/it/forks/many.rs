@@ -17,7 +17,7 @@ fn many(reply: &str) -> Test {
 }
 
 #[test]
-fn several_forks_of_one_reply_are_one_step() {
+fn several_forks_in_reply_form_one_step() {
     let test = many(
         r#"<fork next="JOIN.md" item="a">WORKER.md</fork> and
         <fork next="JOIN.md" each="items.txt">WORKER.md</fork> and
@@ -43,7 +43,7 @@ fn several_forks_of_one_reply_are_one_step() {
 }
 
 #[test]
-fn forks_that_do_not_belong_together_are_refused() {
+fn incompatible_forks_in_reply_fail_agent() {
     let fork = |next: &str| format!(r#"<fork next="{next}" item="a">WORKER.md</fork>"#);
     let table = [
         (
@@ -73,7 +73,7 @@ fn forks_that_do_not_belong_together_are_refused() {
 }
 
 #[test]
-fn the_agent_is_reminded_of_forks_that_do_not_belong_together() {
+fn incompatible_forks_in_reply_get_reminder() {
     let policy = "---\nforks: many\nallowed_transitions:\n  - { tag: fork, target: WORKER.md, next: JOIN.md }\n---\nstart";
     let fork = r#"<fork next="JOIN.md" item="a">WORKER.md</fork>"#;
     let other = fork.replace("JOIN.md", "WORKER.md");
@@ -92,7 +92,7 @@ fn the_agent_is_reminded_of_forks_that_do_not_belong_together() {
 }
 
 #[test]
-fn no_fork_is_left_out_because_there_are_too_many() {
+fn reply_with_too_many_forks_is_rejected_as_a_whole() {
     let tags = |number: usize| {
         (0..number).fold(String::new(), |mut all, item| {
             let _ = writeln!(all, r#"<fork next="JOIN.md" item="{item}">WORKER.md</fork>"#);

@@ -6,7 +6,7 @@ use super::{answering, each, joins, outcomes, payload, place, play, spawn, wait_
 use crate::support::{Test, when};
 
 #[test]
-fn a_worker_forks_and_waits_for_its_own() {
+fn worker_joins_its_own_forks() {
     let others = json!({
         "WORKER.md": [r#"<fork next="MID.md" each="[1, 2]" as="n" of="{{item}}">LEAF.md</fork>"#],
         "LEAF.md": ["<result>{{of}}{{n}}</result>"],
@@ -29,7 +29,7 @@ fn a_worker_forks_and_waits_for_its_own() {
 }
 
 #[test]
-fn a_join_in_a_loop_takes_only_the_new_ones() {
+fn join_in_loop_takes_only_new_workers() {
     let others = json!({
         "JOIN.md": [each("[\"c\"]"), "<goto>JOIN.md</goto>", each("[\"d\", \"e\"]"), "<result>{{results}}</result>"],
     });
@@ -46,7 +46,7 @@ fn a_join_in_a_loop_takes_only_the_new_ones() {
 }
 
 #[test]
-fn those_that_ended_before_it_came_count() {
+fn workers_finished_before_join_count() {
     let test = place("join: all")
         .prompt("MID.md", "mid")
         .rule(when("start").reply(&each("[\"a\", \"b\"]").replace("JOIN", "MID")))
@@ -82,7 +82,7 @@ fn calling() -> Test {
 }
 
 #[test]
-fn a_subroutine_waits_only_for_its_own() {
+fn subroutine_joins_only_its_own_workers() {
     for tag in ["call", "function"] {
         let test = calling()
             .rule(when("call").reply(&format!("<{tag} return=\"BACK.md\">SUB.md</{tag}>")))
@@ -101,7 +101,7 @@ fn a_subroutine_waits_only_for_its_own() {
 }
 
 #[test]
-fn what_a_subroutine_leaves_is_its_callers() {
+fn workers_left_by_subroutine_are_joined_by_caller() {
     let test = calling()
         .rule(when("call").reply(r#"<call return="BACK.md">SUB.md</call>"#))
         .rule(when("sub").reply(r#"<fork next="LEFT.md" each="[1, 2]">INNER.md</fork>"#))
@@ -113,7 +113,7 @@ fn what_a_subroutine_leaves_is_its_callers() {
 }
 
 #[test]
-fn what_a_subroutine_leaves_is_not_the_next_ones() {
+fn workers_left_by_subroutine_are_not_joined_by_next_subroutine() {
     let inner =
         |next: &str, item: &str| format!(r#"<fork next="{next}" item="{item}">INNER.md</fork>"#);
     for way in [r#"<call return="NEXT.md">SUB.md</call>"#, "<goto>NEXT.md</goto>"] {
@@ -141,7 +141,7 @@ fn what_a_subroutine_leaves_is_not_the_next_ones() {
 }
 
 #[test]
-fn a_worker_that_is_stopped_takes_its_own_join_with_it() {
+fn stopping_worker_also_stops_its_own_workers() {
     let test = place("join: any\nrest: stop")
         .rule(when("merge").reply("<result>merged</result>"))
         .prompt("MID.md", "---\njoin: all\n---\nmid {{results}}")

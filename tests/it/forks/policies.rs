@@ -17,7 +17,7 @@ fn guarded(entry: &str, replies: &[&str]) -> Test {
 }
 
 #[test]
-fn an_entry_says_which_list_is_allowed() {
+fn policy_entry_limits_allowed_lists() {
     let plain = r#"<fork next="JOIN.md" item="a">WORKER.md</fork>"#;
     let (items, other) = (each("items.txt"), each("other.txt"));
     let renamed = items.replace("each=", "as=\"line\" each=");
@@ -51,7 +51,7 @@ fn an_entry_says_which_list_is_allowed() {
 }
 
 #[test]
-fn the_only_way_may_be_left_unsaid_where_the_list_is_known() {
+fn sole_fork_with_known_list_needs_no_tag() {
     let test = guarded(", each: items.txt", &["All is written."]);
     play(&test, &[]).ok();
     assert_eq!(births(&test), [2]);
@@ -62,7 +62,7 @@ fn the_only_way_may_be_left_unsaid_where_the_list_is_known() {
 }
 
 #[test]
-fn a_list_that_is_implied_and_wrong_is_told_too() {
+fn missing_list_of_implied_fork_is_reported() {
     let test = guarded(", each: gone.txt", &["All is written.", "Is it?", "Yes.", "No."]);
     play(&test, &[]).code(1);
     let rejected = test.events("turn_rejected");
@@ -71,7 +71,7 @@ fn a_list_that_is_implied_and_wrong_is_told_too() {
 }
 
 #[test]
-fn each_of_many_forks_is_judged() {
+fn policy_checks_each_fork_of_reply() {
     let all =
         |target: &str| format!("{} <fork next=\"JOIN.md\">{target}</fork>", each("items.txt"));
     let policy = "---\nforks: many\nallowed_transitions:\n  - { tag: fork, target: WORKER.md, next: JOIN.md, each: any }\n  - { tag: fork, target: OTHER.md, next: JOIN.md }\n---\nstart";

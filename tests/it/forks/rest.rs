@@ -35,7 +35,7 @@ fn ended(test: &Test, agent: &str) -> Value {
 }
 
 #[test]
-fn turns_that_run_are_ended_and_so_are_their_descendants() {
+fn rest_stop_ends_running_workers_and_their_descendants() {
     for options in [&["--max-procs", "8"][..], &["--max-procs", "8", "--no-warm"]] {
         let test = busy("stop");
         let mut live = spawn(&test, options);
@@ -78,7 +78,7 @@ fn turns_that_run_are_ended_and_so_are_their_descendants() {
 }
 
 #[test]
-fn what_was_at_work_is_counted_by_what_such_a_turn_has_cost_at_the_most() {
+fn stopped_turn_is_charged_highest_known_cost_of_its_state() {
     let test = busy("stop");
     let mut live = spawn(&test, &["--max-procs", "8"]);
     live.wait_calls(5).wait_event("join_begun", 2);
@@ -92,7 +92,7 @@ fn what_was_at_work_is_counted_by_what_such_a_turn_has_cost_at_the_most() {
 }
 
 #[test]
-fn turns_that_end_against_their_will_are_killed() {
+fn stopped_turn_that_ignores_sigterm_is_killed() {
     let test = place("join: any\nrest: stop")
         .rule(when("start").reply(&each("[\"quick\", \"deaf\"]")))
         .rule(when("work on quick").hold_before("quick").reply("<result>quick</result>"))
@@ -106,7 +106,7 @@ fn turns_that_end_against_their_will_are_killed() {
 }
 
 #[test]
-fn those_that_have_not_begun_never_do() {
+fn rest_stop_keeps_queued_workers_from_starting() {
     let test = place("join: any\nrest: stop")
         .rule(when("start").reply(&each("[1, 2, 3, 4, 5, 6]")))
         .rule(when("work").reply("<result>done</result>"))
@@ -129,7 +129,7 @@ fn those_that_have_not_begun_never_do() {
 }
 
 #[test]
-fn those_that_are_left_go_on_and_the_run_waits_for_them() {
+fn rest_leave_lets_workers_finish_before_run_ends() {
     for (reply, code) in [("<result>slow</result>", 0), ("no tag", 1)] {
         let test = busy("leave");
         test.script(&[
@@ -148,7 +148,7 @@ fn those_that_are_left_go_on_and_the_run_waits_for_them() {
 }
 
 #[test]
-fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
+fn resume_after_kill_ends_turns_stopped_by_join() {
     // The twelfth effect and the next ones are those of the join; the one before leads to it.
     for effect in [11, 12, 13, 14] {
         let test = busy("stop").env("RAYMOND_FAILPOINT", format!("effect.before:{effect}"));
@@ -176,7 +176,7 @@ fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
 }
 
 #[test]
-fn an_interrupt_while_they_are_ended_is_no_failure() {
+fn run_interrupted_while_stopping_workers_can_be_resumed() {
     let test = place("join: any\nrest: stop")
         .rule(when("start").reply(&each("[\"quick\", \"deaf\"]")))
         .rule(when("work on quick").hold_before("quick").reply("<result>quick</result>"))

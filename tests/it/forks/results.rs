@@ -6,7 +6,7 @@ use super::{answering, each, joins, outcomes, payload, place, play, scripted, sp
 use crate::support::when;
 
 #[test]
-fn results_stand_in_the_order_of_the_forks() {
+fn results_are_in_fork_order() {
     let test = place("join: all\non_failure: keep")
         .rule(when("start").reply(&each("[\"a\", \"b\", \"c\"]")))
         .rule(when("work on a").hold_before("a").reply("<result>did a</result>"))
@@ -33,7 +33,7 @@ fn results_stand_in_the_order_of_the_forks() {
 }
 
 #[test]
-fn a_file_has_the_same_as_long_as_the_state_is_asked() {
+fn results_file_matches_results_on_every_retry() {
     let test = place("join: all")
         .prompt("JOIN.md", "---\njoin: all\nallowed_transitions: [{ tag: result }]\n---\nmerge {{results}} of {{results_file}}")
         .rule(when("start").reply(&each("[\"a\", \"b\"]")))
@@ -59,7 +59,7 @@ fn a_file_has_the_same_as_long_as_the_state_is_asked() {
 }
 
 #[test]
-fn a_large_list_of_results_is_a_file_too() {
+fn large_results_are_written_to_results_file() {
     let items: Vec<String> = (0..300).map(|item| format!("item {item}")).collect();
     let long = "x".repeat(2000);
     let others = json!({
@@ -83,7 +83,7 @@ fn a_large_list_of_results_is_a_file_too() {
 }
 
 #[test]
-fn results_are_for_the_state_that_waited_and_for_no_other() {
+fn results_are_filled_only_in_joining_state() {
     let others =
         json!({"JOIN.md": ["<goto>NEXT.md</goto>"], "NEXT.md": ["<result>{{results}}</result>"]});
     let test =
@@ -92,7 +92,7 @@ fn results_are_for_the_state_that_waited_and_for_no_other() {
 }
 
 #[test]
-fn a_variable_does_not_take_the_place_of_the_results() {
+fn variable_named_results_does_not_replace_join_results() {
     let others = json!({
         "START.md": [each("[1]")],
         "JOIN.md": ["<goto results=\"mine\" results_file=\"none\">NEXT.md</goto>", "<result>{{results}}</result>"],
@@ -104,7 +104,7 @@ fn a_variable_does_not_take_the_place_of_the_results() {
 }
 
 #[test]
-fn without_any_fork_there_is_nothing_to_wait_for() {
+fn join_needing_more_workers_than_forked_fails() {
     for (join, verdict) in [("all", "met"), ("any", "missed"), ("2", "missed")] {
         let test = scripted(&format!("join: {join}"), "<goto>JOIN.md</goto>");
         let ended = play(&test, &[]);

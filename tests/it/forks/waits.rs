@@ -24,7 +24,7 @@ fn once(test: &Test) {
 }
 
 #[test]
-fn no_process_waits() {
+fn waiting_agent_keeps_no_process() {
     let test = held();
     let mut live = spawn(&test, &[]);
     live.wait_event("join_begun", 1).wait_calls(3);
@@ -39,7 +39,7 @@ fn no_process_waits() {
 }
 
 #[test]
-fn it_goes_on_after_a_kill() {
+fn join_completes_after_kill() {
     for released in [false, true] {
         let test = held();
         let mut live = spawn(&test, &[]);
@@ -60,7 +60,7 @@ fn it_goes_on_after_a_kill() {
 }
 
 #[test]
-fn it_goes_on_after_a_stop() {
+fn join_completes_after_stop() {
     let test = held();
     let mut live = spawn(&test, &[]);
     live.wait_event("join_begun", 1).wait_calls(3);
@@ -75,7 +75,7 @@ fn it_goes_on_after_a_stop() {
 }
 
 #[test]
-fn it_goes_on_after_an_interrupt_that_ends_the_turns() {
+fn join_completes_after_interrupt_that_cancels_turns() {
     let test = held();
     let mut live = spawn(&test, &[]);
     live.wait_event("join_begun", 1).wait_calls(3);
@@ -89,7 +89,7 @@ fn it_goes_on_after_an_interrupt_that_ends_the_turns() {
 }
 
 #[test]
-fn a_run_pauses_when_those_it_waits_for_wait_for_a_person() {
+fn run_pauses_when_joined_workers_have_open_questions() {
     let others = serde_json::json!({
         "WORKER.md": [r#"<ask next="ANSWER.md">Which for {{item}}?</ask>"#],
         "ANSWER.md": ["<result>{{answer}}</result>"],
@@ -106,7 +106,7 @@ fn a_run_pauses_when_those_it_waits_for_wait_for_a_person() {
 }
 
 #[test]
-fn a_run_pauses_when_those_it_waits_for_are_parked() {
+fn run_pauses_when_joined_workers_are_parked() {
     let test = place("join: all")
         .prompt(
             "WORKER.md",

@@ -105,7 +105,7 @@ const CASES: [BadListCase; 15] = [
 ];
 
 #[test]
-fn a_list_that_cannot_be_used_fails_the_agent_and_the_message_says_why() {
+fn unusable_list_fails_agent_with_reason() {
     for BadListCase { list, made, message } in CASES {
         let test = made(answering(place("join: all"), &each(list), &serde_json::json!({})));
         play(&test, &[]).code(1);
@@ -127,7 +127,7 @@ fn a_list_that_cannot_be_used_fails_the_agent_and_the_message_says_why() {
 const POLICY: &str = "---\nallowed_transitions:\n  - { tag: fork, target: WORKER.md, next: JOIN.md, each: any }\n---\nstart";
 
 #[test]
-fn an_agent_repairs_its_list_in_the_next_reply() {
+fn agent_can_repair_unusable_list_after_reminder() {
     for BadListCase { list, made, message } in CASES {
         let test =
             made(place("join: all").prompt("START.md", POLICY).file("good.json", b"[\"it\"]"))
@@ -152,7 +152,7 @@ fn an_agent_repairs_its_list_in_the_next_reply() {
 }
 
 #[test]
-fn an_agent_that_does_not_repair_it_fails_after_its_reminders() {
+fn unrepaired_list_fails_agent_after_reminders() {
     let test =
         place("join: all").prompt("START.md", POLICY).rule(always().reply(&each("gone.json")));
     spawn(&test, &[]).wait().code(1);
@@ -162,7 +162,7 @@ fn an_agent_that_does_not_repair_it_fails_after_its_reminders() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_used_is_told_too() {
+fn unusable_cwd_fails_agent_with_reason() {
     let fork = |rest: &str| format!("<fork next=\"JOIN.md\" {rest}>WORKER.md</fork>");
     let table = [
         (fork("each=\"items.json\" cwd=\"{{dir}}\""), "gone"),

@@ -6,7 +6,7 @@ use super::site::site;
 use super::{graph, node, payload, test};
 
 #[test]
-fn page_of_this_machine_is_refused_unless_it_is_allowed() {
+fn loopback_address_is_refused_with_hint_to_allow_it() {
     let url = format!("{}/page", site());
     let fetch = json!([{"type": "web_fetch", "url": url, "store_as": "page"}]);
     let place = test(&graph(json!({"start": node(fetch, "done")})));
@@ -23,7 +23,7 @@ fn page_of_this_machine_is_refused_unless_it_is_allowed() {
 }
 
 #[test]
-fn allowed_address_is_kept_with_the_run() {
+fn allowed_address_is_stored_with_run() {
     let fetch =
         json!([{"type": "web_fetch", "url": format!("{}/page", site()), "store_as": "page"}]);
     let ask = json!({

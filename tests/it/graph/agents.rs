@@ -6,7 +6,7 @@ use super::{graph, node, run, test, text, way};
 use crate::support::wait_until;
 
 #[test]
-fn a_shell_command_is_ended_with_the_run_and_nobody_says_it_was_done() {
+fn interrupted_shell_command_is_run_again_on_resume() {
     let actions = json!([
         {"type": "write_file", "path": "one", "content": "x"},
         {"type": "bash_exec", "command": "echo begun >> log; while [ ! -e go ]; do sleep 0.1; done; echo ended >> log"},
@@ -25,7 +25,7 @@ fn a_shell_command_is_ended_with_the_run_and_nobody_says_it_was_done() {
 }
 
 #[test]
-fn graph_that_was_edited_is_taken_up_only_where_it_is_meant() {
+fn edited_graph_is_used_only_with_migrate() {
     let wait = json!([{"type": "bash_exec", "command": "while [ ! -e go ]; do sleep 0.1; done"}]);
     let last = |content: &str| {
         node(json!([{"type": "write_file", "path": "made", "content": content}]), "done")
@@ -46,7 +46,7 @@ fn graph_that_was_edited_is_taken_up_only_where_it_is_meant() {
 }
 
 #[test]
-fn a_question_without_an_answer_leaves_the_run_waiting() {
+fn unanswered_question_leaves_run_waiting() {
     let option = |id: &str| json!({"id": id, "label": id, "description": id});
     let ask = json!({
         "type": "user_prompt",

@@ -24,7 +24,7 @@ fn with(state: &str) -> String {
 }
 
 #[test]
-fn a_yaml_bomb_is_refused() {
+fn yaml_bomb_is_refused() {
     let mut bomb = String::from("{a0: &a0 [x, x, x, x, x, x, x, x, x, x]");
     for level in 1..12 {
         let list = vec![format!("*a{}", level - 1); 10].join(", ");
@@ -34,19 +34,19 @@ fn a_yaml_bomb_is_refused() {
 }
 
 #[test]
-fn what_nests_too_deep_is_refused() {
+fn too_deeply_nested_graph_is_refused() {
     let deep = format!("{{a: {}{}}}", "[".repeat(10_000), "]".repeat(10_000));
     refused(&with(&deep), &["workflow.yaml:1:", "WF001"]);
 }
 
 #[test]
-fn what_is_too_long_is_refused() {
+fn too_long_graph_is_refused() {
     let long = format!("{{a: \"{}\"}}", "x".repeat(64 * 1024 * 1024));
     refused(&with(&long), &["workflow.yaml", "bytes long"]);
 }
 
 #[test]
-fn what_is_no_graph_is_refused() {
+fn malformed_graph_is_refused() {
     refused("just text", &["workflow.yaml:1:1", "WF1"]);
     refused("a: [", &["workflow.yaml:", "WF001"]);
     refused("a: 1\na: 2\n", &["workflow.yaml:2:", "WF002"]);
@@ -61,7 +61,7 @@ fn looping(actions: &Value, state: &Value) -> Value {
 }
 
 #[test]
-fn an_endless_loop_ends_at_the_step_limit() {
+fn endless_loop_ends_at_step_limit() {
     let place = test(&looping(&json!([]), &json!({})));
     let outcome = run(&place, &[]);
     outcome
@@ -72,7 +72,7 @@ fn an_endless_loop_ends_at_the_step_limit() {
 }
 
 #[test]
-fn a_text_that_doubles_and_a_value_that_nests_end_with_a_message() {
+fn endlessly_growing_text_or_nesting_fails_at_size_limit() {
     let text = json!([{"type": "compute", "expression": "s + s", "store_as": "s"}]);
     let place = test(&looping(&text, &json!({"s": "0123456789abcdef"})));
     run(&place, &[]).code(1).stdout_has("the text is longer than 1048576 bytes");
@@ -83,7 +83,7 @@ fn a_text_that_doubles_and_a_value_that_nests_end_with_a_message() {
 }
 
 #[test]
-fn loops_in_loops_do_not_hold_up_the_run() {
+fn long_nested_loops_do_not_block_stop() {
     let mut actions = json!([{"type": "set_flag", "flag": "x", "value": true}]);
     for name in ["a", "b", "c", "d"] {
         actions = json!([{"type": "foreach", "items": "${list}", "as": name, "actions": actions}]);

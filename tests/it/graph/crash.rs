@@ -104,7 +104,7 @@ fn is_killed_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
 }
 
 #[test]
-fn killed_anywhere_a_graph_comes_to_the_same() {
+fn graph_killed_at_any_point_resumes_with_same_result() {
     let whole = place();
     let outcome = whole.run(&START);
     outcome.ok();

@@ -15,7 +15,7 @@ fn corpus() -> Test {
 }
 
 #[test]
-fn a_source_is_added_by_its_address() {
+fn source_is_added_from_given_url() {
     let place = corpus();
     let site = site();
     let outcome = run(&place, &["--var", &format!("source_url={site}")]);
@@ -33,7 +33,7 @@ fn a_source_is_added_by_its_address() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_config_is_reported() {
     let outcome = run(&corpus(), &["--var", "source_url=http://127.0.0.1:1"]);
     outcome.code(1).stdout_has("No config.yaml found");
     outcome.stdout_has("Try running: /hiivmind-corpus-init");
@@ -41,7 +41,7 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn without_an_address_it_asks_and_waits() {
+fn missing_url_asks_for_source_type_and_waits() {
     let place = corpus();
     run(&place, &[]).code(2);
     assert_eq!(way(&place, "main"), ["locate_corpus success", "check_url_provided false"]);
@@ -51,7 +51,7 @@ fn without_an_address_it_asks_and_waits() {
 }
 
 #[test]
-fn the_answer_may_be_given_ahead() {
+fn answer_given_ahead_adds_source_without_asking() {
     let place = corpus();
     let outcome = run(&place, &["--answer", "ask_source_type=Local files"]);
     let summary = payload(outcome.ok(), "main")["summary"].clone();

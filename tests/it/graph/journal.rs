@@ -24,7 +24,7 @@ fn counting() -> Test {
 }
 
 #[test]
-fn ten_thousand_nodes_are_a_record_a_slice() {
+fn long_loop_writes_one_record_per_slice() {
     let place = counting();
     let outcome = run(&place, &[]);
     assert_eq!(payload(outcome.ok(), "main")["summary"]["n"], json!(NODES / 2));
@@ -43,7 +43,7 @@ fn ten_thousand_nodes_are_a_record_a_slice() {
 }
 
 #[test]
-fn ten_thousand_nodes_are_a_sync_a_record() {
+fn long_loop_syncs_once_per_record() {
     let walks = NODES.div_ceil(SLICE);
     let at = |count: usize| counting().env("RAYMOND_FAILPOINT", format!("sync.after:{count}"));
     let died = run(&at(walks), &[]);

@@ -31,7 +31,7 @@ fn run(place: &Test) -> crate::support::RaymondOutcome {
 const OK: &str = r#"<result>{"status":"ok","outputs":{"path":"p"}}</result>"#;
 
 #[test]
-fn outputs_go_into_computed_and_the_turn_is_paid() {
+fn reference_outputs_are_stored_and_turn_is_charged() {
     let place = referring(json!([{"reply": OK, "cost": 0.25}]));
     run(&place).ok();
     assert_eq!(text(&place, "made"), "p");
@@ -42,7 +42,7 @@ fn outputs_go_into_computed_and_the_turn_is_paid() {
 }
 
 #[test]
-fn what_is_no_result_of_that_form_is_reminded_of_it() {
+fn reply_of_wrong_form_gets_reminder_with_expected_form() {
     let place = referring(json!(["no tag", "<result>done</result>", "<goto>A.md</goto>", OK]));
     run(&place).ok();
     let rejected = place.events("turn_rejected");
@@ -55,7 +55,7 @@ fn what_is_no_result_of_that_form_is_reminded_of_it() {
 }
 
 #[test]
-fn an_error_goes_where_it_is_said() {
+fn error_result_takes_on_failure_branch() {
     let said = r#"<result>{"status":"error","error":"no network","outputs":{}}</result>"#;
     let place = referring(json!([said]));
     let outcome = run(&place);
@@ -64,7 +64,7 @@ fn an_error_goes_where_it_is_said() {
 }
 
 #[test]
-fn a_budget_that_is_used_up_holds_the_next_turn_back_and_no_other_node() {
+fn spent_budget_blocks_next_turn_but_not_other_nodes() {
     let mut two = graph(json!({
         "start": reference("between"),
         "between": node(json!([{"type": "append_to_file", "path": "log", "content": "x"}]), "more"),
@@ -85,7 +85,7 @@ fn a_budget_that_is_used_up_holds_the_next_turn_back_and_no_other_node() {
 }
 
 #[test]
-fn claude_code_is_given_the_section_and_the_context_in_a_session_of_its_own() {
+fn reference_sends_section_and_context_in_fresh_session() {
     let mut two = graph(json!({
         "start": reference("again"),
         "again": node(json!([{

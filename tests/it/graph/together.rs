@@ -42,7 +42,7 @@ fn got(outcome: &crate::support::RaymondOutcome) -> Value {
 }
 
 #[test]
-fn a_prompt_calls_a_graph_and_gets_its_ending() {
+fn prompt_calling_graph_gets_its_ending_as_result() {
     for tag in ["call", "function"] {
         let place = asking(&format!(r#"<{tag} return="BACK.md" who="Ada">greet.yaml</{tag}>"#));
         let outcome = run(&place);
@@ -55,7 +55,7 @@ fn a_prompt_calls_a_graph_and_gets_its_ending() {
 }
 
 #[test]
-fn an_error_is_an_answer_too_where_somebody_called() {
+fn error_ending_of_called_graph_is_returned_to_caller() {
     let place = asking(r#"<call return="BACK.md">greet.yaml</call>"#);
     let outcome = run(&place);
     let ending = got(outcome.ok());
@@ -63,7 +63,7 @@ fn an_error_is_an_answer_too_where_somebody_called() {
 }
 
 #[test]
-fn a_prompt_forks_a_graph_and_goes_on() {
+fn prompt_forks_graph_and_continues() {
     let place = asking(r#"<fork next="BACK.md" who="Ada">greet.yaml</fork>"#);
     let outcome = run(&place);
     outcome.ok().ended("main", "got {{result}}");
@@ -74,7 +74,7 @@ fn a_prompt_forks_a_graph_and_goes_on() {
 }
 
 #[test]
-fn a_prompt_goes_over_into_a_graph() {
+fn goto_or_reset_from_prompt_enters_graph() {
     for tag in ["goto", "reset"] {
         let place = asking(&format!(r#"<{tag} who="Ada">greet.yaml</{tag}>"#));
         run(&place).ok().stdout_has(r#""summary":{"who":"Ada"}"#);
@@ -115,7 +115,7 @@ fn got_by(actions: Value, cost: f64) -> Value {
 }
 
 #[test]
-fn a_graph_runs_folders_states_and_agents_and_waits_for_them() {
+fn graph_waits_for_folders_states_and_agents_it_runs() {
     let folder = json!({"type": "run_folder", "path": "sub", "variables": {"item": "one"}, "input": "two", "store_as": "got"});
     assert_eq!(got_by(json!([folder]), 0.02), json!({"n": 1}));
     let state = json!({"type": "run_state", "state": "ASK.md", "variables": {"item": "it"}, "store_as": "got"});
@@ -128,7 +128,7 @@ fn a_graph_runs_folders_states_and_agents_and_waits_for_them() {
 }
 
 #[test]
-fn a_graph_does_not_wait_for_what_is_in_the_background() {
+fn graph_does_not_wait_for_background_agent() {
     let agent = json!({
         "type": "spawn_agent", "subagent_type": "general-purpose", "prompt": "Look",
         "store_as": "got", "run_in_background": true,
@@ -140,7 +140,7 @@ fn a_graph_does_not_wait_for_what_is_in_the_background() {
 }
 
 #[test]
-fn an_agent_that_failed_fails_the_node_that_waits_for_it() {
+fn failed_agent_fails_node_waiting_for_it() {
     let inner =
         json!({"type": "run_folder", "path": "sub", "state": "inner.yaml", "store_as": "got"});
     let place = working(json!([inner]));
@@ -150,7 +150,7 @@ fn an_agent_that_failed_fails_the_node_that_waits_for_it() {
 }
 
 #[test]
-fn a_failure_that_the_graph_has_dealt_with_is_none_of_the_run() {
+fn failure_handled_by_graph_does_not_fail_run() {
     let inner =
         json!({"type": "run_folder", "path": "sub", "state": "inner.yaml", "store_as": "got"});
     let mut place = graph(json!({"start": node(json!([inner]), "done")}));

@@ -86,7 +86,7 @@ fn corpus(url: &str, site: &str) -> Value {
 }
 
 #[test]
-fn each_of_them_does_what_it_says_and_claude_code_is_never_started() {
+fn all_workspace_actions_work_without_starting_claude_code() {
     let place = test(&json!({}));
     let url = remote(&place);
     let place = place.file("workflow.yaml", corpus(&url, &site()).to_string().as_bytes());
@@ -116,7 +116,7 @@ fn each_of_them_does_what_it_says_and_claude_code_is_never_started() {
 }
 
 #[test]
-fn a_graph_needs_no_claude_code_at_all() {
+fn graph_without_turns_runs_without_claude_code_installed() {
     let start = node(json!([{"type": "write_file", "path": "made", "content": "x"}]), "done");
     let place = test(&graph(json!({"start": start})));
     let place = place.env("RAYMOND_CLAUDE", "/nowhere/claude");
@@ -125,7 +125,7 @@ fn a_graph_needs_no_claude_code_at_all() {
 }
 
 #[test]
-fn a_failure_of_the_world_takes_the_other_way_and_says_why() {
+fn failed_action_takes_on_failure_branch_with_reason() {
     let table = [
         (json!({"type": "read_file", "path": "gone.md", "store_as": "x"}), "read_file: "),
         (json!({"type": "write_file", "path": "../out", "content": "x"}), "write_file: "),
@@ -151,7 +151,7 @@ fn a_failure_of_the_world_takes_the_other_way_and_says_why() {
 }
 
 #[test]
-fn an_entry_gate_turns_the_run_away() {
+fn unmet_entry_precondition_fails_run() {
     let mut gated = graph(json!({"start": node(json!([]), "done")}));
     gated["entry_preconditions"] =
         json!([{"type": "config_exists", "error_message": "No corpus here"}]);
@@ -163,7 +163,7 @@ fn an_entry_gate_turns_the_run_away() {
 }
 
 #[test]
-fn command_that_left_its_session_ends_with_the_run_whatever_answers_its_prompts() {
+fn command_in_own_session_is_killed_when_run_ends() {
     let hide = "setsid sh -c 'echo $$ > pid; exec env -i sleep 600' > /dev/null 2>&1 < /dev/null & until [ -s pid ]; do :; done";
     let hiding = graph(json!({
         "start": node(json!([{"type": "bash_exec", "command": hide}]), "done"),

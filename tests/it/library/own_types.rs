@@ -20,7 +20,7 @@ fn order() -> String {
 }
 
 #[test]
-fn a_graph_asks_what_its_program_answers() {
+fn graph_uses_custom_types_of_embedding_program() {
     let test = Test::new();
     let dir = test.dir().display().to_string();
     let stock = BTreeMap::from([("lamp".to_owned(), 3)]);
@@ -39,7 +39,7 @@ fn a_graph_asks_what_its_program_answers() {
 }
 
 #[test]
-fn the_plain_program_does_not_know_them() {
+fn plain_raymond_rejects_custom_types() {
     let test = Test::new();
     for arguments in [["check", &order()], ["run", &order()]] {
         test.raymond(&arguments)
@@ -50,7 +50,7 @@ fn the_plain_program_does_not_know_them() {
 }
 
 #[test]
-fn a_name_is_taken_once() {
+fn duplicate_type_name_is_error() {
     let test = Test::new();
     let builder = || {
         Runtime::builder().workflow(order()).dir(test.dir()).user_state(test.root().join("state"))
@@ -70,7 +70,7 @@ fn a_name_is_taken_once() {
 }
 
 #[test]
-fn a_parameter_that_is_missing_is_found_before_it_runs() {
+fn mismatched_type_parameters_are_rejected_before_run() {
     let test = Test::new();
     let builder =
         Runtime::builder().workflow(order()).dir(test.dir()).user_state(test.root().join("state"));

@@ -34,7 +34,7 @@ fn plugin_receives_every_record_without_journal_only_fields() {
 }
 
 #[test]
-fn plugin_is_consulted_only_on_what_it_subscribed_to() {
+fn plugin_is_consulted_only_on_subscribed_hook_points() {
     let test = with(&says("transition", "verdict='proceed'"), "");
     test.run(&["START.md"]).ok().ended("main", "well").stderr_lacks("warning");
     let asked: Vec<Value> =
@@ -111,7 +111,7 @@ for message in told():
 }
 
 #[test]
-fn an_answer_that_cannot_be_understood_counts_as_none() {
+fn invalid_plugin_answer_counts_as_none() {
     let test = with(&says("start", "verdict='hold'"), "");
     let outcome = test.run(&["START.md"]);
     outcome.ok().ended("main", "well").stderr_has("either `until` or `for`");

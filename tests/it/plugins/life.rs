@@ -19,7 +19,7 @@ fn live_on(test: &Test) {
 }
 
 #[test]
-fn crashed_plugin_is_restarted_at_its_place_in_the_journal() {
+fn crashed_plugin_is_restarted_at_its_journal_position() {
     let script = "hello('start')
 for message in told():
     if message['type'] == 'consult': answer(message, verdict='proceed')
@@ -106,7 +106,7 @@ fn plugin_that_cannot_start_is_named_and_refused_if_required() {
 }
 
 #[test]
-fn plugin_option_is_kept_with_the_run_and_can_be_replaced() {
+fn plugin_option_is_stored_with_the_run_and_can_be_replaced() {
     let test = held(LOOKS_ON, "").file("raymond.yaml", b"");
     let mut live = test.spawn(&["START.md", "--plugin", "python3 ./p.py one"]);
     live.wait_calls(1).interrupt();

@@ -49,7 +49,7 @@ fn plugin_environment_has_the_run_and_no_api_key() {
 }
 
 #[test]
-fn a_command_that_makes_no_sense_is_refused() {
+fn invalid_plugin_command_is_refused() {
     let test = with(LOOKS_ON, "");
     test.run(&["START.md", "--plugin", "'x"]).code(64).stderr_has("a quote has no end");
     test.run(&["START.md", "--plugin", ""]).code(64).stderr_has("write a command");

@@ -21,7 +21,7 @@ fn fits(schema: &Validator, value: &Value) {
 }
 
 #[test]
-fn printed_schema_equals_the_kept_copy() {
+fn printed_schema_equals_committed_copy() {
     // `RAYMOND_RENEW=1 cargo test --test it schema` writes the copy anew. Within a version of the protocol the
     // schema may only grow.
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/plugin-v2.json");

@@ -36,7 +36,7 @@ fn missing_context_or_branch_is_refused_with_the_option_to_give() {
 }
 
 #[test]
-fn a_program_that_is_wrong_is_not_begun() {
+fn invalid_program_is_refused_before_the_run_starts() {
     let test = program("(state s (goto t))");
     test.run(&["p.lisp"]).code(65).stderr_has("p.lisp:2:");
     assert!(!test.run_dir().exists());

@@ -131,7 +131,7 @@ fn whole() -> Value {
 }
 
 #[test]
-fn killed_anywhere_a_program_has_the_same_outcome() {
+fn program_killed_at_any_point_has_same_outcome() {
     let whole = whole();
     let times = [1, 2, 4, 7];
     let dies = |point: &str| {
@@ -152,7 +152,7 @@ fn killed_anywhere_a_program_has_the_same_outcome() {
 }
 
 #[test]
-fn killed_twice_a_program_has_the_same_outcome() {
+fn program_killed_twice_has_same_outcome() {
     let whole = whole();
     let pairs = [
         ("activity.after:1", "activity.after:1"),
@@ -175,7 +175,7 @@ fn killed_twice_a_program_has_the_same_outcome() {
 }
 
 #[test]
-fn a_turn_that_runs_while_raymond_dies_is_adopted() {
+fn turn_running_at_kill_is_adopted() {
     let asked = ask("a", "work", "r");
     for finished in [false, true] {
         let test = program(&format!("(state s {asked} (terminal :result (response r)))"))

@@ -9,7 +9,7 @@ use super::{ask, holds, logged, program, signal, way};
 use crate::support::{Test, wait_until, when};
 
 #[test]
-fn a_fact_counts_whenever_it_was_asserted() {
+fn fact_counts_whether_asserted_before_or_during_the_wait() {
     let test = program(
         "(state s (wait (signal before)) (wait (signal down :key @workflow-id :equals yes)) (wait (signal up)))",
     );
@@ -47,7 +47,7 @@ fn retracted_fact_does_not_count() {
 }
 
 #[test]
-fn facts_asserted_by_a_program_are_kept_until_it_retracts_them() {
+fn facts_of_a_program_persist_until_it_retracts_them() {
     let test = program(
         "(state s (action (assert said :key @workflow-id :value \"some text\") (assert gone :key k) (retract gone :key k))
             (wait (signal said :key t :equals \"some text\")) (terminal :result (signal said)))",
@@ -68,7 +68,7 @@ const TAKES: &str = "(workflow w (metadata (max-iterations 100))
     (state end (terminal)))";
 
 #[test]
-fn of_several_runs_exactly_one_takes_a_fact() {
+fn fact_is_claimed_by_exactly_one_of_several_runs() {
     const RUNS: [&str; 4] = ["r1", "r2", "r3", "r4"];
     let test = Test::new().file("p.lisp", TAKES.as_bytes());
     let started: Vec<_> = RUNS
@@ -106,7 +106,7 @@ fn value_of_a_taken_fact_is_in_the_prompt_of_a_role() {
 }
 
 #[test]
-fn what_is_asserted_during_a_turn_is_seen_right_after_it() {
+fn fact_asserted_during_turn_is_seen_right_after_it() {
     // A fact that is asserted while a role works is seen before the program acts on its answer.
     let asked = ask("a", "work", "r");
     let test = program(&format!(
@@ -122,7 +122,7 @@ fn what_is_asserted_during_a_turn_is_seen_right_after_it() {
 }
 
 #[test]
-fn refused_label_leaves_claims_of_the_run_that_has_it() {
+fn refused_duplicate_label_leaves_claims_of_existing_run() {
     let test = program("(state s (wait (signal go)))");
     test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
     let claims = test.dir().join("dataspace/claims");

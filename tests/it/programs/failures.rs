@@ -4,7 +4,7 @@ use super::{ask, program, way};
 use crate::support::when;
 
 #[test]
-fn a_failed_request_fails_the_instance_where_it_is_awaited() {
+fn failed_request_fails_the_instance_at_its_await() {
     let test = program(&format!("(state s\n  {})", ask("a", "work", "r")))
         .rule(when("work").error(400, "no such model"));
     let ended = test.run(&["p.lisp", "--max-restarts", "0"]);
@@ -60,7 +60,7 @@ fn failed_instance_lets_a_running_request_finish_and_starts_no_other() {
 }
 
 #[test]
-fn the_answers_of_ended_programs_are_waited_for() {
+fn run_waits_for_open_requests_of_ended_program() {
     let test = program(
         "(state s (action (send-prompt :agent a :template one) (send-prompt :agent a :template two)))",
     )

@@ -16,7 +16,7 @@ fn wait_that_times_out_continues_at_the_on_timeout_state() {
 }
 
 #[test]
-fn a_timeout_without_a_way_on_fails() {
+fn timeout_without_on_timeout_state_fails() {
     let test = program("(state s (wait (signal never :key k) :timeout \"100ms\"))");
     test.run(&["p.lisp"]).code(1).stdout_has(
         "p.lisp:2:10: (signal never :key k) did not come in time; say where to continue: :on-timeout STATE",
@@ -24,7 +24,7 @@ fn a_timeout_without_a_way_on_fails() {
 }
 
 #[test]
-fn a_role_that_takes_too_long_is_not_waited_for() {
+fn program_continues_after_await_timeout_of_slow_role() {
     let test = program(
         "(state s (action (send-prompt :agent a :template slow :request-id r))
             (await (transcript-response :request-id r) :timeout \"100ms\" :on-timeout late))

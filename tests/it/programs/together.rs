@@ -40,7 +40,7 @@ fn call_function_and_goto_each_run_a_program() {
 }
 
 #[test]
-fn a_caller_is_told_that_a_program_failed() {
+fn caller_is_notified_of_failed_program() {
     let test = place()
         .file("p.lisp", b"(workflow w (state s (terminal :status failed :result \"no bees\")))")
         .rule(when("start").reply(r#"<call return="BACK.md">p.lisp</call>"#))
@@ -117,7 +117,7 @@ fn program_runs_a_folder_a_graph_and_a_program() {
 }
 
 #[test]
-fn a_graph_runs_a_program() {
+fn graph_runs_a_program() {
     let graph = json!({
         "name": "flow", "version": "1.0.0", "description": "a flow", "start_node": "one",
         "initial_state": {"got": ""}, "entry_preconditions": [],

@@ -23,7 +23,7 @@ fn waiting_run_stays_up_without_a_claude_code_process() {
 }
 
 #[test]
-fn on_wait_exit_ends_the_run_and_names_what_it_waits_for() {
+fn on_wait_exit_ends_the_run_and_names_the_awaited_signal() {
     let test = program(WAITS);
     let ended = test.run(&["p.lisp", "--on-wait", "exit"]);
     ended.code(2).stderr_has("(signal go :key t)").stderr_has("raymond resume t");
@@ -61,7 +61,7 @@ fn resumed_run_keeps_the_program_text_it_started_with() {
 }
 
 #[test]
-fn an_interrupted_role_is_asked_again_and_answers_once() {
+fn interrupted_role_is_asked_again_and_answers_once() {
     let asked = ask("a", "work", "r");
     let test = program(&format!("(state s {asked} (terminal :result (response r)))"))
         .rule(when("work").hold_before("go").reply("done"));

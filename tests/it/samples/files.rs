@@ -60,7 +60,7 @@ fn every_state_has_replies_with_just_one_tag() {
 }
 
 #[test]
-fn every_placeholder_is_one_that_something_fills() {
+fn every_placeholder_has_a_source_that_fills_it() {
     for sample in SAMPLES {
         let mut texts: Vec<String> = sample.replies().into_values().flatten().collect();
         let written = sample.steps.join("\n");

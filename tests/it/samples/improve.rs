@@ -24,7 +24,7 @@ fn improve_pauses_at_its_budget_and_resumes_with_a_larger_one() {
 }
 
 #[test]
-fn improve_ends_well_within_a_larger_budget() {
+fn improve_succeeds_within_a_larger_budget() {
     let place = SampleDirectories::new();
     let out = place.run(&IMPROVE, "it", &["--budget", "1.00"]);
     assert_eq!(code(&out), 0, "{}", told(&out));

@@ -55,7 +55,7 @@ fn layers() -> Value {
 }
 
 #[test]
-fn each_supervision_key_is_taken_from_the_nearest_place() {
+fn each_supervision_key_is_taken_from_nearest_layer() {
     const MANIFEST: &str = "restart: permanent, max_restarts: 4/1s, backoff: { min: 2ms, max: 20ms }, timeout: 11s, idle_timeout: 21s, shutdown: 0s, on_exhausted: fail-run";
     const FLAGS: [&str; 14] = [
         "--restart",
@@ -91,7 +91,7 @@ fn each_supervision_key_is_taken_from_the_nearest_place() {
 }
 
 #[test]
-fn the_number_of_restarts_is_taken_from_the_nearest_place() {
+fn max_restarts_is_taken_from_nearest_layer() {
     let crash = when("start").exit(1);
     let options = ["--max-restarts", "1/2h"];
     assert_nearest(&options, "max_restarts: 3", "max_restarts: 1/2h", &crash, |test, outcome| {
@@ -102,7 +102,7 @@ fn the_number_of_restarts_is_taken_from_the_nearest_place() {
 }
 
 #[test]
-fn the_restart_policy_is_taken_from_the_nearest_place() {
+fn restart_policy_is_taken_from_nearest_layer() {
     let crash = when("start").once().exit(1);
     let options = ["--restart", "temporary"];
     let (far, near) = ("restart: permanent", "restart: temporary");
@@ -114,7 +114,7 @@ fn the_restart_policy_is_taken_from_the_nearest_place() {
 }
 
 #[test]
-fn the_time_of_a_turn_is_taken_from_the_nearest_place() {
+fn turn_timeout_is_taken_from_nearest_layer() {
     let hang = when("start").once().hang();
     let options = ["--timeout", "1s"];
     assert_nearest(&options, "timeout: 1h", "timeout: 1s", &hang, |test, outcome| {
@@ -126,7 +126,7 @@ fn the_time_of_a_turn_is_taken_from_the_nearest_place() {
 }
 
 #[test]
-fn the_time_without_progress_is_taken_from_the_nearest_place() {
+fn idle_timeout_is_taken_from_nearest_layer() {
     let hang = when("start").once().hang();
     let options = ["--idle-timeout", "1s"];
     let (far, near) = ("idle_timeout: 1h", "idle_timeout: 1s");
@@ -137,7 +137,7 @@ fn the_time_without_progress_is_taken_from_the_nearest_place() {
 }
 
 #[test]
-fn on_exhausted_is_taken_from_the_nearest_place() {
+fn on_exhausted_is_taken_from_nearest_layer() {
     let crash = when("start").once().exit(1);
     let options = ["--on-exhausted", "wait", "--max-restarts", "0"];
     let near = "on_exhausted: wait, max_restarts: 0";
@@ -148,7 +148,7 @@ fn on_exhausted_is_taken_from_the_nearest_place() {
 }
 
 #[test]
-fn the_wait_before_a_restart_is_taken_from_the_nearest_place() {
+fn restart_backoff_is_taken_from_nearest_layer() {
     // A wait of an hour would be noticed.
     let rules = || [when("start").times(2).exit(1), well()];
     let (hours, moments) = ("backoff: { min: 1h, max: 2h }", "backoff: { min: 1ms, max: 5ms }");
@@ -168,7 +168,7 @@ fn the_wait_before_a_restart_is_taken_from_the_nearest_place() {
 }
 
 #[test]
-fn the_grace_at_an_interrupt_is_taken_from_the_nearest_place() {
+fn shutdown_grace_period_is_taken_from_nearest_layer() {
     // A grace of ten minutes would be noticed, too.
     let tests = [
         (alone("", "shutdown: 10m", [when("start").hang()]), "100ms"),

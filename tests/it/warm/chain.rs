@@ -4,7 +4,7 @@ use super::{CALL, called, three};
 use crate::support::{FakeCall, Test, when};
 
 #[test]
-fn a_chain_of_gotos_runs_in_one_process() {
+fn chain_of_gotos_runs_in_one_process() {
     let test = three().rule(when("next").reply("<goto>LAST.md</goto>"));
     test.run(&["START.md"]).ok().ended("main", "ok");
     let calls = test.calls();
@@ -17,7 +17,7 @@ fn a_chain_of_gotos_runs_in_one_process() {
 }
 
 #[test]
-fn a_return_goes_to_the_callers_process_and_the_callee_has_its_own() {
+fn return_continues_in_process_of_caller_and_callee_has_its_own() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("SUB.md", "sub")
@@ -41,7 +41,7 @@ fn a_return_goes_to_the_callers_process_and_the_callee_has_its_own() {
 }
 
 #[test]
-fn a_reminder_goes_to_the_same_process() {
+fn reminder_is_sent_to_same_process() {
     let policy = "---\nallowed_transitions:\n  - { tag: result }\n---\nstart";
     let test = Test::new()
         .prompt("START.md", policy)
@@ -54,7 +54,7 @@ fn a_reminder_goes_to_the_same_process() {
 }
 
 #[test]
-fn a_fork_leaves_the_parent_its_process_and_gives_the_child_its_own() {
+fn fork_leaves_process_to_parent_and_child_gets_its_own() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -74,7 +74,7 @@ fn a_fork_leaves_the_parent_its_process_and_gives_the_child_its_own() {
 }
 
 #[test]
-fn a_reset_begins_in_a_fresh_process_and_ends_the_old_one_at_once() {
+fn reset_starts_fresh_process_and_ends_old_process_at_once() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -119,7 +119,7 @@ fn warm_for_on_resume_overrides_no_warm_of_the_run() {
 }
 
 #[test]
-fn a_prompt_that_fills_the_pipe_goes_to_the_process_too() {
+fn prompt_larger_than_pipe_buffer_goes_to_same_process() {
     let large = format!("next {}", "x".repeat(700_000));
     let test = three().prompt("NEXT.md", &large).rule(when("next").reply("<goto>LAST.md</goto>"));
     test.run(&["START.md"]).ok().ended("main", "ok");
@@ -130,7 +130,7 @@ fn a_prompt_that_fills_the_pipe_goes_to_the_process_too() {
 }
 
 #[test]
-fn a_prompt_too_long_for_the_stream_has_a_process_of_its_own() {
+fn prompt_too_long_for_stream_gets_its_own_process() {
     let huge = format!("next {}", "x".repeat(1_200_000));
     let test = three()
         .prompt("NEXT.md", &huge)

@@ -27,7 +27,7 @@ fn assert_each_once(test: &Test) {
 }
 
 #[test]
-fn a_further_turn_that_still_runs_is_taken_over() {
+fn running_further_turn_is_adopted() {
     let test = killed_in_turn_two();
     let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
@@ -37,7 +37,7 @@ fn a_further_turn_that_still_runs_is_taken_over() {
 }
 
 #[test]
-fn further_turn_that_ended_while_raymond_was_down_is_taken_over() {
+fn further_turn_that_ended_while_raymond_was_down_is_adopted() {
     let test = killed_in_turn_two();
     test.release("go");
     let pid = test.calls()[1].pid;
@@ -47,7 +47,7 @@ fn further_turn_that_ended_while_raymond_was_down_is_taken_over() {
 }
 
 #[test]
-fn further_turn_is_taken_over_on_resume_with_no_warm() {
+fn further_turn_is_adopted_on_resume_with_no_warm() {
     let test = killed_in_turn_two();
     test.release("go");
     test.resume(&["--no-warm"]).ok().ended("main", "ok");
@@ -55,7 +55,7 @@ fn further_turn_is_taken_over_on_resume_with_no_warm() {
 }
 
 #[test]
-fn a_further_turn_survives_two_kills() {
+fn further_turn_survives_two_kills() {
     let test = killed_in_turn_two();
     let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
@@ -68,7 +68,7 @@ fn a_further_turn_survives_two_kills() {
 }
 
 #[test]
-fn a_further_turn_that_died_too_starts_from_clean_history() {
+fn dead_further_turn_restarts_from_clean_history() {
     let test = killed_in_turn_two();
     kill(test.calls()[1].pid, Signal::KILL);
     test.release("go");
@@ -82,7 +82,7 @@ fn a_further_turn_that_died_too_starts_from_clean_history() {
 }
 
 #[test]
-fn a_waiting_process_ends_with_its_raymond() {
+fn idle_process_ends_with_killed_raymond() {
     let test = called().rule(when("start").reply(CALL));
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(2);
@@ -97,7 +97,7 @@ fn a_waiting_process_ends_with_its_raymond() {
 }
 
 #[test]
-fn a_waiting_process_that_does_not_end_is_ended_by_the_next_raymond() {
+fn idle_process_that_outlives_raymond_is_ended_on_resume() {
     let test = called().rule(when("start").linger().ignore_term().helper().reply(CALL));
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(2);
@@ -114,7 +114,7 @@ fn a_waiting_process_that_does_not_end_is_ended_by_the_next_raymond() {
 }
 
 #[test]
-fn four_running_turns_are_taken_over_with_max_procs_1() {
+fn four_running_turns_are_adopted_with_max_procs_1() {
     // Four agents, each with a waiting caller and a held callee, are taken over where one process is allowed.
     let mut test = called().rule(when("start").reply(CALL));
     for number in 1..=3 {

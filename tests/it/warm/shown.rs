@@ -26,7 +26,7 @@ fn cost_of_a_turn_is_the_increase_of_its_process_cost() {
 }
 
 #[test]
-fn an_adopted_turn_costs_no_more_than_itself() {
+fn adopted_turn_is_billed_only_its_own_cost() {
     for finished in [false, true] {
         let test =
             three().rule(when("next").hold_before("go").reply("<goto>LAST.md</goto>").cost(0.02));
@@ -80,7 +80,7 @@ fn process_is_sent_the_model_only_when_it_changes() {
 }
 
 #[test]
-fn the_model_is_right_after_a_retry_and_after_an_adoption() {
+fn model_is_correct_after_retry_and_adoption() {
     let test = three()
         .prompt("NEXT.md", "---\nmodel: opus\n---\nnext")
         .rule(when("next").once().exit(3))

@@ -4,7 +4,7 @@ use super::{CALL, called, three};
 use crate::support::{Test, when};
 
 #[test]
-fn interrupt_ends_idle_processes_and_lets_working_ones_finish() {
+fn interrupt_ends_idle_processes_and_lets_running_turns_finish() {
     let test = called().rule(when("start").reply(CALL));
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(2);
@@ -49,7 +49,7 @@ fn interrupt_ends_fifty_idle_and_working_processes() {
 }
 
 #[test]
-fn a_further_turn_that_outstays_its_grace_is_asked_again_later() {
+fn further_turn_exceeding_grace_period_is_asked_again_on_resume() {
     let test = three()
         .rule(when("next").once().hang().ignore_term().helper())
         .rule(when("next").reply("<goto>LAST.md</goto>"));
@@ -66,7 +66,7 @@ fn a_further_turn_that_outstays_its_grace_is_asked_again_later() {
 }
 
 #[test]
-fn a_stop_while_a_further_turn_runs_lets_it_finish() {
+fn stop_lets_running_further_turn_finish() {
     let test = three().rule(when("next").hold_before("go").reply("<goto>LAST.md</goto>"));
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(2);

@@ -35,7 +35,7 @@ fn seen(doing: &str, at_work: bool, progressed: Timestamp) -> HashMap<AgentId, M
 }
 
 #[test]
-fn a_turn_that_runs_is_stuck_when_it_is_silent_for_half_of_what_it_may() {
+fn running_turn_is_silent_after_half_its_timeout() {
     let scene = scene();
     let begun = Timestamp(10 * MINUTE);
     let after = |minutes: u64, at_work: bool| {
@@ -56,7 +56,7 @@ fn a_turn_that_runs_is_stuck_when_it_is_silent_for_half_of_what_it_may() {
 }
 
 #[test]
-fn why_an_agent_waits_is_told() {
+fn each_wait_reason_of_an_agent_is_shown() {
     let mut scene = scene();
     let now = Timestamp(10 * MINUTE);
     let none = HashMap::new();
@@ -98,7 +98,7 @@ fn why_an_agent_waits_is_told() {
 }
 
 #[test]
-fn who_waits_for_what_it_has_forked_tells_for_how_many() {
+fn joining_agent_shows_how_many_agents_it_waits_for() {
     let mut scene = scene();
     (0..2).for_each(|_| {
         scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
@@ -129,7 +129,7 @@ fn who_waits_for_what_it_has_forked_tells_for_how_many() {
 }
 
 #[test]
-fn who_was_forked_with_others_starts_in_a_moment() {
+fn staggered_agent_shows_time_until_start() {
     let mut scene = scene();
     let agents = std::mem::take(&mut scene.run.agents);
     let later = |agent: &Agent| Agent {
@@ -143,7 +143,7 @@ fn who_was_forked_with_others_starts_in_a_moment() {
 }
 
 #[test]
-fn nobody_is_said_to_run_without_a_raymond() {
+fn interrupted_run_shows_no_running_agent() {
     let scene = scene();
     let seen = seen("Bash", true, Timestamp(0));
     let known = MonitoredRun { run: &scene.run, held: false, seen: &seen, now: Timestamp(MINUTE) };
@@ -152,7 +152,7 @@ fn nobody_is_said_to_run_without_a_raymond() {
 }
 
 #[test]
-fn the_headline_counts_and_tells_what_is_spent_of_the_budget() {
+fn headline_shows_counts_and_spent_budget() {
     let mut scene = scene();
     scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
     let seen = seen("Bash", true, Timestamp(0));
@@ -164,7 +164,7 @@ fn the_headline_counts_and_tells_what_is_spent_of_the_budget() {
 }
 
 #[test]
-fn money_that_is_reserved_is_waited_for_and_a_share_is_shown() {
+fn agent_waits_for_reserved_budget_and_share_is_shown() {
     let mut scene = scene();
     scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
     let seen = seen("Bash", true, Timestamp(0));

@@ -51,7 +51,7 @@ impl Scene {
 }
 
 #[test]
-fn what_is_chosen_stays_chosen_when_others_come_and_go() {
+fn selection_survives_added_and_removed_rows() {
     let mut scene = Scene::new();
     assert_eq!(scene.chosen(), "0 main");
     scene.type_in("jj");
@@ -71,7 +71,7 @@ fn what_is_chosen_stays_chosen_when_others_come_and_go() {
 }
 
 #[test]
-fn the_chosen_row_is_always_seen() {
+fn selected_row_stays_visible() {
     let mut scene = Scene::new();
     scene.press(KeyCode::End);
     assert_eq!((scene.screen.at, scene.screen.first), (4, 2));
@@ -85,7 +85,7 @@ fn the_chosen_row_is_always_seen() {
 }
 
 #[test]
-fn a_row_of_many_is_opened_and_closed_and_an_agent_tells_what_it_said() {
+fn enter_toggles_family_or_opens_agent_messages() {
     let mut scene = Scene::new();
     scene.type_in("jj");
     scene.press(KeyCode::Enter);
@@ -104,7 +104,7 @@ fn a_row_of_many_is_opened_and_closed_and_an_agent_tells_what_it_said() {
 }
 
 #[test]
-fn arrows_open_and_close_and_lead_out_and_a_key_does_it_for_all() {
+fn arrows_expand_and_collapse_family_and_o_toggles_all() {
     let mut scene = Scene::new();
     scene.type_in("jjl");
     assert_eq!((scene.rows.len(), &*scene.chosen()), (25, "1 main.1*20"));
@@ -129,7 +129,7 @@ fn arrows_open_and_close_and_lead_out_and_a_key_does_it_for_all() {
 }
 
 #[test]
-fn a_filter_is_typed_and_dropped() {
+fn filter_can_be_typed_and_cleared() {
     let mut scene = Scene::new();
     scene.type_in("/PLANx");
     assert!(scene.rows.is_empty());
@@ -147,7 +147,7 @@ fn a_filter_is_typed_and_dropped() {
 }
 
 #[test]
-fn only_a_yes_stops_the_run_and_only_q_and_control_c_leave() {
+fn stop_needs_confirmation_and_q_or_ctrl_c_leaves() {
     let mut scene = Scene::new();
     assert_eq!(scene.type_in("s"), None);
     assert_eq!(scene.type_in("q"), None, "that is no yes");

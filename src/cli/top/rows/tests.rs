@@ -52,7 +52,7 @@ fn family(size: u32, doing: impl Fn(u32) -> TopAgentStatus) -> Vec<AgentEntry> {
 }
 
 #[test]
-fn the_stuck_and_the_busy_come_first_with_their_parents() {
+fn silent_and_running_agents_sort_first_with_their_parents() {
     let entries = [
         entry("main", "A.md", PERMIT),
         entry("main.1", "B.md", PERMIT),
@@ -68,7 +68,7 @@ fn the_stuck_and_the_busy_come_first_with_their_parents() {
 }
 
 #[test]
-fn a_family_is_one_row_until_it_is_opened() {
+fn family_is_one_row_until_expanded() {
     let mut entries = family(15, |_| PERMIT);
     entries.push(entry("main.3.1", "C.md", PERMIT));
     entries.push(entry("main.20", "C.md", PERMIT));
@@ -92,7 +92,7 @@ fn a_family_is_one_row_until_it_is_opened() {
 }
 
 #[test]
-fn what_is_said_of_a_family() {
+fn family_row_shows_states_cost_and_status_counts() {
     let scene = Scene::begin();
     let seen = std::collections::HashMap::new();
     let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now: Timestamp(0) };
@@ -120,7 +120,7 @@ fn what_is_said_of_a_family() {
 }
 
 #[test]
-fn of_those_that_run_the_first_are_shown_and_a_list_has_all() {
+fn folded_family_shows_first_running_agents_and_filter_shows_all() {
     let all = family(20, |_| TopAgentStatus::Live(AgentStatus::Running));
     assert_eq!(tree(&all).len(), 2 + FAMILY_FOLD_SIZE);
     let filter = AgentFilter { kind: Some(StatusFilter::Running), ..AgentFilter::default() };
@@ -128,7 +128,7 @@ fn of_those_that_run_the_first_are_shown_and_a_list_has_all() {
 }
 
 #[test]
-fn a_filter_gives_a_list_by_number() {
+fn filter_lists_matching_agents_in_numeric_order() {
     let entries = [
         entry("main", "PLAN.md", PERMIT),
         entry("main.10", "Work.md", PERMIT),
@@ -148,7 +148,7 @@ fn a_filter_gives_a_list_by_number() {
 }
 
 #[test]
-fn ten_thousand_are_a_handful_of_rows() {
+fn ten_thousand_agents_fold_into_few_rows() {
     let entries = family(9999, |number| match number {
         5000..5010 => TopAgentStatus::Live(AgentStatus::Running),
         7777 => TopAgentStatus::Silent,
@@ -163,7 +163,7 @@ fn ten_thousand_are_a_handful_of_rows() {
 }
 
 #[test]
-fn a_chain_of_any_length_is_no_trouble() {
+fn chain_of_2000_descendants_is_listed() {
     let mut id = "main".to_owned();
     let mut entries = Vec::new();
     for _ in 0..2000 {

@@ -169,7 +169,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn folding_the_records_gives_the_run(pushes in pushes(40)) {
+    fn replaying_records_gives_same_run(pushes in pushes(40)) {
         let journal = Journal::of(&pushes);
         let mut records = journal.records();
         let (mut run, _) = begin(records.next().expect("a first record")).expect("a start");
@@ -181,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn a_record_changes_only_whom_it_names(pushes in pushes(40)) {
+    fn record_changes_only_agents_it_names(pushes in pushes(40)) {
         let journal = Journal::of(&pushes);
         for (before, record) in &journal.records {
             if let Some(before) = before {
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn effects_name_the_agents_of_their_record(pushes in pushes(40)) {
+    fn effects_name_only_agents_of_their_record(pushes in pushes(40)) {
         for (before, record) in Journal::of(&pushes).records {
             let Some(mut run) = before else { continue };
             let allowed = may_change(&run, &record.event);
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn a_record_that_comes_a_second_time_is_refused(pushes in pushes(25)) {
+    fn repeated_record_is_refused(pushes in pushes(25)) {
         for (before, record) in Journal::of(&pushes).records {
             let Some(mut run) = before else { continue };
             apply(&mut run, &record).expect("it could happen");
@@ -246,7 +246,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_offered_is_taken_whole_or_not_at_all(
+    fn arbitrary_record_is_applied_completely_or_not_at_all(
         pushes in pushes(12),
         events in proptest::collection::vec((any_event(), any::<bool>(), any::<u64>()), 1..40),
     ) {
@@ -264,7 +264,7 @@ proptest! {
     }
 
     #[test]
-    fn anything_may_be_offered_as_a_beginning(event in any_event(), seq in any::<u64>()) {
+    fn arbitrary_event_is_refused_as_first_record(event in any_event(), seq in any::<u64>()) {
         let record = Record { seq, at: Timestamp(0), event };
         prop_assert!(begin(&record).is_err());
     }

@@ -14,7 +14,7 @@ fn resume(scene: &mut Scene, settings: Settings) -> Vec<Effect> {
 }
 
 #[test]
-fn a_pause_holds_the_run_and_keeps_its_first_reason() {
+fn repeated_pause_holds_run_with_first_reason() {
     let mut scene = Scene::begin();
     let unavailable = PauseReason::Unavailable { message: "gone".to_owned() };
     assert_eq!(pause(&mut scene, unavailable.clone()), [Effect::Hold]);
@@ -23,7 +23,7 @@ fn a_pause_holds_the_run_and_keeps_its_first_reason() {
 }
 
 #[test]
-fn a_turn_that_still_ends_while_the_run_is_paused_counts() {
+fn turn_ending_while_run_is_paused_is_applied() {
     let mut scene = Scene::begin();
     pause(&mut scene, PauseReason::Interrupted);
     scene.take("main", goto("B.md"));
@@ -33,7 +33,7 @@ fn a_turn_that_still_ends_while_the_run_is_paused_counts() {
 }
 
 #[test]
-fn a_resumed_run_lets_every_agent_go_on_under_the_new_settings() {
+fn resume_continues_every_agent_with_new_settings() {
     let mut scene = Scene::begin();
     scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
     let agents = scene.run.agents.clone();
@@ -50,7 +50,7 @@ fn a_resumed_run_lets_every_agent_go_on_under_the_new_settings() {
 }
 
 #[test]
-fn a_run_that_is_over_stays_over() {
+fn finished_run_ignores_pause_and_resume() {
     for (ends_well, status) in [(true, RunStatus::Completed), (false, RunStatus::Failed)] {
         let mut scene = Scene::begin();
         if ends_well {
@@ -67,7 +67,7 @@ fn a_run_that_is_over_stays_over() {
 }
 
 #[test]
-fn one_agent_that_failed_makes_the_run_failed_whoever_ends_last() {
+fn failed_agent_fails_run_regardless_of_end_order() {
     for child_fails in [true, false] {
         let mut scene = Scene::begin();
         scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
@@ -79,7 +79,7 @@ fn one_agent_that_failed_makes_the_run_failed_whoever_ends_last() {
 }
 
 #[test]
-fn a_command_to_stop_is_owed_and_changes_nothing_itself() {
+fn stop_command_emits_effect_without_changing_run() {
     let mut scene = Scene::begin();
     let before = scene.run.clone();
     let event = Event::CommandReceived { id: "1".to_owned(), command: RunCommand::Stop };

@@ -44,7 +44,7 @@ fn refused(scene: &mut Scene, event: &Event) -> ApplyError {
 }
 
 #[test]
-fn an_answer_for_another_turn_than_the_one_that_is_due() {
+fn event_for_turn_that_is_not_due_is_refused() {
     let mut scene = busy();
     let due = scene.turn("main");
     assert_eq!((due.step, due.turn), (4, 0));
@@ -58,7 +58,7 @@ fn an_answer_for_another_turn_than_the_one_that_is_due() {
 }
 
 #[test]
-fn an_answer_that_was_taken_already() {
+fn already_applied_event_is_refused() {
     for pick in 0..4 {
         let mut scene = busy();
         scene.take("main.1", goto("X.md"));
@@ -73,7 +73,7 @@ fn an_answer_that_was_taken_already() {
 }
 
 #[test]
-fn an_agent_that_never_lived_or_has_ended() {
+fn event_for_unknown_or_ended_agent_is_refused() {
     let mut scene = busy();
     for name in ["main.2", "main.3", "main.1.1", "main.01"] {
         let agent = agent_id(name);
@@ -84,7 +84,7 @@ fn an_agent_that_never_lived_or_has_ended() {
 }
 
 #[test]
-fn a_transition_that_opens_a_session_nobody_chose() {
+fn transition_without_required_session_is_refused() {
     let mut scene = busy();
     for kind in [TagName::Reset, TagName::Call, TagName::Function, TagName::Fork] {
         let mut step = scene.step("main", tag(kind, "N.md", "W.md"));
@@ -98,7 +98,7 @@ fn a_transition_that_opens_a_session_nobody_chose() {
 }
 
 #[test]
-fn a_session_that_a_transition_does_not_open_is_passed_over() {
+fn unneeded_new_session_is_ignored() {
     let mut scene = busy();
     let mut step = scene.step("main", goto("B.md"));
     step.new_session = Some(session(99));
@@ -108,7 +108,7 @@ fn a_session_that_a_transition_does_not_open_is_passed_over() {
 }
 
 #[test]
-fn a_record_that_is_not_the_next() {
+fn out_of_order_record_is_refused() {
     let mut scene = busy();
     let before = scene.run.clone();
     let last = before.seq;
@@ -121,14 +121,14 @@ fn a_record_that_is_not_the_next() {
 }
 
 #[test]
-fn a_second_start() {
+fn second_run_start_is_refused() {
     let mut scene = busy();
     let start = scene::first().event;
     assert_eq!(refused(&mut scene, &start), ApplyError::Start);
 }
 
 #[test]
-fn a_beginning_that_is_none() {
+fn first_record_other_than_run_start_is_refused() {
     let other =
         Record { event: Event::RunPaused { pause: PauseReason::Stopped }, ..scene::first() };
     assert_eq!(begin(&other), Err(ApplyError::Start));

@@ -22,7 +22,7 @@ fn of(expected: &[(&str, u32, u32)]) -> Vec<(String, u32, u32)> {
 }
 
 #[test]
-fn a_turn_counts_to_every_share_it_stands_in() {
+fn turn_cost_counts_to_every_enclosing_share() {
     let mut scene = Scene::begin();
     fork(&mut scene, "main", Some(1.0));
     fork(&mut scene, "main", None);
@@ -39,7 +39,7 @@ fn a_turn_counts_to_every_share_it_stands_in() {
 }
 
 #[test]
-fn a_share_is_over_when_nobody_lives_in_it() {
+fn share_is_removed_after_its_last_agent_ends() {
     let mut scene = Scene::begin();
     fork(&mut scene, "main", Some(1.0));
     fork(&mut scene, "main.1", None);

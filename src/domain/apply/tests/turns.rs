@@ -5,7 +5,7 @@ use crate::domain::event::TransitionProposed;
 use crate::domain::turn_cost::TurnCost;
 
 #[test]
-fn the_last_message_flows_into_frames_and_branches() {
+fn turn_message_becomes_checkpoint_of_frame_and_branch() {
     let mut scene = Scene::begin();
     let mut rejected = rejection(&scene);
     rejected.message = Some(message(2));
@@ -31,7 +31,7 @@ fn rejection(scene: &Scene) -> TurnRejected {
 }
 
 #[test]
-fn a_rejected_turn_is_followed_by_a_reminder_in_the_same_step() {
+fn rejected_turn_sets_reminder_in_same_step() {
     let mut scene = Scene::begin();
     for turn in 1..=2 {
         let rejected = rejection(&scene);
@@ -47,7 +47,7 @@ fn a_rejected_turn_is_followed_by_a_reminder_in_the_same_step() {
 }
 
 #[test]
-fn a_failed_turn_is_run_again_from_where_its_session_stood() {
+fn failed_turn_retries_from_last_checkpoint() {
     let mut scene = Scene::begin();
     scene.happens(Event::TurnFailed(scene.failure("main")));
     assert_eq!(scene.agent("main").session, Session::fresh(session(2)));
@@ -65,7 +65,7 @@ fn a_failed_turn_is_run_again_from_where_its_session_stood() {
 }
 
 #[test]
-fn a_turn_that_is_gone_on_with_keeps_its_name_and_its_session() {
+fn panicked_turn_retries_with_same_turn_id_and_session() {
     let mut scene = Scene::begin();
     let (turn, before) = (scene.turn("main"), scene.agent("main").session.clone());
     let mut failure = scene.failure("main");
@@ -76,7 +76,7 @@ fn a_turn_that_is_gone_on_with_keeps_its_name_and_its_session() {
 }
 
 #[test]
-fn a_failed_turn_costs_but_is_no_visit_and_keeps_the_reminder() {
+fn failed_turn_adds_cost_but_no_visit_and_retains_reminder() {
     let mut scene = Scene::begin();
     let rejected = rejection(&scene);
     scene.happens(Event::TurnRejected(rejected));
@@ -88,7 +88,7 @@ fn a_failed_turn_costs_but_is_no_visit_and_keeps_the_reminder() {
 }
 
 #[test]
-fn restarts_are_counted_and_forgotten_after_the_period() {
+fn counted_restarts_expire_after_period() {
     let mut scene = Scene::begin();
     scene.run.settings.supervision.period_ms = 2000;
     let restarts = |scene: &Scene| scene.agent("main").restarts.clone();
@@ -107,7 +107,7 @@ fn restarts_are_counted_and_forgotten_after_the_period() {
 }
 
 #[test]
-fn an_agent_that_fails_leaves_its_siblings_alone() {
+fn failed_agent_does_not_affect_other_agents() {
     let mut scene = Scene::begin();
     scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
     let sibling = scene.agent("main").clone();
@@ -124,7 +124,7 @@ fn an_agent_that_fails_leaves_its_siblings_alone() {
 }
 
 #[test]
-fn the_purse_knows_the_sum_and_the_costliest_turn_of_each_state() {
+fn budget_tracks_total_and_max_turn_cost_per_state() {
     let mut scene = Scene::begin();
     assert!(scene.run.budget().max_turn_costs.is_empty());
     let mut dear = scene.step("main", goto("B.md"));
@@ -141,7 +141,7 @@ fn the_purse_knows_the_sum_and_the_costliest_turn_of_each_state() {
 }
 
 #[test]
-fn who_is_moved_on_before_a_first_turn_leaves_no_session_that_is_not_there() {
+fn step_before_first_turn_leaves_session_fresh() {
     let mut scene = Scene::begin();
     for called in [TagName::Call, TagName::Function] {
         let mut step = scene.step("main", tag(called, "R.md", "B.md"));
@@ -176,7 +176,7 @@ fn proposal(scene: &Scene) -> Event {
 }
 
 #[test]
-fn an_evaluator_is_asked_its_own_prompt_also_after_a_reminder() {
+fn evaluator_turn_uses_own_prompt_after_reminder() {
     let mut scene = Scene::begin();
     let rejected = rejection(&scene);
     scene.happens(Event::TurnRejected(rejected));

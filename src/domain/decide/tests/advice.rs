@@ -37,7 +37,7 @@ fn paused(event: &Event) -> bool {
 }
 
 #[test]
-fn a_transition_is_overruled_and_both_are_recorded() {
+fn overruled_transition_records_both_transitions() {
     let scene = Scene::begin();
     let said = events(&scene, accepted(goto("B.md")), instead(goto("C.md")));
     let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
@@ -49,7 +49,7 @@ fn a_transition_is_overruled_and_both_are_recorded() {
 }
 
 #[test]
-fn what_was_asked_for_first_stays_on_record() {
+fn first_requested_transition_survives_second_override() {
     let scene = Scene::begin();
     let mut evaluated =
         AcceptedTransition { transition: goto("B.md"), implicit: false, overruled: None };
@@ -65,7 +65,7 @@ fn what_was_asked_for_first_stays_on_record() {
 }
 
 #[test]
-fn a_step_may_be_taken_without_a_turn() {
+fn override_before_turn_takes_step_without_turn() {
     let mut scene = Scene::begin();
     let unstarted =
         TurnReport { cost: TurnCost::default(), ..report(&scene, TurnJudgement::NotStarted) };
@@ -85,7 +85,7 @@ fn a_step_may_be_taken_without_a_turn() {
 }
 
 #[test]
-fn a_turn_is_held_back_for_a_second_at_the_least() {
+fn turn_hold_lasts_at_least_one_second() {
     let mut scene = Scene::begin();
     let said = events(&scene, TurnJudgement::NotStarted, hold(0));
     let [Event::TurnHeld(held)] = said.as_slice() else { panic!("{said:?}") };
@@ -101,7 +101,7 @@ fn a_turn_is_held_back_for_a_second_at_the_least() {
 }
 
 #[test]
-fn after_a_transition_the_next_turn_is_held_back_if_there_is_one() {
+fn hold_after_transition_delays_next_turn_unless_agent_ended() {
     let mut scene = Scene::begin();
     let until = NOW.0 + 60_000;
     let said = events(&scene, accepted(goto("B.md")), hold(until));
@@ -116,7 +116,7 @@ fn after_a_transition_the_next_turn_is_held_back_if_there_is_one() {
 }
 
 #[test]
-fn an_agent_is_stopped_with_its_cost_and_a_reason() {
+fn plugin_stop_fails_agent_with_cost_and_reason() {
     let scene = Scene::begin();
     for (judgement, what) in [
         (TurnJudgement::NotStarted, "did not let its turn start"),
@@ -131,7 +131,7 @@ fn an_agent_is_stopped_with_its_cost_and_a_reason() {
 }
 
 #[test]
-fn a_run_is_stopped_but_what_was_paid_for_counts() {
+fn plugin_run_stop_pauses_run_after_recording_paid_step() {
     let mut scene = Scene::begin();
     let said = events(&scene, TurnJudgement::NotStarted, stop(StopScope::Run));
     assert!(said.len() == 1 && paused(&said[0]), "{said:?}");
@@ -148,14 +148,14 @@ fn a_run_is_stopped_but_what_was_paid_for_counts() {
 }
 
 #[test]
-fn nobody_against_it_changes_nothing() {
+fn proceed_verdict_changes_nothing() {
     let scene = Scene::begin();
     let said = events(&scene, accepted(goto("B.md")), ConsultVerdict::Proceed);
     assert_eq!(said, [one(&scene, accepted(goto("B.md")))]);
 }
 
 #[test]
-fn an_agent_without_money_is_told_whose_it_was() {
+fn spent_budget_error_names_budget_owner() {
     let mut scene = Scene::begin();
     let mut fork = scene.step("main", tag(TagName::Fork, "A.md", "W.md"));
     fork.options.budget_usd = Some(Usd::from_dollars(0.5));
@@ -187,7 +187,7 @@ fn an_agent_without_money_is_told_whose_it_was() {
 }
 
 #[test]
-fn a_killed_turn_counts_as_the_dearest_of_its_kind() {
+fn killed_turn_is_billed_at_max_cost_of_its_state() {
     let mut scene = Scene::begin();
     scene.take("main", goto("A.md"));
     let failure =
@@ -204,7 +204,7 @@ fn a_killed_turn_counts_as_the_dearest_of_its_kind() {
 }
 
 #[test]
-fn a_proposal_is_looked_at_in_a_session_of_its_own_and_ends_the_step() {
+fn evaluator_runs_in_own_session_and_finishes_step() {
     let mut scene = Scene::begin();
     let evaluator = state("CHECK.md");
     let proposed = TurnJudgement::Proposed {
@@ -237,7 +237,7 @@ fn a_proposal_is_looked_at_in_a_session_of_its_own_and_ends_the_step() {
 }
 
 #[test]
-fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
+fn proposal_is_accepted_unevaluated_when_budget_is_spent() {
     let mut scene = Scene::begin();
     let proposed = TurnJudgement::Proposed {
         accepted: AcceptedTransition {
@@ -261,7 +261,7 @@ fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
 }
 
 #[test]
-fn what_an_agent_asked_for_stays_on_record_when_its_evaluator_is_not_asked() {
+fn override_of_unevaluated_proposal_records_requested_transition() {
     let mut scene = Scene::begin();
     let accepted =
         AcceptedTransition { transition: goto("B.md"), implicit: false, overruled: None };

@@ -75,7 +75,7 @@ fn results(scene: &Scene) -> serde_json::Value {
 }
 
 #[test]
-fn all_are_born_of_one_record_and_the_first_starts_ahead() {
+fn fork_group_is_one_record_with_staggered_starts() {
     let scene = Scene::begin();
     let events = fan_out(&scene, vec![group(3)], None);
     let [Event::StepFinished(StepFinished { children, new_session: None, .. })] = events.as_slice()
@@ -97,7 +97,7 @@ fn all_are_born_of_one_record_and_the_first_starts_ahead() {
 }
 
 #[test]
-fn a_fork_without_room_is_a_reply_to_repair() {
+fn fork_over_agent_limit_reminds_agent_or_pauses_run() {
     let mut scene = Scene::begin();
     scene.run.settings.forking.max_agents = 3;
     assert!(matches!(fan_out(&scene, vec![group(2)], None)[0], Event::StepFinished(_)));
@@ -117,7 +117,7 @@ fn a_fork_without_room_is_a_reply_to_repair() {
 }
 
 #[test]
-fn it_is_waited_for_all_and_what_came_of_them_is_listed() {
+fn join_all_waits_for_all_children_and_lists_results() {
     let mut scene = forked(2);
     arrive(&mut scene, join(JoinCondition::All));
     assert!(scene.agent("main").waits());
@@ -138,7 +138,7 @@ fn it_is_waited_for_all_and_what_came_of_them_is_listed() {
 }
 
 #[test]
-fn a_join_is_missed_as_soon_as_it_cannot_be_met() {
+fn join_is_missed_as_soon_as_condition_is_unreachable() {
     let mut scene = forked(3);
     arrive(&mut scene, join(JoinCondition::Count(2)));
     scene.happens(Event::AgentFailed(scene.end_badly("main.1")));
@@ -155,7 +155,7 @@ fn a_join_is_missed_as_soon_as_it_cannot_be_met() {
 }
 
 #[test]
-fn failures_can_be_kept_or_lead_elsewhere() {
+fn on_failure_includes_failed_children_or_enters_other_state() {
     let mut scene = forked(2);
     let keep = Join { on_failure: JoinFallback::Keep, ..join(JoinCondition::All) };
     arrive(&mut scene, keep);
@@ -185,7 +185,7 @@ fn failures_can_be_kept_or_lead_elsewhere() {
 }
 
 #[test]
-fn the_rest_is_stopped_with_all_it_has_forked() {
+fn finished_join_stops_remaining_children_and_descendants() {
     let mut scene = forked(3);
     scene.take("main.2", fork());
     arrive(&mut scene, Join { rest: UnjoinedPolicy::Stop, ..join(JoinCondition::Any) });
@@ -206,7 +206,7 @@ fn the_rest_is_stopped_with_all_it_has_forked() {
 }
 
 #[test]
-fn it_is_not_waited_longer_than_the_state_says() {
+fn join_timeout_ends_wait_with_late_outcome() {
     let mut scene = forked(2);
     let begun = Timestamp(scene.next() * 1000);
     arrive(&mut scene, Join { timeout_ms: Some(5000), ..join(JoinCondition::All) });
@@ -224,7 +224,7 @@ fn it_is_not_waited_longer_than_the_state_says() {
 }
 
 #[test]
-fn a_subroutine_waits_for_its_own_and_leaves_the_others_to_its_caller() {
+fn subroutine_join_covers_own_children_and_leaves_rest_to_caller() {
     let mut scene = forked(2);
     scene.take("main", tag(TagName::Call, "AFTER.md", "SUB.md"));
     scene.take("main", fork());
@@ -239,7 +239,7 @@ fn a_subroutine_waits_for_its_own_and_leaves_the_others_to_its_caller() {
 }
 
 #[test]
-fn nobody_is_waited_for_twice() {
+fn joined_children_are_not_awaited_again() {
     let mut scene = forked(1);
     scene.take("main.1", result("one"));
     arrive(&mut scene, join(JoinCondition::All));
@@ -255,7 +255,7 @@ fn nobody_is_waited_for_twice() {
 }
 
 #[test]
-fn a_join_for_more_than_there_are_says_so() {
+fn join_count_above_fork_count_is_error() {
     for (forks, said) in [(0, "forked none"), (2, "forked only 2")] {
         let mut scene = if forks == 0 { Scene::begin() } else { forked(forks) };
         arrive(&mut scene, join(JoinCondition::Count(7)));

@@ -84,7 +84,7 @@ fn given(events: &[Event]) -> Vec<(String, Option<u32>)> {
 }
 
 #[test]
-fn the_first_valid_answer_wins() {
+fn first_valid_answer_wins() {
     let mut scene = asking("kind");
     let take = |scene: &Scene, text| answer(&scene.run, &AnswerCommand::to("kind", text));
     let invalid = take(&scene, "svn").expect_err("no option");
@@ -99,7 +99,7 @@ fn the_first_valid_answer_wins() {
 }
 
 #[test]
-fn an_answer_goes_to_the_question_it_was_given_to() {
+fn answer_applies_only_to_question_it_addresses() {
     let mut scene = asking("kind");
     let asked = scene.agent("main").step;
     let of = |step, agent: &str| AnswerCommand {
@@ -121,7 +121,7 @@ fn an_answer_goes_to_the_question_it_was_given_to() {
 }
 
 #[test]
-fn answers_given_ahead_are_used_up_one_by_one() {
+fn prepared_answers_are_consumed_in_order() {
     let mut scene = Scene::begin();
     let answers = ["svn", "web", "git"].map(str::to_owned).to_vec();
     scene.run.settings.answers.insert("kind".into(), answers);
@@ -145,7 +145,7 @@ fn answers_given_ahead_are_used_up_one_by_one() {
 }
 
 #[test]
-fn an_ask_waits_in_the_state_that_gets_the_answer() {
+fn ask_waits_in_state_that_receives_answer() {
     let mut scene = Scene::begin();
     let effects = scene.take("main", ask("B.md", None));
     assert_eq!(effects, [Effect::Ask(AgentId::main())]);
@@ -169,7 +169,7 @@ fn an_ask_waits_in_the_state_that_gets_the_answer() {
 }
 
 #[test]
-fn who_is_not_answered_in_time_goes_on_elsewhere() {
+fn unanswered_question_enters_timeout_state() {
     let mut scene = Scene::begin();
     scene.take("main", ask("B.md", Some((500, "LATE.md"))));
     let at = Timestamp(scene.run.seq * 1000);
@@ -184,7 +184,7 @@ fn who_is_not_answered_in_time_goes_on_elsewhere() {
 }
 
 #[test]
-fn an_error_fails_only_who_has_no_caller() {
+fn graph_error_fails_agent_only_without_caller() {
     let end = |error: Option<&str>| GraphNext::End {
         payload: "{}".into(),
         error: error.map(str::to_owned),
@@ -208,7 +208,7 @@ fn an_error_fails_only_who_has_no_caller() {
 }
 
 #[test]
-fn the_records_of_an_answer_keep_what_was_given() {
+fn answer_record_stores_option_id_and_raw_text() {
     let scene = asking("kind");
     let event =
         answer(&scene.run, &AnswerCommand::to("kind", " GIT Repository ")).expect("a label");

@@ -29,7 +29,7 @@ fn happen(scene: &mut Scene, agent: &str, judgement: TurnJudgement) -> Vec<Effec
 }
 
 #[test]
-fn a_usage_limit_holds_back_the_whole_run_and_costs_no_restart() {
+fn usage_limit_holds_run_without_counting_restart() {
     for (resets, until) in [(Some(RESETS), GOES_ON), (None, NOW.plus(UNKNOWN_RESET_MS + 30_000))] {
         let mut scene = at_limit(OnLimit::Wait);
         let events = decide(&scene.run, &report(&scene, limited(resets)), chosen());
@@ -46,7 +46,7 @@ fn a_usage_limit_holds_back_the_whole_run_and_costs_no_restart() {
 }
 
 #[test]
-fn a_reset_that_is_past_still_means_a_moment_of_patience() {
+fn past_reset_time_still_gives_short_wait() {
     let scene = at_limit(OnLimit::Wait);
     let events = decide(&scene.run, &report(&scene, limited(Some(Timestamp(5)))), chosen());
     let [_, Event::LimitReached { until, .. }] = events.as_slice() else { panic!("{events:?}") };
@@ -54,7 +54,7 @@ fn a_reset_that_is_past_still_means_a_moment_of_patience() {
 }
 
 #[test]
-fn siblings_at_the_same_limit_say_nothing_new() {
+fn sibling_at_same_limit_records_no_new_limit() {
     let mut scene = at_limit(OnLimit::Wait);
     scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
     happen(&mut scene, "main", limited(Some(RESETS)));
@@ -66,7 +66,7 @@ fn siblings_at_the_same_limit_say_nothing_new() {
 }
 
 #[test]
-fn a_limit_that_is_over_can_be_reached_again() {
+fn usage_limit_can_be_reached_again_after_reset() {
     let mut scene = at_limit(OnLimit::Wait);
     happen(&mut scene, "main", limited(Some(RESETS)));
     let now = GOES_ON;
@@ -78,7 +78,7 @@ fn a_limit_that_is_over_can_be_reached_again() {
 }
 
 #[test]
-fn a_usage_limit_can_pause_the_run() {
+fn usage_limit_pauses_run_if_on_limit_is_pause() {
     let mut scene = at_limit(OnLimit::Pause);
     let events = decide(&scene.run, &report(&scene, limited(Some(RESETS))), chosen());
     let pause = PauseReason::UsageLimit { resets: Some(RESETS), message: "no more".to_owned() };
@@ -92,7 +92,7 @@ fn a_usage_limit_can_pause_the_run() {
 }
 
 #[test]
-fn a_usage_limit_can_fail_the_agent_that_meets_it() {
+fn usage_limit_fails_agent_if_on_limit_is_fail() {
     for (_, restart) in RestartPolicy::ALL {
         let mut scene = at_limit(OnLimit::Fail);
         scene.run.settings.supervision.restart = restart;
@@ -108,7 +108,7 @@ fn a_usage_limit_can_fail_the_agent_that_meets_it() {
 }
 
 #[test]
-fn going_on_after_a_pause_tries_at_once_and_after_a_death_waits_on() {
+fn resume_clears_usage_limit_after_pause_but_not_after_crash() {
     for (paused, limited_until) in [(true, None), (false, Some(GOES_ON))] {
         let mut scene = at_limit(OnLimit::Wait);
         happen(&mut scene, "main", limited(Some(RESETS)));
@@ -125,7 +125,7 @@ fn going_on_after_a_pause_tries_at_once_and_after_a_death_waits_on() {
 }
 
 #[test]
-fn a_throttled_turn_waits_longer_each_time_and_costs_no_restart() {
+fn repeated_throttle_doubles_wait_without_counting_restart() {
     let mut scene = at_limit(OnLimit::Wait);
     let waits: Vec<u64> = (0..12)
         .map(|_| {
@@ -141,7 +141,7 @@ fn a_throttled_turn_waits_longer_each_time_and_costs_no_restart() {
 }
 
 #[test]
-fn a_turn_that_went_well_makes_the_next_throttle_the_first_again() {
+fn successful_turn_resets_throttle_backoff() {
     let mut scene = at_limit(OnLimit::Wait);
     for _ in 0..3 {
         scene.happens(one(&scene, failed_by(FailureCause::Throttle)));
@@ -154,7 +154,7 @@ fn a_turn_that_went_well_makes_the_next_throttle_the_first_again() {
 }
 
 #[test]
-fn a_throttle_waits_as_the_agent_it_meets_is_supervised() {
+fn throttle_backoff_uses_supervision_of_its_agent() {
     let mut scene = at_limit(OnLimit::Wait);
     let own =
         SupervisionOverrides { backoff_min_ms: Some(9000), ..SupervisionOverrides::default() };

@@ -129,7 +129,7 @@ fn proceeds(effects: &[Effect]) -> Vec<&str> {
 }
 
 #[test]
-fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
+fn role_answers_requests_in_order_in_one_session() {
     let mut scene = begin();
     let commands = vec![request("a", "first"), request("b", "other"), request("a", "second")];
     let effects = goes_on(&mut scene, commands, ProgramNext::Wait);
@@ -167,7 +167,7 @@ fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
 }
 
 #[test]
-fn the_latest_request_of_a_name_counts() {
+fn latest_request_with_same_name_determines_answer() {
     let mut scene = begin();
     goes_on(&mut scene, vec![request("a", "ask"), request("a", "ask")], ProgramNext::Wait);
     answers(&mut scene, "main.1", "early");
@@ -179,7 +179,7 @@ fn the_latest_request_of_a_name_counts() {
 }
 
 #[test]
-fn an_instance_that_stands_where_it_stood_leaves_no_record() {
+fn unchanged_program_position_leaves_no_record() {
     let mut scene = begin();
     goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
     let still = advance(Vec::new(), ProgramNext::Wait);
@@ -190,7 +190,7 @@ fn an_instance_that_stands_where_it_stood_leaves_no_record() {
 }
 
 #[test]
-fn a_role_that_fails_fails_what_it_was_asked_and_its_program_is_told() {
+fn failed_role_fails_its_requests_and_wakes_program() {
     let mut scene = begin();
     goes_on(&mut scene, vec![request("a", "first"), request("a", "second")], ProgramNext::Wait);
     let effects = scene.happens(Event::AgentFailed(scene.end_badly("main.1")));
@@ -208,7 +208,7 @@ fn a_role_that_fails_fails_what_it_was_asked_and_its_program_is_told() {
 }
 
 #[test]
-fn roles_end_when_their_program_has_and_they_are_done() {
+fn roles_end_after_program_end_and_last_request() {
     let mut scene = begin();
     goes_on(&mut scene, vec![request("a", "one"), request("b", "two")], ProgramNext::Wait);
     answers(&mut scene, "main.1", "well");
@@ -231,7 +231,7 @@ fn roles_end_when_their_program_has_and_they_are_done() {
 }
 
 #[test]
-fn a_program_that_fails_asks_nothing_further_and_fails_its_agent() {
+fn failed_program_fails_agent_and_drops_pending_requests() {
     let mut scene = begin();
     goes_on(&mut scene, vec![request("a", "one"), request("a", "two")], ProgramNext::Wait);
     let end = ProgramNext::End { payload: "{}".into(), error: Some("review.lisp:3:5: why".into()) };
@@ -246,7 +246,7 @@ fn a_program_that_fails_asks_nothing_further_and_fails_its_agent() {
 }
 
 #[test]
-fn a_prompt_that_called_a_program_is_told_how_it_ended() {
+fn program_outcome_is_returned_to_calling_prompt() {
     for error in [None, Some("why".to_owned())] {
         let mut scene = Scene::begin();
         let call = crate::domain::apply::tests::scene::tag(
@@ -266,7 +266,7 @@ fn a_prompt_that_called_a_program_is_told_how_it_ended() {
 }
 
 #[test]
-fn a_fact_wakes_those_who_look_at_its_label() {
+fn fact_wakes_only_agents_waiting_for_its_label() {
     let mut scene = begin();
     goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
     let fact = |label: &str| {
@@ -281,7 +281,7 @@ fn a_fact_wakes_those_who_look_at_its_label() {
 }
 
 #[test]
-fn a_run_whose_programs_wait_for_signals_says_so() {
+fn waiting_run_names_awaited_signal() {
     let mut scene = begin();
     goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
     let pause = scene.run.waiting().expect("all wait");
@@ -291,7 +291,7 @@ fn a_run_whose_programs_wait_for_signals_says_so() {
 }
 
 #[test]
-fn what_a_role_does_in_a_folder_another_agent_does() {
+fn role_delegates_folder_request_to_child_agent() {
     let mut scene = begin();
     let body = RequestBody::Folder { folder: None, start: state("START.md"), input: "go".into() };
     let command = ProgramCommand::Request {
@@ -330,7 +330,7 @@ fn what_a_role_does_in_a_folder_another_agent_does() {
 }
 
 #[test]
-fn a_role_takes_no_transition() {
+fn transition_from_role_fails_its_agent() {
     let mut scene = begin();
     goes_on(&mut scene, vec![request("a", "one")], ProgramNext::Wait);
     let transition = goto("A.md");

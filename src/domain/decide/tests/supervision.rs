@@ -51,7 +51,7 @@ fn family(scene: &mut Scene, differing: SupervisionOverrides) {
 }
 
 #[test]
-fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
+fn permanent_agent_restarts_with_initial_state_and_variables() {
     let mut scene = permanent(3, OnExhausted::FailAgent);
     let fork = Transition::Fork {
         target: state("W.md"),
@@ -81,7 +81,7 @@ fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
 }
 
 #[test]
-fn a_result_with_a_caller_neither_ends_nor_restarts_the_agent() {
+fn result_to_caller_neither_ends_nor_restarts_agent() {
     let mut scene = permanent(0, OnExhausted::FailAgent);
     scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     let events = decided(&scene, "main", accepted(result("answer")));
@@ -90,7 +90,7 @@ fn a_result_with_a_caller_neither_ends_nor_restarts_the_agent() {
 }
 
 #[test]
-fn only_the_permanent_come_back_from_a_result() {
+fn only_permanent_agent_restarts_after_result() {
     for restart in [RestartPolicy::Transient, RestartPolicy::Temporary] {
         let mut scene = under(|own| own.restart = restart);
         let effects = happen(&mut scene, "main", accepted(result("done")));
@@ -100,7 +100,7 @@ fn only_the_permanent_come_back_from_a_result() {
 }
 
 #[test]
-fn results_and_failures_share_the_restarts_of_a_permanent_agent() {
+fn results_and_failures_share_restart_limit_of_permanent_agent() {
     let mut scene = permanent(3, OnExhausted::FailAgent);
     happen(&mut scene, "main", accepted(result("once")));
     happen(&mut scene, "main", failed_by(FailureCause::Crash));
@@ -112,7 +112,7 @@ fn results_and_failures_share_the_restarts_of_a_permanent_agent() {
 
 /// The last result is recorded as a step; the effect of the policy is a second event.
 #[test]
-fn a_permanent_agent_without_restarts_left_ends_after_its_last_result() {
+fn exhausted_permanent_agent_fails_after_last_result() {
     for (then, ends_run) in [(OnExhausted::FailAgent, false), (OnExhausted::FailRun, true)] {
         let mut scene = permanent(1, then);
         happen(&mut scene, "main", accepted(result("once")));
@@ -141,7 +141,7 @@ fn a_permanent_agent_without_restarts_left_ends_after_its_last_result() {
 }
 
 #[test]
-fn a_permanent_agent_without_restarts_left_can_wait_for_someone() {
+fn exhausted_permanent_agent_is_parked_under_wait_policy() {
     let mut scene = permanent(0, OnExhausted::Wait);
     let events = decided(&scene, "main", accepted(result("done")));
     let [Event::StepFinished(_), Event::AgentParked(parked)] = events.as_slice() else {
@@ -157,7 +157,7 @@ fn a_permanent_agent_without_restarts_left_can_wait_for_someone() {
 }
 
 #[test]
-fn a_temporary_agent_ends_with_its_first_failure() {
+fn temporary_agent_fails_on_first_failure() {
     for cause in CAUSES {
         let mut scene = under(|own| own.restart = RestartPolicy::Temporary);
         let failure = agent_failed(&scene, failed_by(cause));
@@ -169,7 +169,7 @@ fn a_temporary_agent_ends_with_its_first_failure() {
 }
 
 #[test]
-fn the_last_restart_of_a_failing_agent_is_followed_by_what_its_policy_says() {
+fn exhausted_restarts_fail_agent_or_run_by_policy() {
     for (then, ends_run) in [(OnExhausted::FailAgent, false), (OnExhausted::FailRun, true)] {
         for cause in CAUSES {
             let scene = under(|own| (own.max_restarts, own.on_exhausted) = (0, then));
@@ -182,7 +182,7 @@ fn the_last_restart_of_a_failing_agent_is_followed_by_what_its_policy_says() {
 }
 
 #[test]
-fn an_agent_that_is_to_wait_fails_its_turn_and_is_parked_at_the_next() {
+fn exhausted_restarts_park_agent_at_next_turn_under_wait_policy() {
     for cause in CAUSES {
         let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (0, OnExhausted::Wait));
         let turn = scene.turn("main");
@@ -203,7 +203,7 @@ fn an_agent_that_is_to_wait_fails_its_turn_and_is_parked_at_the_next() {
 }
 
 #[test]
-fn a_run_that_goes_on_lets_the_parked_begin_anew() {
+fn resume_unparks_agents_with_fresh_restarts() {
     let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (1, OnExhausted::Wait));
     family(&mut scene, SupervisionOverrides::default());
     for _ in 0..2 {
@@ -230,7 +230,7 @@ fn a_run_that_goes_on_lets_the_parked_begin_anew() {
 }
 
 #[test]
-fn child_restarts_by_the_policy_of_its_fork() {
+fn child_uses_restart_policy_of_its_fork() {
     let own = SupervisionOverrides {
         max_restarts: Some(1),
         backoff_min_ms: Some(7000),
@@ -255,7 +255,7 @@ fn child_restarts_by_the_policy_of_its_fork() {
 }
 
 #[test]
-fn a_parent_is_not_restarted_by_the_policy_of_its_child() {
+fn parent_ignores_restart_policy_of_its_child() {
     let mut scene = under(|run| run.max_restarts = 1);
     family(
         &mut scene,
@@ -269,7 +269,7 @@ fn a_parent_is_not_restarted_by_the_policy_of_its_child() {
 
 /// The records of a scene are a second apart.
 #[test]
-fn a_child_counts_its_restarts_within_its_own_period() {
+fn child_counts_restarts_within_its_own_period() {
     let mut scene = under(|run| run.period_ms = 3_600_000);
     let own = SupervisionOverrides {
         period_ms: Some(1500),
@@ -284,7 +284,7 @@ fn a_child_counts_its_restarts_within_its_own_period() {
 }
 
 #[test]
-fn a_permanent_agent_forgets_the_restarts_that_no_longer_count() {
+fn permanent_agent_forgets_restarts_older_than_period() {
     let mut scene = permanent(2, OnExhausted::FailAgent);
     scene.run.settings.supervision.period_ms = 1500;
     for _ in 0..10 {
@@ -294,7 +294,7 @@ fn a_permanent_agent_forgets_the_restarts_that_no_longer_count() {
 }
 
 #[test]
-fn a_turn_that_is_ended_with_the_run_is_paid_for_once() {
+fn turn_cancelled_by_run_failure_is_billed_once() {
     let mut scene = under(|run| run.max_restarts = 0);
     family(
         &mut scene,

@@ -17,7 +17,7 @@ fn taken(events: &[Event]) -> UsageByModel {
 }
 
 #[test]
-fn it_is_recorded_once_whatever_came_of_the_turn() {
+fn turn_usage_is_recorded_once_for_every_outcome() {
     let scene = Scene::begin();
     let verdicts = [
         accepted(goto("A.md")),
@@ -44,7 +44,7 @@ fn it_is_recorded_once_whatever_came_of_the_turn() {
 }
 
 #[test]
-fn the_run_remembers_the_refused_tools_of_all_turns() {
+fn run_accumulates_refused_tools_of_all_turns() {
     let mut scene = Scene::begin();
     for _ in 0..3 {
         let event = one(&scene, accepted(goto("B.md")));
@@ -57,7 +57,7 @@ fn the_run_remembers_the_refused_tools_of_all_turns() {
 }
 
 #[test]
-fn a_reply_with_refused_tools_is_a_failure_where_the_state_says_so() {
+fn refused_tools_fail_agent_only_if_on_denied_is_fail() {
     let reply = TurnReply {
         cost: Usd::from_dollars(0.5),
         usage: usage(0.5),

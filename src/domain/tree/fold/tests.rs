@@ -68,7 +68,7 @@ fn folded(list: &List) -> Vec<String> {
 }
 
 #[test]
-fn twelve_are_few_and_thirteen_are_many() {
+fn family_folds_only_above_twelve_members() {
     let list = List::default().one("main", "A.md").children("main", 1..=12, "W.md");
     assert_eq!(folded(&list).len(), 13);
     let list = list.one("main.13", "W.md").children("main", 14..=16, "V.md");
@@ -78,7 +78,7 @@ fn twelve_are_few_and_thirteen_are_many() {
 }
 
 #[test]
-fn who_stands_out_is_shown_below_by_kind_and_the_first_of_many() {
+fn notable_family_members_are_listed_by_kind_up_to_limit() {
     let mut list = List::default().one("main", "A.md").children("main", 1..=1000, "W.md");
     for number in 101..=140 {
         list = list.with(&format!("main.{number}"), 2);
@@ -91,7 +91,7 @@ fn who_stands_out_is_shown_below_by_kind_and_the_first_of_many() {
 }
 
 #[test]
-fn what_members_have_forked_is_below_those_that_stand_out_or_below_all() {
+fn children_of_notable_member_are_shown_and_others_folded() {
     let mut list = List::default().one("main", "A.md").children("main", 1..=20, "W.md");
     list = list.with("main.3", 0);
     for number in 1..=20 {
@@ -102,7 +102,7 @@ fn what_members_have_forked_is_below_those_that_stand_out_or_below_all() {
 }
 
 #[test]
-fn a_family_stays_itself_when_its_members_change_and_is_opened_one_by_one() {
+fn family_key_is_stable_and_opens_only_that_family() {
     let list = List::default().one("main", "A.md").children("main", 1..=15, "W.md");
     let list = list.children("main.7", 1..=14, "X.md");
     let families = |list: &List| -> Vec<FamilyKey> {

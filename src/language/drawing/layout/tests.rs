@@ -30,7 +30,7 @@ fn by_height(layout: &DrawingLayout) -> BTreeMap<u64, Vec<usize>> {
 }
 
 #[test]
-fn a_chain_is_one_line_from_top_to_bottom() {
+fn chain_is_laid_out_as_vertical_line() {
     let layout = layout(&plan(3, &[(0, 1), (1, 2)]));
     let x: Vec<f64> = layout.nodes.iter().map(|node| node.0).collect();
     assert!((x[0] - x[1]).abs() < 1.0 && (x[1] - x[2]).abs() < 1.0, "{x:?}");
@@ -38,7 +38,7 @@ fn a_chain_is_one_line_from_top_to_bottom() {
 }
 
 #[test]
-fn an_edge_that_leads_back_runs_upwards_beside_the_nodes() {
+fn back_edge_runs_upwards_beside_nodes() {
     let layout = layout(&plan(3, &[(0, 1), (1, 2), (2, 0)]));
     let back = &layout.edges[2].points;
     assert!(back[0].1 > back[back.len() - 1].1, "{back:?}");
@@ -51,13 +51,13 @@ fn an_edge_that_leads_back_runs_upwards_beside_the_nodes() {
 }
 
 #[test]
-fn edges_that_need_not_cross_do_not() {
+fn avoidable_edge_crossings_are_avoided() {
     assert_eq!(crossings_of(&plan(6, &[(0, 2), (0, 3), (1, 4), (1, 5), (0, 4)])), 0);
     assert_eq!(crossings_of(&plan(6, &[(0, 5), (1, 4), (2, 3)])), 0);
 }
 
 #[test]
-fn loops_and_nothing_are_laid_out() {
+fn self_loops_and_empty_graph_are_laid_out() {
     let looped = layout(&plan(1, &[(0, 0), (0, 0)]));
     assert!(looped.width >= 80.0 + 30.0 + 40.0, "{}", looped.width);
     assert_eq!(layout(&LayoutInput::default()).nodes, []);
@@ -65,7 +65,7 @@ fn loops_and_nothing_are_laid_out() {
 
 proptest! {
     #[test]
-    fn nodes_never_overlap_and_all_is_in_the_picture(
+    fn nodes_never_overlap_and_edges_stay_within_bounds(
         count in 1usize..12,
         edges in prop::collection::vec((0usize..12, 0usize..12), 0..30),
     ) {

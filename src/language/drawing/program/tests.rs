@@ -17,7 +17,7 @@ fn drawn(text: &str) -> WorkflowDrawing {
 }
 
 #[test]
-fn states_roles_and_signals_are_drawn_with_what_leads_where() {
+fn states_roles_and_signals_are_drawn_with_their_edges() {
     let expected = r#"%% p.lisp
 flowchart TD
     n0((" ")):::begins
@@ -49,7 +49,7 @@ flowchart TD
 }
 
 #[test]
-fn ways_out_of_branches_and_failures_are_told_apart() {
+fn branch_timeout_and_failure_edges_have_distinct_labels() {
     let drawing = drawn(
         r#"
 (workflow w
@@ -98,7 +98,7 @@ fn ways_out_of_branches_and_failures_are_told_apart() {
 }
 
 #[test]
-fn what_falls_off_the_last_state_ends() {
+fn last_state_without_goto_leads_to_end() {
     let text = mermaid::write(&drawn("(workflow w (state only (action (log \"x\"))))"));
     assert!(text.contains("n2(((\"end\")))\n") && text.contains("n1 --> n2\n"), "{text}");
 }

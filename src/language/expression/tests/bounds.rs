@@ -17,7 +17,7 @@ fn nested(depth: usize, open: &str, middle: &str, close: &str) -> String {
 }
 
 #[test]
-fn a_text_that_nests_too_deep_is_a_flaw() {
+fn expression_over_nesting_limit_is_syntax_error() {
     on_a_small_stack(|| {
         let bombs = [
             ("(", ")"),
@@ -47,7 +47,7 @@ fn a_text_that_nests_too_deep_is_a_flaw() {
 }
 
 #[test]
-fn what_stands_in_a_row_may_be_long() {
+fn long_operator_chain_is_evaluated_on_small_stack() {
     on_a_small_stack(|| {
         let rows = [
             ("!".repeat(10_000) + "a", json!(true)),
@@ -71,7 +71,7 @@ fn what_stands_in_a_row_may_be_long() {
 const THOUSAND: &str = "'0123456789'.split('').flatMap(a => '0123456789'.split('')).flatMap(a => '0123456789'.split(''))";
 
 #[test]
-fn an_evaluation_that_takes_or_makes_too_much_is_stopped() {
+fn evaluation_over_step_or_size_limit_is_error() {
     let text = "the text is longer than 1048576 bytes";
     let steps = "the expression takes too many steps";
     let list = "the list has more than 100000 elements";
@@ -103,7 +103,7 @@ fn an_evaluation_that_takes_or_makes_too_much_is_stopped() {
 }
 
 #[test]
-fn a_text_that_is_filled_is_no_longer_than_it_may_be() {
+fn filled_template_over_size_or_depth_limit_is_error() {
     let scope = Names(json!({"x": "a".repeat(600_000), "l": [[[0]]]}));
     let twice = ValueTemplate::parse(&json!("${x}${x}")).expect("a template");
     let error = twice.fill(&scope, &mut Fuel::default()).expect_err("too long");
@@ -115,7 +115,7 @@ fn a_text_that_is_filled_is_no_longer_than_it_may_be() {
 }
 
 #[test]
-fn fuel_is_shared_by_all_that_is_given_it() {
+fn fuel_is_shared_between_evaluations() {
     let mut fuel = Fuel { steps: 10, ..Fuel::default() };
     let sum = Expression::parse("1 + 1").expect("a sum");
     while sum.evaluate(&scope(), &mut fuel).is_ok() {}
@@ -185,7 +185,7 @@ const PIECES: [&str; 58] = [
 
 proptest! {
     #[test]
-    fn any_text_is_an_expression_or_a_flaw(text in ".*") {
+    fn any_text_parses_or_gives_syntax_error(text in ".*") {
         if let Err(flaw) = Expression::parse(&text) {
             prop_assert!(text.is_char_boundary(flaw.offset) && !flaw.message.is_empty());
         }
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn what_looks_like_an_expression_is_bounded(
+    fn random_tokens_parse_or_give_syntax_error(
         pieces in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..30),
         blank in prop::bool::ANY,
     ) {
@@ -212,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn a_text_without_references_stays(text in "[^$]*") {
+    fn text_without_references_is_constant(text in "[^$]*") {
         let template = ValueTemplate::parse(&json!(text)).expect("no flaw");
         prop_assert_eq!(template.as_constant(), Some(&json!(text)));
     }

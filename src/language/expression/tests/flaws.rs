@@ -11,7 +11,7 @@ fn assert_flaws(code: &str, table: &[(&str, usize, &str)]) {
 }
 
 #[test]
-fn a_flaw_says_what_is_expected_and_what_is_there() {
+fn syntax_error_names_expected_and_found_token() {
     assert_flaws(
         "WF310",
         &[
@@ -82,7 +82,7 @@ fn a_flaw_says_what_is_expected_and_what_is_there() {
 }
 
 #[test]
-fn calls_are_checked_when_they_are_read() {
+fn unknown_function_or_wrong_argument_is_parse_error() {
     assert_flaws(
         "WF311",
         &[
@@ -138,7 +138,7 @@ fn calls_are_checked_when_they_are_read() {
 }
 
 #[test]
-fn prose_and_other_languages_are_told_so() {
+fn prose_shell_and_jq_syntax_is_error_with_hint() {
     let prose = "this is prose; write an expression, such as `len(files) > 0`";
     let test = "this is a shell's test; use a precondition such as file_exists";
     assert_flaws(

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn functions() {
+fn functions_return_expected_value_or_argument_error() {
     assert_values(&[
         ("len('äbc')", json!(3)),
         ("len([1, 2])", json!(2)),
@@ -41,7 +41,7 @@ fn functions() {
 }
 
 #[test]
-fn methods_of_texts() {
+fn text_methods_return_expected_values() {
     assert_values(&[
         ("'a,b,,c'.split(',')", json!(["a", "b", "", "c"])),
         ("'a,b,c'.split(',', 2)", json!(["a", "b"])),
@@ -88,7 +88,7 @@ fn methods_of_texts() {
 }
 
 #[test]
-fn methods_of_lists() {
+fn list_methods_return_expected_values() {
     assert_values(&[
         ("list.map(x => x * 2)", json!([6, 2, 4])),
         ("list.map((x, i) => x + i)", json!([3, 2, 4])),
@@ -124,7 +124,7 @@ fn methods_of_lists() {
 }
 
 #[test]
-fn a_method_says_what_it_is_of_and_takes() {
+fn wrong_receiver_or_argument_of_method_is_error() {
     assert_errors(&[
         (
             "missing.trim()",

@@ -11,7 +11,7 @@ fn fill(value: &Value) -> Result<Value, Error> {
 }
 
 #[test]
-fn a_text_that_is_one_reference_keeps_its_type() {
+fn single_reference_keeps_type_of_its_value() {
     let table = [
         (json!("${n}"), json!(7)),
         (json!("${ n }"), json!(7)),
@@ -35,7 +35,7 @@ fn a_text_that_is_one_reference_keeps_its_type() {
 }
 
 #[test]
-fn every_other_text_is_text() {
+fn template_with_other_content_is_filled_as_text() {
     let table = [
         ("", ""),
         ("plain } text { with $ and $n", "plain } text { with $ and $n"),
@@ -55,14 +55,14 @@ fn every_other_text_is_text() {
 }
 
 #[test]
-fn lists_and_maps_are_filled_and_their_keys_are_not() {
+fn list_items_and_map_values_are_filled_but_keys_are_not() {
     let value = json!({"a": ["${n}", {"${n}": "x${n}"}], "b": 1, "c": ["$${n}"]});
     let filled = json!({"a": [7, {"${n}": "x7"}], "b": 1, "c": ["${n}"]});
     assert_eq!(fill(&value), Ok(filled));
 }
 
 #[test]
-fn what_has_nothing_to_fill_is_constant() {
+fn template_without_references_is_constant() {
     let constant = json!({"a": ["x", 1, null], "b": {"c": "$${n}"}});
     let template = ValueTemplate::parse(&constant).expect("a template");
     let value = json!({"a": ["x", 1, null], "b": {"c": "${n}"}});
@@ -71,7 +71,7 @@ fn what_has_nothing_to_fill_is_constant() {
 }
 
 #[test]
-fn a_plain_path_has_to_lead_somewhere() {
+fn unresolved_path_is_error() {
     let unresolved = [
         "${missing}",
         "a ${computed.missing} b",
@@ -93,7 +93,7 @@ fn a_plain_path_has_to_lead_somewhere() {
 }
 
 #[test]
-fn a_flaw_is_in_its_text() {
+fn syntax_error_is_located_within_template_text() {
     let literally = "; for `${` itself write `$${`";
     let table = [
         ("a ${n + } b", 8, "WF310", "a value is expected here, and the expression ends".to_owned()),
@@ -110,7 +110,7 @@ fn a_flaw_is_in_its_text() {
 }
 
 #[test]
-fn what_is_read_is_known_with_whether_it_has_to_be_there() {
+fn template_reads_are_listed_as_required_or_optional() {
     let value =
         json!({"a": "${n} ${x ?? 1} ${y.z}", "b": ["${x}", "${list[0].id}", "${l.length}"]});
     let reads = ValueTemplate::parse(&value).expect("a template").reads();

@@ -6,7 +6,7 @@ use super::super::{Expression, truth};
 use super::*;
 
 #[test]
-fn literals_are_values() {
+fn literals_evaluate_to_their_values() {
     assert_values(&[
         ("42", json!(42)),
         ("1.50", json!(1.5)),
@@ -26,12 +26,12 @@ fn literals_are_values() {
 }
 
 #[test]
-fn opposite_of_a_huge_number_is_one() {
+fn huge_number_can_be_negated() {
     assert_values(&[("-1e99", json!(-1e99)), ("--1e99", json!(1e99)), ("---1e99", json!(-1e99))]);
 }
 
 #[test]
-fn paths_lead_to_what_is_there_or_null() {
+fn path_evaluates_to_value_or_null() {
     assert_values(&[
         ("n", json!(7)),
         ("${n}", json!(7)),
@@ -70,7 +70,7 @@ fn paths_lead_to_what_is_there_or_null() {
 }
 
 #[test]
-fn operators_calculate_compare_and_decide() {
+fn each_operator_evaluates_as_expected() {
     assert_values(&[
         ("1 + 2 * 3", json!(7)),
         ("(1 + 2) * 3", json!(9)),
@@ -133,7 +133,7 @@ fn operators_calculate_compare_and_decide() {
 }
 
 #[test]
-fn what_has_no_meaning_is_an_error() {
+fn invalid_operation_is_error_with_reason() {
     assert_errors(&[
         ("1 / 0", "in `1 / 0`: division by zero"),
         ("1 % 0.0", "in `1 % 0.0`: division by zero"),
@@ -164,7 +164,7 @@ fn what_has_no_meaning_is_an_error() {
 }
 
 #[test]
-fn truth_is_that_of_javascript() {
+fn truthiness_matches_javascript() {
     for value in [json!(null), json!(false), json!(0), json!(0.0), json!(-0.0), json!("")] {
         assert!(!truth(&value), "{value}");
     }
@@ -178,7 +178,7 @@ fn truth_is_that_of_javascript() {
 }
 
 #[test]
-fn the_examples_of_the_language_are_read() {
+fn language_examples_evaluate_as_expected() {
     assert_values(&[
         ("len(config.sources) == 0", json!(false)),
         ("${source_type} == 'git'", json!(true)),
@@ -194,7 +194,7 @@ fn the_examples_of_the_language_are_read() {
 }
 
 #[test]
-fn what_is_read_is_known() {
+fn paths_read_by_expression_are_listed() {
     let table: &[(&str, &[&str])] = &[
         ("1 + 'a'", &[]),
         ("a.b.c == ${d} || !e", &["a.b.c", "d", "e"]),

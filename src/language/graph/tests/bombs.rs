@@ -12,7 +12,7 @@ fn first(text: &str) -> String {
 }
 
 #[test]
-fn aliases_cannot_fill_the_memory() {
+fn alias_expansion_is_limited() {
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..30 {
         let below = format!("*a{}, ", level - 1).repeat(10);
@@ -29,7 +29,7 @@ fn aliases_cannot_fill_the_memory() {
 }
 
 #[test]
-fn what_is_too_long_or_too_deep_is_named() {
+fn too_long_or_deeply_nested_yaml_is_error() {
     let said = first(&"a".repeat(1024 * 1024 + 1));
     assert_eq!(said, "1:1: WF001 this is 1048577 bytes long, a graph may have 1048576; divide it");
     for (open, times) in
@@ -45,7 +45,7 @@ fn what_is_too_long_or_too_deep_is_named() {
 }
 
 #[test]
-fn conditions_and_loops_have_a_depth() {
+fn condition_and_loop_nesting_is_limited() {
     let deep = |times: usize, open: &str, close: &str, inner: &str| {
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
     };
@@ -68,7 +68,7 @@ fn conditions_and_loops_have_a_depth() {
 }
 
 #[test]
-fn many_nodes_with_many_mistakes_are_all_named() {
+fn errors_of_thousands_of_nodes_are_all_reported() {
     let nodes = |count: usize| {
         let node = |index| {
             format!(
@@ -116,18 +116,18 @@ fn pieces() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_is_too_strange(text in any::<String>()) {
+    fn any_text_is_parsed_without_panic(text in any::<String>()) {
         let _ = reading(&text, GraphProfile::Lenient);
     }
 
     #[test]
-    fn no_mixture_is_too_strange(text in pieces()) {
+    fn mixed_fragments_give_program_or_diagnostics(text in pieces()) {
         let reading = reading(&text, GraphProfile::Seed);
         prop_assert_eq!(reading.program.is_none(), !reading.diagnostics.is_empty());
     }
 
     #[test]
-    fn no_change_of_a_good_graph_is_too_strange(at in 0..2000usize, piece in pieces()) {
+    fn edited_example_gives_located_diagnostics(at in 0..2000usize, piece in pieces()) {
         let mut text = include_str!("add-source.yaml").to_owned();
         let at = text.floor_char_boundary(at);
         text.insert_str(at, &piece);

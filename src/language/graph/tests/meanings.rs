@@ -4,7 +4,7 @@ use super::super::profile::GraphProfile;
 use super::{acting, asking, assert_one, graph, said};
 
 #[test]
-fn types_and_their_parameters() {
+fn unknown_type_or_invalid_parameter_is_error_with_hint() {
     assert_one(
         &asking("      type: file_exist\n      path: x"),
         "12:13: WF301 Unknown precondition type: `file_exist`; did you mean `file_exists`?",
@@ -47,7 +47,7 @@ fn types_and_their_parameters() {
 }
 
 #[test]
-fn the_later_checks_know_what_they_can_ask() {
+fn invalid_check_parameter_is_error_with_allowed_values() {
     let table = [
         (
             "type: state_check, field: x, operator: equals",
@@ -80,7 +80,7 @@ fn the_later_checks_know_what_they_can_ask() {
 }
 
 #[test]
-fn expressions_have_their_place_in_the_text() {
+fn expression_error_is_located_within_text() {
     let compute = |expression: &str| {
         acting(&format!(
             "      - {{ type: compute, store_as: computed.x, expression: {expression} }}"
@@ -108,7 +108,7 @@ fn expressions_have_their_place_in_the_text() {
 }
 
 #[test]
-fn documents_and_sections_are_there() {
+fn missing_document_or_section_is_error_with_suggestion() {
     let refer = |rest: &str| graph(&format!("  a: {{ type: reference, next_node: done, {rest} }}"));
     let missing = said(&refer("doc: lib/gti.md"), GraphProfile::Lenient);
     assert_eq!(
@@ -134,7 +134,7 @@ fn documents_and_sections_are_there() {
 }
 
 #[test]
-fn variables_have_to_come_from_somewhere() {
+fn variable_that_nothing_writes_is_reported() {
     let show = |message: &str| {
         acting(&format!(
             "      - {{ type: set_state, field: computed.config, value: 1 }}\n      - {{ type: display_message, message: '{message}' }}"

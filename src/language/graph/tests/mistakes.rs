@@ -14,7 +14,7 @@ fn assert_lenient(text: &str, place: &str, rest: &str) {
 const LEAVE: &str = "  a: { type: action, actions: [], on_success: done, on_failure: failed }";
 
 #[test]
-fn what_is_no_yaml() {
+fn invalid_yaml_is_error_with_reason() {
     let table = [
         ("a: [1", "WF001 this is not YAML: "),
         ("a: b: c", "WF001 this is not YAML: "),
@@ -31,7 +31,7 @@ fn what_is_no_yaml() {
 }
 
 #[test]
-fn all_keys_that_stand_twice_are_found() {
+fn all_duplicate_keys_are_reported() {
     let text = graph(
         "  a: { type: action, type: action, actions: [], on_success: done, on_failure: failed }\n  a: {}",
     );
@@ -45,7 +45,7 @@ fn all_keys_that_stand_twice_are_found() {
 }
 
 #[test]
-fn what_a_graph_has_to_have() {
+fn missing_graph_keys_are_reported() {
     let needs = |key: &str| format!("1:1: WF101 a graph needs `{key}`");
     let ought = |key: &str| format!("1:1: warning: WF101 a graph should have `{key}`; add it");
     let mut expected: Vec<String> = ["endings", "name", "nodes", "start_node"].map(needs).into();
@@ -61,7 +61,7 @@ fn what_a_graph_has_to_have() {
 }
 
 #[test]
-fn what_is_of_the_wrong_kind_or_unknown() {
+fn unknown_key_or_wrong_type_is_error_with_hint() {
     let with = |line: &str| format!("{line}\n{}", graph(LEAVE));
     assert_one(
         &with("modle: opus"),
@@ -112,7 +112,7 @@ fn what_is_of_the_wrong_kind_or_unknown() {
 }
 
 #[test]
-fn the_name_is_that_of_the_directory() {
+fn name_that_differs_from_directory_is_reported() {
     let named = |directory, profile| {
         let text = graph(LEAVE);
         let read =
@@ -129,7 +129,7 @@ fn the_name_is_that_of_the_directory() {
 }
 
 #[test]
-fn every_target_is_there() {
+fn missing_transition_target_is_error_with_suggestion() {
     assert_one(
         &graph(LEAVE).replace("start_node: a", "start_node: ab"),
         "6:13: WF201 Start node not found: no node is called `ab`; did you mean `a`?",
@@ -169,7 +169,7 @@ const ASK: &str = "  a:
       web: { next_node: failed }";
 
 #[test]
-fn what_a_question_has_to_have() {
+fn incomplete_or_inconsistent_question_is_reported() {
     let ask = |from: &str, to: &str| graph(&ASK.replace(from, to));
     assert_one(
         &ask("      web: { next_node: failed }", ""),
@@ -207,7 +207,7 @@ fn what_a_question_has_to_have() {
 }
 
 #[test]
-fn what_nodes_are_called_and_reached_by() {
+fn unknown_type_unreachable_or_ambiguous_node_is_reported() {
     let two = |more: &str| graph(&format!("{LEAVE}\n{more}"));
     assert_one(
         &graph("  a: { type: acton }"),
@@ -226,7 +226,7 @@ fn what_nodes_are_called_and_reached_by() {
 }
 
 #[test]
-fn all_mistakes_are_found_at_once() {
+fn all_errors_are_reported_in_one_pass() {
     let nodes = "  a:
     type: action
     actions:
@@ -250,7 +250,7 @@ fn all_mistakes_are_found_at_once() {
 }
 
 #[test]
-fn what_the_turns_of_a_node_need() {
+fn invalid_or_unused_turn_options_of_node_are_reported() {
     let asking = |key: &str| {
         let spawn = "{ type: spawn_agent, subagent_type: x, prompt: p, store_as: computed.a }";
         graph(&format!(
@@ -272,7 +272,7 @@ fn what_the_turns_of_a_node_need() {
 }
 
 #[test]
-fn what_the_schema_of_an_answer_has_to_be() {
+fn invalid_output_schema_is_error_with_location() {
     let asking = |output: &str| {
         graph(&format!(
             "  a:\n    output: {output}\n    type: reference\n    doc: lib/git.md\n    next_node: done\n"

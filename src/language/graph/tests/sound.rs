@@ -12,7 +12,7 @@ use super::{asking, graph, program, said, source};
 const EXAMPLE: &str = include_str!("add-source.yaml");
 
 #[test]
-fn the_example_is_sound_by_all_rules() {
+fn example_graph_is_valid_in_every_profile() {
     for profile in [GraphProfile::Seed, GraphProfile::Lenient] {
         let vocabulary = GraphVocabulary::new();
         let read = read("g.yaml", Some("add-source"), EXAMPLE, &vocabulary, &source(), profile);
@@ -38,7 +38,7 @@ fn the_example_is_sound_by_all_rules() {
 }
 
 #[test]
-fn the_state_has_flags_and_computed_values_from_the_beginning() {
+fn initial_state_has_declared_fields_and_empty_computed() {
     let leave = "  a: { type: action, actions: [], on_success: done, on_failure: failed }";
     let program = program(&graph(leave));
     assert_eq!(program.initial["computed"], json!({}));
@@ -46,7 +46,7 @@ fn the_state_has_flags_and_computed_values_from_the_beginning() {
 }
 
 #[test]
-fn branches_are_booleans_or_texts() {
+fn branch_keys_may_be_booleans_or_strings() {
     for branches in [
         "true: done, false: failed",
         "\"true\": done, 'false': failed",
@@ -63,7 +63,7 @@ fn branches_are_booleans_or_texts() {
 }
 
 #[test]
-fn comments_stand_anywhere() {
+fn comments_are_allowed_anywhere() {
     let (head, rest) = EXAMPLE.split_once("entry_preconditions:").expect("it has some");
     let rest = format!("entry_preconditions:{rest}");
     let lines = rest.lines().map(|line| format!("# above\n{line}\n"));
@@ -76,7 +76,7 @@ fn comments_stand_anywhere() {
 }
 
 #[test]
-fn a_section_may_be_chosen_when_it_is_carried_out() {
+fn section_with_variable_is_chosen_at_run_time() {
     let text = graph(
         "  a: { type: reference, doc: lib/git.md, section: '${known}', next_node: done, on_failure: failed }",
     );
@@ -88,7 +88,7 @@ fn a_section_may_be_chosen_when_it_is_carried_out() {
 }
 
 #[test]
-fn the_later_checks_are_the_earlier_ones() {
+fn newer_check_types_parse_as_seed_preconditions() {
     let test = |condition: &str| {
         let program = program(&asking(&format!("      {{ {condition} }}")));
         let Some(GraphNode::Conditional { condition, .. }) = program.nodes.get("a") else {
@@ -112,7 +112,7 @@ fn the_later_checks_are_the_earlier_ones() {
 }
 
 #[test]
-fn what_a_loop_goes_through_has_a_name_in_it() {
+fn named_loop_variable_replaces_item() {
     let text = |name: &str| {
         super::acting(&format!(
             "      - type: foreach\n        items: '${{known}}'\n        as: file\n        actions:\n          - {{ type: display_message, message: '${{{name}}}' }}"

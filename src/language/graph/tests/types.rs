@@ -44,7 +44,7 @@ fn condition(condition: &str) -> GraphCondition {
 }
 
 #[test]
-fn every_precondition_is_read() {
+fn every_precondition_type_is_parsed() {
     let table = [
         "config_exists",
         "index_exists",
@@ -84,7 +84,7 @@ fn every_precondition_is_read() {
 }
 
 #[test]
-fn every_consequence_on_the_world_is_understood_by_it() {
+fn every_external_consequence_maps_to_operation_and_class() {
     let table = [
         ("read_config, store_as: x", RecoveryClass::Read),
         ("read_file, path: x, store_as: computed.x", RecoveryClass::Read),
@@ -130,7 +130,7 @@ fn every_consequence_on_the_world_is_understood_by_it() {
 }
 
 #[test]
-fn every_other_consequence_is_what_it_says() {
+fn every_other_consequence_maps_to_its_action_kind() {
     type Is = fn(&ActionKind) -> bool;
     let table: [(&str, Is); 24] = [
         ("set_flag, flag: x, value: true", |act| matches!(act, ActionKind::SetFlag { .. })),
@@ -213,7 +213,7 @@ fn every_other_consequence_is_what_it_says() {
 }
 
 #[test]
-fn a_program_may_add_types() {
+fn added_types_are_accepted_only_in_their_role() {
     let own = |role, class| OwnTypeSpec {
         role,
         required: vec!["channel".into()],

@@ -24,7 +24,7 @@ const REVIEW: &str = r##"{
 }"##;
 
 #[test]
-fn what_is_wrong_with_a_schema_is_said_with_its_place_in_it() {
+fn invalid_schema_is_error_with_path() {
     let table = [
         ("[]", "a schema is an object"),
         (r#"{"properties":{}}"#, "give its schema `type: object`"),
@@ -67,14 +67,14 @@ fn what_is_wrong_with_a_schema_is_said_with_its_place_in_it() {
 }
 
 #[test]
-fn the_text_keeps_the_order_and_names_no_draft() {
+fn schema_text_preserves_key_order_and_omits_draft() {
     let read = schema(r#"{"type":"object","$schema":"x","properties":{"why":{},"a":{}}}"#);
     let text = read.expect("a schema").text().to_string();
     assert_eq!(text, r#"{"type":"object","properties":{"why":{},"a":{}}}"#);
 }
 
 #[test]
-fn a_mistake_in_an_answer_has_its_path_and_its_rule() {
+fn invalid_answer_is_error_with_path_and_rule() {
     let schema = schema(REVIEW).expect("a schema");
     let good = json!({"why": "x", "score": 7, "author": {"name": "A"}});
     assert_eq!(schema.check(&good), Ok(()));
@@ -101,7 +101,7 @@ fn a_mistake_in_an_answer_has_its_path_and_its_rule() {
 }
 
 #[test]
-fn fields_are_known_by_their_path() {
+fn field_path_resolves_to_known_missing_or_open() {
     let schema = schema(REVIEW).expect("a schema");
     let required = |path: &str| match schema.field(path) {
         SchemaField::Known { is_required, .. } => is_required,

@@ -5,7 +5,7 @@
 use super::{assert_said, state};
 
 #[test]
-fn a_slip_in_a_name_hides_nothing_below_it() {
+fn misspelled_form_does_not_hide_errors_inside_it() {
     let text = "(workflw many
 (metadata (lable a b))
 (rolez (a :modle gpt))
@@ -33,7 +33,7 @@ fn a_slip_in_a_name_hides_nothing_below_it() {
 }
 
 #[test]
-fn what_stands_twice_is_looked_at_twice() {
+fn duplicate_forms_are_both_checked() {
     let text = "(workflow w
 (metadata (label a b))
 (metadata (model gpt))
@@ -62,7 +62,7 @@ fn what_stands_twice_is_looked_at_twice() {
 }
 
 #[test]
-fn nothing_is_told_that_follows_from_another_mistake() {
+fn follow_up_errors_are_suppressed() {
     const AWAIT: &str = "(await (transcript-response :request-id r))";
     let send = |form: &str, rest: &str| {
         state(&format!("({form} (send-prompt :template x :request-id r {rest}))\n{AWAIT}"))
@@ -112,7 +112,7 @@ fn nothing_is_told_that_follows_from_another_mistake() {
 }
 
 #[test]
-fn a_state_without_a_name_and_a_condition_without_an_end_hide_nothing() {
+fn empty_name_or_missing_argument_does_not_hide_other_errors() {
     assert_said(
         "(workflow w (state \"\" (goto t)) (state s))",
         &[

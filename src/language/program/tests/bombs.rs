@@ -9,7 +9,7 @@ use super::{SEED, reading, said, state};
 use crate::language::report::FileDiagnostics;
 
 #[test]
-fn what_is_too_long_or_too_deep_is_named() {
+fn too_long_or_deeply_nested_program_is_error() {
     let found = said(&"a".repeat(256 * 1024 + 1));
     assert_eq!(
         found,
@@ -26,7 +26,7 @@ fn what_is_too_long_or_too_deep_is_named() {
 }
 
 #[test]
-fn nothing_takes_long() {
+fn large_programs_are_checked_quickly() {
     for piece in [") x ", "\"\\q\" ", "(a)", ": ", "@a@ ", "\n(a", "\n   )", "(state s)", "é"] {
         let text = format!("(workflow w {}", piece.repeat(50_000 / piece.len()));
         assert!(!said(&text).is_empty(), "{piece}");
@@ -115,19 +115,19 @@ fn mends(text: &str) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn no_text_is_too_strange(text in any::<String>()) {
+    fn any_text_gives_program_or_located_error(text in any::<String>()) {
         holds(&text)?;
         mends(&text)?;
     }
 
     #[test]
-    fn no_mixture_is_too_strange(text in pieces()) {
+    fn mixed_fragments_give_program_or_located_error(text in pieces()) {
         holds(&text)?;
         mends(&text)?;
     }
 
     #[test]
-    fn no_change_of_the_example_is_too_strange(at in 0..SEED.len(), gone in 0..40usize, piece in pieces()) {
+    fn edited_example_gives_program_or_located_error(at in 0..SEED.len(), gone in 0..40usize, piece in pieces()) {
         let mut text = SEED.to_owned();
         let (from, to) = (text.floor_char_boundary(at), text.floor_char_boundary(at + gone));
         text.replace_range(from..to, &piece);
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn no_loss_in_the_example_is_too_strange(at in 0..SEED.len()) {
+    fn example_without_one_character_gives_program_or_located_error(at in 0..SEED.len()) {
         let mut text = SEED.to_owned();
         text.remove(at);
         holds(&text)?;

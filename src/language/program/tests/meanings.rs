@@ -27,7 +27,7 @@ fn action(text: &str) -> InstructionKind {
 }
 
 #[test]
-fn the_example_runs_as_it_stands() {
+fn example_program_is_valid_and_fully_parsed() {
     let read = reading(SEED);
     assert_eq!(read.diagnostics, []);
     let program: Program = read.program.expect("sound");
@@ -50,7 +50,7 @@ fn the_example_runs_as_it_stands() {
 }
 
 #[test]
-fn the_frame_says_much() {
+fn metadata_and_role_options_are_parsed() {
     let read = program(
         "(workflow w
           (metadata (description d) (max-iterations 5) (max-budget-usd 2.50) (model haiku))
@@ -69,7 +69,7 @@ fn the_frame_says_much() {
 }
 
 #[test]
-fn conditions_are_what_they_say() {
+fn conditions_are_parsed_with_their_parameters() {
     let ProgramCondition::Signal { label, key, equals, consume, bind } =
         condition("(signal a/b :key @label :equals yes :consume true :as it)")
     else {
@@ -98,7 +98,7 @@ fn conditions_are_what_they_say() {
 }
 
 #[test]
-fn actions_are_what_they_say() {
+fn actions_are_parsed_with_their_parameters() {
     let InstructionKind::Assert { label, key, value } = action("(assert l :key 5 :value true)")
     else {
         panic!()
@@ -136,7 +136,7 @@ fn actions_are_what_they_say() {
 }
 
 #[test]
-fn labels_context_and_taken_names_are_collected() {
+fn signal_labels_and_context_names_are_collected() {
     let read = program(&state(
         "(wait (signal one :consume true :as it)) (action (log \"~a~a~a\" @it @context/k (signal two)) (assert three))",
     ));

@@ -7,7 +7,7 @@ use super::super::read::ParsedProgram;
 use super::{assert_said, reading, said, state};
 
 #[test]
-fn the_frame() {
+fn invalid_workflow_structure_is_error_with_hint() {
     let table: [(&str, &[&str]); 16] = [
         (
             "(workflwo w (state s))",
@@ -90,7 +90,7 @@ fn the_frame() {
 }
 
 #[test]
-fn the_roles() {
+fn invalid_role_is_error_with_hint() {
     let table = [
         (
             "(a :agent-kind \"claude\")",
@@ -139,7 +139,7 @@ fn the_roles() {
 }
 
 #[test]
-fn the_instructions() {
+fn invalid_instruction_is_error_with_hint() {
     let table: [(&str, &str); 24] = [
         ("(gotu s)", "3:1: SX202 there is no form `gotu`; did you mean `goto`?"),
         (
@@ -215,7 +215,7 @@ fn the_instructions() {
 
 /// Reads texts that together have every mistake of the table.
 #[test]
-fn every_code_of_the_table_is_said_somewhere() {
+fn every_diagnostic_code_can_be_produced() {
     let deep = "(".repeat(100);
     let long = "x".repeat(300_000);
     let texts = [
@@ -257,13 +257,13 @@ fn every_code_of_the_table_is_said_somewhere() {
 }
 
 #[test]
-fn a_program_with_errors_is_none() {
+fn program_with_errors_is_not_returned() {
     let ParsedProgram { program, diagnostics } = reading("(workflow w (state s (goto t)))");
     assert!(program.is_none() && diagnostics.len() == 1);
 }
 
 #[test]
-fn fields_of_answers() {
+fn unknown_answer_field_is_error_with_hint() {
     let table = [
         (
             ":output verdict.json",

@@ -17,12 +17,12 @@ fn remarks(states: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_example_is_sound() {
+fn example_program_has_no_diagnostics() {
     assert_said(SEED, &[]);
 }
 
 #[test]
-fn states_that_no_way_leads_to() {
+fn unreachable_state_is_reported() {
     let expected = "3:1: SX401 no way leads to the state `b`; remove it or lead to it";
     assert_eq!(remarks("(state a (goto z))\n(state b (goto z))"), [expected]);
     assert_eq!(
@@ -40,7 +40,7 @@ fn states_that_no_way_leads_to() {
 }
 
 #[test]
-fn instructions_that_are_never_come_to() {
+fn unreachable_instruction_is_reported() {
     let expected = |column| {
         format!("2:{column}: SX402 this is unreachable: control never continues here; remove it")
     };
@@ -51,7 +51,7 @@ fn instructions_that_are_never_come_to() {
 }
 
 #[test]
-fn loops_that_cannot_end_well() {
+fn loop_without_exit_or_wait_is_reported() {
     let text = "(state a (branch (on (signal l) (goto z))) (loop (wait (signal l))))";
     let expected =
         "2:44: SX403 nothing leaves this loop; write `(goto STATE)` or `(terminal)` in it";
@@ -70,7 +70,7 @@ fn loops_that_cannot_end_well() {
 }
 
 #[test]
-fn awaits_that_nothing_precedes() {
+fn await_before_any_send_is_reported() {
     let (sends, awaits) = (send("r"), awaits("r"));
     let early = |column| {
         format!(
@@ -101,7 +101,7 @@ fn awaits_that_nothing_precedes() {
 }
 
 #[test]
-fn roles_that_nothing_is_asked_of() {
+fn unused_role_is_reported() {
     let text = "(workflow w (roles\n(a)) (state s (action (log \"~a\" (feedback a)))))";
     assert_said(text, &["2:1: warning: SX406 nothing is asked of the role `a`; remove it"]);
 }

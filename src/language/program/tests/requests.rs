@@ -37,14 +37,14 @@ fn awaits(request: &str) -> String {
 }
 
 #[test]
-fn the_awaits_of_the_example_have_their_sends() {
+fn each_await_of_example_is_bound_to_its_send() {
     let (sent, awaited) = requests(&program(SEED));
     assert_eq!(awaited, ["handoff-request", "review-request", "implementer-fix"]);
     assert_eq!(sent, awaited);
 }
 
 #[test]
-fn an_await_takes_the_nearest_free_send_before_it() {
+fn await_binds_to_nearest_unbound_send_before_it() {
     let text = state(&format!("{SEND}{SEND}{}{}{SEND}{}", awaits("x"), awaits("y"), awaits("x")));
     assert_eq!(requests(&program(&text)).0, ["y", "x", "s-1"]);
     let named = "(action (send-prompt :agent a :template x :request-id s-1))";
@@ -53,14 +53,14 @@ fn an_await_takes_the_nearest_free_send_before_it() {
 }
 
 #[test]
-fn a_value_binds_as_an_await_does_and_runs_are_sends() {
+fn response_value_binds_to_send_prompt_or_run_folder() {
     let run = "(action (run-folder :agent a :start review/START.md :input (response before)))";
     let text = state(&format!("{SEND}{run}(action (log \"~a\" (response ran)))"));
     assert_eq!(requests(&program(&text)).0, ["before", "ran"]);
 }
 
 #[test]
-fn a_block_does_not_look_into_another() {
+fn await_does_not_bind_to_send_in_another_block() {
     let outer = state(&format!("{SEND}(loop {})", awaits("x")));
     let found = said(&outer);
     assert!(found[0].contains("SX307 no request is called `x`, and no send"), "{found:?}");
@@ -74,7 +74,7 @@ fn a_block_does_not_look_into_another() {
 }
 
 #[test]
-fn a_name_means_one_send_everywhere() {
+fn request_name_refers_to_same_send_in_all_states() {
     let text = format!(
         "(workflow w (roles (a)) (state s {SEND}{}) (state t {SEND} (action (log \"~a\" (response x)))))",
         awaits("x")

@@ -3,7 +3,7 @@
 use super::{said, state};
 
 #[test]
-fn the_requests() {
+fn invalid_request_is_error_with_hint() {
     let send = |rest: &str| state(&format!("(action (send-prompt :agent a {rest}))"));
     let run = |start: &str| state(&format!("(action (run-folder :agent a :start {start}))"));
     let table = [
@@ -63,7 +63,7 @@ fn the_requests() {
 }
 
 #[test]
-fn the_conditions_and_values() {
+fn invalid_condition_or_value_is_error_with_hint() {
     let wait = |condition: &str| state(&format!("(wait {condition})"));
     let log = |value: &str| state(&format!("(action (log \"~a\" {value}))"));
     let table = [

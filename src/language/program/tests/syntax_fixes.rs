@@ -3,7 +3,7 @@
 use super::{SEED, assert_said, program, said, state};
 
 #[test]
-fn each_flaw_has_its_place_and_words() {
+fn syntax_error_is_reported_with_location_and_fix() {
     let table: [(&str, &[&str]); 14] = [
         (
             "(workflow w (state s)",
@@ -73,7 +73,7 @@ fn each_flaw_has_its_place_and_words() {
 }
 
 #[test]
-fn a_missing_bracket_is_missed_where_the_lines_say() {
+fn missing_bracket_is_located_by_indentation() {
     for line in SEED.lines().filter(|line| line.ends_with("))")) {
         let text =
             SEED.replacen(&format!("{line}\n"), &format!("{}\n", &line[..line.len() - 1]), 1);
@@ -94,7 +94,7 @@ fn a_missing_bracket_is_missed_where_the_lines_say() {
 }
 
 #[test]
-fn a_bracket_too_many_is_found_where_the_lines_say() {
+fn extra_bracket_is_located_by_indentation() {
     let text = SEED.replace("(goto complete))", "(goto complete)))");
     assert_said(&text, &["31:29: SX103 this `)` closes nothing; remove it"]);
     let text = SEED.replace("(terminal)))", "(terminal))))");
@@ -102,7 +102,7 @@ fn a_bracket_too_many_is_found_where_the_lines_say() {
 }
 
 #[test]
-fn the_rest_is_read_although_brackets_are_wrong() {
+fn unbalanced_bracket_does_not_hide_later_error() {
     let text = SEED
         .replace("review loop\"))", "review loop\")")
         .replace("(goto complete)", "(goto compelte)");
@@ -116,7 +116,7 @@ fn the_rest_is_read_although_brackets_are_wrong() {
 }
 
 #[test]
-fn a_string_without_end_is_found_where_it_likely_begins() {
+fn unclosed_string_is_reported_at_its_likely_start() {
     let text = SEED.replace("changes:\\n~a\"", "changes:\\n~a");
     assert_said(
         &text,
@@ -127,7 +127,7 @@ fn a_string_without_end_is_found_where_it_likely_begins() {
 }
 
 #[test]
-fn comments_and_white_space_stand_anywhere() {
+fn comments_and_whitespace_are_allowed_anywhere() {
     let comment = "\u{a0}#| a ) \" #| b |# |#\t(";
     let text = SEED.replace('(', comment).replace('\n', " ; ( \" #|\r\n");
     let read = program(&text);
@@ -137,7 +137,7 @@ fn comments_and_white_space_stand_anywhere() {
 }
 
 #[test]
-fn one_flaw_hides_no_other() {
+fn one_error_does_not_hide_others() {
     let text = "(workflow w (roles (a :agent-kind claude :handle-ref : x))
 (state s
   (action (send-prompt :agent aa :template \"~a ~b \\q\")
@@ -158,7 +158,7 @@ fn one_flaw_hides_no_other() {
 }
 
 #[test]
-fn escapes_mean_what_they_say() {
+fn string_escapes_are_decoded() {
     let read = program(&state("(action (log \"a\\n\\t\\r\\\"\\\\\\u{e9}~~\"))"));
     let super::super::checked_program::InstructionKind::Action(actions) =
         &read.states[0].body[0].kind

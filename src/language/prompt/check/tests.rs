@@ -52,7 +52,7 @@ fn said(prompts: &[(&str, &str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn a_sound_folder_has_nothing() {
+fn valid_folder_has_no_diagnostics() {
     let found = said(&[
         ("START.md", "tag: goto, target: WORK.md", "{{input}} {{agent_id}}"),
         (
@@ -69,7 +69,7 @@ fn a_sound_folder_has_nothing() {
 }
 
 #[test]
-fn what_is_named_has_to_be_there() {
+fn missing_target_file_is_reported() {
     let found = said(&[
         (
             "START.md",
@@ -92,7 +92,7 @@ fn what_is_named_has_to_be_there() {
 }
 
 #[test]
-fn a_folder_has_a_beginning() {
+fn missing_or_invalid_entry_is_error() {
     let table: [(&[(&str, &str)], &str); 4] = [
         (
             &[("BEGIN.md", "x"), ("other.yaml", "x")],
@@ -118,7 +118,7 @@ fn a_folder_has_a_beginning() {
 }
 
 #[test]
-fn all_mistakes_of_all_files_are_said_at_once() {
+fn errors_of_all_files_are_reported_at_once() {
     let found = checked(
         &[
             (
@@ -152,7 +152,7 @@ fn all_mistakes_of_all_files_are_said_at_once() {
 }
 
 #[test]
-fn a_state_without_policy_leads_to_what_its_text_names() {
+fn state_without_policy_leads_to_files_named_in_text() {
     let found = said(&[
         ("START.md", "", "Go to NEXT.md, or <goto>LAST.md</goto>."),
         ("NEXT.md", "tag: result", "{{unknown}}. See ASIDE.md."),
@@ -168,7 +168,7 @@ fn a_state_without_policy_leads_to_what_its_text_names() {
 }
 
 #[test]
-fn a_file_is_checked_with_what_it_leads_to() {
+fn only_entry_file_and_reachable_files_are_checked() {
     let files = [
         ("A.md", "<goto>B.md</goto>"),
         ("B.md", "---\nx: 1\n---\nx"),
@@ -180,7 +180,7 @@ fn a_file_is_checked_with_what_it_leads_to() {
 }
 
 #[test]
-fn a_policy_agrees_with_itself_and_with_its_text() {
+fn policy_that_contradicts_itself_or_text_is_reported() {
     let found = said(&[
         (
             "START.md",
@@ -220,7 +220,7 @@ fn a_policy_agrees_with_itself_and_with_its_text() {
 }
 
 #[test]
-fn evaluators_are_looked_at() {
+fn invalid_evaluator_prompt_is_reported() {
     let with =
         |file: &str| format!("---\nevaluator: {{ prompt: {file} }}\n---\n<result>x</result>");
     let table = [
@@ -245,12 +245,12 @@ fn evaluators_are_looked_at() {
 }
 
 #[test]
-fn the_table_has_each_code_once_in_order() {
+fn diagnostic_codes_are_unique_and_sorted() {
     assert!(crate::language::prompt::codes::CODES.is_sorted_by(|a, b| a.0 < b.0));
 }
 
 #[test]
-fn options_are_checked_with_their_places() {
+fn invalid_or_privileged_options_are_reported_with_location() {
     let found = checked(
         &[
             (

@@ -23,7 +23,7 @@ fn asked(transition: Transition) -> AcceptedTransition {
 }
 
 #[test]
-fn both_kinds_are_read() {
+fn pattern_and_prompt_evaluators_are_parsed() {
     let pattern = read("{ pattern: 'fail(ed)?', then: { tag: goto, target: A.md } }");
     let expected = Evaluator::Pattern {
         pattern: "fail(ed)?".to_owned(),
@@ -37,7 +37,7 @@ fn both_kinds_are_read() {
 }
 
 #[test]
-fn each_mistake_has_a_place_and_a_hint() {
+fn invalid_evaluator_is_error_with_location_and_hint() {
     let table = [
         ("{ model: haiku }", "5:12: an evaluator has either a `pattern` or a `prompt`"),
         (
@@ -67,7 +67,7 @@ fn each_mistake_has_a_place_and_a_hint() {
 }
 
 #[test]
-fn a_pattern_overrides_where_it_is_found_or_where_it_is_not() {
+fn pattern_evaluator_overrides_on_match_or_on_no_match() {
     let (yes, no) = (goto("YES.md"), goto("NO.md"));
     let judged = |reply: &str, found, missing| {
         judged_by_pattern(asked(goto("A.md")), reply, "(?i)fail", (found, missing)).transition
@@ -88,7 +88,7 @@ fn a_pattern_overrides_where_it_is_found_or_where_it_is_not() {
 }
 
 #[test]
-fn an_answer_overrides_with_one_tag_and_keeps_with_anything_else() {
+fn prompt_evaluator_overrides_only_with_single_tag() {
     let proposal = TransitionProposal {
         transition: goto("A.md"),
         implicit: true,
@@ -119,7 +119,7 @@ fn an_answer_overrides_with_one_tag_and_keeps_with_anything_else() {
 }
 
 #[test]
-fn a_pattern_that_asks_says_what() {
+fn pattern_evaluator_with_ask_needs_question() {
     let asks = |then: &str| {
         let yaml = format!(
             "allowed_transitions:\n  - {{ tag: ask, next: A.md }}\nevaluator:\n  pattern: delete\n  then: {{ tag: ask, next: A.md{then} }}\n"

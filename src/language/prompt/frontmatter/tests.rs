@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn both_ways_to_write_a_policy_mean_the_same() {
+fn flow_and_block_style_policies_are_equal() {
     let flow = "allowed_transitions:\n  - { tag: goto, target: A.md }\n  - { tag: call, target: R.md, return: S.md }\n  - { tag: result }\n";
     let block = "allowed_transitions:\n  - tag: goto\n    target: A.md\n  - tag: call\n    target: R.md\n    return: S.md\n  - tag: result\n";
     let read = parse(flow).expect("valid");
@@ -16,7 +16,7 @@ fn both_ways_to_write_a_policy_mean_the_same() {
 }
 
 #[test]
-fn nothing_is_no_policy() {
+fn empty_frontmatter_or_policy_gives_defaults() {
     for yaml in ["", "\n# only a comment\n", "allowed_transitions: []\n", "allowed_transitions:\n"]
     {
         assert_eq!(parse(yaml), Ok(Frontmatter::default()), "{yaml:?}");
@@ -25,7 +25,7 @@ fn nothing_is_no_policy() {
 }
 
 #[test]
-fn values_are_text_however_they_look() {
+fn transition_variables_are_always_text() {
     let read = parse(
         "allowed_transitions:\n  - { tag: fork, target: W.md, next: N.md, count: 3, yes: no, when: 5 }\n",
     )
@@ -40,7 +40,7 @@ fn values_are_text_however_they_look() {
 }
 
 #[test]
-fn each_mistake_has_a_place_and_a_hint() {
+fn invalid_frontmatter_is_error_with_location_and_hint() {
     let table = [
         ("\nmodle: opus\n", "2:1: unknown key `modle`; did you mean `model`?"),
         (
@@ -100,7 +100,7 @@ fn each_mistake_has_a_place_and_a_hint() {
 }
 
 #[test]
-fn an_ask_says_where_the_answer_goes_and_perhaps_how_long_it_is_waited_for() {
+fn ask_entry_needs_next_and_may_have_timeout() {
     let entries = "allowed_transitions:\n  - { tag: ask, next: A.md }\n  - { tag: ask, next: A.md, timeout: 24h, timeout_next: LATE.md }\n";
     let read = parse(entries).expect("valid");
     let shown: Vec<String> = read.policy.allowed.iter().map(ToString::to_string).collect();
@@ -126,7 +126,7 @@ fn an_ask_says_where_the_answer_goes_and_perhaps_how_long_it_is_waited_for() {
 }
 
 #[test]
-fn bad_yaml_has_a_place() {
+fn invalid_yaml_is_error_with_location() {
     let table = [
         "allowed_transitions:\n  - { tag: goto\n",
         "model: opus\nmodel: haiku\n",

@@ -25,7 +25,7 @@ fn at(state: &str, variables: &[(&str, &str)]) -> PromptContext {
 }
 
 #[test]
-fn a_prompt_is_filled_from_the_state_then_the_run() {
+fn prompt_is_filled_from_state_before_run_variables() {
     let files = scope(&[(
         "A.md",
         "{{workflow_id}} {{agent_id}} {{state}} {{result}} {{who}} {{only}} {{nobody}}",
@@ -38,14 +38,14 @@ fn a_prompt_is_filled_from_the_state_then_the_run() {
 }
 
 #[test]
-fn the_runtimes_own_names_are_not_taken() {
+fn built_in_placeholder_is_not_overridden_by_variable() {
     let ask =
         step(&at("A.md", &[("state", "x")]), &scope(&[("A.md", "{{state}}")])).expect("a prompt");
     assert_eq!(ask.prompt, "A.md");
 }
 
 #[test]
-fn a_wrong_file_is_named_with_its_place() {
+fn invalid_or_missing_prompt_file_is_error_with_location() {
     let files = scope(&[("A.md", "---\nmodel: x y\n---\nDo it.")]);
     let message = |state: &str| step(&at(state, &[]), &files).expect_err("wrong").to_string();
     assert_eq!(
@@ -56,7 +56,7 @@ fn a_wrong_file_is_named_with_its_place() {
 }
 
 #[test]
-fn a_target_has_to_exist() {
+fn transition_to_missing_file_is_violation() {
     let files = scope(&[("NEXT.md", "x")]);
     let policy = TransitionPolicy::default();
     assert!(read(&policy, &files, "<goto>NEXT.md</goto>").is_ok());

@@ -98,7 +98,7 @@ fn view() -> AgentView {
 }
 
 #[test]
-fn steps_are_none_and_the_end_of_the_last_agent_is_the_end() {
+fn steps_notify_nothing_and_last_agent_ends_the_run() {
     let mut occasions = occasions();
     let fork = step(TagName::Fork, &[("next", "A.md")], "B.md");
     assert_eq!(occasions.of(&published(fork, Some(view()))), None);
@@ -113,7 +113,7 @@ fn steps_are_none_and_the_end_of_the_last_agent_is_the_end() {
 }
 
 #[test]
-fn a_failure_is_told_and_counted() {
+fn agent_failure_is_notified_and_counted() {
     let mut occasions = occasions();
     let fork = step(TagName::Fork, &[("next", "A.md")], "B.md");
     occasions.of(&published(fork, Some(view())));
@@ -129,7 +129,7 @@ fn a_failure_is_told_and_counted() {
 }
 
 #[test]
-fn a_pause_says_how_to_go_on_and_is_the_last_word() {
+fn pause_notification_has_resume_hint_and_is_the_last() {
     let mut occasions = occasions();
     let pause =
         PauseReason::Budget { spent: Usd::from_dollars(0.05), limit: Usd::from_dollars(0.04) };
@@ -143,7 +143,7 @@ fn a_pause_says_how_to_go_on_and_is_the_last_word() {
 }
 
 #[test]
-fn its_json_holds_the_record() {
+fn notification_json_contains_the_record() {
     let mut occasions = occasions();
     let told = occasions.of(&published(failed("it \"fell\"", false), None)).expect("told");
     let json = told.json(&RunId::parse("t").expect("an id"), "/x/.raymond");
@@ -159,7 +159,7 @@ fn its_json_holds_the_record() {
 }
 
 #[test]
-fn a_question_is_told_unless_it_has_its_answer_already() {
+fn question_is_notified_unless_already_answered() {
     let asks = || step(TagName::Ask, &[("next", "B.md")], "Sure?");
     let asking = AgentView {
         activity: AgentActivity::Waiting(WaitReason::Answer {
@@ -180,7 +180,7 @@ fn a_question_is_told_unless_it_has_its_answer_already() {
 }
 
 #[test]
-fn the_end_tells_of_refused_tools() {
+fn end_notification_mentions_refused_tools() {
     let mut occasions = occasions();
     let mut event = step(TagName::Result, &[], "x");
     if let Event::StepFinished(step) = &mut event {

@@ -86,7 +86,7 @@ fn line<'own>(
 }
 
 #[test]
-fn a_turn_counts_by_model_and_what_no_model_accounts_for_counts_too() {
+fn turn_metrics_are_counted_by_model_and_include_unattributed_cost() {
     let kept = Kept::default();
     let reader = PeriodicReader::builder(kept.clone()).build();
     let provider = SdkMeterProvider::builder().with_reader(reader).build();

@@ -8,7 +8,7 @@ use crate::domain::money::Usd;
 use crate::domain::turn_cost::TurnCost;
 
 #[test]
-fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
+fn evaluator_has_its_own_turn_span_within_the_step() {
     let mut told = Told::begin();
     let proposed = TransitionProposed {
         turn: told.scene.turn("main"),
@@ -59,7 +59,7 @@ fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
 }
 
 #[test]
-fn a_step_that_a_plug_in_decided_has_no_turn() {
+fn step_decided_by_plugin_has_no_turn_span() {
     let mut told = Told::begin();
     let step = StepFinished { without_turn: true, ..told.scene.step("main", result("")) };
     told.happens(Event::StepFinished(step));

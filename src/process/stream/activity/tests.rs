@@ -18,7 +18,7 @@ fn seen(lines: &[&str], piece: usize) -> TurnActivity {
 }
 
 #[test]
-fn a_tool_at_work_is_named_with_what_it_is_about() {
+fn running_tool_is_shown_with_its_subject() {
     let activity = seen(&["no json", TOOL], 7);
     assert_eq!(activity.doing.as_deref(), Some("Bash: cargo test"));
     assert!(activity.is_at_work());
@@ -26,7 +26,7 @@ fn a_tool_at_work_is_named_with_what_it_is_about() {
 }
 
 #[test]
-fn a_message_in_several_lines_counts_once() {
+fn tokens_of_message_in_several_lines_count_once() {
     let activity = seen(&[TOOL, GREW, DONE, NEXT], 1000);
     assert_eq!((activity.tokens, activity.is_at_work()), (117, false));
     assert_eq!(activity.doing.as_deref(), Some("thinking"));
@@ -39,7 +39,7 @@ fn a_message_in_several_lines_counts_once() {
 }
 
 #[test]
-fn only_the_last_things_are_kept_and_nothing_after_the_end() {
+fn only_latest_items_are_stored_and_none_after_end() {
     let activity = seen(&[TOOL, GREW, DONE, END, TOOL], 50);
     assert!(activity.ended && !activity.is_at_work());
     assert_eq!(activity.items.len(), 3);
@@ -54,7 +54,7 @@ fn part(text: &str) -> String {
 }
 
 #[test]
-fn a_message_is_shown_while_it_is_written_and_once_when_it_is_whole() {
+fn partial_message_is_shown_and_replaced_by_whole_message() {
     let start = r#"{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"parent_tool_use_id":null}"#;
     let (let_me, see) = (part("Let me"), part(" s"));
     let activity = seen(&[start, &let_me, &see], 11);
@@ -69,7 +69,7 @@ fn a_message_is_shown_while_it_is_written_and_once_when_it_is_whole() {
 }
 
 #[test]
-fn a_long_message_is_bounded_while_it_is_written_and_a_sub_agents_is_not_shown() {
+fn partial_message_is_bounded_and_hidden_for_sub_agent() {
     let mut activity = TurnActivity::keeping(3);
     for _ in 0..3 * MAX_ITEM_BYTES {
         activity.feed(format!("{}\n", part("ö")).as_bytes());
@@ -84,13 +84,13 @@ fn a_long_message_is_bounded_while_it_is_written_and_a_sub_agents_is_not_shown()
 }
 
 #[test]
-fn a_result_nobody_asked_for_is_not_the_end() {
+fn unrequested_result_does_not_end_turn() {
     let other = r#"{"type":"result","result":"x","origin":{"kind":"task-notification"}}"#;
     assert!(!seen(&[other], 9).ended);
 }
 
 #[test]
-fn a_turn_with_background_work_ends_when_that_has_ended() {
+fn turn_ends_after_its_background_work() {
     for version in ["2.1.197", "2.1.242", "2.1.287", "2.1.330"] {
         let path = format!("tests/fixtures/streams/{version}/background_agent.jsonl");
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);

@@ -58,7 +58,7 @@ fn cost(version: &str, requests: i64) -> i64 {
 }
 
 #[test]
-fn a_turn_with_background_work_ends_with_the_answer_to_its_end() {
+fn turn_ends_with_answer_after_background_work_ended() {
     for version in VERSIONS {
         for name in ["background_agent", "background_bash"] {
             let turns = follow(&recorded(version, name), BackgroundWork::Wait);
@@ -71,7 +71,7 @@ fn a_turn_with_background_work_ends_with_the_answer_to_its_end() {
 }
 
 #[test]
-fn a_kept_command_is_not_waited_for_and_a_sub_agent_is() {
+fn keep_policy_waits_for_sub_agent_but_not_for_command() {
     for version in VERSIONS {
         let answer = |name: &str, work| follow(&recorded(version, name), work)[0].answer.clone();
         let bash = answer("background_bash", BackgroundWork::Keep);
@@ -82,7 +82,7 @@ fn a_kept_command_is_not_waited_for_and_a_sub_agent_is() {
 }
 
 #[test]
-fn each_turn_costs_its_own_requests_in_every_version() {
+fn turn_cost_covers_only_its_own_requests_in_every_version() {
     for version in VERSIONS {
         let costs = |name: &str| -> Vec<i64> {
             let turns = follow(&recorded(version, name), BackgroundWork::Wait);
@@ -100,7 +100,7 @@ fn each_turn_costs_its_own_requests_in_every_version() {
 }
 
 #[test]
-fn the_report_of_a_task_that_died_before_is_not_the_answer() {
+fn report_of_earlier_killed_task_is_not_the_answer() {
     for version in VERSIONS {
         let turns = follow(&recorded(version, "resumed_after_stop"), BackgroundWork::Wait);
         let [turn] = turns.as_slice() else { panic!("{version}: {turns:#?}") };
@@ -110,7 +110,7 @@ fn the_report_of_a_task_that_died_before_is_not_the_answer() {
 }
 
 #[test]
-fn an_interrupted_turn_has_a_result_and_the_next_one_another() {
+fn interrupted_turn_and_next_turn_have_separate_results() {
     for version in VERSIONS {
         let turns = follow(&recorded(version, "interrupted"), BackgroundWork::Wait);
         assert_eq!(turns.len(), 2, "{version}: {turns:#?}");
@@ -119,7 +119,7 @@ fn an_interrupted_turn_has_a_result_and_the_next_one_another() {
 }
 
 #[test]
-fn a_stream_that_reports_no_tasks_ends_with_its_result() {
+fn stream_without_task_events_ends_with_its_result() {
     let lines = [
         r#"{"type":"user","isReplay":true,"uuid":"m","message":{"content":[]}}"#.to_owned(),
         r#"{"type":"result","result":"hi"}"#.to_owned(),
@@ -128,7 +128,7 @@ fn a_stream_that_reports_no_tasks_ends_with_its_result() {
 }
 
 #[test]
-fn a_further_turn_is_announced_by_the_end_of_a_task_and_by_the_session() {
+fn further_turn_is_announced_by_task_end_and_queued_turn_count() {
     let mut stream = StreamParser::default();
     let mut after = |line: &str| {
         stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
@@ -154,7 +154,7 @@ fn a_further_turn_is_announced_by_the_end_of_a_task_and_by_the_session() {
 }
 
 #[test]
-fn a_task_that_only_looks_on_is_not_waited_for() {
+fn ambient_task_is_not_awaited() {
     let mut stream = StreamParser::default();
     let ambient = r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t","ambient":true}]}"#;
     let result = r#"{"type":"result","result":"hi"}"#;
@@ -163,7 +163,7 @@ fn a_task_that_only_looks_on_is_not_waited_for() {
 }
 
 #[test]
-fn what_an_earlier_turn_has_kept_is_not_waited_for() {
+fn task_left_by_earlier_turn_is_not_awaited() {
     let started =
         r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t"}]}"#;
     let result = r#"{"type":"result","result":"hi"}"#;

@@ -46,7 +46,7 @@ fn named(stream: &StreamParser) -> Vec<(String, String, u32)> {
 const WHY: &str = "This command requires approval";
 
 #[test]
-fn an_older_program_names_them_in_its_result_and_the_reason_in_the_answer() {
+fn refusals_of_older_version_are_read_from_result_and_answer() {
     let lines = [call("t1", "curl a"), answer("t1", WHY), result("", &[("t1", "curl a")])];
     let stream = read(&lines);
     assert_eq!(named(&stream), [("curl a".to_owned(), WHY.to_owned(), 1)]);
@@ -55,7 +55,7 @@ fn an_older_program_names_them_in_its_result_and_the_reason_in_the_answer() {
 }
 
 #[test]
-fn a_newer_program_tells_of_them_as_they_happen_and_they_count_once() {
+fn refusal_reported_live_and_in_result_counts_once() {
     let lines =
         [call("t1", "curl a"), live("t1", WHY), answer("t1", WHY), result("", &[("t1", "curl a")])];
     let stream = read(&lines);
@@ -64,7 +64,7 @@ fn a_newer_program_tells_of_them_as_they_happen_and_they_count_once() {
 }
 
 #[test]
-fn each_of_several_results_counts_and_each_call_once() {
+fn refusals_of_several_results_count_each_call_once() {
     let background = r#","origin":{"kind":"task-notification"}"#;
     let lines = [
         result("", &[("t1", "curl a")]),
@@ -76,7 +76,7 @@ fn each_of_several_results_counts_and_each_call_once() {
 }
 
 #[test]
-fn a_turn_without_a_result_has_those_that_were_seen() {
+fn turn_without_result_reports_refusals_seen_so_far() {
     let cut = [call("t1", "curl a"), answer("t1", WHY), call("t2", "dig b"), live("t2", WHY)];
     assert_eq!(read(&cut).refused.refusals().count(), 2);
     let other = answer("t1", "Exit code 7");
@@ -86,7 +86,7 @@ fn a_turn_without_a_result_has_those_that_were_seen() {
 }
 
 #[test]
-fn their_number_and_their_texts_are_bounded() {
+fn number_of_stored_refusals_is_bounded() {
     let mut lines = Vec::new();
     for number in 0..1000 {
         lines.push(live(&format!("t{number}"), &"x".repeat(10_000)));
@@ -102,7 +102,7 @@ fn their_number_and_their_texts_are_bounded() {
 }
 
 #[test]
-fn odd_fields_cost_no_turn() {
+fn mistyped_refusal_fields_do_not_lose_result() {
     let lines = [
         r#"{"type":"system","subtype":"permission_denied","tool_use_id":7}"#.to_owned(),
         r#"{"type":"system","subtype":"permission_denied","tool_use_id":"t1","message":{}}"#
@@ -130,7 +130,7 @@ macro_rules! recorded {
 }
 
 #[test]
-fn every_version_tells_the_same_of_a_refused_command() {
+fn every_version_reports_same_refusal() {
     let asked = [
         recorded!("2.1.197", "refused_tool"),
         recorded!("2.1.242", "refused_tool"),

@@ -26,7 +26,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_recorded_stream_is_understood_line_by_line() {
+fn every_recorded_stream_is_parsed_line_by_line() {
     let streams = recorded();
     assert!(streams.len() >= 72, "{}", streams.len());
     for [version, name, text] in &streams {
@@ -40,7 +40,7 @@ fn every_recorded_stream_is_understood_line_by_line() {
 }
 
 #[test]
-fn events_that_nobody_knows_change_nothing_between_any_two_lines() {
+fn unknown_events_do_not_change_parsed_stream() {
     let unknown = [
         r#"{"type":"brand_new","subtype":{"deep":[1,2]},"uuid":7,"message":"text"}"#,
         r#"{"type":"system","subtype":"something_new","task_id":{},"claude_code_version":8}"#,
@@ -67,7 +67,7 @@ fn events_that_nobody_knows_change_nothing_between_any_two_lines() {
 }
 
 #[test]
-fn a_version_of_another_type_is_as_good_as_none() {
+fn mistyped_version_is_treated_as_missing() {
     for version in ["7", "null", "[]", "{\"major\":2}", "true"] {
         let line = format!(
             "{{\"type\":\"system\",\"subtype\":\"init\",\"claude_code_version\":{version}}}\n{RESULT}\n"
@@ -79,7 +79,7 @@ fn a_version_of_another_type_is_as_good_as_none() {
 }
 
 #[test]
-fn fields_of_other_types_leave_the_events_around_them_as_they_are() {
+fn mistyped_fields_do_not_affect_other_events() {
     let odd = [
         r#"{"type":"assistant","uuid":[],"parent_tool_use_id":1,"message":{"model":7,"content":[]}}"#,
         r#"{"type":"assistant","message":{"content":"a text where blocks were"}}"#,

@@ -42,7 +42,7 @@ fn carry_out(space: &Dataspace, deed: &str) -> String {
 }
 
 #[test]
-fn one_that_may_be_killed() {
+fn helper_process_performs_given_operation() {
     if let Some((space, deed)) = told() {
         carry_out(&space, &deed);
     }
@@ -50,7 +50,7 @@ fn one_that_may_be_killed() {
 
 /// Kills a process that runs a step when it reaches a point for the `time`th time; returns whether it did.
 fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool {
-    let mut command = child("killed::one_that_may_be_killed");
+    let mut command = child("killed::helper_process_performs_given_operation");
     command.env("RAYMOND_FAILPOINT", format!("{point}:{time}"));
     let status = tell(&mut command, place, deed).status().expect("ended");
     let killed = std::os::unix::process::ExitStatusExt::signal(&status) == Some(9);
@@ -72,7 +72,7 @@ fn points(deed: &str) -> Vec<(&'static str, u32)> {
 }
 
 #[test]
-fn killed_anywhere_a_step_that_is_carried_out_again_comes_to_the_same() {
+fn step_repeated_after_kill_at_any_point_gives_same_result() {
     for (deed, left) in DEEDS.into_iter().zip(LEFT) {
         let whole = Place::with(&[("a", "k", "1")]);
         let said = carry_out(&whole.space, deed);
@@ -91,7 +91,7 @@ fn killed_anywhere_a_step_that_is_carried_out_again_comes_to_the_same() {
 
 /// Between the two runs another agent takes the asserted fact, or asserts the retracted one.
 #[test]
-fn killed_anywhere_a_step_does_nothing_to_what_came_since() {
+fn step_repeated_after_kill_leaves_newer_changes_alone() {
     for (point, time) in points("assert") {
         let place = Place::with(&[("a", "k", "1")]);
         assert!(dies_at(&place, "assert", point, time));

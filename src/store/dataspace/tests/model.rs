@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn it_holds_what_the_model_holds(
+    fn dataspace_and_watcher_match_the_model(
         deeds in proptest::collection::vec(deeds(), 1..40),
         room in 0u64..1000,
     ) {

@@ -34,7 +34,7 @@ pub(super) fn tell<'command>(
 }
 
 #[test]
-fn one_of_them_takes_what_it_can() {
+fn helper_process_claims_all_facts_it_can() {
     let Some((space, run)) = told() else { return };
     let facts = space.facts().expect("listed").facts;
     let half = facts.len() / 2;
@@ -46,7 +46,7 @@ fn one_of_them_takes_what_it_can() {
 }
 
 #[test]
-fn of_a_thousand_facts_each_is_taken_once() {
+fn concurrent_processes_claim_each_of_1000_facts_once() {
     let place = Place::new();
     std::fs::create_dir_all(place.path("facts/job")).expect("made");
     for seq in 1..=1000 {
@@ -62,7 +62,7 @@ fn of_a_thousand_facts_each_is_taken_once() {
         std::fs::write(place.path(&format!("facts/job/k{seq}.json")), text).expect("written");
     }
     let start = |run: &str| {
-        let mut command = child("together::one_of_them_takes_what_it_can");
+        let mut command = child("together::helper_process_claims_all_facts_it_can");
         tell(&mut command, &place, run).spawn().expect("started")
     };
     let children = ["r0", "r1", "r2", "r3"].map(start);

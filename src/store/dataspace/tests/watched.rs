@@ -51,7 +51,7 @@ impl Watcher {
 const NONE: [&str; 0] = [];
 
 #[test]
-fn what_changes_is_told_once() {
+fn each_change_is_reported_once() {
     let place = Place::new();
     let mut watcher = Watcher::of(&place);
     assert_eq!(watcher.changes(&["a"]), NONE);
@@ -91,7 +91,7 @@ fn what_changes_is_told_once() {
 }
 
 #[test]
-fn what_a_run_knew_and_what_it_missed_is_told_when_it_goes_on() {
+fn resumed_run_is_notified_of_changes_it_missed() {
     let place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
     let mut first = Watcher::of(&place);
     first.changes(&["a"]);
@@ -108,7 +108,7 @@ fn what_a_run_knew_and_what_it_missed_is_told_when_it_goes_on() {
 }
 
 #[test]
-fn a_new_generation_of_changes_loses_nothing() {
+fn new_generation_of_changes_file_loses_no_change() {
     let mut place = Place::new();
     place.space.room = 100;
     let mut watcher = Watcher::of(&place);
@@ -132,7 +132,7 @@ fn a_new_generation_of_changes_loses_nothing() {
 }
 
 #[test]
-fn while_somebody_writes_the_last_change_is_looked_at_again() {
+fn last_change_is_reread_while_a_writer_holds_the_lock() {
     let place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
     let mut watcher = Watcher::of(&place);
     assert_eq!(watcher.changes(&["a"]), ["+a k=1", "+a l=1"]);
@@ -157,7 +157,7 @@ fn while_somebody_writes_the_last_change_is_looked_at_again() {
 }
 
 #[test]
-fn a_torn_line_is_waited_for_and_a_damaged_fact_is_told() {
+fn torn_line_is_awaited_and_damaged_fact_is_warned_of() {
     let place = Place::with(&[("a", "k", "1")]);
     let mut watcher = Watcher::of(&place);
     watcher.changes(&["a"]);

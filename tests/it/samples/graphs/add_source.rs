@@ -48,7 +48,7 @@ fn scripted_answers_add_the_local_files() {
 }
 
 #[test]
-fn a_repository_is_cloned_and_its_documentation_counted() {
+fn repository_is_cloned_and_its_documents_counted() {
     let corpus = corpus();
     let url = upstream(&corpus);
     let address = format!("collect_git_url={url}");
@@ -72,7 +72,7 @@ fn a_repository_is_cloned_and_its_documentation_counted() {
 }
 
 #[test]
-fn a_clone_that_fails_is_tried_again_and_leaves_nothing() {
+fn failed_clone_is_retried_and_leaves_nothing() {
     let corpus = corpus();
     let before = corpus.read("data/config.yaml");
     let url = format!("collect_git_url={}", corpus.path().join("up/none").display());
@@ -102,7 +102,7 @@ fn llms_txt_of_a_site_is_found_and_used() {
 }
 
 #[test]
-fn html_page_at_llms_txt_is_not_taken_for_one() {
+fn html_page_at_llms_txt_is_ignored() {
     let corpus = corpus();
     let url = site(&[("/llms.txt", "<html>Welcome"), ("/lamp", "It turns."), ("/cat", "It naps.")]);
     let urls = format!("collect_web_urls={url}/lamp {url}/cat no-address");
@@ -116,7 +116,7 @@ fn html_page_at_llms_txt_is_not_taken_for_one() {
 }
 
 #[test]
-fn a_page_that_is_missing_is_no_source() {
+fn missing_page_adds_no_source() {
     let corpus = corpus();
     let url = site(&[]);
     let urls = format!("collect_web_urls={url}/gone");
@@ -136,7 +136,7 @@ fn folder_without_files_is_reported_and_cancel_adds_nothing() {
 }
 
 #[test]
-fn missing_configuration_is_refused_and_a_broken_one_is_reported() {
+fn missing_or_broken_configuration_is_reported() {
     let empty = GraphWorkspace::new("add-source");
     let ended = empty.answered(&[], &[]);
     assert_eq!(ended.code, 1, "{}", ended.told);

@@ -8,7 +8,7 @@ const INPUT: [&str; 2] = ["--input", "A name for a command"];
 const NO_REPLIES: &str = "has no replies";
 
 #[test]
-fn self_review_revises_until_nothing_has_to_be_changed() {
+fn self_review_revises_until_reviewer_approves() {
     let result = "Steps fall like first snow / the journal keeps every one / nothing melts away";
     let ended = SampleProgram::new("self-review").run(&INPUT);
     ended.assert_outcome(0, &format!("Agent main terminated with result: {result}\n"));
@@ -16,14 +16,14 @@ fn self_review_revises_until_nothing_has_to_be_changed() {
 }
 
 #[test]
-fn self_review_is_done_at_once_where_the_first_draft_is_good() {
+fn self_review_completes_at_once_if_first_draft_is_approved() {
     let stage = SampleProgram::new("self-review")
         .replies(&[("author", &["tidy"]), ("second-look", &["**APPROVED**"])]);
     stage.run(&INPUT).assert_outcome(0, "Agent main terminated with result: tidy\n");
 }
 
 #[test]
-fn self_review_does_not_go_on_for_ever() {
+fn self_review_fails_at_max_iterations() {
     let stage = SampleProgram::new("self-review")
         .replies(&[("author", &["tidy"; 6]), ("second-look", &["NOT APPROVED: too short."; 6])]);
     let ended = stage.run(&INPUT);
@@ -32,7 +32,7 @@ fn self_review_does_not_go_on_for_ever() {
 }
 
 #[test]
-fn best_of_two_takes_the_one_that_the_judge_chooses() {
+fn best_of_two_takes_the_answer_chosen_by_the_judge() {
     let table = [
         ("B\nIts name says what it does.", "stale"),
         ("**B**, clearly.", "stale"),

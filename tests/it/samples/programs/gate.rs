@@ -7,7 +7,7 @@ const CI: &str = ":awaiting \"(signal gate/ci :key f)\"";
 const PERSON: &str = ":awaiting \"(signal gate/verdict :key f)\"";
 
 #[test]
-fn work_goes_back_until_ci_has_passed_and_a_person_has_approved() {
+fn gate_returns_work_until_ci_passes_and_a_person_approves() {
     let stage = SampleProgram::new("gate");
     let mut run = stage.start("f", &INPUT);
     run.until("agent-request main#1/work/1 :to worker").until("Add a --dry-run flag").until(CI);

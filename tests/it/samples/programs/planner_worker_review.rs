@@ -14,7 +14,7 @@ fn sample_text_equals_the_example_of_the_specification() {
 }
 
 #[test]
-fn planner_and_implementer_take_turns_until_someone_is_satisfied() {
+fn planner_and_implementer_alternate_until_satisfied_signal() {
     let stage = SampleProgram::new("planner-worker-review");
     let mut run = stage.start("f", &[]);
     run.until(":awaiting \"(signal plan/ready :key f)\"");

@@ -13,7 +13,7 @@ fn fields() -> Value {
 }
 
 #[test]
-fn what_changes_the_state_changes_it() {
+fn each_state_action_writes_expected_value() {
     let set =
         |field: &str, value: Value| json!({"type": "set_state", "field": field, "value": value});
     let append =
@@ -73,7 +73,7 @@ fn what_changes_the_state_changes_it() {
 }
 
 #[test]
-fn a_hash_is_of_the_text_or_of_the_value_as_json() {
+fn hash_of_value_equals_hash_of_its_json_text() {
     let hash = |from: &str| json!({"type": "compute_hash", "from": from, "store_as": format!("hash_of_{from}")});
     let stage = Stage::doing(json!([hash("one"), hash("same"), hash("other")]));
     let stage = stage.beginning(json!({"one": {"a": [1]}, "same": "{\"a\":[1]}", "other": [1]}));
@@ -83,7 +83,7 @@ fn a_hash_is_of_the_text_or_of_the_value_as_json() {
 }
 
 #[test]
-fn what_is_shown_is_kept_in_order() {
+fn messages_and_tables_are_displayed_in_order() {
     let played = Stage::doing(json!([
         {"type": "display_message", "message": "Adding ${source}"},
         {"type": "display_table", "title": "All of ${source}", "headers": ["n"], "rows": [["${computed.n}"]]},
@@ -96,7 +96,7 @@ fn what_is_shown_is_kept_in_order() {
 }
 
 #[test]
-fn a_checkpoint_brings_back_the_fields_but_not_where_it_is() {
+fn rollback_restores_fields_but_not_position() {
     let stage = Stage::doing(json!([
         {"type": "set_state", "field": "a", "value": 1},
         {"type": "create_checkpoint", "name": "${source}-1"},
@@ -119,7 +119,7 @@ fn a_checkpoint_brings_back_the_fields_but_not_where_it_is() {
 }
 
 #[test]
-fn every_operation_is_asked_for_with_its_parameters() {
+fn every_operation_gets_its_filled_parameters() {
     let spec = json!({"id": "react", "type": "git"});
     let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let path = || "a/react".to_owned();
@@ -226,7 +226,7 @@ fn every_operation_is_asked_for_with_its_parameters() {
 }
 
 #[test]
-fn the_path_of_what_was_cached_is_stored_where_it_says() {
+fn cached_content_path_is_stored_in_named_field() {
     let stage = Stage::doing(json!([
         {"type": "cache_web_content", "from": "page", "dest": "a.md", "store_path_as": "kept.path"},
     ]));
@@ -236,7 +236,7 @@ fn the_path_of_what_was_cached_is_stored_where_it_says() {
 }
 
 #[test]
-fn a_loop_goes_through_a_list_and_loops_in_it() {
+fn nested_foreach_visits_items_in_order() {
     let stage = Stage::doing(json!([
         {"type": "foreach", "items": "${rows}", "as": "row", "actions": [
             {"type": "append_state", "field": "seen", "value": "row ${row.name}"},
@@ -258,7 +258,7 @@ fn a_loop_goes_through_a_list_and_loops_in_it() {
 }
 
 #[test]
-fn a_failure_in_a_loop_ends_the_node() {
+fn failed_action_in_foreach_fails_node() {
     let stage = Stage::doing(json!([
         {"type": "foreach", "items": ["a", "b", "c"], "actions": [
             {"type": "write_file", "path": "${item}", "content": ""},

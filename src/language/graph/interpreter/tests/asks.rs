@@ -25,7 +25,7 @@ fn task(then: &GraphNext) -> &PromptTask {
 }
 
 #[test]
-fn a_reference_asks_for_its_section_with_its_context() {
+fn reference_prompts_with_its_section_and_context() {
     let stage = reference(&json!({})).hearing([done(json!({"path": "p", "n": [1]}))]);
     let log = stage.log();
     let task = task(&log.wanted[0]);
@@ -42,7 +42,7 @@ fn a_reference_asks_for_its_section_with_its_context() {
 }
 
 #[test]
-fn a_section_may_be_known_only_then() {
+fn reference_section_is_resolved_at_run_time() {
     let stage = reference(&json!({"section": "${part}"}))
         .beginning(json!({"source": "x", "part": "Other"}));
     let log = stage.hearing([done(json!({}))]).log();
@@ -54,7 +54,7 @@ fn a_section_may_be_known_only_then() {
 }
 
 #[test]
-fn a_reference_that_failed_goes_where_it_says_or_fails_the_agent() {
+fn failed_reference_takes_on_failure_edge_or_fails_agent() {
     let stage = reference(&json!({"on_failure": "failed"})).hearing([failed("no network")]);
     let played = stage.play();
     assert_eq!((played.way(), played.failure()), (vec!["start failure".to_owned()], "no network"));
@@ -64,7 +64,7 @@ fn a_reference_that_failed_goes_where_it_says_or_fails_the_agent() {
 }
 
 #[test]
-fn a_pattern_is_a_reference_among_others() {
+fn patterns_and_skills_run_in_order_among_other_actions() {
     let pattern = json!({"type": "invoke_pattern", "path": "git.md", "section": "Clone", "context": {"a": 1}});
     let mut kept = pattern.clone();
     kept["store_as"] = json!("computed.clone");
@@ -84,7 +84,7 @@ fn a_pattern_is_a_reference_among_others() {
 }
 
 #[test]
-fn a_pattern_that_failed_fails_its_node() {
+fn failed_pattern_fails_its_node() {
     let stage = Stage::doing(json!([{"type": "invoke_pattern", "path": "git.md"}]));
     let played = stage.file("git.md", DOC).hearing([failed("not done")]).play();
     assert_eq!(played.failure(), "invoke_pattern: not done");
@@ -100,7 +100,7 @@ fn fetching() -> Stage {
 }
 
 #[test]
-fn a_page_is_put_in_other_words() {
+fn web_fetch_prompt_replaces_page_content_with_reply() {
     let stage = fetching().hearing([done(json!("a page"))]);
     let log = stage.log();
     let (task, cursor) = (task(&log.wanted[0]), &log.records[0].cursor);
@@ -114,12 +114,12 @@ fn a_page_is_put_in_other_words() {
 }
 
 #[test]
-fn a_page_that_nobody_could_put_in_other_words_fails() {
+fn failed_web_fetch_prompt_fails_node() {
     assert_eq!(fetching().hearing([failed("no")]).play().failure(), "web_fetch: no");
 }
 
 #[test]
-fn nobody_is_asked_about_a_page_that_is_not_there() {
+fn missing_page_skips_web_fetch_prompt() {
     for status in [0, 404] {
         let page = json!({"status": status, "content": null, "url": "http://x/"});
         let stage = fetching().world(move |_| Ok(page.clone()));
@@ -139,7 +139,7 @@ fn agent(more: &Value) -> Value {
 }
 
 #[test]
-fn a_further_agent_is_waited_for_and_its_result_stored() {
+fn spawned_agent_is_awaited_and_its_result_stored() {
     for (said, got) in
         [("text", json!("text")), ("{\"a\":[1]}", json!({"a": [1]})), ("12", json!("12"))]
     {
@@ -157,7 +157,7 @@ fn a_further_agent_is_waited_for_and_its_result_stored() {
 }
 
 #[test]
-fn an_agent_in_the_background_gives_its_name() {
+fn background_agent_stores_its_id_without_waiting() {
     let stage = spawning(&agent(&json!({"run_in_background": true})));
     let (played, log) = stage.play_and_die(usize::MAX);
     assert_eq!(played.at("seen"), json!("main.1"));
@@ -165,7 +165,7 @@ fn an_agent_in_the_background_gives_its_name() {
 }
 
 #[test]
-fn a_folder_and_a_state_are_run_as_agents() {
+fn run_folder_and_run_state_spawn_agents() {
     let folder = json!({"type": "run_folder", "path": "sub", "variables": {"a": "${who}", "n": 1}, "input": "in", "store_as": "got"});
     let log = spawning(&folder).hearing([done(json!("x"))]).log();
     let GraphNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
@@ -181,7 +181,7 @@ fn a_folder_and_a_state_are_run_as_agents() {
 }
 
 #[test]
-fn a_record_of_its_own_comes_before_every_turn() {
+fn each_turn_gets_its_own_record() {
     let pattern = json!({"type": "invoke_pattern", "path": "git.md"});
     let stage = Stage::new(json!({
         "start": node(json!([pattern, pattern]), "then"),
@@ -194,7 +194,7 @@ fn a_record_of_its_own_comes_before_every_turn() {
 }
 
 #[test]
-fn needs_of_a_node_hold_for_each_of_its_turns() {
+fn node_options_apply_to_each_of_its_turns() {
     let needs = json!({"model": "opus", "effort": "low", "on_denied": "fail"});
     let told = |task: &PromptTask| {
         let TurnOptions { effort, on_denied, .. } = task.options;
@@ -217,7 +217,7 @@ fn needs_of_a_node_hold_for_each_of_its_turns() {
 }
 
 #[test]
-fn answer_of_a_node_with_a_schema_is_merged_as_an_object() {
+fn answer_to_node_with_schema_is_merged_as_object() {
     let schema = json!({"type": "object", "properties": {"score": {"type": "integer"}}});
     let stage = reference(&json!({ "output": schema })).hearing([done(json!({"score": 7}))]);
     let log = stage.log();

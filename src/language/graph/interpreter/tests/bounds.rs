@@ -22,7 +22,7 @@ fn counting(to: usize) -> Stage {
 }
 
 #[test]
-fn an_endless_loop_ends_at_the_step_limit() {
+fn endless_loop_fails_at_step_limit() {
     let played = looping(json!([])).with("max_steps", json!(700)).play();
     let why = "in flow.yaml: node start: WF501 step limit: 700 nodes were executed, and max_steps allows no more; if the loop is meant, raise max_steps in the graph";
     assert_eq!(played.error(), why);
@@ -31,14 +31,14 @@ fn an_endless_loop_ends_at_the_step_limit() {
 }
 
 #[test]
-fn the_last_step_that_is_allowed_may_lead_to_an_ending() {
+fn last_allowed_step_may_reach_ending() {
     let stage = counting(5).with("max_steps", json!(10));
     assert_eq!(stage.play().payload()["message"], "done");
     assert!(counting(5).with("max_steps", json!(9)).play().error().contains("WF501"));
 }
 
 #[test]
-fn a_walk_is_cut_after_a_slice_and_nothing_is_lost() {
+fn long_execution_is_split_at_node_limit_without_loss() {
     let (played, log) = counting(1000).play_and_die(usize::MAX);
     assert_eq!((played.at("n"), played.state.executed), (json!(1000), 2000));
     assert_eq!(log.records.len(), 2000_usize.div_ceil(MAX_NODES_PER_ADVANCE));
@@ -49,7 +49,7 @@ fn a_walk_is_cut_after_a_slice_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_walk_that_computes_for_long_is_cut_earlier() {
+fn expensive_execution_is_split_before_node_limit() {
     let slow = json!([{"type": "compute", "expression": "list.map(x => list.map(y => x + y).length).length", "store_as": "n"}]);
     let list: Vec<u32> = (0..300).collect();
     let nodes = json!({"start": node(slow.clone(), "b"), "b": node(slow.clone(), "c"), "c": node(slow.clone(), "d"), "d": node(slow, "done")});
@@ -60,7 +60,7 @@ fn a_walk_that_computes_for_long_is_cut_earlier() {
 }
 
 #[test]
-fn a_loop_within_a_node_is_cut_too() {
+fn long_foreach_is_split_within_its_node() {
     let inner = json!({"type": "foreach", "items": "${list}", "as": "y", "actions": [
         {"type": "compute", "expression": "n + 1", "store_as": "n"},
     ]});
@@ -74,7 +74,7 @@ fn a_loop_within_a_node_is_cut_too() {
 }
 
 #[test]
-fn values_do_not_nest_without_end() {
+fn value_over_nesting_limit_fails_action() {
     let deeper = json!([{"type": "set_state", "field": "computed.a.b", "value": "${computed.a}"}]);
     let stage = looping(deeper).beginning(json!({"computed": {"a": {}}}));
     let played = stage.play();
@@ -94,7 +94,7 @@ fn values_do_not_nest_without_end() {
 }
 
 #[test]
-fn a_text_does_not_grow_without_end() {
+fn text_over_length_limit_fails_action() {
     let twice = json!([{"type": "compute", "expression": "text + text", "store_as": "text"}]);
     let played = looping(twice).beginning(json!({"text": "0123456789abcdef"})).play();
     let last = played.failure();
@@ -105,7 +105,7 @@ fn a_text_does_not_grow_without_end() {
 }
 
 #[test]
-fn a_step_is_counted_once_however_often_it_asks() {
+fn step_with_several_operations_is_counted_once() {
     let stage = Stage::new(json!({
         "start": {
             "type": "validation_gate",

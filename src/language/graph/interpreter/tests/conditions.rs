@@ -43,7 +43,7 @@ fn holds(condition: &Value) -> bool {
 }
 
 #[test]
-fn what_the_state_says_is_tested() {
+fn each_state_condition_evaluates_as_expected() {
     let field = |kind: &str, field: &str| json!({"type": kind, "field": field});
     let flag = |kind: &str, flag: &str| json!({"type": kind, "flag": flag});
     let from = |kind: &str, from: &str| json!({"type": kind, "from": from});
@@ -105,7 +105,7 @@ fn what_the_state_says_is_tested() {
 }
 
 #[test]
-fn later_names_mean_the_same() {
+fn newer_check_types_evaluate_like_seed_preconditions() {
     let check = |operator: &str, value: Value| json!({"type": "state_check", "field": "source_type", "operator": operator, "value": value});
     assert!(holds(&check("equals", json!("git"))) && !holds(&check("not_equals", json!("git"))));
     assert!(holds(&json!({"type": "state_check", "field": "nothing", "operator": "null"})));
@@ -122,7 +122,7 @@ fn later_names_mean_the_same() {
 }
 
 #[test]
-fn the_world_is_asked_with_what_is_filled_in() {
+fn external_condition_runs_operation_with_filled_parameters() {
     let table = [
         (json!({"type": "config_exists"}), Operation::ConfigExists),
         (json!({"type": "index_exists"}), Operation::IndexExists),
@@ -166,7 +166,7 @@ fn the_world_is_asked_with_what_is_filled_in() {
 }
 
 #[test]
-fn what_is_decided_already_is_not_asked() {
+fn combined_condition_short_circuits() {
     let file = |path: &str| json!({"type": "file_exists", "path": path});
     let of = |kind: &str| json!({"type": kind, "conditions": [file("a"), file("b"), file("c")]});
     let only_b = |operation: &Operation| {
@@ -182,7 +182,7 @@ fn what_is_decided_already_is_not_asked() {
 }
 
 #[test]
-fn a_condition_without_an_answer_fails_the_agent() {
+fn condition_that_cannot_be_evaluated_fails_agent() {
     let wrong = |condition: Value| branching(condition).play().error().to_owned();
     let message = wrong(json!({"type": "evaluate_expression", "expression": "n < source_type"}));
     assert!(message.starts_with("in flow.yaml: node start: evaluate_expression: WF403"));

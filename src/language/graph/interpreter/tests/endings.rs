@@ -14,7 +14,7 @@ fn ending_in(ending: Value) -> Stage {
 }
 
 #[test]
-fn a_success_shows_its_summary_and_gives_it_back() {
+fn success_ending_shows_and_returns_its_summary() {
     let summary =
         json!({"id": "${source}", "files": "${computed.files}", "list": "${computed.list}"});
     let ending = json!({"type": "success", "message": "Added '${source}'", "summary": summary});
@@ -28,7 +28,7 @@ fn a_success_shows_its_summary_and_gives_it_back() {
 }
 
 #[test]
-fn an_error_says_more_and_what_may_help() {
+fn error_ending_shows_details_and_recovery() {
     for recovery in ["corpus-init", "/corpus-init"] {
         let ending = json!({
             "type": "error", "message": "No ${source}", "details": "Run it elsewhere",
@@ -42,14 +42,14 @@ fn an_error_says_more_and_what_may_help() {
 }
 
 #[test]
-fn an_ending_that_cannot_be_told_fails_the_agent() {
+fn ending_message_that_cannot_be_evaluated_fails_agent() {
     let ending = json!({"type": "success", "message": "it has ${computed.list.length > 'x'}"});
     let played = ending_in(ending).play();
     assert!(played.error().contains("flow.yaml: node end: WF403 "), "{}", played.error());
 }
 
 #[test]
-fn the_gate_before_the_beginning_turns_away_by_the_first_that_is_false() {
+fn entry_gate_fails_at_first_false_precondition() {
     let entry = json!([
         {"type": "config_exists"},
         {"type": "tool_available", "tool": "git", "error_message": "Git is not installed"},
@@ -64,14 +64,14 @@ fn the_gate_before_the_beginning_turns_away_by_the_first_that_is_false() {
 }
 
 #[test]
-fn the_gate_lets_in_when_all_hold() {
+fn entry_gate_passes_when_all_preconditions_hold() {
     let entry = json!([{"type": "config_exists"}, {"type": "flag_not_set", "flag": "x"}]);
     let stage = Stage::doing(json!([])).with("entry_preconditions", entry);
     assert_eq!(stage.world(|_| Ok(true.into())).play().way(), ["start success"]);
 }
 
 #[test]
-fn a_gate_without_an_answer_says_that_it_is_the_gate() {
+fn entry_gate_error_message_names_entry_gate() {
     let entry = json!([{"type": "source_has_updates", "id": "react"}]);
     let stage = Stage::doing(json!([])).with("entry_preconditions", entry);
     let played = stage.world(|_| Err("no network".into())).play();
@@ -80,7 +80,7 @@ fn a_gate_without_an_answer_says_that_it_is_the_gate() {
 }
 
 #[test]
-fn a_gate_that_is_interrupted_is_asked_again() {
+fn entry_gate_progress_is_not_recorded() {
     let write = json!({"type": "write_file", "path": "a", "content": ""});
     let entry = json!([{"type": "config_exists"}]);
     let stage = Stage::doing(json!([write])).with("entry_preconditions", entry);

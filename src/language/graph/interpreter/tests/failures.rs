@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::stage::Stage;
 
 #[test]
-fn every_failure_says_which_action_and_why() {
+fn failure_message_names_action_and_reason() {
     let set =
         |field: &str, value: Value| json!({"type": "set_state", "field": field, "value": value});
     let table = [
@@ -58,7 +58,7 @@ fn every_failure_says_which_action_and_why() {
 }
 
 #[test]
-fn what_an_expression_cannot_do_fails_the_action() {
+fn expression_error_fails_action() {
     let stage =
         Stage::doing(json!([{"type": "compute", "expression": "n < text", "store_as": "x"}]));
     let played = stage.beginning(json!({"n": 1, "text": "a"})).play();
@@ -66,7 +66,7 @@ fn what_an_expression_cannot_do_fails_the_action() {
 }
 
 #[test]
-fn what_the_world_says_is_said() {
+fn operation_error_is_reported_with_action_name() {
     let stage = Stage::doing(json!([{"type": "git_pull", "repo_path": "a"}]));
     let played = stage.world(|_| Err("not a repository".into())).play();
     assert_eq!(played.failure(), "git_pull: not a repository");
@@ -74,7 +74,7 @@ fn what_the_world_says_is_said() {
 }
 
 #[test]
-fn a_parameter_of_another_kind_is_named() {
+fn parameter_of_wrong_type_is_reported_with_action_name() {
     let stage = Stage::doing(json!([{"type": "read_file", "path": "${list}", "store_as": "x"}]));
     let played = stage.beginning(json!({"list": [1]})).play();
     assert!(played.failure().starts_with("read_file: "), "{}", played.failure());

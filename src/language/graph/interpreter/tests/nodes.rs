@@ -15,7 +15,7 @@ fn gate(validations: Value) -> Stage {
 }
 
 #[test]
-fn an_action_goes_on_by_whether_all_succeeded() {
+fn action_node_takes_success_edge_when_all_actions_succeed() {
     let stage = Stage::new(json!({
         "start": node(json!([{"type": "set_flag", "flag": "one", "value": true}]), "then"),
         "then": node(json!([]), "done"),
@@ -29,7 +29,7 @@ fn an_action_goes_on_by_whether_all_succeeded() {
 }
 
 #[test]
-fn the_first_failure_skips_the_rest_and_says_why() {
+fn first_failed_action_skips_rest_and_stores_error() {
     let stage = Stage::doing(json!([
         {"type": "set_state", "field": "a", "value": 1},
         {"type": "append_state", "field": "a", "value": 2},
@@ -46,7 +46,7 @@ fn the_first_failure_skips_the_rest_and_says_why() {
 }
 
 #[test]
-fn a_gate_checks_everything_and_keeps_what_is_wrong() {
+fn failed_gate_stores_all_validation_errors() {
     let stage = gate(json!([
         {"type": "file_exists", "path": "a", "error_message": "no ${file}"},
         {"type": "flag_set", "flag": "on"},
@@ -76,7 +76,7 @@ fn a_gate_checks_everything_and_keeps_what_is_wrong() {
 }
 
 #[test]
-fn a_gate_that_holds_has_no_errors() {
+fn passed_gate_stores_no_validation_errors() {
     let played = gate(json!([{"type": "flag_not_set", "flag": "on"}])).play();
     assert_eq!(played.way(), ["start valid"]);
     assert_eq!(played.at("computed.validation_errors"), json!([]));
@@ -110,7 +110,7 @@ fn asking() -> Stage {
 }
 
 #[test]
-fn a_question_is_filled_and_its_answer_kept() {
+fn question_is_filled_and_its_answer_stored() {
     let stage = asking().hearing([answered("svn, please"), answered("git")]);
     let played = stage.play();
     assert_eq!(played.way(), ["start other", "start git"]);
@@ -131,7 +131,7 @@ fn a_question_is_filled_and_its_answer_kept() {
 }
 
 #[test]
-fn what_follows_from_an_answer_may_fail() {
+fn failed_consequence_of_answer_fails_node() {
     let played = asking().hearing([answered("2")]).play();
     assert_eq!(played.way(), ["start failure"]);
     assert_eq!(played.at("user_responses.start.id"), json!("web"));
@@ -139,7 +139,7 @@ fn what_follows_from_an_answer_may_fail() {
 }
 
 #[test]
-fn nodes_know_where_they_are() {
+fn node_can_read_workflow_and_node_names() {
     let played = Stage::new(json!({
         "start": node(json!([]), "then"),
         "then": node(json!([{"type": "set_state", "field": "trace", "value": "${workflow_name} ${workflow_version}: ${previous_node} to ${current_node}"}]), "done"),

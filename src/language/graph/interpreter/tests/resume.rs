@@ -94,7 +94,7 @@ fn wait_result() -> Vec<crate::domain::graph_execution::WaitResult> {
 }
 
 #[test]
-fn it_dies_at_each_thing_it_needs_and_comes_to_the_same() {
+fn resume_after_kill_at_any_call_gives_same_result() {
     let stage = || everything().hearing(wait_result()).world(converging());
     let (whole, log) = stage().play_and_die(usize::MAX);
     assert_eq!(whole.payload()["message"], "done");
@@ -110,7 +110,7 @@ fn it_dies_at_each_thing_it_needs_and_comes_to_the_same() {
 }
 
 #[test]
-fn what_failed_fails_the_same_way_again() {
+fn resume_after_kill_repeats_same_failure() {
     let stage = || {
         let mut wait_result = wait_result();
         wait_result[1] = failed("lost");
@@ -127,7 +127,7 @@ fn what_failed_fails_the_same_way_again() {
 }
 
 #[test]
-fn nothing_changes_the_world_before_its_record() {
+fn write_operation_is_recorded_before_it_runs() {
     let log = everything().hearing(wait_result()).world(converging()).log();
     let writes = log
         .operations

@@ -18,7 +18,7 @@ fn everywhere() -> Value {
 }
 
 #[test]
-fn a_bare_name_is_found_in_order() {
+fn bare_name_is_resolved_in_scope_order() {
     let stage = || Stage::doing(json!([])).beginning(everywhere());
     let table = [
         ("${x}", json!("computed")),
@@ -44,7 +44,7 @@ fn a_bare_name_is_found_in_order() {
 }
 
 #[test]
-fn what_a_loop_goes_through_comes_first() {
+fn loop_variable_shadows_other_scopes() {
     let stage = Stage::doing(json!([
         {"type": "foreach", "items": [1], "as": "x", "actions": [
             {"type": "set_state", "field": "found", "value": "${x} ${computed.x}"},
@@ -56,7 +56,7 @@ fn what_a_loop_goes_through_comes_first() {
 }
 
 #[test]
-fn who_called_gives_values_for_fields() {
+fn caller_variables_override_initial_fields() {
     let stage = Stage::doing(json!([])).beginning(json!({"source": "mine", "other": "mine"}));
     let stage = stage.given("source", "theirs").given("flags", "no").given("computed", "no");
     let played = stage.play();
@@ -68,13 +68,13 @@ fn who_called_gives_values_for_fields() {
 }
 
 #[test]
-fn a_given_value_does_not_take_the_place_of_a_map_that_is_always_there() {
+fn caller_variable_does_not_replace_flags_map() {
     let stage = Stage::doing(json!([])).beginning(json!({"flags": {"on": true}}));
     assert_eq!(stage.given("flags", "no").play().at("flags.on"), json!(true));
 }
 
 #[test]
-fn an_answer_is_found_by_its_node() {
+fn answer_is_read_by_name_of_its_node() {
     let nodes = json!({
         "start": {
             "type": "user_prompt",

@@ -5,7 +5,7 @@ use super::{AWAIT, Play, SEND, state};
 const LOG: &str = "(action (log \"~a\" (artifact a)))";
 
 #[test]
-fn work_is_compared_with_where_the_instance_began() {
+fn artifact_is_diff_since_program_start() {
     let text = state(&format!("{SEND} {AWAIT} {LOG}"));
     let mut play = Play::before(&text).repository("");
     play.go().answers("a", "I have done it");
@@ -13,13 +13,13 @@ fn work_is_compared_with_where_the_instance_began() {
 }
 
 #[test]
-fn where_there_is_no_repository_the_last_answer_is_the_work() {
+fn artifact_without_repository_is_last_answer() {
     let mut play = Play::of(&state(&format!("{SEND} {AWAIT} {LOG}")));
     assert_eq!(play.answers("a", "I have done it").said, ["I have done it"]);
 }
 
 #[test]
-fn each_directory_has_its_own_base() {
+fn each_working_directory_has_its_own_artifact_base() {
     let text = "(workflow w (roles (a :cwd one) (b :cwd two))
         (state s (action (send-prompt :agent a :template x :request-id x) (send-prompt :agent b :template y :request-id y))
             (await (and (transcript-response :request-id x) (transcript-response :request-id y)))
@@ -30,7 +30,7 @@ fn each_directory_has_its_own_base() {
 }
 
 #[test]
-fn who_was_never_asked_has_no_work_though_there_is_a_repository() {
+fn artifact_of_role_never_asked_is_empty_with_warning() {
     let mut play = Play::before(&state(LOG)).repository("");
     assert_eq!(
         play.go().said,
@@ -39,7 +39,7 @@ fn who_was_never_asked_has_no_work_though_there_is_a_repository() {
 }
 
 #[test]
-fn work_can_be_looked_at_by_a_condition() {
+fn branch_condition_can_match_artifact() {
     let body = format!(
         "{SEND} {AWAIT} (branch (on (matches (artifact a) \"since c0\") (terminal :result diff))
          (on (matches (artifact a) \"done\") (terminal :result answer)))"

@@ -3,7 +3,7 @@
 use super::{AWAIT, Play, SEND, program, state};
 
 #[test]
-fn a_signal_is_a_level_and_not_an_edge() {
+fn signal_condition_is_level_triggered() {
     let text = state("(wait (signal go :key @workflow-id))");
     let mut play = Play::of(&text);
     assert_eq!(play.awaiting(), "(signal go :key r)");
@@ -20,7 +20,7 @@ fn a_signal_is_a_level_and_not_an_edge() {
 }
 
 #[test]
-fn conditions_hold_as_they_say() {
+fn each_condition_evaluates_as_expected() {
     let facts = [("l", "k", "yes"), ("l", "k2", "no"), ("n", "", "")];
     let table = [
         ("(signal l)", true),
@@ -58,7 +58,7 @@ fn conditions_hold_as_they_say() {
 }
 
 #[test]
-fn the_first_arm_that_holds_is_taken_and_without_one_it_goes_on() {
+fn branch_takes_first_true_arm_or_continues() {
     let arms = |otherwise: &str| {
         state(&format!(
             "(branch (on (signal x) (action (log \"x\"))) (on (signal y) (action (log \"y\"))) {otherwise})
@@ -83,7 +83,7 @@ fn the_first_arm_that_holds_is_taken_and_without_one_it_goes_on() {
 }
 
 #[test]
-fn an_arm_that_was_chosen_stays_chosen() {
+fn chosen_branch_arm_survives_retraction() {
     let text = state(&format!(
         "(branch (on (signal x) {SEND} {AWAIT} (action (log \"x\"))) (otherwise (action (log \"none\"))))"
     ));
@@ -94,7 +94,7 @@ fn an_arm_that_was_chosen_stays_chosen() {
 }
 
 #[test]
-fn what_is_taken_has_a_name_and_is_gone() {
+fn consumed_fact_is_bound_to_name_and_removed() {
     let text = state(
         "(wait (signal job :consume true :as job)) (action (log \"~a\" @job))
          (wait (signal job :consume true :as job)) (terminal :result @job)",
@@ -107,7 +107,7 @@ fn what_is_taken_has_a_name_and_is_gone() {
 }
 
 #[test]
-fn who_is_too_late_waits_on() {
+fn wait_continues_when_fact_was_consumed_by_another() {
     let mut play = Play::before(&state("(wait (signal job :consume true))"));
     play.too_late = true;
     play.assert("job", "1", "one");
@@ -118,7 +118,7 @@ fn who_is_too_late_waits_on() {
 }
 
 #[test]
-fn an_answer_is_awaited_inside_the_run() {
+fn await_of_answer_is_not_external_wait() {
     let mut play = Play::of(&state(&format!("{SEND} {AWAIT} (terminal :result (response r))")));
     assert_eq!(play.awaiting(), "(transcript-response :request-id r)");
     assert!(!play.waits_for_outside());
@@ -127,7 +127,7 @@ fn an_answer_is_awaited_inside_the_run() {
 }
 
 #[test]
-fn a_branch_sees_what_is_still_pending() {
+fn branch_on_pending_request_takes_otherwise_arm() {
     let first = format!(
         "(state s {SEND} (branch (on (transcript-response :request-id r) (goto t)) (otherwise (action (log \"not yet\")))) {AWAIT})"
     );
@@ -138,7 +138,7 @@ fn a_branch_sees_what_is_still_pending() {
 }
 
 #[test]
-fn of_several_facts_the_oldest_is_taken() {
+fn oldest_matching_fact_is_consumed_first() {
     let mut play = Play::before(&state(
         "(wait (signal job :consume true :as one)) (wait (signal job :consume true :as two))
          (action (log \"~a ~a\" @one @two))",

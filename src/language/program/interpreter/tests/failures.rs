@@ -8,7 +8,7 @@ fn fails_with(play: &Play, why: &str) {
 }
 
 #[test]
-fn a_request_that_failed_fails_who_awaits_it() {
+fn failed_request_fails_program_that_awaits_it() {
     let mut play = Play::of(&state(&format!("{SEND} {AWAIT}")));
     play.fails("a", "no disk");
     fails_with(
@@ -21,7 +21,7 @@ fn a_request_that_failed_fails_who_awaits_it() {
 }
 
 #[test]
-fn a_request_that_failed_leads_elsewhere_if_the_program_says_so() {
+fn failed_request_continues_in_on_error_state() {
     let other = "(state other (terminal :result saved))";
     let failing = [
         "(await (transcript-response :request-id r :on-error other))",
@@ -43,7 +43,7 @@ fn a_request_that_failed_leads_elsewhere_if_the_program_says_so() {
 }
 
 #[test]
-fn a_failure_that_nobody_awaits_is_told_at_the_end() {
+fn unawaited_failed_request_is_reported_at_end() {
     let mut play = Play::of(&state(&format!("{SEND} (wait (signal x))")));
     play.fails("a", "no disk").fact("x", "", "");
     assert_eq!(play.said, ["warning: the request r failed: in p.lisp#a: no disk"]);
@@ -51,7 +51,7 @@ fn a_failure_that_nobody_awaits_is_told_at_the_end() {
 }
 
 #[test]
-fn a_role_that_failed_can_be_asked_again() {
+fn failed_role_can_be_asked_again() {
     let retry = format!(
         "(state s {SEND} (await (transcript-response :request-id r :on-error s)) (terminal :result (response r)))"
     );
@@ -62,7 +62,7 @@ fn a_role_that_failed_can_be_asked_again() {
 }
 
 #[test]
-fn what_is_awaited_has_to_have_been_sent() {
+fn await_of_request_never_sent_fails_program() {
     let send = format!("(branch (on (signal x) {SEND}))");
     fails_with(&Play::of(&state(&format!("{send} {AWAIT}"))), "the request r was never sent");
     let value = format!("{send} (action (log \"~a\" (response r)))");
@@ -70,7 +70,7 @@ fn what_is_awaited_has_to_have_been_sent() {
 }
 
 #[test]
-fn what_is_not_given_is_asked_for() {
+fn missing_branch_or_context_fails_with_option_hint() {
     let table = [("@branch", "--branch NAME"), ("@context/who", "--context who=TEXT")];
     for (value, hint) in table {
         fails_with(&Play::of(&state(&format!("(action (log \"~a\" {value}))"))), hint);
@@ -81,7 +81,7 @@ fn what_is_not_given_is_asked_for() {
 }
 
 #[test]
-fn a_program_can_fail_by_itself() {
+fn terminal_with_status_failed_fails_program() {
     let plain = Play::of(&state("(terminal :status failed)"));
     fails_with(&plain, "it ended as failed in the state s");
     let why = Play::of(&state("(terminal :status failed :result \"the tests are red\")"));
@@ -89,7 +89,7 @@ fn a_program_can_fail_by_itself() {
 }
 
 #[test]
-fn what_cannot_be_done_outside_fails_it() {
+fn failed_activity_fails_program() {
     let mut play = Play::before(&state("(action (assert l))"));
     play.fails_outside = Some("no space left".to_owned());
     fails_with(play.go(), "no space left");

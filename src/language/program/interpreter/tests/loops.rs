@@ -9,7 +9,7 @@ fn ends_with(text: &str, place: &str, why: &str) {
 }
 
 #[test]
-fn states_come_one_after_the_other() {
+fn states_run_in_order_without_goto() {
     let log = |name: &str| format!("(state {name} (action (log \"{name}\")))");
     let play = Play::of(&program(&[&log("one"), &log("two"), &log("three")]));
     assert_eq!(play.said, ["one", "two", "three"]);
@@ -26,7 +26,7 @@ fn a_goto_leaves_all_loops() {
 }
 
 #[test]
-fn a_loop_goes_round_until_it_is_left() {
+fn loop_repeats_until_terminal() {
     let text = state(&format!(
         "(loop {SEND} {AWAIT} (branch (on (matches (response r) stop) (terminal :result over))))"
     ));
@@ -39,7 +39,7 @@ fn a_loop_goes_round_until_it_is_left() {
 }
 
 #[test]
-fn a_loop_has_a_bound() {
+fn loop_fails_after_max_iterations() {
     let text = format!(
         "(workflow w (metadata (max-iterations 3)) (roles (a))\n(state s\n(loop {SEND} {AWAIT})))"
     );
@@ -51,7 +51,7 @@ fn a_loop_has_a_bound() {
 }
 
 #[test]
-fn a_round_that_never_blocks_is_the_last() {
+fn loop_iteration_that_never_blocks_fails_program() {
     let text = program(&["(state s", "(loop (action (log \"x\"))))"]);
     ends_with(&text, "p.lisp:3:1: ", "round 1 of the loop never blocked");
     let mut second = Play::of(&state("(loop (wait (signal x)))"));
@@ -60,7 +60,7 @@ fn a_round_that_never_blocks_is_the_last() {
 }
 
 #[test]
-fn an_inner_loop_blocks_for_the_outer() {
+fn await_in_branch_counts_as_blocking_for_loop() {
     let text = state(
         "(loop (branch (on (signal x) (action (send-prompt :agent a :template t :request-id q) (await (transcript-response :request-id q))))
          (otherwise (wait (signal x)))))",
@@ -71,7 +71,7 @@ fn an_inner_loop_blocks_for_the_outer() {
 }
 
 #[test]
-fn taking_a_fact_counts_as_blocking() {
+fn consuming_fact_counts_as_blocking() {
     let mut play = Play::before(&state("(loop (wait (signal job :consume true)))"));
     for key in ["1", "2", "3"] {
         play.assert("job", key, "");
@@ -81,7 +81,7 @@ fn taking_a_fact_counts_as_blocking() {
 }
 
 #[test]
-fn states_that_lead_round_and_never_block_end() {
+fn goto_cycle_without_blocking_fails_program() {
     let text = program(&["(state s (action (log \"x\")))", "(state t (goto s))"]);
     ends_with(&text, "p.lisp:3:", "without ever blocking");
     let own = program(&["(state s (action (assert l)) (goto s))"]);
@@ -89,7 +89,7 @@ fn states_that_lead_round_and_never_block_end() {
 }
 
 #[test]
-fn very_much_is_not_done_at_once() {
+fn too_many_actions_without_blocking_fail_program() {
     let logs = "(log \"x\")".repeat(11_000);
     ends_with(
         &state(&format!("(action {logs})")),
@@ -99,7 +99,7 @@ fn very_much_is_not_done_at_once() {
 }
 
 #[test]
-fn states_that_come_one_after_the_other_are_no_circle() {
+fn sequential_states_do_not_count_as_iterations() {
     let text = "(workflow w (metadata (max-iterations 2))
         (state a (action (log \"a\"))) (state b (action (log \"b\"))) (state c (action (log \"c\")))
         (state d (terminal :result over)))";

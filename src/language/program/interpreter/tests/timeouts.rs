@@ -3,7 +3,7 @@
 use super::{Play, SEND, program, state};
 
 #[test]
-fn who_waits_too_long_goes_on_elsewhere() {
+fn expired_wait_continues_in_on_timeout_state() {
     let late = "(state late (terminal :result late))";
     let wait =
         "(state s (wait (signal x) :timeout \"2s\" :on-timeout late) (terminal :result soon))";
@@ -26,7 +26,7 @@ fn who_waits_too_long_goes_on_elsewhere() {
 }
 
 #[test]
-fn that_a_wait_is_late_is_its_own_matter() {
+fn branch_after_timely_wait_sees_facts_asserted_after_deadline() {
     let text = program(&[
         "(state s (wait (signal x) :timeout \"2s\" :on-timeout late)
             (branch (on (signal y) (terminal :result both))) (terminal :result one))",
@@ -39,7 +39,7 @@ fn that_a_wait_is_late_is_its_own_matter() {
 }
 
 #[test]
-fn without_a_way_on_a_late_wait_fails() {
+fn expired_wait_without_on_timeout_fails_program() {
     let wait = "(await (transcript-response :request-id r) :timeout \"1m\")";
     let mut play = Play::of(&state(&format!("{SEND} {wait}")));
     assert!(play.waits_for_outside(), "time comes from outside");
@@ -54,7 +54,7 @@ fn without_a_way_on_a_late_wait_fails() {
 }
 
 #[test]
-fn a_time_is_waited_for() {
+fn wait_for_after_or_at_ends_at_its_time() {
     let mut play = Play::of(&state("(wait (or (signal x) (after \"10s\")))"));
     assert_eq!(play.awaiting(), "(or (signal x) (after \"10s\"))");
     assert_eq!(play.due_in(), Some(10_000));
@@ -67,14 +67,14 @@ fn a_time_is_waited_for() {
 }
 
 #[test]
-fn each_wait_counts_from_its_own_beginning() {
+fn each_wait_counts_from_its_own_start() {
     let mut play = Play::of(&state("(wait (after \"1s\")) (wait (after \"1s\"))"));
     assert_eq!(play.after(1700).due_in(), Some(1000));
     assert_eq!(play.after(1000).completed_in(), "s");
 }
 
 #[test]
-fn what_is_not_is_looked_at_again_when_the_time_has_come() {
+fn negated_after_is_reevaluated_at_its_due_time() {
     let text = state("(wait (and (not (after \"1s\")) (signal x)) :timeout \"5s\")");
     let mut play = Play::of(&text);
     assert_eq!(play.due_in(), Some(1000));

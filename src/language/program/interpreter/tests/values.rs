@@ -4,13 +4,13 @@ use super::{AWAIT, Play, SEND, program, state};
 use crate::domain::program_execution::RequestStatus;
 
 #[test]
-fn placeholders_and_texts_have_their_values() {
+fn log_template_is_filled_in_one_pass() {
     let body = "(action (log \"~a ~a ~a ~a ~~ ~a\" @workflow-id @label @context/k 5 \"~a\"))";
     assert_eq!(Play::of(&state(body)).said, ["r l v 5 ~ ~a"], "what is put in is not looked at");
 }
 
 #[test]
-fn a_value_that_is_not_there_is_waited_for_and_then_kept() {
+fn missing_signal_value_is_awaited_and_survives_retraction() {
     let send =
         "(action (send-prompt :agent a :template \"~a and ~a\" :args ((signal x) (signal y))))";
     let mut play = Play::of(&state(send));
@@ -24,7 +24,7 @@ fn a_value_that_is_not_there_is_waited_for_and_then_kept() {
 }
 
 #[test]
-fn an_answer_as_a_value_is_waited_for() {
+fn pending_response_used_as_value_is_awaited() {
     let send = "(action (send-prompt :agent b :template \"~a\" :args ((response r))))";
     let mut play = Play::of(&state(&format!("{SEND} {send}")));
     assert_eq!(play.awaiting(), "(transcript-response :request-id r)");
@@ -33,7 +33,7 @@ fn an_answer_as_a_value_is_waited_for() {
 }
 
 #[test]
-fn feedback_is_the_last_answer_of_that_role() {
+fn feedback_is_last_answer_of_its_role() {
     let ask = |role: &str, template: &str, id: &str| {
         format!(
             "(action (send-prompt :agent {role} :template \"{template}\" :request-id {id}) (await (transcript-response :request-id {id})))"
@@ -54,7 +54,7 @@ fn feedback_is_the_last_answer_of_that_role() {
 }
 
 #[test]
-fn who_was_never_asked_has_nothing_to_say() {
+fn value_of_role_never_asked_is_empty_with_warning() {
     let mut play = Play::of(&state("(action (log \"<~a~a>\" (feedback a) (artifact b)))"));
     assert_eq!(
         play.go().said,
@@ -74,7 +74,7 @@ fn feedback_waits_for_a_first_answer() {
 }
 
 #[test]
-fn the_latest_request_of_a_name_counts() {
+fn response_refers_to_latest_request_of_its_name() {
     let again =
         format!("(loop {SEND} {AWAIT} (branch (on (matches (response r) \"good\") (goto t))))");
     let text =
@@ -97,7 +97,7 @@ fn facts_are_asserted_and_retracted_with_their_values() {
 }
 
 #[test]
-fn a_folder_is_run_with_its_input() {
+fn run_folder_passes_its_input() {
     let body = "(action (run-folder :agent a :start \"START.md\" :input @label :request-id r))";
     let play = Play::of(&state(&format!("{body} (terminal :result (response r))")));
     assert_eq!(play.asked, ["a: START.md l"]);
@@ -113,7 +113,7 @@ fn judged(end: &str) -> String {
 }
 
 #[test]
-fn fields_of_an_answer_are_values_and_drive_a_branch() {
+fn answer_field_can_be_result_or_branch_condition() {
     let answer = r#"{"verdict":"approve","at":{"line":3}}"#;
     let fields = "(terminal :result (response r :field at.line))";
     let mut play = Play::of(&judged(fields));
@@ -124,7 +124,7 @@ fn fields_of_an_answer_are_values_and_drive_a_branch() {
 }
 
 #[test]
-fn answer_without_the_field_fails_with_what_it_begins_with() {
+fn answer_without_field_fails_and_its_start_is_quoted() {
     let mut play = Play::of(&judged("(terminal :result (response r :field at.line))"));
     let ended = play.answers("a", "no object").ended().to_owned();
     assert!(

@@ -21,7 +21,7 @@ const WORKER: (&str, &str, &str, &str) = ("W.md", "", "tag: result", "x");
 const FORK: &str = "tag: fork, target: W.md, next: END.md";
 
 #[test]
-fn generations_have_a_bound() {
+fn unbounded_recursive_fork_is_reported() {
     let breeding = |entries, manifest| {
         let prompts = [
             ("START.md", "", "tag: fork, target: W.md, next: END.md, each: any", "x"),
@@ -44,7 +44,7 @@ fn generations_have_a_bound() {
 }
 
 #[test]
-fn what_a_state_says_of_its_forks_agrees_with_its_policy() {
+fn fork_options_that_contradict_policy_are_reported() {
     let start = |keys, entries, text, manifest| {
         let end = ("END.md", "", "tag: result", "x");
         told(&[("START.md", keys, entries, text), WORKER, end], manifest)
@@ -76,7 +76,7 @@ fn what_a_state_says_of_its_forks_agrees_with_its_policy() {
 }
 
 #[test]
-fn a_join_waits_for_somebody() {
+fn join_without_enough_forks_is_reported() {
     let end = |keys, entries| {
         told(&[("START.md", "", entries, "x"), WORKER, ("END.md", keys, "tag: result", "x")], "")
     };
@@ -102,7 +102,7 @@ fn a_join_waits_for_somebody() {
 }
 
 #[test]
-fn where_a_join_leads_has_to_be_there() {
+fn missing_join_fallback_state_is_reported() {
     let keys = "join: all; timeout: 1h; on_timeout: LATE.md; on_failure: TORN.md";
     let start = ("START.md", "", FORK, "x");
     let end = ("END.md", keys, "tag: result", "{{results}} {{results_file}}");
@@ -119,7 +119,7 @@ fn where_a_join_leads_has_to_be_there() {
 }
 
 #[test]
-fn what_a_list_fills_is_known() {
+fn placeholder_not_filled_by_fork_list_is_reported() {
     let worker = |each: &str, text| {
         let fork = format!("tag: fork, target: W.md, next: END.md, each: {each}, as: file");
         let start = ("START.md", "", &*fork, "x");
@@ -139,7 +139,7 @@ fn what_a_list_fills_is_known() {
 }
 
 #[test]
-fn a_script_may_fork_many_at_once() {
+fn scripted_reply_may_fork_several_agents() {
     let fork = r#"<fork next="END.md">W.md</fork>"#;
     let replies = format!("START.md: ['{fork} {fork}']\nW.md: [x]\nEND.md: [x]\n");
     let files = [

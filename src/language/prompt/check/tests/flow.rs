@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_call_comes_back() {
+fn call_that_never_returns_is_reported() {
     let call = "tag: call, target: A.md, return: END.md";
     let end = ("END.md", "tag: result", "x");
     let found = said(&[("START.md", call, "x"), ("A.md", "tag: goto, target: A.md", "x"), end]);
@@ -32,7 +32,7 @@ fn a_call_comes_back() {
 }
 
 #[test]
-fn forks_have_a_bound() {
+fn endless_forking_is_reported() {
     let worker = ("W.md", "tag: result", "x");
     let endless = said(&[
         ("START.md", "tag: fork, target: W.md, next: NEXT.md", "x"),
@@ -70,7 +70,7 @@ fn forks_have_a_bound() {
 }
 
 #[test]
-fn an_agent_comes_to_an_end() {
+fn agent_that_never_ends_is_reported() {
     let found = said(&[
         ("START.md", "tag: goto, target: A.md", "x"),
         ("A.md", "tag: goto, target: B.md", "x"),
@@ -85,7 +85,7 @@ fn an_agent_comes_to_an_end() {
 }
 
 #[test]
-fn placeholders_are_filled_by_what_leads_there() {
+fn placeholder_that_nothing_fills_is_reported() {
     let files = [
         (
             "START.md",
@@ -117,7 +117,7 @@ fn placeholders_are_filled_by_what_leads_there() {
 }
 
 #[test]
-fn a_graph_is_a_state_and_may_give_a_result() {
+fn called_graph_is_checked_and_may_return_result() {
     let source = folder(&[
         ("START.md", &prompt("tag: call, target: g.yaml, return: END.md", "x")),
         ("END.md", "<result>x</result>"),
@@ -146,7 +146,7 @@ fn a_graph_is_a_state_and_may_give_a_result() {
 }
 
 #[test]
-fn a_question_goes_on_with_the_answer_or_without() {
+fn answer_placeholder_is_filled_only_in_next_state_of_ask() {
     let ask = "tag: ask, next: NEXT.md, timeout: 1h, timeout_next: LATE.md";
     let found = said(&[
         ("START.md", ask, "{{answer}}"),

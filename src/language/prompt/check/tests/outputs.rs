@@ -17,7 +17,7 @@ const REVISE: &str = "tag: goto, target: FIX.md, when: { verdict: revise }";
 const APPROVE: &str = "tag: result, when: { verdict: approve }";
 
 #[test]
-fn a_sound_output_has_nothing() {
+fn valid_output_has_no_diagnostics() {
     let text = "{{result}} {{result.score}} {{result.why}}";
     assert_eq!(said_of(SCHEMA, "v.json", &[REVISE, APPROVE], text), [""; 0]);
     let low = "tag: goto, target: FIX.md, when: { verdict: revise, score: \"< 5\" }";
@@ -27,7 +27,7 @@ fn a_sound_output_has_nothing() {
 }
 
 #[test]
-fn what_is_wrong_with_an_output_is_said_with_its_place() {
+fn invalid_output_is_reported_with_location() {
     let both = &[REVISE, APPROVE][..];
     let table: [(&str, &str, &[&str], &str); 16] = [
         ("{", "v.json", both, "v.json:1:1: RF501 this is no JSON: EOF while parsing an object"),
@@ -117,7 +117,7 @@ fn what_is_wrong_with_an_output_is_said_with_its_place() {
 }
 
 #[test]
-fn a_field_that_no_output_has_is_told_of() {
+fn placeholder_for_unknown_output_field_is_reported() {
     let both = [REVISE, APPROVE];
     let found = said_of(SCHEMA, "v.json", &both, "{{result.scor}} {{result.why.x}} {{other.x}}");
     assert_eq!(found.len(), 3, "{found:#?}");
@@ -130,7 +130,7 @@ fn a_field_that_no_output_has_is_told_of() {
 }
 
 #[test]
-fn the_fields_of_what_a_call_brings_back_are_known_if_all_its_results_are_outputs() {
+fn call_result_fields_are_checked_if_all_results_are_outputs() {
     let start = prompt("tag: call, target: SUB.md, return: BACK.md", "x");
     let back = prompt("tag: result", "{{result.nothing}}");
     let judge = format!("---\noutput: {SCHEMA}\n---\njudge");
@@ -143,7 +143,7 @@ fn the_fields_of_what_a_call_brings_back_are_known_if_all_its_results_are_output
 }
 
 #[test]
-fn a_tag_in_the_text_of_a_state_with_an_output_means_nothing() {
+fn tag_in_text_of_state_with_output_is_reported() {
     let start = format!("---\noutput: {SCHEMA}\n---\nEnd with <result>x</result>");
     let found = checked(&[("START.md", &start)], None, &[]);
     assert_eq!(

@@ -11,7 +11,7 @@ const SOUND: &str = r#"
 "#;
 
 #[test]
-fn prompts_lead_to_programs_and_these_to_prompts() {
+fn check_follows_prompts_into_programs_and_back() {
     let call = prompt("tag: call, target: p.lisp, return: END.md", "x");
     let files = [
         ("START.md", call.as_str()),
@@ -32,7 +32,7 @@ fn prompts_lead_to_programs_and_these_to_prompts() {
 }
 
 #[test]
-fn what_is_wrong_with_a_program_is_said_wherever_it_is_come_to() {
+fn program_error_is_reported_from_goto_or_entry() {
     let wrong = SOUND.replace(":agent worker", ":agent wroker");
     let said = |first: &str, text: &str| {
         let found = checked(&[(first, text), ("p.lisp", &wrong), ("WORK.md", "x")], None, &[]);
@@ -47,7 +47,7 @@ fn what_is_wrong_with_a_program_is_said_wherever_it_is_come_to() {
 }
 
 #[test]
-fn a_script_may_answer_for_all_that_is_there() {
+fn scripted_replies_for_unknown_state_or_role_are_reported() {
     let program = SOUND.replace("\"WORK.md\"", "\"below/WORK.md\"");
     let keys = [
         "p.lisp#worker",
@@ -90,7 +90,7 @@ fn a_script_may_answer_for_all_that_is_there() {
 }
 
 #[test]
-fn the_folders_that_a_program_runs_are_looked_at() {
+fn folders_run_by_program_are_checked() {
     let runs = |start: &str| SOUND.replace("\"WORK.md\"", &format!("\"{start}\""));
     let (program, inner) = (runs("below/q.lisp"), runs("deep/START.md"));
     let bad = prompt("tag: goto, target: GONE.md", "x");

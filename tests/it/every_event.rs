@@ -80,7 +80,7 @@ fn referred(shape: &Value) -> Option<&str> {
 
 /// Returns the shapes that a shape is made of, or that it is one of.
 fn parts(shape: &Value) -> impl Iterator<Item = &Value> {
-    ["allOf", "oneOf", "anyOf"].into_iter().flat_map(|key| shape[key].as_array()).flatten()
+    ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|key| shape[key].as_array()).flatten()
 }
 
 /// Returns the words that a shape names.

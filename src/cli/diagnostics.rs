@@ -2,12 +2,12 @@
 //!
 //! - By default they go to stderr: `warning: … (agent main, state A.md)`, by way of the terminal, so that a live
 //!   view stays whole.
-//! - With `--log-file` they go into that file, and messages for people go to stderr as ever.
+//! - With `--log-file` they go into that file, and messages for people go to stderr as usual.
 //! - With `--log-format json` alone stderr gets JSON and nothing else: messages for people become events of the
 //!   target [`PEOPLE`], whatever the level, because the format changes the form of messages, not their selection.
 //!   There is no live view then.
 //!
-//! Errors in the options themselves are printed as ever, because the options are not known yet.
+//! Errors in the options themselves are printed as usual, because the options are not known yet.
 //!
 //! `--log-level`, or else `RAYMOND_LOG`, sets the level of the log; warnings and errors by default.
 

@@ -34,7 +34,7 @@ impl RestartPolicy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnExhausted {
-    /// The agent ends with an error; the others go on.
+    /// The agent ends with an error; the others continue.
     #[default]
     FailAgent,
     /// The agent ends with an error, and the whole run with it.

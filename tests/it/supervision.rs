@@ -128,7 +128,7 @@ fn permanent_agent_is_restarted_until_restarts_are_used_up() {
     let options = ["START.md", "--restart", "permanent", "--max-restarts", "2", "--input", "bees"];
     let outcome = test.run(&options);
     outcome.code(1).failed("main");
-    outcome.says("is permanent").says("restarted 2 times within 10m");
+    outcome.says("the permanent agent ended again").says("restarted 2 times within 10m");
     assert_eq!(test.prompts(), ["start on bees", "next"].repeat(3));
     let starts = test.calls_with("start");
     let sessions: Vec<_> = starts.iter().map(|call| &call.assert_fresh().session).collect();

@@ -144,7 +144,9 @@ fn locked_worktree_or_that_of_live_agent_is_not_pruned() {
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
     assert_eq!(listed(&test)[0]["live"], true);
-    worktrees(&test, &["--prune", "--all"]).ok().stdout_has("main stays: its agent, or one that");
+    worktrees(&test, &["--prune", "--all"])
+        .ok()
+        .stdout_has("main stays: an agent that works in it is still live");
     test.release("go");
     live.wait().ok();
     git(&test.flow(), &["worktree", "lock", &tree(&test).display().to_string()]);
@@ -311,7 +313,9 @@ fn worktree_is_not_pruned_while_a_child_works_in_it() {
         test.status()["finished"].as_array().is_some_and(|ended| ended.len() == 1)
     });
     assert!(test.calls().iter().all(|call| tree(&test) == Path::new(&call.cwd)));
-    worktrees(&test, &["--prune", "--all"]).ok().stdout_has("main stays: its agent, or one that");
+    worktrees(&test, &["--prune", "--all"])
+        .ok()
+        .stdout_has("main stays: an agent that works in it is still live");
     test.release("go");
     live.wait().ok();
     worktrees(&test, &["--prune"]).ok().stdout_has("main removed with its branch");

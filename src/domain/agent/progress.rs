@@ -113,7 +113,7 @@ impl Agent {
         self.hold.take_if(|hold| hold.until().is_some());
     }
 
-    /// Lets an agent that waits for a person go on, with all its restarts.
+    /// Lets an agent that waits for a person continue, with all its restarts.
     pub(in crate::domain) fn unpark(&mut self) {
         if self.parked_reason().is_some() {
             self.hold = None;

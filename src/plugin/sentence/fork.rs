@@ -54,5 +54,5 @@ fn join_finished(joined: &JoinFinished) -> String {
         1 => "; one agent is stopped".to_owned(),
         many => format!("; {many} agents are stopped"),
     };
-    format!("{}  {state}: {how}: {done} of {count} ended well{failures}{to}{stopped}", turn.agent)
+    format!("{}  {state}: {how}: {done} of {count} finished{failures}{to}{stopped}", turn.agent)
 }

@@ -60,7 +60,7 @@ impl FolderDiagnostics<'_> {
         let usable =
             |way: &TransitionEdge| way.transition.states().all(|name| workflow_map.is_usable(name));
         if allowed.is_empty() {
-            let message = "an empty list allows every transition, and then nobody can be reminded; list what is allowed, or leave the key out";
+            let message = "an empty list allows every transition, so no agent is ever reminded; list what is allowed, or leave the key out";
             self.warning(name, place, "RF203", message.to_owned());
         } else if !prompt.ways.iter().filter(|way| !way.is_of_join()).any(usable) {
             let message =

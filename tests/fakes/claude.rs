@@ -4,9 +4,9 @@
 //! one line for each turn) and prints stream-json. The environment decides how it answers:
 //!
 //! - With `FAKE_CLAUDE=FOLDER`, `script.json` in the folder has the rules (see [`script`]), `calls.jsonl` is
-//! the log (see [`log`]), and `sessions/` has the prompts of each session (see [`session`]).
+//!   the log (see [`log`]), and `sessions/` has the prompts of each session (see [`session`]).
 //! - Otherwise it logs nothing, and answers `FAKE_CLAUDE_REPLY`, or repeats its prompt if that is not set.
-//! This is the process floor that benchmarks compare with.
+//!   This is the process floor that benchmarks compare with.
 //!
 //! The known behaviour of the real program is repeated exactly, because a test that passes with a kinder
 //! stand-in proves nothing.

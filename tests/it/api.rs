@@ -61,8 +61,8 @@ impl MessagesApi {
         listener.set_nonblocking(true).expect("a socket can be made non-blocking");
         let shared = Arc::new(SharedApiState::default());
         let (stop, stopped) = oneshot::channel();
-        let served = Arc::clone(&shared);
-        let server = thread::spawn(move || serve(listener, served, stopped));
+        let for_server = Arc::clone(&shared);
+        let server = thread::spawn(move || serve(listener, for_server, stopped));
         Self { url: format!("http://{address}"), shared, stop: Some(stop), server: Some(server) }
     }
 

@@ -4,10 +4,10 @@
 mod alone;
 mod gate;
 mod planner_worker_review;
-mod stage;
+mod sample_program;
 mod standing_reviewer;
 
-use stage::{SampleProgram, raymond};
+use sample_program::{SampleProgram, raymond};
 
 use super::{code, text, told, workflows};
 

@@ -7,14 +7,14 @@
 mod call;
 mod live;
 mod outcome;
-mod place;
 mod rule;
-mod scene;
 mod screen;
+mod test_folder;
+mod workflows;
 
 pub(crate) use call::{FakeCall, alive, most_at_once};
 pub(crate) use live::{RunningRaymond, kill, wait_until};
 pub(crate) use outcome::RaymondOutcome;
-pub(crate) use place::Test;
 pub(crate) use rule::{FakeRule, always, when};
-pub(crate) use scene::{crowd, held, pair};
+pub(crate) use test_folder::Test;
+pub(crate) use workflows::{crowd, held, pair};

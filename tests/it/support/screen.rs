@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use super::place::RAYMOND;
+use super::test_folder::RAYMOND;
 use super::{Test, kill, wait_until};
 
 const WAIT_TIMEOUT: Duration = Duration::from_mins(1);

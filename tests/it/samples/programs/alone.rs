@@ -17,16 +17,16 @@ fn self_review_revises_until_reviewer_approves() {
 
 #[test]
 fn self_review_completes_at_once_if_first_draft_is_approved() {
-    let stage = SampleProgram::new("self-review")
+    let sample = SampleProgram::new("self-review")
         .replies(&[("author", &["tidy"]), ("second-look", &["**APPROVED**"])]);
-    stage.run(&INPUT).assert_outcome(0, "Agent main terminated with result: tidy\n");
+    sample.run(&INPUT).assert_outcome(0, "Agent main terminated with result: tidy\n");
 }
 
 #[test]
 fn self_review_fails_at_max_iterations() {
-    let stage = SampleProgram::new("self-review")
+    let sample = SampleProgram::new("self-review")
         .replies(&[("author", &["tidy"; 6]), ("second-look", &["NOT APPROVED: too short."; 6])]);
-    let ended = stage.run(&INPUT);
+    let ended = sample.run(&INPUT);
     ended.assert_outcome(1, "max-iterations");
     ended.assert_outcome(1, "answered 5 requests as second-look");
 }
@@ -40,12 +40,12 @@ fn best_of_two_takes_the_answer_chosen_by_the_judge() {
         ("A\nB is too long.", "brooms"),
     ];
     for (verdict, result) in table {
-        let stage = SampleProgram::new("best-of-two").replies(&[
+        let sample = SampleProgram::new("best-of-two").replies(&[
             ("bold", &["brooms"]),
             ("careful", &["stale"]),
             ("judge", &[verdict]),
         ]);
-        let ended = stage.run(&INPUT);
+        let ended = sample.run(&INPUT);
         ended.assert_outcome(0, &format!("Agent main terminated with result: {result}\n"));
         ended.assert_outcome(0, "answered 1 request as judge");
     }
@@ -67,7 +67,7 @@ fn best_of_two_takes_the_only_answer_when_the_other_role_fails() {
 #[test]
 fn best_of_two_fails_without_any_answer_or_without_a_judgement() {
     SampleProgram::new("best-of-two").replies(&[]).run(&INPUT).assert_outcome(1, NO_REPLIES);
-    let stage =
+    let sample =
         SampleProgram::new("best-of-two").replies(&[("bold", &["it"]), ("careful", &["it"])]);
-    stage.run(&INPUT).assert_outcome(1, "Agent main failed: in workflow.lisp: ");
+    sample.run(&INPUT).assert_outcome(1, "Agent main failed: in workflow.lisp: ");
 }

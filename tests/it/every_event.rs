@@ -45,7 +45,7 @@ fn each_record_is_told_under_the_names_of_protocol_2() {
 
 #[test]
 fn each_told_record_fits_the_schema() {
-    let printed = schema(ProtocolPart::Told);
+    let printed = schema(ProtocolPart::HostMessage);
     let validator = jsonschema::validator_for(&printed).expect("it is a schema");
     for line in values(TOLD) {
         let errors: Vec<String> = validator.iter_errors(&line).map(|one| one.to_string()).collect();

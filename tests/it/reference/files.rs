@@ -91,7 +91,7 @@ fn left() -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut left, mut kept) = (BTreeSet::new(), BTreeSet::new());
     test.raymond(&["answer", "t", "DONE.md=this"]).ok();
     paths(&test.dir(), "", &mut left);
-    test.again(&[]).ok();
+    test.resume(&[]).ok();
     test.raymond(&["signal", "talk/released", "--key", "p"]).ok();
     test.raymond(&["resume", "p"]).ok();
     let mut live = test.start(&["run", "HELD.md", "--id", "h"]);

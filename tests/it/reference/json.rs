@@ -142,7 +142,7 @@ fn json_lists_the_keys_that_each_command_prints() {
 #[test]
 fn json_lists_the_keys_of_the_questions_that_end_a_run() {
     let test = scene::used();
-    let again = test.again(&["--json"]);
+    let again = test.resume(&["--json"]);
     let last = again.code(2).json_lines().pop().expect("a line");
     let own = section_about(&page(), "run").expect("a section");
     let page = page();

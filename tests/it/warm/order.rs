@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::support::{Call, Test, always, when};
+use crate::support::{FakeCall, Test, always, when};
 
 /// The number of workers, each of which has two turns.
 const WORKERS: usize = 24;
@@ -26,17 +26,18 @@ fn fan_out(first: &str) -> Test {
 
 /// Runs it to its end, and returns the turns of the workers.
 #[track_caller]
-fn run(test: &Test, options: &[&str]) -> Vec<Call> {
+fn run(test: &Test, options: &[&str]) -> Vec<FakeCall> {
     let permits = PERMITS.to_string();
     let usual = ["START.md", "--max-procs", &permits, "--stagger", "0s"];
     test.run(&[&usual, options].concat()).ok().ended("main", "ok");
-    let turns: Vec<Call> = test.calls().into_iter().filter(|call| call.agent() != "main").collect();
+    let turns: Vec<FakeCall> =
+        test.calls().into_iter().filter(|call| call.agent() != "main").collect();
     assert_eq!(turns.len(), 2 * WORKERS);
     turns
 }
 
 /// Returns the maximum number of workers that have begun and whose last turn has not.
-fn most_open(turns: &[Call]) -> usize {
+fn most_open(turns: &[FakeCall]) -> usize {
     let mut had: BTreeMap<&str, usize> = BTreeMap::new();
     let open = turns.iter().map(|turn| {
         *had.entry(turn.agent()).or_default() += 1;
@@ -47,7 +48,7 @@ fn most_open(turns: &[Call]) -> usize {
 
 /// Returns the number of processes of a run.
 fn processes(test: &Test) -> usize {
-    Call::warm_pids(&test.call_log()).len()
+    FakeCall::warm_pids(&test.call_log()).len()
 }
 
 fn two_states() -> Test {

@@ -35,7 +35,7 @@ pub struct TurnStartQuery {
     /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
-    /// The state whose prompt, or whose evaluator's prompt, is asked.
+    /// The state that the turn belongs to.
     pub state: StateName,
     /// The model, or the one Claude Code would take by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,8 +1,8 @@
-//! The actors that come with raymond. Those that show or keep the events only observe: they never change a run.
-//! One speaks for a plug-in that is a program, which may have a say.
+//! The actors that come with raymond. Most show or store the events and never change a run. One actor represents an
+//! external plug-in and may change decisions.
 //!
-//! Each is told of every record after it is committed. They live on a thread of their own, so a slow terminal or
-//! disk delays nothing else.
+//! Each receives every record after it is committed. They run on a thread of their own, so a slow terminal or disk
+//! delays nothing else.
 
 pub mod console;
 pub mod debug;

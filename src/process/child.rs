@@ -55,15 +55,15 @@ pub struct ChildProcessSpec {
     pub stderr: Stdio,
     /// The purpose that it is noted with.
     pub purpose: ProcessPurpose,
-    /// True if it keeps running when its handle is dropped, so that the next raymond can adopt it; else its group is
-    /// killed then.
+    /// True if it continues when its handle is dropped, so that the next raymond can adopt it. Otherwise its group is
+    /// killed when the handle is dropped.
     pub outlives_handle: bool,
 }
 
 /// The environment of a child.
 #[derive(Debug)]
 pub enum ChildEnvironment {
-    /// That of this process, with changes.
+    /// The environment of this process, with these changes.
     Inherited {
         /// The names of the variables that it does not get.
         removed: &'static [&'static str],

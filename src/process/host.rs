@@ -28,12 +28,12 @@ pub struct MemoryProbe {
 }
 
 impl MemoryProbe {
-    /// Returns the memory as it was half a second ago at the latest.
+    /// Returns the memory as it was at most half a second ago.
     pub fn memory(&self) -> Option<HostMemory> {
         self.read().0
     }
 
-    /// Returns the same, and whether it was read just now.
+    /// Returns the memory, and true if it was read just now.
     pub fn read(&self) -> (Option<HostMemory>, bool) {
         if let Some((at, memory)) = self.seen.get()
             && at.elapsed() < READING_LIFETIME

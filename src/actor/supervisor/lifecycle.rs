@@ -39,7 +39,7 @@ impl Supervisor {
                 self.commit(Event::RunResumed { settings }, ctx);
                 self.count_discarded_turns(ctx);
                 self.read_inbox(ctx);
-                self.answer_at_last(ctx);
+                self.give_resume_answers(ctx);
             }
             SupervisorStart::Done => {}
         }

@@ -26,8 +26,8 @@ impl Supervisor {
         self.wake(id, late.plus(1), ctx);
     }
 
-    /// Gives the answers that came with the resume to the agents that wait already.
-    pub(super) fn answer_at_last(&mut self, ctx: &mut Ctx<Self>) {
+    /// Gives answers from `resume` to agents that already wait.
+    pub(super) fn give_resume_answers(&mut self, ctx: &mut Ctx<Self>) {
         while let Some(event) = first_prepared_answer(&self.run) {
             let seq = self.run.seq;
             self.commit(event, ctx);

@@ -189,10 +189,10 @@ pub enum EnvValue {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum StartupMode {
-    /// All that it loads by itself.
+    /// Claude Code loads its usual settings and memory.
     #[default]
     Normal,
-    /// No more than a state without memory, plug-ins and settings of the user needs.
+    /// Claude Code loads no `CLAUDE.md`, memory, skills or MCP servers of the project.
     Lean,
 }
 

@@ -43,7 +43,7 @@ pub struct ProgramEnvironment<'environment> {
     pub run: &'environment RunId,
     /// The program's file.
     pub file: &'environment StateName,
-    /// That file as people see it.
+    /// The path of the file, for messages.
     pub path: &'environment str,
     /// The time.
     pub now: Timestamp,

@@ -11,7 +11,7 @@ pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
 /// The placeholder for the results of the agents that a state has waited for.
 pub const RESULTS: &str = "results";
 
-/// The one that has the path of a file with the same.
+/// The placeholder for the path of the file with the results.
 pub const RESULTS_FILE: &str = "results_file";
 
 /// The results of the agents that a state has waited for.

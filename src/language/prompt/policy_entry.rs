@@ -110,7 +110,7 @@ impl EntryPlace {
         }
     }
 
-    /// Returns an entry place of which only the entry itself is known.
+    /// Returns the place of an entry, without places of its parts.
     #[must_use]
     pub fn whole(entry: SourcePlace) -> Self {
         Self { entry, target: None, continuation: None, late: None }

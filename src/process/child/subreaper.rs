@@ -73,7 +73,7 @@ pub fn take_orphans() {
 /// taken by whoever started it.
 ///
 /// # Errors
-/// Those of `start`.
+/// The error of `start`.
 pub(super) fn start_noted<T>(
     purpose: ProcessPurpose,
     start: impl FnOnce() -> std::io::Result<T>,

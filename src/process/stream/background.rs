@@ -148,7 +148,7 @@ impl BackgroundTasks {
         self.running.iter().filter(is_own).any(is_awaited)
     }
 
-    /// Returns what is still to come of a turn that has a result.
+    /// Returns the rest of a turn after its result.
     #[must_use]
     pub fn remainder(&self, background: BackgroundWork) -> TurnRemainder {
         if self.due.turn_runs {

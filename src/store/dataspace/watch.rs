@@ -1,8 +1,7 @@
-//! The watcher of some labels' facts: it finds the changes since the last look, without waiting for any writer.
+//! The watcher of the facts of some labels: it finds the changes since the last read, without waiting for a writer.
 //!
-//! The facts count, not the lines about them: a line only names the fact to look at. If a writer holds the lock,
-//! the last line may be about a change that is still to come; then that fact is looked at again next time. As long
-//! as nothing changes, a look is one call to the system.
+//! The change log only says which facts to read again. If a writer holds the lock, the last entry may not have been
+//! applied yet, so its fact is read again next time. While nothing changes, a read is one system call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
@@ -18,7 +17,7 @@ use crate::store::Error;
 #[derive(Debug)]
 pub struct DataspaceWatcher {
     space: Dataspace,
-    /// The labels whose facts were all looked at once.
+    /// The labels whose facts have all been read once.
     listed: BTreeSet<String>,
     reading: Option<ChangeLogReader>,
 }
@@ -29,11 +28,11 @@ struct ChangeLogReader {
     file: File,
     /// The device and inode numbers of the file.
     id: (u64, u64),
-    /// The place up to which nothing has to be looked at again, in bytes.
+    /// The offset up to which nothing has to be read again, in bytes.
     position: u64,
-    /// The file's length at the last look, in bytes.
+    /// The file's length at the last read, in bytes.
     length: u64,
-    /// True if the part between the two has to be looked at again.
+    /// True if the part between the two has to be read again.
     is_due: bool,
 }
 

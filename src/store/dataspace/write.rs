@@ -30,9 +30,9 @@ pub struct AssertionOutcome {
 /// The content of an assertion.
 #[derive(Debug, Clone, Copy)]
 pub struct FactStatement<'text> {
-    /// The subject of the fact.
+    /// The label of the fact.
     pub label: &'text str,
-    /// The one it concerns.
+    /// The key of the fact.
     pub key: &'text str,
     /// Its payload.
     pub value: &'text str,

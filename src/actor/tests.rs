@@ -15,6 +15,8 @@ use std::rc::Rc;
 use self::stage::{Player, Stage, ended, files, says, settings};
 use crate::domain::event::Event;
 use crate::domain::run::RunStatus;
+use crate::domain::settings::Settings;
+use crate::domain::turn_order::TurnOrder;
 use crate::store::view;
 
 /// `A.md` forks three workers, one after the other, and calls a subroutine in between.
@@ -146,12 +148,24 @@ fn concurrent_turns_do_not_exceed_permits() {
 }
 
 #[test]
-fn turns_run_in_order_of_request() {
+fn breadth_runs_turns_in_order_of_request() {
     let player = slow();
-    Stage::new().play(settings(1), files(WORKERS), &player);
+    let settings = Settings { order: TurnOrder::Breadth, ..settings(1) };
+    Stage::new().play(settings, files(WORKERS), &player);
     let expected = [
         "main#1", "main#2", "main.1#1", "main#3", "main.2#1", "main.1#2", "main#4", "main.3#1",
         "main.2#2", "main#5", "main.4#1", "main.3#2", "main.4#2",
+    ];
+    assert_eq!(player.names(), expected);
+}
+
+#[test]
+fn depth_finishes_each_agent_before_the_next_begins() {
+    let player = slow();
+    Stage::new().play(settings(1), files(WORKERS), &player);
+    let expected = [
+        "main#1", "main#2", "main#3", "main#4", "main#5", "main.1#1", "main.1#2", "main.2#1",
+        "main.2#2", "main.3#1", "main.3#2", "main.4#1", "main.4#2",
     ];
     assert_eq!(player.names(), expected);
 }

@@ -96,7 +96,7 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "TurnOrder::is_usual")]
     pub order: TurnOrder,
     /// The time in milliseconds after which an agent that is next of its line is overdue.
-    #[serde(default = "usual_patience")]
+    #[serde(default = "usual_patience", skip_serializing_if = "is_usual_patience")]
     pub patience_ms: u64,
     /// True if a process serves further turns of its session.
     #[serde(default = "default_true")]
@@ -208,6 +208,11 @@ fn default_true() -> bool {
 
 fn usual_patience() -> u64 {
     PATIENCE_MS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_usual_patience(patience_ms: &u64) -> bool {
+    *patience_ms == PATIENCE_MS
 }
 
 fn five_minutes() -> u64 {

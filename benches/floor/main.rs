@@ -2,7 +2,7 @@
 //! process.
 //!
 //! `cargo bench` takes less than eight minutes, `cargo bench --bench floor -- --quick` less than two. Names
-//! after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `fan-out`, `nodes`, `conversation`,
+//! after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `fan-out`, `order`, `nodes`, `conversation`,
 //! `tags`, `stream`, `spawns`, `warm`. With `--dir=FOLDER` the runs are written there instead of into the
 //! build's folder. At the end each goal stands beside its measurement. A figure that cannot be taken says why
 //! and does not stop the others: the benchmark measures and does not judge. Nothing is subtracted from
@@ -21,6 +21,7 @@ mod forks;
 mod goals;
 mod live;
 mod nodes;
+mod order;
 mod raymond;
 mod scale;
 mod spawn;
@@ -51,12 +52,13 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 
 type Figure = (&'static str, fn(&BenchFolder, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
 
-const FIGURES: [Figure; 11] = [
+const FIGURES: [Figure; 12] = [
     ("steps", steps::figure),
     ("syncs", syncs::figure),
     ("agents", agents::figure),
     ("forks", forks::figure),
     ("fan-out", fan_out::figure),
+    ("order", order::figure),
     ("nodes", nodes::figure),
     ("conversation", conversation::figure),
     ("tags", tags::figure),

@@ -48,6 +48,17 @@ impl RaymondCommand {
         before: &[&str],
         options: &[&str],
     ) -> Fallible<Self> {
+        let options: Vec<&str> = cold().into_iter().chain(options.iter().copied()).collect();
+        Self::warm(place, workflow, before, &options)
+    }
+
+    /// Returns the same command, with processes that serve several turns.
+    pub(crate) fn warm(
+        place: &BenchFolder,
+        workflow: &WorkflowFolder,
+        before: &[&str],
+        options: &[&str],
+    ) -> Fallible<Self> {
         let dir = place.folder()?;
         let words: Vec<&str> = before.iter().copied().chain([RAYMOND]).collect();
         let mut command = bare(Command::new(words[0]));
@@ -60,7 +71,6 @@ impl RaymondCommand {
             .args(["--id", "bench", "--cwd"])
             .arg(place.work())
             .args(if options.contains(&CLAUDE) { [].as_slice() } else { &[CLAUDE, FAKE] })
-            .args(cold())
             .args(options);
         Self { command, dir }.with_outputs()
     }

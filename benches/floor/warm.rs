@@ -4,7 +4,7 @@
 //! The figure needs the programs that `tests/run` installs. The model is a stand-in that answers at once, and
 //! its time is counted and subtracted. All other time is Claude Code's and raymond's.
 
-mod api;
+pub(crate) mod api;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,12 @@ use serde_json::Value;
 
 use self::api::MessagesApi;
 use crate::Fallible;
-use crate::bench_folder::BenchFolder;
+use crate::bench_folder::{BenchFolder, WorkflowFolder};
 use crate::chain;
 use crate::goals::{GoalBound, Goals};
 use crate::raymond::{CLAUDE, RAYMOND, RaymondCommand, bare};
 use crate::scale::Scale;
+use crate::spent::SpentTime;
 use crate::summary::Summary;
 use crate::table::{Table, short};
 
@@ -63,7 +64,7 @@ pub(crate) fn figure(
 }
 
 /// Returns the path of Claude Code for this platform, in the folder of the tests.
-fn installed(pin: &str) -> Fallible<PathBuf> {
+pub(crate) fn installed(pin: &str) -> Fallible<PathBuf> {
     let os = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let libc = if Path::new("/etc/alpine-release").exists() { "-musl" } else { "" };
@@ -151,6 +152,23 @@ fn run(
     options: &[&str],
 ) -> Fallible<ChainTimes> {
     let workflow = chain::switching(place, steps, heads)?;
+    let before = api.spent();
+    let (spent, journal) = run_real(claude, place, &workflow, api, options)?;
+    let model = api.spent().saturating_sub(before);
+    #[expect(clippy::cast_precision_loss, reason = "a few dozen steps")]
+    let each = spent.wall.saturating_sub(model).as_secs_f64() / steps as f64;
+    let processes = streams(&journal.with_file_name("steps"))?;
+    Ok(ChainTimes { each, further: further(&journal)?, processes })
+}
+
+/// Runs a workflow with the real Claude Code and the stand-in for its API; returns its journal.
+pub(crate) fn run_real(
+    claude: &Path,
+    place: &BenchFolder,
+    workflow: &WorkflowFolder,
+    api: &MessagesApi,
+    options: &[&str],
+) -> Fallible<(SpentTime, PathBuf)> {
     let (dir, home) = (place.folder()?, place.folder()?);
     let mut command = bare(Command::new(RAYMOND));
     command
@@ -177,17 +195,11 @@ fn run(
         .stderr(File::create(dir.join("stderr"))?);
     let run = RaymondCommand { command, dir };
     let journal = run.journal();
-    let before = api.spent();
-    let spent = run.finish(CHAIN_TIMEOUT)?;
-    let model = api.spent().saturating_sub(before);
-    #[expect(clippy::cast_precision_loss, reason = "a few dozen steps")]
-    let each = spent.wall.saturating_sub(model).as_secs_f64() / steps as f64;
-    let processes = streams(&journal.with_file_name("steps"))?;
-    Ok(ChainTimes { each, further: further(&journal)?, processes })
+    Ok((run.finish(CHAIN_TIMEOUT)?, journal))
 }
 
 /// Returns the number of processes that have written a stream.
-fn streams(steps: &Path) -> Fallible<usize> {
+pub(crate) fn streams(steps: &Path) -> Fallible<usize> {
     let names = std::fs::read_dir(steps)?.flatten().map(|entry| entry.path());
     Ok(names.filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")).count())
 }

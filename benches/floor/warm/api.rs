@@ -15,13 +15,13 @@ use crate::Fallible;
 
 /// A running stand-in; it ends with the benchmark.
 #[derive(Debug)]
-pub(super) struct MessagesApi {
+pub(crate) struct MessagesApi {
     url: String,
     micros: Arc<AtomicU64>,
 }
 
 impl MessagesApi {
-    pub(super) fn start() -> Fallible<Self> {
+    pub(crate) fn start() -> Fallible<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
         let micros = Arc::new(AtomicU64::new(0));
@@ -35,12 +35,12 @@ impl MessagesApi {
         Ok(Self { url, micros })
     }
 
-    pub(super) fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
     /// Returns the time it has taken for its answers so far.
-    pub(super) fn spent(&self) -> Duration {
+    pub(crate) fn spent(&self) -> Duration {
         Duration::from_micros(self.micros.load(Ordering::Relaxed))
     }
 }

@@ -89,6 +89,8 @@ pub struct StreamParser {
     pub message: Option<MessageId>,
     /// The last thing it was seen doing.
     pub activity: Option<String>,
+    /// The number of parts of messages; they can be dropped at the end.
+    pub partials: u64,
     /// The model is known to have been asked, though no message of it has come.
     was_asked: bool,
     /// True if it has used tools, which may have left processes behind.
@@ -223,6 +225,7 @@ impl StreamParser {
     /// Takes a part of a message: the API answers, and the line has no other meaning for the turn.
     fn partial_message(&mut self) {
         self.events += 1;
+        self.partials += 1;
         self.authentication_refusals = 0;
         self.was_asked = true;
         if std::mem::take(&mut self.retry_delay_ms) > 0 {

@@ -57,7 +57,9 @@ impl ClaudeRunner {
         }
         if self.may_serve_again(&worker, &stream, &end, stop) {
             let files = worker.files.clone();
-            worker.compact();
+            if stream.partials > 0 {
+                worker.compact();
+            }
             self.keep_for_next(worker, input, &stream);
             return outcome(end, &stream, &files, input.limits);
         }
@@ -71,7 +73,9 @@ impl ClaudeRunner {
             Err(error) if stream.result.is_none() => FollowEnd::Unreadable(error),
             _ => end,
         };
-        worker.compact();
+        if stream.partials > 0 {
+            worker.compact();
+        }
         if stream.result.is_none() && is_disk_full(&worker.files.stream) {
             stream.set_was_asked();
             // If the outcome cannot be recorded either, whoever asks again knows of this by the mark.

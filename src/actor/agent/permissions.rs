@@ -33,14 +33,14 @@ impl AgentActor {
 
     /// Checks that a state which is read afresh asks for no more than it did when the run began.
     fn check_unpinned(&self, assignment: &TurnAssignment, own: &TurnOptions) -> Result<(), String> {
+        let ceiling = self.context.ceiling.without_consent();
+        let Some(widening) = ceiling.widenings(own).into_iter().next() else { return Ok(()) };
         let Ok(source) = self.context.source_of(assignment.folder.as_ref()) else { return Ok(()) };
         let evaluator = assignment.proposal.as_ref().map(|proposal| &proposal.evaluator);
         let file = evaluator.unwrap_or(&assignment.state);
         if source.is_as_pinned(file) {
             return Ok(());
         }
-        let ceiling = self.context.ceiling.without_consent();
-        let Some(widening) = ceiling.widenings(own).into_iter().next() else { return Ok(()) };
         let (path, key) = (source.path(file), widening.key);
         Err(format!(
             "{path}: {key}: this widens permissions in a file that was changed since the run began; use the new file with --migrate, or leave the key out"

@@ -4,6 +4,8 @@
 //! a raymond that died leaves running turns behind: both still carry the run's mark. A process is
 //! identified by that mark, its id and its start time. Without `/proc` none is found.
 
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -34,6 +36,9 @@ const ROUND_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The time that an orphaned plug-in has to end after it is asked to.
 const PLUGIN_GRACE: Duration = Duration::from_secs(2);
+
+/// The size of a buffer for `/proc/<pid>/stat`, in bytes: 52 numbers and a name of at most 64.
+const STAT_BYTES: usize = 2048;
 
 /// Returns all processes of a run that belong to Claude Code.
 #[must_use]
@@ -146,8 +151,11 @@ pub(super) fn stat(pid: u32) -> Option<ProcessStat> {
 
 /// Reads the state of a process, also of a zombie.
 pub(super) fn read_stat(pid: u32) -> Option<ProcessStat> {
-    let text =
-        std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
+    // The kernel gives it in one piece.
+    let mut bytes = [0; STAT_BYTES];
+    let length = file.read(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes[..length]);
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     Some(ProcessStat {
         parent: fields.get(1)?.parse().ok()?,

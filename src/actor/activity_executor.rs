@@ -36,8 +36,8 @@ pub enum LookupOutcome<T> {
 
 /// Performs operations, each in the working directory of its agent.
 pub trait ActivityExecutor {
-    /// Performs an operation. `name` is the same for the same operation after a crash, and `again` says that it
-    /// may have been begun before.
+    /// Performs an operation. `name` identifies the operation, also after a crash. `again` is true if it may have been
+    /// begun before.
     fn perform(
         self: Rc<Self>,
         name: String,
@@ -46,8 +46,8 @@ pub trait ActivityExecutor {
         again: bool,
     ) -> LocalFuture<OperationOutcome>;
 
-    /// Runs an activity of a program. The step is the same for the same activity after a crash, and `again` says
-    /// that it may have been begun before.
+    /// Runs an activity of a program. The step identifies the activity, also after a crash. `again` is true if it may
+    /// have been begun before.
     fn run_activity(
         self: Rc<Self>,
         step: TurnId,

@@ -53,7 +53,7 @@ pub struct RunContext {
     pub builtins: Map<String, Value>,
     /// The live picture.
     pub registry: Arc<AgentRegistry>,
-    /// The plug-ins that have a say.
+    /// The plug-ins that may change decisions.
     pub interceptors: Vec<PluginInterceptor>,
     /// The directory of the files with the results of joins.
     pub results: PathBuf,

@@ -1,4 +1,4 @@
-//! Plug-ins that have a say, as agents ask them: all at once, and none for longer than its deadline.
+//! Asks the plug-ins that may change decisions: all at once, each for no longer than its deadline.
 //!
 //! A plug-in that does not answer in time is not asked again before it has answered, so it delays a run once and
 //! not at every turn. Its missing answer counts as "proceed", with a warning. If the plug-in is required, the run
@@ -24,7 +24,7 @@ pub const DEFAULT_DEADLINE: Duration = Duration::from_millis(DEFAULT_DEADLINE_MS
 /// The longest deadline that any clock can count, used where a deadline is longer.
 const MAX_DEADLINE: Duration = Duration::from_hours(24 * 365 * 30);
 
-/// A plug-in that has a say.
+/// A plug-in that may change decisions.
 #[derive(Clone)]
 pub struct PluginInterceptor {
     name: String,
@@ -47,7 +47,7 @@ impl PluginInterceptor {
         Self { name, recipient, deadline, required, silent: Rc::default() }
     }
 
-    /// Returns the time at which its deadline is over; a deadline beyond any clock is as good as none.
+    /// Returns the time at which its deadline is over. A deadline that no clock can count never ends in practice.
     fn until(&self, now: Instant) -> Instant {
         now.checked_add(self.deadline).unwrap_or_else(|| now + MAX_DEADLINE)
     }

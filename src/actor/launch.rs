@@ -52,7 +52,7 @@ pub struct RunLaunch {
     pub registry: Arc<AgentRegistry>,
     /// The observers of every record.
     pub observers: Vec<Observer>,
-    /// The plug-ins that have a say.
+    /// The plug-ins that may change decisions.
     pub interceptors: Vec<PluginInterceptor>,
 }
 

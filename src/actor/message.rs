@@ -40,7 +40,7 @@ pub struct Published {
     pub missed: u64,
 }
 
-/// To a plug-in that has a say: a consultation. Its answer is waited for no longer than its deadline.
+/// To a plug-in that may change decisions: a consultation. Its answer is waited for no longer than its deadline.
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "ConsultVerdict")]
 pub struct Consult(pub Consultation);

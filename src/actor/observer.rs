@@ -46,7 +46,7 @@ impl Observer {
         &self.name
     }
 
-    /// Sends it a record; returns whether the run may not continue because of it.
+    /// Sends it a record; returns true if the run has to pause because the observer is gone.
     pub fn tell(&mut self, published: &Published) -> bool {
         if self.gone {
             return false;

@@ -1,7 +1,6 @@
 //! Decides whether a run in which everything waits stays up or pauses (`--on-wait`).
 //!
-//! A program that has it stay up for questions, because somebody is there to answer, may take that back while it
-//! runs.
+//! Staying up for questions needs somebody who answers, so it can be switched off while the run continues.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +19,7 @@ impl Default for StayUp {
 }
 
 impl StayUp {
-    /// Stays up for questions too, until this is taken back.
+    /// Stays up for questions too, until [`no_longer`](Self::no_longer).
     #[must_use]
     pub fn for_all() -> Self {
         Self { questions: Arc::new(AtomicBool::new(true)), signals: true }

@@ -99,9 +99,9 @@ fn taken_from_inbox(
     key: &ProofKey,
 ) -> Result<Vec<QuestionAnswered>, Error> {
     let mut taken = Vec::new();
-    let lying =
+    let entries =
         if dir.inbox().is_dir() { inbox::list(&dir.inbox(), Some(key))? } else { Vec::new() };
-    for entry in lying {
+    for entry in entries {
         let Some(RunCommand::Answer(given)) = entry.command else { continue };
         if let Ok(Event::QuestionAnswered(event)) = decide(run, &given) {
             apply_event(run, Event::QuestionAnswered(event.clone()));

@@ -27,7 +27,7 @@ use crate::plugin::terminal::Terminal;
 use crate::proof::ProofKey;
 use crate::store::layout::RunDir;
 
-/// The pause between two looks for an open question; one that was answered ahead of time is never asked.
+/// The poll interval for an open question, so that a question that is answered ahead of time is not shown.
 const QUESTION_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The person at the terminal. Dropping it restores the terminal.

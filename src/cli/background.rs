@@ -24,7 +24,7 @@ use crate::process::command::DETACHED;
 use crate::store::layout::RunsRoot;
 use crate::store::lock;
 
-/// The pause between two looks at the process.
+/// The poll interval while waiting for the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Starts `raymond resume ID` with further arguments in the background; its output goes to the run's `output.log`.

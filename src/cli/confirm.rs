@@ -30,7 +30,7 @@ pub(super) fn confirmed(
         if !is_answered_yes(question.text) {
             return Err(Error::Declined);
         }
-        // What changes while the question stands was not what the answer is about.
+        // The answer covers only the files that the question was about, not later changes.
         starter.confirmed.insert(question.checksum);
     }
     prepare(&starter)

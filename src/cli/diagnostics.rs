@@ -33,7 +33,7 @@ static LOG: OnceLock<LogSetup> = OnceLock::new();
 /// The log settings of this process.
 struct LogSetup {
     filter: String,
-    /// The terminal that the log goes to, if it is apart from the messages for people.
+    /// The terminal that the log goes to, if it is not the one for people.
     apart: Option<Terminal>,
     /// True if the log is JSON on stderr, and nothing else may be there.
     owns_stderr: bool,

@@ -17,7 +17,7 @@ use crate::store::record::RecordError;
 use crate::store::view::{load_view, no_such_run};
 use crate::store::{lock, record};
 
-/// The pause between two looks at a journal that is followed.
+/// The poll interval of a journal that is followed.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs `raymond log`.

@@ -20,7 +20,7 @@ use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{is_held, load_view};
 use crate::store::{self, inbox, lock, stop_request};
 
-/// The pause between two looks at the run.
+/// The poll interval of the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The longest time until a raymond takes a request: it looks five times a second.

@@ -35,13 +35,15 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
         path: PathBuf::from(root.run(&args.one.run).path()),
         error,
     })?;
-    let grove = RunWorktrees {
+    let worktrees = RunWorktrees {
         world: world_of(&root, &args.one.run, &view.run.settings),
         unused: unused_worktrees(&view.run),
         view: &view,
         args,
     };
-    runtime.block_on(async { if args.prune { grove.prune().await } else { grove.list().await } })
+    runtime.block_on(async {
+        if args.prune { worktrees.prune().await } else { worktrees.list().await }
+    })
 }
 
 /// Returns the note about left worktrees for the end of a run; `None` if there are none.

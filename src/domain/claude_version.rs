@@ -1,7 +1,7 @@
 //! The versions of Claude Code: which are supported, which are tested, and the warning about others.
 //!
-//! No decision depends on a version where the stream itself tells what to do. The numbers here only
-//! tell a person that what happens has not been tested.
+//! No decision depends on a version where the stream itself tells what to do. The numbers here serve only to warn a
+//! person of an untested version.
 
 use std::fmt;
 
@@ -63,8 +63,8 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Returns the warning about a version as the program names it; none if it is supported, or if
-/// what the program names is no version.
+/// Returns the warning about a version as the program names it; `None` if it is supported, or if the text is no
+/// version.
 #[must_use]
 pub fn version_warning(named: &str) -> Option<String> {
     let version = ProgramVersion::parse(named)?;

@@ -188,7 +188,7 @@ impl AgentId {
         if self.0.len() <= MAX_FILE_NAME {
             return self.to_string();
         }
-        // FNV-1a: what it gives is part of the run directory, so it must never change.
+        // FNV-1a: its values are names in the run directory, so it must never change.
         let hash = self.0.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });

@@ -1,9 +1,8 @@
 //! Switches the options of a warm process for the next turn, or decides that a new process is needed.
 //!
-//! A process is started with flags. The model, the permission mode and the effort can be switched by a
-//! control request while it runs; what becomes of background work and of refused tools is decided outside of
-//! it. All other options are fixed when it starts, so a turn that needs other ones is given a new process,
-//! which resumes the session.
+//! A process is started with flags. The model, the permission mode and the effort can be switched by a control request
+//! while it runs. Background work and refused tools are handled outside of the process. All other options are fixed
+//! when it starts, so a turn with other ones gets a new process, which resumes the session.
 
 use super::model::ModelName;
 use super::permission::RunPermission;
@@ -34,13 +33,12 @@ pub enum ProcessSwitch {
 pub enum OptionSwitch {
     /// The process serves the turn after these changes.
     Switch(Vec<ProcessSwitch>),
-    /// It cannot be switched so: a new process has to resume the session.
+    /// It cannot serve the turn: a new process has to resume the session.
     Restart,
 }
 
-/// Returns how a process that `has` some options can serve a turn that `needs` others, under the
-/// permissions of the run. One that `is_untouched` has not begun its conversation: no switch may leave
-/// traces in it.
+/// Returns how a process that `has` some options can serve a turn that `needs` others, under the permissions of the
+/// run. If it `is_untouched`, its conversation has not begun, and no switch may leave traces in it.
 #[must_use]
 pub fn switch_options(
     has: &ProcessOptions,

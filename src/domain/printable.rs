@@ -1,24 +1,25 @@
 //! Makes texts of models, files and programs safe to print.
 //!
-//! Nothing in them steers a terminal, hides, or turns the order of what stands around it.
+//! A printable text has no character that controls a terminal, is invisible, or changes the direction of the text
+//! around it.
 //!
-//! A character that would is shown as its number, like `\u{1b}`. All that prints goes through here; what
-//! programs read is the text itself, in JSON with those characters escaped.
+//! Such a character is written as its number, like `\u{1b}`. All text for people goes through here. Programs read the
+//! original text, as JSON in which these characters are escaped.
 
 use std::fmt::Write as _;
 
 /// The length that [`one_line`] cuts a text to, in bytes.
 const LINE_LENGTH: usize = 80;
 
-/// Returns whether a character steers a terminal, is not seen, or turns the order of others. The line feed is one
-/// too: only [`printable`] lets it begin a line.
+/// Returns whether a character controls a terminal, is invisible, or changes the direction of text. The line feed
+/// counts too: only [`printable`] keeps it.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control() || is_invisible(c) || is_directional(c)
 }
 
-/// Returns whether a character takes no room, or breaks a line where none seems to end. The two that choose
-/// between text and emoji are none of them.
+/// Returns whether a character has no width, or breaks a line invisibly. The two selectors between text and emoji do
+/// not count.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -33,7 +34,7 @@ fn is_directional(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns a text of several lines with everything else that is unprintable shown.
+/// Returns a text of several lines in which every other unprintable character is written as its number.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
@@ -44,7 +45,7 @@ pub fn printable(text: &str) -> String {
     })
 }
 
-/// Returns a text on a single line: it cannot pass for another line beside it.
+/// Returns a text on a single line, so that no part of it looks like another line.
 #[must_use]
 pub fn printable_line(text: &str) -> String {
     shown(text.trim_end_matches(['\n', '\r']), |c| match c {
@@ -55,7 +56,7 @@ pub fn printable_line(text: &str) -> String {
     })
 }
 
-/// Returns a text whose further lines are indented: none of them can pass for another message.
+/// Returns a text in which all lines but the first are indented, so that none of them looks like another message.
 #[must_use]
 pub fn printable_block(text: &str) -> String {
     let text = printable(text);
@@ -74,7 +75,7 @@ pub fn one_line(text: &str) -> String {
     flat(text, LINE_LENGTH)
 }
 
-/// Returns the same, cut to a length in bytes.
+/// Returns the beginning of a text on one line, up to a length in bytes.
 #[must_use]
 pub fn flat(text: &str, longest: usize) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -83,7 +84,7 @@ pub fn flat(text: &str, longest: usize) -> String {
     if cut < flat.len() { format!("{}…", &flat[..cut]) } else { flat }
 }
 
-/// Returns JSON with the same values in which nothing steers a terminal or hides.
+/// Returns JSON with the same values, without characters that control a terminal or are invisible.
 #[must_use]
 pub fn printable_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());

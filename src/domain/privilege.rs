@@ -1,4 +1,4 @@
-//! The privileges of a workflow: each takes the trust of the person who starts it. Pure.
+//! The privileges of a workflow: each needs the trust of the person who starts it. Pure.
 //!
 //! A prompt by itself can do what the permission mode lets Claude Code do. Everything that runs programs,
 //! reaches beyond the workspace or widens permissions is a privilege.
@@ -61,8 +61,8 @@ pub const PRIVILEGED: [(&str, Privilege); 8] = [
 ];
 
 impl Privilege {
-    /// Returns the privilege that an operation takes, by its type. A type that is not known runs commands,
-    /// as far as anyone can tell.
+    /// Returns the privilege that an operation takes, by its type. A type that is not known counts as one that runs
+    /// commands.
     #[must_use]
     pub fn of_operation_type(name: &str) -> Option<Self> {
         if CONFINED.contains(&name) {
@@ -92,7 +92,7 @@ impl Privilege {
 }
 
 impl Operation {
-    /// Returns the privilege that it takes. Types of the program that embeds the library are its own.
+    /// Returns the privilege that it needs. Types that a program using the library has added need none.
     #[must_use]
     pub fn privilege(&self) -> Option<Privilege> {
         match self {

@@ -1,7 +1,7 @@
-//! Tools that Claude Code refused to run in a turn: which, with what, why, and what would allow them.
+//! Tools that Claude Code refused to run in a turn: their inputs, the reasons, and the rules that would allow them.
 //!
-//! A record names each distinct call once and counts its repetitions. What it keeps is bounded: so many
-//! calls, so many bytes of each text. Calls beyond that are only counted.
+//! A record names each distinct call once and counts its repetitions. A record is bounded in its number of calls and
+//! in the length of each text. Calls beyond that are only counted.
 
 mod command;
 mod phrase;
@@ -19,13 +19,13 @@ pub const NAMED_PER_TURN: usize = 16;
 /// The distinct calls that a whole run names.
 pub const NAMED_PER_RUN: usize = 32;
 
-/// The bytes that are kept of what a tool was called with, and of why it was refused.
+/// The number of bytes that are kept of a call's input, and of the reason for its refusal.
 pub const MAX_TEXT_BYTES: usize = 200;
 
-/// The rules that are kept for one call, and the bytes of each; longer ones are left out.
+/// The number of rules that are kept for one call.
 const MAX_RULES: usize = 8;
 
-/// The keys of a tool's input that tell best what the call is about.
+/// The keys of a tool's input that describe a call best, the best first.
 const TELLING: [&str; 9] = [
     "command",
     "file_path",
@@ -174,7 +174,7 @@ fn cut(text: &str) -> String {
     format!("{}{MARK}", text[..end].trim_end())
 }
 
-/// Returns a reason without what Claude Code adds to it for the model.
+/// Returns a reason without the text that Claude Code adds for the model.
 fn first_sentence(why: &str) -> &str {
     why.split_once(" IMPORTANT: ").map_or(why, |(first, _)| first)
 }

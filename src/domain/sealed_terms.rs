@@ -62,7 +62,8 @@ pub struct RunSeal {
     /// The run's first session, which no other run of this name has; empty in the seal of an older raymond.
     #[serde(default, alias = "birth")]
     pub first_session: String,
-    /// The terms that may be found: those before a run resumes with others, and the others.
+    /// The terms that the run's directory may have. While a run resumes with new terms, these are the old ones and the
+    /// new ones.
     pub terms: Vec<SealedTerms>,
     /// Its journal as it was when a raymond last released the run in order. Records appended later bear proofs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

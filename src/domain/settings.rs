@@ -1,4 +1,4 @@
-//! The settings of a run, kept with it so that it resumes with the same.
+//! The settings of a run, stored with it, so that it resumes with the same settings.
 
 use std::collections::BTreeMap;
 

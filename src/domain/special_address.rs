@@ -1,8 +1,8 @@
-//! Addresses that are not of the public internet: what listens there was not meant for everyone.
+//! Addresses outside of the public internet: the services there are not meant for everyone.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A range of IPv4 addresses: the first one, the length of its prefix, and what they are.
+/// A range of IPv4 addresses: the first address, the length of the prefix, and the kind of the addresses.
 type Ipv4Range = ([u8; 4], u32, &'static str);
 
 /// A range of IPv6 addresses.
@@ -46,7 +46,7 @@ const SPECIAL6: [Ipv6Range; 13] = [
     ([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "a multicast address"),
 ];
 
-/// Returns what an address is that is not of the public internet; `None` if it is.
+/// Returns the kind of an address outside of the public internet; `None` for a public address.
 #[must_use]
 pub fn special_address(address: IpAddr) -> Option<&'static str> {
     match address {
@@ -58,7 +58,7 @@ pub fn special_address(address: IpAddr) -> Option<&'static str> {
             match (range, wrapped(address)) {
                 (Some(&(.., kind)), _) => Some(kind),
                 (None, Some(wrapped)) => special4(wrapped),
-                // Of the rest only this is given out.
+                // Of the other addresses, only this range is assigned.
                 (None, None) if address.segments()[0] >> 13 == 1 => None,
                 (None, None) => Some("a reserved address"),
             }

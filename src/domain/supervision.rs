@@ -181,8 +181,8 @@ impl SupervisionOverrides {
 }
 
 impl SupervisionPolicy {
-    /// Returns the same policy with the overrides. If only one bound of the waits is overridden and lies beyond
-    /// the other bound, the other moves along.
+    /// Returns this policy with the overrides. If only one bound of the waits is overridden and lies beyond the other
+    /// bound, the other moves along.
     #[must_use]
     pub fn with(&self, differing: &SupervisionOverrides) -> Self {
         let own = self;

@@ -25,8 +25,8 @@ pub struct TurnOffset {
 
 /// The rule that says which results of a stream are a turn's.
 ///
-/// These are all results after its message was repeated. Before that, it is a result that names the message or
-/// no occasion. A resumed session may report a background task that died with the previous process, with a
+/// After its message was repeated, every result is the turn's. Before that, a result is the turn's if it names the
+/// message or no occasion. A resumed session may report a background task that died with the previous process, with a
 /// result of its own, ahead of the answer. A session can also wake up by itself between two turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnBoundary {

@@ -105,8 +105,8 @@ impl TurnOptions {
             || self.plugin_dirs.as_ref().is_some_and(|dirs| !dirs.is_empty())
     }
 
-    /// Forgets the options that arguments for Claude Code give, too: those of a command line are nearer
-    /// than a manifest.
+    /// Removes the options that are also given as arguments for Claude Code, because a command line overrides a
+    /// manifest.
     pub fn forget_given(&mut self, arguments: &[String]) {
         for argument in arguments {
             match argument.split('=').next().unwrap_or_default() {

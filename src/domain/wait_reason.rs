@@ -1,4 +1,4 @@
-//! The reason why a live agent waits: the one that `status`, `tree`, `top` and the live view name.
+//! The reason why a live agent waits, as `status`, `tree`, `top` and the live view name it.
 
 use strum::{IntoStaticStr, VariantNames};
 

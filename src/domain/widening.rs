@@ -1,13 +1,13 @@
-//! Decides which options of a turn widen what the person allowed who started the run.
+//! Decides which options of a turn exceed the permissions that the run's starter gave.
 //!
 //! A state may narrow its permissions freely. It may widen them only as far as the starter said so:
 //! by a permission mode, by rules with `--allow-tools`, or by `--trust`. Everything else is
 //! refused before the turn starts. The decision is the same before a run and before a turn.
 //!
-//! What widens: a permission mode above the run's; a rule that lets a tool run unasked which can
-//! change or reach more than the working directory; settings, sub-agents and servers that bring rules,
-//! hooks or programs of their own; the user's settings left out, because they may deny something; and
-//! variables that change which program runs or what it talks to.
+//! These options widen: a permission mode above the run's; a rule that lets a tool run unasked which can change or
+//! reach more than the working directory; settings, sub-agents and servers that bring rules, hooks or programs of
+//! their own; the user's settings left out, because they may deny something; and variables that change which program
+//! runs or what it talks to.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ impl PermissionCeiling {
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         if settings.answerer == AnswererKind::Scripted {
-            // No Claude Code is started that could do anything.
+            // No Claude Code is started, so there is nothing to limit.
             return Self {
                 mode: RunPermission::SkipAll,
                 tools: Vec::new(),
@@ -76,7 +76,7 @@ impl PermissionCeiling {
         }
     }
 
-    /// Returns the permissions of a state whose file is not what the run began with: none beyond the mode.
+    /// Returns the permissions of a state whose file has changed since the run began: none beyond the mode.
     #[must_use]
     pub fn without_consent(&self) -> Self {
         Self { tools: Vec::new(), trusts_workflow: false, ..self.clone() }
@@ -129,7 +129,7 @@ impl PermissionCeiling {
         unset.map(widening).collect()
     }
 
-    /// Returns the keys whose flags would take the place of those that the run was started with.
+    /// Returns the keys whose flags would replace flags that the run was started with.
     fn replaced_flags(&self, options: &TurnOptions) -> Vec<OptionWidening> {
         let replaced = self.given_flags.iter().filter(|flag| flag.is_set_by(options));
         let widening = |flag: &ReplaceableFlag| OptionWidening {

@@ -48,7 +48,7 @@ pub enum PinDifference {
 }
 
 impl PinDifference {
-    /// Returns what a person reads.
+    /// Returns its word for people.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
@@ -69,7 +69,7 @@ impl WorkflowPins {
         found.collect()
     }
 
-    /// Puts another content in the place of a file's.
+    /// Replaces the checksum of a file.
     pub fn replace(&mut self, path: &str, checksum: String) {
         let found = self.files.get(path).filter(|file| file.checksum == checksum).cloned();
         let is_executable = self.files.get(path).is_some_and(|file| file.is_executable);
@@ -77,8 +77,8 @@ impl WorkflowPins {
         self.files.insert(path.to_owned(), pinned);
     }
 
-    /// Returns the files whose change ends the folder's trust: all but prompts and texts that ask for
-    /// nothing. `requesting` has the files that do.
+    /// Returns the files whose change ends the folder's trust: all but prompts and texts that request no privilege.
+    /// `requesting` has the files that request one.
     #[must_use]
     pub fn trusted_files(&self, requesting: &BTreeSet<String>) -> Self {
         let is_claude = |path: &str| path.split('/').any(|part| part == ".claude");

@@ -15,7 +15,7 @@ pub struct WorkingDir {
     /// The agent that owns the worktree; `None` for the run's own directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<AgentId>,
-    /// The directory below that; `None` for that itself.
+    /// The directory below the worktree or the run's directory; `None` for that directory itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Folder>,
 }

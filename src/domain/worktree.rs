@@ -1,20 +1,20 @@
 //! The worktrees of a run's agents: the names of their branches, and the conditions of their removal.
 //!
-//! Nobody's work may be lost. A worktree is removed only if all of it is somewhere else: in a commit that
-//! another branch holds or, if that is asked for, in one that was made to keep it.
+//! No work may be lost. A worktree is removed only if all its content is also somewhere else: in a commit of another
+//! branch or, on request, in a commit that was made to keep it.
 
 use std::collections::BTreeSet;
 
 use super::id::{AgentId, RunId};
 use super::run::Run;
 
-/// The namespace of the branches, and of the refs that keep what a removed worktree held.
+/// The namespace of the branches, and of the refs that keep the content of removed worktrees.
 const NAMESPACE: &str = "raymond";
 
 /// Returns the branch of an agent's worktree.
 ///
 /// # Errors
-/// A text that says why git would not take a branch of the run's name, and what to do.
+/// The reason why git would refuse a branch with the run's name, and the remedy.
 pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
     let id = run.as_str();
     let wrong = if id.contains("..") {

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar;
 use super::diagnostic::Diagnostic;
 use crate::domain::printable::is_unprintable;
 
-/// The number of characters of a long line shown before the place, and of those from it on.
+/// The number of characters of a long line that are shown before the place, and after it.
 const BEFORE: usize = 60;
 const AFTER: usize = 60;
 
@@ -53,7 +53,7 @@ pub fn excerpt(text: &str, line: u64, column: u64) -> Option<String> {
     Some(format!("{shown}\n{below}^"))
 }
 
-/// Returns a character, or a visible substitute for one that a terminal would obey.
+/// Returns a character, or a visible substitute for a control character.
 fn visible(c: char) -> char {
     let is_hidden = c != '\t' && (is_unprintable(c) || c.width().is_none());
     if is_hidden { '\u{fffd}' } else { c }

@@ -8,7 +8,7 @@ use super::hint::closest;
 use super::turn_options::{KEYS, OptionFault};
 use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
 
-/// A key of a mapping, as an editor is told of it.
+/// A key of a mapping, for editors.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::language) struct KeySpec {
     pub(in crate::language) name: &'static str,
@@ -42,8 +42,8 @@ macro_rules! listed_keys {
     };
 }
 
-/// Returns the mistakes in the keys of a YAML mapping that has keys of its own beside those of turn options:
-/// the unknown ones, each with its place.
+/// Returns the unknown keys of a YAML mapping that has keys of its own besides the keys of turn options, each with its
+/// place.
 pub(in crate::language) fn unknown_keys(root: &YamlValue, own: &[KeySpec]) -> Vec<OptionFault> {
     let YamlContent::Map(entries) = &root.value else { return Vec::new() };
     let own = || own.iter().map(|key| key.name);

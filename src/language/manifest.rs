@@ -1,8 +1,8 @@
-//! `raymond.yaml`: the manifest of a workflow, for whoever runs it.
+//! `raymond.yaml`: the manifest of a workflow, for people who run it.
 //!
-//! It lies beside the prompts. The file and each of its keys are optional. It supplies values that the command
-//! line leaves out. A workflow cannot give its agents more of the machine than usual: that takes the command line.
-//! The programs it asks for as plug-ins are named before they are started, and can be refused.
+//! It lies beside the prompts. The file and each of its keys are optional. It supplies values that the command line
+//! leaves out. A workflow cannot widen the permissions of its agents: that needs the command line. The programs it
+//! asks for as plug-ins are named before they are started, and can be refused.
 
 use super::output::OrderedJson;
 use super::plugins;
@@ -35,10 +35,11 @@ pub const GRAPH: &str = "workflow.yaml";
 /// The program a folder begins with, if it has neither.
 pub const PROGRAM: &str = "workflow.lisp";
 
-/// The permission modes a workflow may name: none that lets its agents do more than edit unasked.
+/// The permission modes that a workflow may name. No other mode is allowed, because the rest lets agents do more than
+/// edit unasked.
 const MODES: [&str; 4] = ["default", "acceptEdits", "plan", "dontAsk"];
 
-/// The arguments a workflow may pass on: none that opens more of the machine, or runs anything.
+/// The arguments that a workflow may pass on. None of them widens permissions or runs a program.
 const ARGUMENTS: [&str; 8] = [
     "--append-system-prompt",
     "--disallowed-tools",
@@ -81,7 +82,7 @@ pub struct Manifest {
     pub options: TurnOptions,
     /// Further arguments for Claude Code.
     pub claude_args: Vec<String>,
-    /// The programs that look on and have a say.
+    /// The programs that are started as plug-ins.
     pub plugins: Vec<PlugIn>,
 }
 
@@ -116,7 +117,7 @@ listed_keys! {
         permission_mode: Option<PlacedValue<String>> => || shape::one_of(MODES),
         /// Further arguments for Claude Code.
         claude_args: Option<Vec<PlacedValue<String>>> => || shape::list(shape::text()),
-        /// The programs that look on and have a say.
+        /// The programs that are started as plug-ins.
         plugins: Option<Vec<PlacedValue<plugins::RawPlugIn>>> => plugins::list_shape,
     }
 }
@@ -170,7 +171,7 @@ pub fn examine(text: &str) -> ExaminedManifest {
     let supervision = raw.supervision.map(supervision::RawSupervision::read).transpose();
     let mode = raw.permission_mode;
     let mut written = WrittenOptions::of(&root);
-    // The mode of a run has a key of its own, whose mistakes are told below.
+    // The mode of a run has a key of its own, whose mistakes are reported below.
     written.options.permission_mode = None;
     written.faults.retain(|fault| Some(fault.at) != mode.as_ref().map(|mode| mode.at));
     errors.add(written.faults);

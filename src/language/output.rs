@@ -7,11 +7,10 @@
 //!   - { tag: result, when: { verdict: approve } }
 //! ```
 //!
-//! In a state with `output`, the answer is a JSON object, and tags mean nothing in it. The schema is a file beside
-//! the prompt, JSON or YAML, or is in the frontmatter itself. Claude Code gets the schema, and the model answers
-//! by its tool. The answer is checked here once more; an agent whose answer breaks the schema is reminded as of
-//! any other mistake. A scripted or plain text counts if it is only that object, or has it in the only fenced
-//! block.
+//! In a state with `output`, the answer is a JSON object, and tags mean nothing in it. The schema is a file beside the
+//! prompt, JSON or YAML, or is in the frontmatter itself. Claude Code gets the schema, and the model answers by its
+//! tool. The answer is checked here once more; an agent whose answer breaks the schema gets a reminder, as for any
+//! other mistake. A scripted or plain text counts if it is only that object, or has it in the only fenced block.
 //!
 //! The first of the `allowed_transitions` whose `when` holds is taken; without any, the answer is the state's
 //! result. The next state has the answer as `{{result}}` and its fields as `{{result.score}}`. A join has the
@@ -39,8 +38,8 @@ use crate::domain::id::StateName;
 use crate::domain::policy::ProtocolViolation;
 use crate::domain::transition::{Transition, Variables};
 
-/// The characters that are shown of an answer that is no object. Claude Code's own complaint about one has the
-/// path and the rule in it.
+/// The number of characters that are shown of an answer that is no object. Claude Code's own message about such an
+/// answer names the path and the rule.
 const MAX_SHOWN_CHARS: usize = 400;
 
 /// The variable that has the answer in the state that is entered.

@@ -97,7 +97,7 @@ impl From<OptionFault> for yaml::Error {
 pub struct OptionPlaces(Vec<(String, Option<String>, SourcePlace)>);
 
 impl OptionPlaces {
-    /// Returns the place of a text in the value of a key, or that of the whole value.
+    /// Returns the place of a text in the value of a key, or the place of the whole value.
     #[must_use]
     pub fn of(&self, key: &str, text: Option<&str>) -> Option<SourcePlace> {
         let find = |text: Option<&str>| {
@@ -136,8 +136,7 @@ pub struct WrittenOptions {
 }
 
 impl WrittenOptions {
-    /// Reads the options of a file. A value that is no mapping has none: that it is none is found by whoever
-    /// reads the rest of it.
+    /// Reads the options of a file. A value that is no mapping has no options; the caller reports that mistake.
     pub(in crate::language) fn of(root: &YamlValue) -> Self {
         match &root.value {
             YamlContent::Map(entries) => Self::read(entries),
@@ -149,7 +148,7 @@ impl WrittenOptions {
         }
     }
 
-    /// Reads the options among the entries of a mapping; other entries are passed over.
+    /// Reads the options among the entries of a mapping, and ignores other entries.
     pub(in crate::language) fn read(entries: &[YamlEntry]) -> Self {
         let mut written = Self::default();
         for entry in entries.iter().filter(|entry| KEYS.contains(&&*entry.key)) {

@@ -1,6 +1,6 @@
 //! YAML as this program reads it: strictly, with a place for every mistake, in words for people.
 //!
-//! Every file is read into the one tree, and from there into types, or by whoever needs more than types.
+//! Every file is read into one kind of tree. From there it is read into types, or directly from the tree.
 
 pub(in crate::language) mod content;
 mod deserialize;

@@ -2,11 +2,11 @@
 //!
 //! It sends the events, asks for verdicts, and restarts a program that has died.
 //!
-//! The program never delays the run for longer than one deadline. It is told without waiting for it: records that
-//! it does not read in time are left out and counted. It is asked only after it has said hello, and only the
-//! questions it wants. A question to a program that has not said hello yet, or is being restarted, waits for it,
-//! but no longer than the deadline. When its restarts are used up, the run continues without it; if it is
-//! required, this actor stops, and the run notices that.
+//! The program never delays the run for longer than one deadline. Sending a record never waits: records that the
+//! program does not read in time are left out and counted. The program is asked only after its hello, and only the
+//! questions it wants. A question to a program that has not said hello yet, or is being restarted, waits until the
+//! deadline at most. When its restarts are used up, the run continues without it. If it is required, this actor stops,
+//! and the run pauses.
 
 mod answers;
 mod lifecycle;
@@ -124,7 +124,7 @@ impl ExternalPlugin {
         }
     }
 
-    /// Gives the program up: the run continues without it, or not at all.
+    /// Gives the program up: the run continues without it, or pauses if it is required.
     fn be_gone(&mut self, why: &str, ctx: &mut Context<Self>) {
         self.state = PluginStatus::Gone;
         for id in self.questions.keys().copied().collect::<Vec<_>>() {

@@ -1,7 +1,7 @@
-//! Gets a process for a turn: an idle one, a new one, or the one it had before.
+//! Gets a process for a turn: an idle process, a new one, or the one that already serves it.
 //!
-//! The files of a turn exist before its prompt is sent, so that it counts as begun from then on. If the
-//! runtime dies before the process has read any of it, the process ends by itself, because its pipe is closed.
+//! The files of a turn exist before its prompt is sent, so that it counts as begun from then on. If the runtime dies
+//! before the process has read the prompt, the process ends by itself, because its pipe is closed.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use crate::fault::point;
 type StopReceiver = watch::Receiver<StopLevel>;
 
 impl ClaudeRunner {
-    /// Begins a turn: in the process that waits for it, or in a new one.
+    /// Begins a turn, in the idle process of its session or in a new process.
     pub(super) async fn begin(
         &self,
         input: &TurnInput,
@@ -59,7 +59,7 @@ impl ClaudeRunner {
         Ok(turn)
     }
 
-    /// Begins a turn again in a new process, because the one that was to serve it has not heard of it.
+    /// Begins a turn again in a new process, because the first process has not received it.
     pub(super) async fn replace(
         &self,
         input: &TurnInput,
@@ -158,8 +158,8 @@ impl ClaudeRunner {
         Ok(WorkerTurn { worker, stream, took_over: false, attached: false })
     }
 
-    /// Returns the switches that a process needs to serve a turn; `None` if it cannot serve it. The
-    /// prompt must not be too long to be sent, and a process has its schema for all its turns.
+    /// Returns the switches that a process needs to serve a turn; `None` if it cannot serve it. It cannot if the
+    /// prompt is too long to be sent, or if the schema of its answers differs.
     fn switches(&self, worker: &Worker, input: &TurnInput) -> Option<Vec<ProcessSwitch>> {
         let sees = worker.reads_results || !input.reads_results;
         if !sees || worker.output != input.output || input.prompt.len() > message::MAX_PROMPT_BYTES
@@ -175,9 +175,9 @@ impl ClaudeRunner {
         }
     }
 
-    /// Returns whether the system prompt may differ from the one that the session began with: true from the first
-    /// turn of the run that changes it. Rendering it anew costs the API's cache, so it is not done where no state
-    /// needs it.
+    /// Returns whether the system prompt may differ from the one that the session began with: true from the first turn
+    /// of the run that changes it. Sending it again invalidates the API's cache, so it is sent only if a state needs
+    /// it.
     fn has_own_system_prompt(&self, options: &TurnOptions) -> bool {
         let is_own = options.append_system_prompt.is_some() || options.system_prompt_file.is_some();
         self.own_system_prompts.set(self.own_system_prompts.get() || is_own);

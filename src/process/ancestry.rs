@@ -1,6 +1,6 @@
 //! Finds the agent in whose turn this process runs.
 //!
-//! It looks at the ancestors, not only at the own environment, which a command can set as it likes.
+//! It checks the ancestors of this process, because a command can set the environment as it likes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub struct ActingAgent {
     pub agent: String,
 }
 
-/// The marks of a process that tell whose it is.
+/// The marks of a process that tell which agent it belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ProcessMarks {
     /// True if the process is raymond itself, which starts agents.
@@ -49,8 +49,8 @@ fn ancestors() -> Vec<ProcessMarks> {
     chain
 }
 
-/// Returns the agent of the process that the nearest raymond has started. `ancestors` begins with the nearest.
-/// Marks of processes below that one are ignored.
+/// Returns the agent of the process that the nearest raymond has started. `ancestors` begins with the nearest. Marks
+/// of processes below that raymond's child are ignored.
 fn decide(own: Option<ActingAgent>, ancestors: &[ProcessMarks]) -> Option<ActingAgent> {
     let below = ancestors.iter().take_while(|process| !process.is_raymond);
     let marked = below.filter_map(|process| process.agent.clone()).last();

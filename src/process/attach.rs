@@ -1,4 +1,4 @@
-//! Attaches a turn that was begun before to its process, if that still runs.
+//! Attaches a turn that was begun before to its process, if the process still runs.
 
 use tokio::task::spawn_blocking;
 
@@ -14,7 +14,7 @@ use super::worker_process::WorkerProcess;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnInput};
 
 impl ClaudeRunner {
-    /// Refuses a turn that seems to have begun but has no proof of it, so that the next one takes its place.
+    /// Refuses a turn that seems to have begun but has no proof of it, so that another turn takes its place.
     pub(super) fn refuse_if_unproven(
         &self,
         input: &TurnInput,
@@ -30,8 +30,8 @@ impl ClaudeRunner {
         Err(TurnFailure::new(FailureCause::Lost, message))
     }
 
-    /// Attaches to a turn that was started before, and to its process if that still runs: the oldest that
-    /// bears its mark, leads a group and writes into its stream.
+    /// Attaches to a turn that was started before, and to its process if it still runs. That is the oldest process
+    /// that bears the turn's mark, leads a group and writes into the turn's stream.
     pub(super) async fn attach(
         &self,
         input: &TurnInput,

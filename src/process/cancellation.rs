@@ -60,7 +60,7 @@ impl CancellationTokens {
         self.turns.borrow_mut().remove(agent);
     }
 
-    /// Tells the turn of one agent to end, with a grace period; also one that is about to begin.
+    /// Tells the turn of one agent to end, with a grace period; a turn that is about to begin, too.
     pub fn stop(&self, agent: &AgentId) {
         let mut turns = self.turns.borrow_mut();
         raise(turns.entry(agent.clone()).or_insert_with(|| self.new_turn()), StopLevel::Soon);

@@ -19,7 +19,7 @@ use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
 use super::command::EnvironmentMarker;
 use super::helper_environment::without_keys;
 
-/// The time that a program has to end after it is asked to.
+/// The time that a program has to end after the request to end.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The longest time to wait for the rest of its output after it has ended: an orphan may hold its pipes.
@@ -93,7 +93,7 @@ impl CapturedOutput {
         self.left_out += surplus as u64;
     }
 
-    /// Returns its text. A line in it says where something was left out.
+    /// Returns its text, with a line in the place of an omitted part.
     #[must_use]
     pub fn text(&self) -> String {
         let beginning = String::from_utf8_lossy(&self.beginning);

@@ -1,9 +1,9 @@
 //! Child processes: the one place where they are started, grouped, ended and reaped.
 //!
-//! Each child leads a process group of its own, so that a signal reaches all that it has started and that has not
-//! left the group; what has left it is ended by [`cgroup`], [`orphans`] and [`subreaper`]. Each start is
-//! registered with the reaper of orphans, so that it does not reap a child that is waited for here. What differs
-//! from kind to kind (Claude Code, plug-ins, hooks, programs of graphs) is in the [`ChildProcessSpec`] and in the time
+//! Each child leads a process group of its own, so that a signal reaches all its descendants in that group.
+//! Descendants that have left the group are ended by [`cgroup`], [`orphans`] and [`subreaper`]. Each start is
+//! registered with the reaper of orphans, so that it does not reap a child that is waited for here. The kinds of
+//! children (Claude Code, plug-ins, hooks, programs of graphs) differ only in the [`ChildProcessSpec`] and in the time
 //! that a child is given to end.
 //!
 //! One process is started elsewhere, by `raymond start`: the run in the background. It makes a session of its own
@@ -67,7 +67,7 @@ pub enum ChildEnvironment {
     Inherited {
         /// The names of the variables that it does not get.
         removed: &'static [&'static str],
-        /// The variables that it gets besides, or with another value.
+        /// The variables that are added, or that get another value.
         added: Vec<(OsString, OsString)>,
     },
     /// These variables alone.
@@ -80,7 +80,8 @@ pub struct ChildProcess {
     child: Child,
     group: ProcessGroup,
     outlives_handle: bool,
-    /// True once it has been reaped and the rest of its group killed: its number may be another's then.
+    /// True once it has been reaped and the rest of its group killed. From then on its number may belong to another
+    /// process.
     is_over: bool,
 }
 

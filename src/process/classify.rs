@@ -38,7 +38,7 @@ const ARGUMENT_ERRORS: [&str; 12] = [
     "Error: Append system prompt file not found",
 ];
 
-/// The time and zone in which a turn is judged: a limit that resets at three means three o'clock there.
+/// The time and zone in which a turn is judged: a limit that resets at three means three o'clock in this zone.
 #[derive(Debug, Clone)]
 pub struct ZonedTime {
     /// The time.
@@ -63,7 +63,7 @@ pub fn judge(
         Some(result) => TurnOutcome::Replied(TurnReply {
             text: match &result.text {
                 Some(text) => text.clone(),
-                // The program says here in which way the object breaks its schema.
+                // The program names here the violation of the schema.
                 None => result.errors.join("; "),
             },
             structured: result.structured.clone(),
@@ -99,9 +99,9 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
     }
 }
 
-/// Returns the account's usage limit and its reset, if the limit is reached: from the structured event if there
-/// was one, and from the text for what that leaves open. An answer that was refused for another reason, after
-/// such an event, does not count.
+/// Returns the account's usage limit and its reset, if the limit is reached: from the structured event if there was
+/// one, and otherwise from the text. An answer that was refused for another reason, after such an event, does not
+/// count.
 fn usage_limit(
     stream: &StreamParser,
     status: Option<u16>,
@@ -162,7 +162,7 @@ fn classify(
     if result.api_status.is_some_and(is_throttle) {
         return (FailureCause::Throttle, "");
     }
-    // Also what is wrong with the conversation itself: the next attempt starts from clean history.
+    // This includes errors in the conversation itself: the next attempt starts from clean history.
     match rejection(stream, result, shown) {
         Some(advice) => (FailureCause::Rejected, advice),
         None => (FailureCause::Crash, ""),

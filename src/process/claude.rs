@@ -168,7 +168,7 @@ impl ClaudeRunner {
         }
     }
 
-    /// Returns those of the turns that were started before, whatever has become of them.
+    /// Returns the turns that were started before, whatever has become of them.
     #[must_use]
     pub fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
@@ -204,9 +204,9 @@ impl ClaudeRunner {
         self.capacity
     }
 
-    /// Returns the number of turns that may run with the available memory: those whose processes have grown
-    /// to their size, and as many more as there is room for. If there is no room, the process that has waited
-    /// longest is retired; the next one only when a new reading shows that it was not enough.
+    /// Returns the number of turns that may run with the available memory: the turns whose processes have grown to
+    /// their full size, and as many more as there is room for. If there is no room, the process that has waited
+    /// longest is retired. Another one is retired only if a new reading still shows no room.
     #[must_use]
     pub fn fits(&self) -> usize {
         let (memory, is_new) = self.memory_probe.read();

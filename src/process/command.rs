@@ -24,7 +24,7 @@ const STREAMED: [&str; 2] = ["--input-format", "stream-json"];
 /// The flag that makes it repeat its messages, so that it shows which of them it answers.
 const REPEAT_FLAG: &str = "--replay-user-messages";
 
-/// The variable that makes the program say whether its session runs or is idle: only the latter ends a turn.
+/// The variable that makes the program report whether its session runs or is idle. Only an idle session ends a turn.
 const EMIT_STATES: (&str, &str) = ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
 
 /// The flag that makes the program print a message while it is written, so that a long answer is a sign of life.
@@ -34,8 +34,8 @@ const PARTIAL_FLAG: &str = "--include-partial-messages";
 /// session has the whole turn.
 const EAGER_FLUSH: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
 
-/// Returns the arguments of a process. It reads its turns as messages if `reads_messages`, else the only one from a file.
-/// A prompt is never among them: it comes on stdin, where it has no limit.
+/// Returns the arguments of a process. It reads its turns as messages if `reads_messages`, else its only turn from a
+/// file. A prompt is never among them: it comes on stdin, where it has no limit.
 #[must_use]
 pub fn arguments(
     session: &Session,
@@ -70,10 +70,10 @@ pub fn arguments(
         spending_limit.filter(|spending_limit| *spending_limit > Usd::ZERO)
         && given.is_none_or(|given| given > spending_limit)
     {
-        // Of several the last counts: what is given may only be less.
+        // The last value counts, so this one is added only if it is lower than the given one.
         arguments.extend([BUDGET_FLAG.to_owned(), spending_limit.dollars().to_string()]);
     }
-    // What a state says itself comes after what holds for all, and so wins.
+    // The options of a state come last, so they override the options of the run.
     match own_mode {
         Some(PermissionMode::BypassPermissions) => arguments.push(SKIP_ALL.to_owned()),
         Some(mode) => arguments.extend(["--permission-mode".to_owned(), mode.name().to_owned()]),

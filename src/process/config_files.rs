@@ -33,7 +33,7 @@ impl ConfigFile {
     /// # Errors
     /// The system's error.
     pub fn write(&self) -> Result<(), Error> {
-        // Whatever lies there is not ours: a link would be followed, and a FIFO be waited for.
+        // A file that lies there is not raymond's: a link would be followed, and a FIFO would block.
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -63,7 +63,8 @@ pub fn take_out_configs(options: &mut TurnOptions, stem: &Path) -> Vec<ConfigFil
     files
 }
 
-/// The files of a process that is about to start: they go with this, unless they are left to the process.
+/// The files of a process that is about to start. They are removed when this is dropped, unless they are left to the
+/// process.
 #[derive(Debug)]
 pub struct ConfigFiles(Vec<PathBuf>);
 
@@ -93,7 +94,7 @@ impl Drop for ConfigFiles {
     }
 }
 
-/// Removes files that nobody reads any more. One that cannot be removed is named.
+/// Removes files that nobody reads any more. A file that cannot be removed is named in a warning.
 pub fn remove_configs(paths: &[PathBuf]) {
     for path in paths {
         if let Err(error) = std::fs::remove_file(path)
@@ -104,8 +105,8 @@ pub fn remove_configs(paths: &[PathBuf]) {
     }
 }
 
-/// Removes the files of processes that are not among those to keep, by their names: those of a raymond that
-/// was killed. It reads the whole directory, so it is not for each process.
+/// Removes the files of all processes but those to keep, given by name: a raymond that was killed left them. It reads
+/// the whole directory, so it is not called for each process.
 pub fn remove_all_configs_but(folder: &Path, keep: &[String]) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path()).filter(|path| {

@@ -28,8 +28,8 @@ const MIN_POLL_PAUSE: Duration = Duration::from_millis(2);
 const MAX_POLL_PAUSE: Duration = Duration::from_millis(100);
 /// The longest time for a process to begin a further turn that it has announced.
 const ANNOUNCED_TURN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Number of refused requests in a row after which the credentials count as wrong. The program itself
-/// would repeat the request for minutes; an OAuth token is renewed after the first refusal.
+/// Number of refused requests in a row after which the credentials count as wrong. The program itself would repeat the
+/// request for minutes. A single refusal does not count, because an OAuth token is renewed after it.
 const MAX_AUTHENTICATION_REFUSALS: u32 = 3;
 
 /// The reason why following ended.
@@ -77,7 +77,7 @@ pub async fn follow(
     let deadline = Instant::now() + Duration::from_millis(limits.timeout_ms);
     let mut progressed = Instant::now();
     let mut grace = None;
-    // A write wakes at once; the file is looked at all the same, in case that a write was not told.
+    // A write wakes the follower at once. The file is also read after a pause, in case a write was not reported.
     let first_pause = if watch.is_some() { MAX_POLL_PAUSE } else { MIN_POLL_PAUSE };
     let mut pause = first_pause;
     loop {

@@ -1,10 +1,10 @@
 //! The environment of the programs beside Claude Code: plug-ins, hooks, the commands and scripts of graphs, git.
 //! Pure.
 //!
-//! It is made from a list of what such programs need, because nobody can list all the names of secrets. The
-//! manifest names further variables under `env`. Keys of Claude Code are never passed on, even if they are named,
-//! nor are the marks by which a process belongs to a run: raymond itself may have been started by a turn or by a
-//! plug-in of another one.
+//! It is made from a list of what such programs need, because nobody can list all the names of secrets. The manifest
+//! names further variables under `env`. Keys of Claude Code are never passed on, even if they are named. Neither are
+//! the marks by which a process belongs to a run, because raymond itself may have been started by a turn or a plug-in
+//! of another run.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -54,7 +54,7 @@ const NEEDED: [&str; 92] = [
     "WAYLAND_DISPLAY",
     "XAUTHORITY",
     "DBUS_SESSION_BUS_ADDRESS",
-    // The way to the network, and whom to trust there.
+    // The way to the network, and the trusted certificates.
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "ALL_PROXY",
@@ -75,7 +75,8 @@ const NEEDED: [&str; 92] = [
     "GIT_SSL_CAPATH",
     // Cloning over ssh asks the agent. Any program of this user finds its socket anyway.
     "SSH_AUTH_SOCK",
-    // Who commits, and which configuration git reads; nothing that names a program, a token or a repository.
+    // The author of commits, and the configuration that git reads; nothing that names a program, a token or a
+    // repository.
     "GIT_AUTHOR_NAME",
     "GIT_AUTHOR_EMAIL",
     "GIT_AUTHOR_DATE",
@@ -126,7 +127,7 @@ const NEEDED: [&str; 92] = [
 
 /// The variables that a run's manifest names under `env`: their programs get these as well.
 ///
-/// Its maker has ensured that the person trusts the manifest with them.
+/// The caller has checked that the person trusts the manifest with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedVariables(BTreeMap<String, EnvValue>);
 

@@ -1,7 +1,7 @@
 //! Reads the machine's resources: processors, and available memory and disk space.
 //!
-//! If processes are confined to a part of the machine's memory, as in a container, that part counts. An unknown
-//! amount holds nobody back.
+//! If processes are confined to a part of the machine's memory, as in a container, that part counts. An unknown amount
+//! limits nothing.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -18,7 +18,7 @@ const READING_LIFETIME: Duration = Duration::from_millis(500);
 /// The directory in which a control group reports its memory.
 const GROUP: &str = "/sys/fs/cgroup";
 
-/// The length of a line of a stream, in bytes, about.
+/// The approximate length of a line of a stream, in bytes.
 const A_LINE: u64 = 4096;
 
 /// Reads the memory, at most twice a second.
@@ -69,7 +69,7 @@ fn machine(text: &str) -> Option<HostMemory> {
     Some(HostMemory { total: kib("MemTotal")? * 1024, available: kib("MemAvailable")? * 1024 })
 }
 
-/// Reads a control group's limit and use; files that are only cached can be had again.
+/// Reads a control group's limit and use. Memory of cached files counts as free.
 fn group(dir: &Path) -> Option<HostMemory> {
     let number = |file: &str| -> Option<u64> {
         std::fs::read_to_string(dir.join(file)).ok()?.trim().parse().ok()
@@ -82,7 +82,7 @@ fn group(dir: &Path) -> Option<HostMemory> {
     Some(HostMemory { total, available: total.saturating_sub(used) })
 }
 
-/// Returns whether the disk that a file is on has no room for another line; false if that is not known.
+/// Returns whether the disk of a file has no room for another line; false if that is not known.
 #[must_use]
 pub fn is_disk_full(file: &Path) -> bool {
     statvfs(file).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < A_LINE)

@@ -90,7 +90,7 @@ impl ClaudeRunner {
         let is_set = |name: &str| self.inherited.contains(name);
         let mut environment = turn_arguments::environment(&launch.options.turn, is_set)
             .map_err(|name| TurnFailure::new(FailureCause::Workflow, not_set(&name)))?;
-        // A bare start would leave out hooks that guard the one who started the run.
+        // A bare start would leave out hooks that protect the starter of the run.
         let may_be_bare = self.settings.consent.trusts_workflow;
         let is_given = |name: &str| {
             may_be_bare && (is_set(name) || environment.iter().any(|(set, _)| set == name))

@@ -5,7 +5,7 @@
 //! effect. If calls come faster than the command can run, the oldest is left out: the last event of a
 //! run is the one that matters.
 //!
-//! A command bears a run's name but no turn's, so no sweep takes it for an orphan of a turn.
+//! A command bears the name of a run but of no turn, so no sweep takes it for an orphan of a turn.
 
 mod hook_process;
 
@@ -21,7 +21,7 @@ use super::child::group::ProcessGroup;
 /// The number of calls that may wait.
 const MAX_QUEUED_CALLS: usize = 256;
 
-/// The handler of failures. It gets the name of the call that failed, if it was one.
+/// The handler of failures. It gets the name of the failed call, if a call has failed.
 pub type HookFailureHandler = Box<dyn Fn(Option<&str>, &HookFailure) + Send>;
 
 /// A handle to a hook, with which it is called.
@@ -85,8 +85,8 @@ impl Hook {
         });
     }
 
-    /// Waits until the command has been run for all calls. Once it has had the time it may take for
-    /// one call, all waiting calls but the last are left out.
+    /// Waits until the command has been run for all calls. After the time limit of one call, all waiting calls but the
+    /// last are left out.
     pub async fn finish(mut self) {
         self.shared.change(|queue| queue.closed = Some(Instant::now()));
         let _ = self.over.wait_for(|over| *over).await;

@@ -91,8 +91,8 @@ fn judged(
     }
 }
 
-/// Returns whether a turn that has a result is complete. A process that has ended by itself begins no
-/// announced turn either.
+/// Returns whether a turn that has a result is complete. A process that has ended by itself begins no further turn,
+/// even if it has announced one.
 fn is_complete(end: &FollowEnd, stream: &StreamParser) -> bool {
     match (end, stream.remainder()) {
         (FollowEnd::Result, Some(_))

@@ -19,7 +19,7 @@ use super::stream::partial::CompactedLengths;
 use crate::fault::point;
 use crate::plain_file;
 
-/// Number of rounds in which lines that the child writes meanwhile are moved along.
+/// Number of rounds in which lines that the child writes meanwhile are moved, too.
 const MAX_ROUNDS: usize = 16;
 
 /// The longest header of a redo record, in bytes.
@@ -32,7 +32,7 @@ struct RedoHeader {
     from: u64,
     /// Number of bytes that are kept.
     length: u64,
-    /// Byte at which the region ended when it was read; what follows it was written later.
+    /// Byte at which the region ended when it was read; later bytes were written after that.
     #[serde(default)]
     end: Option<u64>,
 }
@@ -179,8 +179,8 @@ fn open_record(path: &Path, from: u64) -> Result<Option<KeptLines>> {
     Ok((begin == from && is_whole).then_some(KeptLines { record, length, end }))
 }
 
-/// Writes the kept lines at the front of the region, lets follow what the child has written since the
-/// region was read, and cuts off the rest.
+/// Writes the kept lines at the front of the region, then the lines that the child has written since the region was
+/// read, and cuts off the rest.
 fn move_to_front(file: &File, region: TurnRegion, kept: KeptLines) -> Result<()> {
     let TurnRegion { from, mut end } = region;
     let mut new_end = from + kept.length;

@@ -1,8 +1,8 @@
 //! A plug-in's process, which runs beside a run from its beginning to its end.
 //!
-//! It leads a process group of its own and talks on pipes, so it learns of raymond's end, however that comes,
-//! by the end of its stdin. It bears the run's mark under its own name, not under a turn's: the sweep of the
-//! turns' orphans leaves it alone, and the next raymond finds it.
+//! It leads a process group of its own and uses pipes, so the end of its stdin tells it that raymond has ended, even
+//! after a crash. It bears the run's mark under its own name, not under the name of a turn, so the sweep of the turns'
+//! orphans leaves it alone, and the next raymond finds it.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;

@@ -1,7 +1,7 @@
 //! The folders that Claude Code's own tools must leave alone, as rules that deny. Pure.
 //!
-//! They hold in every permission mode. They do not bind a command that an agent is allowed to run: raymond
-//! proves what it must be able to believe.
+//! They hold in every permission mode. They do not bind a command that an agent is allowed to run, so raymond also
+//! proves the files that it has to believe.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ impl ProtectedFolders {
     }
 }
 
-/// Returns a path as a rule has it: absolute after two slashes, its own special characters escaped.
+/// Returns a path in the form of a rule: absolute after two slashes, with special characters escaped.
 fn rule_path(path: &Path) -> String {
     let mut text = "/".to_owned();
     for c in path.display().to_string().chars() {

@@ -1,8 +1,8 @@
 //! The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
 //!
-//! `--bare` leaves out the most, but reads no login: it needs a key in the environment. It also offers
-//! no other tools than Bash, Edit and Read, whatever `--tools` says. If it cannot be used, single switches
-//! leave out what they can.
+//! `--bare` leaves out the most, but reads no login: it needs a key in the environment. It also offers no other tools
+//! than Bash, Edit and Read, whatever `--tools` says. If it cannot be used, single switches leave out as much as
+//! possible.
 
 use crate::domain::turn_options::{StartupMode, TurnOptions};
 
@@ -55,7 +55,7 @@ fn lean_flags(options: &TurnOptions, given: &[String], has_credentials: bool) ->
     }
     let mut arguments =
         ["--disable-slash-commands", "--strict-mcp-config"].map(str::to_owned).to_vec();
-    // Of several flags the last counts: the starter's choice of tools is not replaced.
+    // The last of several flags counts, so no flag is added that would replace the starter's choice of tools.
     let has_given_tools = given.iter().any(|flag| flag.split('=').next() == Some("--tools"));
     if options.tools.is_none() && !has_given_tools {
         arguments.extend(["--tools".to_owned(), TOOLS.join(",")]);

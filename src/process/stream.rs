@@ -1,9 +1,8 @@
 //! Reads Claude Code's stream, one JSON object a line, in memory that does not grow with it. Pure.
 //!
-//! It reads tolerantly: unknown events and fields are skipped, a line that is not JSON is
-//! remembered for the error message, and bytes that are not UTF-8 are replaced. Only one line is
-//! held at a time, and its length is capped. A longer one is an error, which is reported once; the costs in it
-//! and in the lines after it count.
+//! It reads tolerantly: unknown events and fields are skipped, a line that is not JSON is remembered for the error
+//! message, and bytes that are not UTF-8 are replaced. Only one line is held at a time, and its length is limited. A
+//! longer line is an error, which is reported once. The costs in it and in the lines after it count.
 //!
 //! All readers of the stream share `line` and `line_assembler`: [`StreamParser`] for the outcome of a turn,
 //! [`activity`] for the view of one that runs, and the [transcript](super::turn_transcript) of one that has run.
@@ -35,7 +34,7 @@ use crate::domain::turn_offset::TurnBoundary;
 use crate::domain::turn_options::BackgroundWork;
 use crate::domain::usage::ProcessSpending;
 
-/// The model name of messages the program writes itself, which no model has seen.
+/// The model name of messages that the program writes itself, without a model.
 const SYNTHETIC: &str = "<synthetic>";
 
 /// The kind of error that the program names when the API does not accept the credentials.
@@ -91,7 +90,7 @@ pub struct StreamParser {
     pub activity: Option<String>,
     /// The number of parts of messages; they can be dropped at the end.
     pub partials: u64,
-    /// The model is known to have been asked, though no message of it has come.
+    /// True if the model is known to have been asked, even without a message of it.
     was_asked: bool,
     /// True if it has used tools, which may have left processes behind.
     pub used_tools: bool,
@@ -143,7 +142,7 @@ impl StreamParser {
         Self { background_work: work, background: tasks, ..self }
     }
 
-    /// Returns what is still to come after the last result; `None` as long as there is none.
+    /// Returns the rest of the turn after its last result; `None` while there is no result.
     #[must_use]
     pub fn remainder(&self) -> Option<TurnRemainder> {
         let result = self.result.as_ref();
@@ -158,7 +157,7 @@ impl StreamParser {
         self.answer = AnswerState::Final;
     }
 
-    /// Returns what the turn has taken so far.
+    /// Returns the spending of the turn so far.
     #[must_use]
     pub fn taken(&self) -> &ProcessSpending {
         self.meter.turn()
@@ -222,7 +221,7 @@ impl StreamParser {
         }
     }
 
-    /// Takes a part of a message: the API answers, and the line has no other meaning for the turn.
+    /// Takes a part of a message. For the turn it only means that the API answers.
     fn partial_message(&mut self) {
         self.events += 1;
         self.partials += 1;

@@ -85,11 +85,11 @@ impl TurnFiles {
 
     /// Marks the turn as one that the disk had no room to record.
     pub fn mark_unkept(&self) {
-        // Without the mark only the estimate of what it has cost is missing.
+        // Without the mark only the estimate of the turn's cost is missing.
         let _ = File::options().create(true).append(true).mode(0o600).open(&self.unkept);
     }
 
-    /// Returns whether the turn is so marked.
+    /// Returns whether the turn is marked as one that the disk had no room to record.
     #[must_use]
     pub fn is_marked_unkept(&self) -> bool {
         self.unkept.exists()

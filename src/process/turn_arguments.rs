@@ -8,8 +8,8 @@ use super::protected::ProtectedFolders;
 use crate::domain::model::ModelName;
 use crate::domain::turn_options::{ConfigSource, EnvValue, SettingSource, TurnOptions};
 
-/// Tools that are never offered: a run has nobody to answer questions, and raymond keeps the time,
-/// because a wake-up that Claude Code waits for is not visible anywhere.
+/// Tools that are never offered: in a run nobody answers questions, and raymond itself keeps the timers, because the
+/// timers of Claude Code are not visible from outside.
 const NEVER_OFFERED: &str = "AskUserQuestion,ScheduleWakeup,CronCreate";
 
 /// The folders of a workflow: its pinned copy, the one its agents may work in, and those they may not touch.
@@ -36,7 +36,7 @@ impl WorkflowFolders {
 pub fn denied_tools(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<String> {
     let mut arguments = vec!["--disallowedTools".to_owned(), NEVER_OFFERED.to_owned()];
     arguments.extend(folders.protected.iter().flat_map(ProtectedFolders::deny_rules));
-    // A rule that begins so would be read as an option of its own.
+    // A rule that begins with a dash would be read as an option.
     let is_rule = |rule: &&String| !rule.starts_with('-');
     arguments.extend(options.disallowed_tools.iter().flatten().filter(is_rule).cloned());
     arguments

@@ -28,7 +28,7 @@ use crate::fault::point;
 /// The longest time to wait for the cost of a turn that is cut off.
 const COST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Poll interval while waiting for it.
+/// Poll interval while waiting for that cost.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl ClaudeRunner {
@@ -78,7 +78,7 @@ impl ClaudeRunner {
         }
         if stream.result.is_none() && is_disk_full(&worker.files.stream) {
             stream.set_was_asked();
-            // If the outcome cannot be recorded either, whoever asks again knows of this by the mark.
+            // If the outcome cannot be recorded either, a later attempt learns of this by the mark.
             TurnFiles::of(&self.steps, &input.turn).mark_unkept();
         }
         outcome(end, &stream, &worker.files, input.limits)
@@ -128,8 +128,8 @@ impl ClaudeRunner {
     }
 }
 
-/// Reads the cost of background tasks that end with the turn. They are not stopped one by one: the
-/// model would be told, in a turn that nobody waits for; their process is ended at once.
+/// Reads the cost of background tasks that end with the turn. They are not stopped one by one, because Claude Code
+/// would begin a turn for each to tell the model. Their process is ended at once.
 async fn read_cost_of_tasks(
     worker: &mut Worker,
     stream: &mut StreamParser,

@@ -67,7 +67,7 @@ pub struct TurnTail {
 }
 
 impl TurnTail {
-    /// Observes a turn that was begun, and keeps so many of the last items of its conversation.
+    /// Observes a turn that was begun; `keep` is the number of the last items of its conversation that are kept.
     #[must_use]
     pub fn of(steps: &Path, turn: &TurnId, keep: usize) -> Self {
         let files = TurnFiles::of(steps, turn);
@@ -105,7 +105,7 @@ impl TurnTail {
         let file = stream.metadata()?;
         self.progressed = self.progressed.max(file.modified().map(timestamp).unwrap_or_default());
         if file.len() < self.position && !self.activity.ended {
-            // The turn has been compacted: it has ended, and its lines stand elsewhere now.
+            // The turn has ended and its stream has been compacted: its lines have moved.
             self.position = stream.seek(SeekFrom::Start(self.from))?;
             self.activity = self.activity.restarted();
         }

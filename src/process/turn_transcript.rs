@@ -32,7 +32,7 @@ pub struct TurnTranscript {
     /// The parser of the lines so far, which knows the turn's end; absent if the turn ends with the stream.
     read: Option<StreamParser>,
     is_over: bool,
-    /// The message that asked, if that is known.
+    /// The id of the turn's message, if it is known.
     message: Option<MessageId>,
     /// The path of the prompt, if it was given as a file.
     prompt: Option<PathBuf>,
@@ -105,7 +105,7 @@ impl TurnTranscript {
         Ok(found)
     }
 
-    /// Passes each line to `visit`; of one that is too long to be held, only its short members.
+    /// Passes each line to `visit`. For a line that is too long to be held, only its short members are passed.
     ///
     /// # Errors
     /// The error of the system, or of `visit`.
@@ -135,7 +135,7 @@ impl TurnTranscript {
                 }
             };
             if count > 0 {
-                // A line that is too long comes as such when it has ended.
+                // A line that is too long is passed when it has ended.
                 let _ = lines.feed(&chunk[..count], take);
             } else {
                 lines.end(take);
@@ -178,8 +178,8 @@ impl TurnTranscript {
         visit(&text, event.as_ref())
     }
 
-    /// Returns whether a line repeats another message than the one that asked, after a result: tasks
-    /// that are not waited for may still run then.
+    /// Returns whether a line repeats another message than the turn's, after a result. Tasks that the turn does not
+    /// wait for may still run then.
     fn begins_another(&mut self, event: &StreamLine<'_>) -> bool {
         if event.kind != LineKind::User || !event.is_repetition() || !event.has_blocks() {
             return false;
@@ -202,7 +202,8 @@ fn prompt_in_file(file: &str) -> String {
     prompts.next().unwrap_or_else(|| file.to_owned())
 }
 
-/// Returns whether a line repeats the message that asked: the one of this id, else the first that is repeated.
+/// Returns whether a line repeats the turn's message: the message with this id, or without an id the first repeated
+/// one.
 fn asks(event: &StreamLine<'_>, message: Option<&MessageId>) -> bool {
     match message {
         Some(message) => event.message_id().as_ref() == Some(message),

@@ -29,7 +29,7 @@ const LIMITED: [&str; 12] = [
     "spend", "credit",
 ];
 
-/// The words that name other limits, which are not the account's.
+/// The words that name limits other than the account's.
 const OTHERS: [&str; 6] = ["fast", "rate", "context", "request", "token", "concurrency"];
 
 const MONTHS: &str = "january february march april may june july august september october \
@@ -66,7 +66,7 @@ pub fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Option<Usage
     Some(UsageLimit { resets })
 }
 
-/// Returns the moment of a number of seconds or milliseconds since 1970, whichever it is: clients differ.
+/// Returns the moment of a number of seconds or milliseconds since 1970, whichever fits, because versions differ.
 /// `None` for a number that is neither: negative, not finite, or more than a year away from `now`.
 #[must_use]
 pub fn normalise(resets_at: f64, now: Timestamp) -> Option<Timestamp> {
@@ -310,7 +310,8 @@ fn due(
         }
         Some(ResetDay::Exactly(date)) => (vec![date], 0),
     };
-    // When clocks are set back a time comes twice; one that they skip is taken after the gap.
+    // A time that comes twice, when clocks are set back, means its first or second moment; a skipped time means the
+    // moment after the gap.
     let moments = dates.into_iter().flat_map(|date| {
         let there = zone.to_ambiguous_zoned(date.to_datetime(time.unwrap_or_default()));
         [there.clone().compatible(), there.later()]

@@ -40,7 +40,7 @@ pub struct Worker {
     pub follower: StreamFollower,
     /// The files of its configurations; not known of a process that an earlier runtime started.
     pub configs: Vec<PathBuf>,
-    /// The control group that it and all that it starts are in, if it could have one.
+    /// The control group of it and of all its descendants, if there could be one.
     pub cgroup: Option<PathBuf>,
     /// Byte of the stream at which its last turn begins.
     pub turn_from: u64,
@@ -69,7 +69,7 @@ pub struct Worker {
 /// The longest time that a process may take to read its input.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteTimeouts {
-    /// The longest time in any case.
+    /// The maximum time.
     pub longest: Duration,
     /// The time from the moment that the run is told to stop.
     pub grace: Duration,
@@ -137,7 +137,7 @@ impl Worker {
             stdin.flush().await
         };
         let written = tokio::select! {
-            // A write that is done counts, even if the process ends right after it.
+            // A finished write counts, even if the process ends right after it.
             biased;
             written = written => written.is_ok(),
             _ = self.process.exited() => false,
@@ -163,8 +163,8 @@ impl Worker {
         written
     }
 
-    /// Drops the partial messages of its last turn from the stream. A process that is alive and not known to be
-    /// idle may still write, so its stream is left as it is; so is one that cannot be changed.
+    /// Drops the partial messages of its last turn from the stream. A process that is alive and not known to be idle
+    /// may still write, so its stream is left as it is. A stream that cannot be changed is left as well.
     pub fn compact(&mut self) {
         let is_alive = self.process.group().is_some_and(ProcessGroup::is_alive);
         if is_alive && self.stdin.is_none() {
@@ -174,7 +174,7 @@ impl Worker {
         if let Ok(moved) =
             partial_message_removal::compact(&self.files.stream, self.turn_from, read)
         {
-            // A position that cannot be set stays behind the end, where nothing is read twice.
+            // If the position cannot be set, it stays behind the end of the stream, so nothing is read twice.
             let _ = self.follower.move_to(moved);
         }
     }
@@ -196,7 +196,7 @@ impl Worker {
         self.end(marker, stop, how).await;
     }
 
-    /// Does the same for a caller that still reads its output.
+    /// Ends it with all its processes, for a caller that still reads its output.
     pub async fn end(
         &mut self,
         marker: &EnvironmentMarker,

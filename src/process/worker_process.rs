@@ -46,7 +46,7 @@ pub struct WorkerSpec {
     pub arguments: Vec<String>,
     /// The directory it works in.
     pub cwd: PathBuf,
-    /// True if that is in a worktree of an agent's own.
+    /// True if the working directory is in a worktree of an agent.
     pub in_tree: bool,
     /// The variables that are added to the caller's environment.
     pub environment: Vec<(String, String)>,
@@ -59,12 +59,12 @@ pub enum ShutdownMode {
     Patiently,
     /// It is asked to end.
     Soon,
-    /// It is killed at once, because it would continue by itself.
+    /// It is killed at once, because it would otherwise continue.
     Now,
 }
 
 impl WorkerProcess {
-    /// Starts a process that keeps running when this runtime dies.
+    /// Starts a process that continues if this runtime dies.
     ///
     /// # Errors
     /// The system's error.

@@ -2,10 +2,9 @@
 //!
 //! Each is the run's own directory, a directory below it, or a worktree.
 //!
-//! A worktree stands in the directory of the run's worktrees under its agent's name, with a
-//! [`WorktreeRecord`] beside it. If the run works in a subdirectory of its repository, so does the agent in its
-//! worktree. No directory is made here. Whatever links there are, a working directory is inside its worktree,
-//! or inside the run's directory.
+//! A worktree stands in the directory of the run's worktrees under its agent's name, with a [`WorktreeRecord`] beside
+//! it. If the run works in a subdirectory of its repository, so does the agent in its worktree. No directory is made
+//! here. Links cannot lead a working directory out of its worktree or out of the run's directory.
 
 mod worktree_record;
 
@@ -15,8 +14,8 @@ pub use self::worktree_record::{WorktreeRecord, WorktreeStage};
 use crate::domain::id::AgentId;
 use crate::domain::working_dir::WorkingDir;
 
-/// The variables that name a repository to git. They are set when raymond was started by a git hook, and in a
-/// worktree they would lead to the wrong one.
+/// The variables that name a repository to git. They are set if a git hook has started raymond, and in a worktree they
+/// would name the wrong repository.
 pub const REPOSITORY: [&str; 11] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -39,7 +38,7 @@ pub struct WorkingDirs {
 }
 
 impl WorkingDirs {
-    /// Returns those of a run that works in `root` and has its worktrees in `trees`.
+    /// Returns the working directories of a run that works in `root` and has its worktrees in `trees`.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, trees: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), trees: trees.into() }

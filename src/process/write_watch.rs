@@ -78,7 +78,7 @@ pub struct WriteWatch {
 }
 
 impl WriteWatch {
-    /// Returns once something has been written since the watch began, or since this last returned.
+    /// Returns once something has been written since the watch began, or since the last call returned.
     pub async fn written(&self) {
         self.written.notified().await;
     }

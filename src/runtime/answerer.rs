@@ -23,7 +23,7 @@ use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 use crate::store::workflow::WorkflowDir;
 
-/// Builds the runner that answers, under a run's settings; the files of its turns go into `steps`.
+/// Builds the runner for a run's settings; the files of its turns go into `steps`.
 ///
 /// # Errors
 /// [`Error`] if there is no such program, or no script.

@@ -130,15 +130,16 @@ impl Builder {
         self
     }
 
-    /// Sets the time that the plug-ins named from here on may take to answer; the default is two seconds. One that
-    /// does not answer in time is taken to say [`Proceed`](crate::domain::consult::ConsultVerdict::Proceed).
+    /// Sets the time that plug-ins added after this call may take to answer; the default is two seconds. A plug-in
+    /// that does not answer in time counts as one that says
+    /// [`Proceed`](crate::domain::consult::ConsultVerdict::Proceed).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.options.deadline = deadline;
         self
     }
 
-    /// Sets whether the run needs the plug-ins named from here on: it pauses if one of them has failed, or does
-    /// not answer in time.
+    /// Sets whether the run needs the plug-ins added after this call: it pauses if one of them has failed, or does not
+    /// answer in time.
     pub fn required(mut self, required: bool) -> Self {
         self.options.required = required;
         self
@@ -229,7 +230,7 @@ impl Builder {
         Ok(RunOutcome { run })
     }
 
-    /// Does the same on this thread, with an actix system of its own.
+    /// Runs the target like [`Builder::run`], on this thread and with an actix system of its own.
     ///
     /// # Errors
     /// As [`Builder::run`].

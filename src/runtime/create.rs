@@ -1,4 +1,4 @@
-//! Makes a new run, once everything that can be checked beforehand has been.
+//! Makes a new run, after all checks that are possible beforehand.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ use crate::store::layout::RunsRoot;
 use crate::store::run_store::{LockedRun, NewRun};
 use crate::store::seal::pins_checksum;
 
-/// Makes a new run from a workflow, once everything that can be checked has been.
+/// Makes a new run from a workflow, after all checks that are possible beforehand.
 ///
 /// # Errors
 /// [`Error`] if anything about it is wrong; nothing is left of it then.
@@ -44,7 +44,7 @@ pub fn create(
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let variables: Variables =
         [("input".to_owned(), request.input.clone().unwrap_or_default())].into();
-    // What is wrong with the first state is told before anyone is asked to trust it.
+    // Errors in the first state are reported before anyone is asked to trust it.
     let mut trusting = settings.clone();
     trusting.consent.trusts_workflow = true;
     preflight::check_entry(workflow, &workflow_id, request, &trusting, &graphs)?;
@@ -96,7 +96,7 @@ pub fn create(
         seal: Some((&starter.state, seal)),
     };
     let (store, run) = LockedRun::create(root, &first, parts)?;
-    // What a removed run of this name has left there is not this one's; now no other can have it.
+    // A removed run of this name may have left marks there, which must not count for this run.
     Dataspace::of(root).ended(&run.workflow_id)?;
     let start = SupervisorStart::FirstRecord(Box::new(first));
     Ok(PreparedRun {

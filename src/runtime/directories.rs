@@ -1,7 +1,7 @@
-//! Directories under their one real name: that of all runs, and those that a run keeps.
+//! Directories under their one real name: the directory of all runs, and the directories that a run stores.
 //!
-//! A running turn is recognised by this name in its environment, so the same directory must never
-//! go by two: links and `..` are resolved, also where the directory is yet to be made.
+//! A running turn is recognised by this name in its environment, so a directory must never have two names. Links and
+//! `..` are resolved, even if the directory does not exist yet.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub fn root(given: &Path) -> Result<RunsRoot, Error> {
     let failed = |error| Error::Io { doing: "find the directory", path: given.to_owned(), error };
     let absolute = std::path::absolute(given).map_err(failed)?;
     let real = if let Some((ancestor, rest)) = existing_ancestor(&absolute) {
-        // Without the last slash that an empty rest would leave: it is one name.
+        // An empty rest would leave a slash at the end, which would be another name.
         ancestor.canonicalize().map_err(failed)?.join(rest).components().collect()
     } else {
         files::make_dir(&absolute)?;
@@ -63,8 +63,8 @@ pub fn directory(path: &Path) -> Result<String, Error> {
         .map_err(|_| Error::NotText { path: path.to_owned(), what: "the path of a directory" })
 }
 
-/// Returns the part of a path that exists, and the rest, or `None` if the rest leads upwards, where only the real
-/// directories decide the meaning.
+/// Returns the part of a path that exists, and the rest. `None` if the rest leads upwards, because its meaning then
+/// depends on directories that do not exist.
 fn existing_ancestor(path: &Path) -> Option<(&Path, PathBuf)> {
     let ancestor = path.ancestors().find(|ancestor| ancestor.exists())?;
     let rest = path.strip_prefix(ancestor).ok()?;

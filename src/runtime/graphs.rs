@@ -1,4 +1,4 @@
-//! The environment of a run's graphs: the world they change, the types that are added to their language.
+//! The environment of a run's graphs: the workspace they change, and the types that are added to their language.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -139,13 +139,13 @@ pub(super) fn builtins(settings: &Settings) -> Map<String, Value> {
     builtins
 }
 
-/// Returns a type of preconditions, which only look.
+/// Returns a type of preconditions, which change nothing.
 #[must_use]
 pub fn precondition(required: &[&str], optional: &[&str]) -> OwnTypeSpec {
     own(TypeRole::Precondition, required, optional, RecoveryClass::Read)
 }
 
-/// Returns a type of consequences; `class` says how a crash in the middle of one is recovered.
+/// Returns a type of consequences; `class` decides the recovery from a crash in the middle of one.
 #[must_use]
 pub fn consequence(required: &[&str], optional: &[&str], class: RecoveryClass) -> OwnTypeSpec {
     own(TypeRole::Consequence, required, optional, class)

@@ -26,9 +26,9 @@ impl Builder {
         self
     }
 
-    /// Adds a type of consequences. Its result is stored where the graph says `store_as`; `class` says how a crash
-    /// in the middle of it is recovered. Its future runs on a task of raymond's and must not block; it is dropped
-    /// while it waits if the run is stopped, or after half an hour.
+    /// Adds a type of consequences. Its result is stored where the graph says `store_as`; `class` decides the recovery
+    /// from a crash in the middle of it. Its future runs in a task of raymond and must not block; it is dropped while
+    /// it waits if the run is stopped, or after half an hour.
     ///
     /// ```no_run
     /// use raymond::{RecoveryClass, Runtime};

@@ -144,7 +144,7 @@ impl PluginProcessSpawner {
                 copy.clone_into(word);
             }
         }
-        // Compiled modules beside the copy would be no part of what was trusted.
+        // Python must not write compiled modules beside the copy, because they would not be trusted.
         start.environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
         Ok(start)
     }

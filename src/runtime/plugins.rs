@@ -1,9 +1,8 @@
 //! The plug-ins of a run: each on a thread of its own, with a bounded mailbox.
 //!
-//! The plug-ins of raymond itself share one thread; a foreign plug-in never shares one with the run or another
-//! plug-in, so one that blocks its thread delays nothing else. A full mailbox makes its owner miss records, never
-//! the run wait. Mailboxes close when the run is over: each actor then gets a moment to deal with its records and
-//! ends by itself.
+//! The plug-ins of raymond itself share one thread. Any other plug-in has a thread of its own, so a plug-in that
+//! blocks delays nothing else. A plug-in with a full mailbox misses records; the run never waits for it. Mailboxes
+//! close when the run is over: each actor then gets a moment to deal with its records and ends by itself.
 
 use std::time::Duration;
 
@@ -22,8 +21,8 @@ const MAILBOX_CAPACITY: usize = 4096;
 /// The time that the end of a run waits for a companion plug-in to deal with its records.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time that the end of a run waits for plug-ins that are not told of it; one with a clock of its own does not
-/// end.
+/// The time that the end of a run waits for plug-ins that are not told of the end. A plug-in with a timer of its own
+/// does not end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The plug-ins of a run.
@@ -145,7 +144,7 @@ impl PlugIns {
         ));
     }
 
-    /// Hands out the observers and the interceptors.
+    /// Returns the observers and the interceptors, once.
     pub(super) fn take(&mut self) -> (Vec<Observer>, Vec<PluginInterceptor>) {
         (std::mem::take(&mut self.observers), std::mem::take(&mut self.interceptors))
     }

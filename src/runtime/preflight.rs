@@ -1,6 +1,6 @@
 //! Checks a run's first state before there is a run.
 //!
-//! Problems are reported at once, and nothing is left behind.
+//! Problems are reported at once, and no files are left.
 
 use std::path::{Path, PathBuf};
 

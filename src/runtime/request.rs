@@ -9,6 +9,6 @@ pub struct RunRequest {
     pub id: Option<RunId>,
     /// The text for `{{input}}` in its first state.
     pub input: Option<String>,
-    /// The text of the program it begins with, if that was kept; that of its file if absent.
+    /// The stored text of the program it begins with; `None` for the text of its file.
     pub program: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! Resumes an existing run, once its workflow's files fit the state of its agents.
 //!
-//! A graph that was edited since an agent entered it is another program: the run does not begin with it
-//! unless that is asked for, and then only if the agent's node is still there.
+//! A graph that was edited since an agent entered it is another graph. The run resumes with it only on request, and
+//! only if the agent's node is still there.
 
 use std::path::PathBuf;
 
@@ -49,7 +49,8 @@ pub fn resume(
     let mut terms = vec![found];
     let pins = match pins {
         Some(pins) if !graphs.migrate => {
-            // Pinned files are used on purpose, also where an agent began with another text of it.
+            // Pinned files were replaced on purpose, so an agent continues with them even if it began with an older
+            // text.
             graphs.migrate = true;
             let scope = pinned_scope(&run, &settings, store.dir(), pins.clone())?;
             scope.check_copy().map_err(step::Error::from)?;

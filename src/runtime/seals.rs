@@ -25,11 +25,11 @@ pub(super) struct SealConfirmation {
     pub(super) first_session: String,
     /// The journal that needs no proof of its own.
     pub(super) journal: Option<SealedJournal>,
-    /// True if they confirmed just now everything in the directory.
+    /// True if they have just confirmed everything in the directory.
     pub(super) is_new: bool,
 }
 
-/// Seals the terms that a run's directory may tell, and the journal that was confirmed.
+/// Seals the terms that a run's directory may have, and the journal that was confirmed.
 pub(super) fn save(
     starter: &RunStarter,
     root: &RunsRoot,
@@ -47,7 +47,7 @@ pub(super) fn save(
     Ok(seal::save(&starter.state, &seal)?)
 }
 
-/// Checks that a run's directory tells the terms that a person confirmed.
+/// Checks that a run's directory has the terms that a person confirmed.
 ///
 /// # Errors
 /// [`Error::NotConfirmed`].
@@ -95,7 +95,7 @@ fn journal_flaw(
     Ok(proven_journal::flaw(&root.run(&run.workflow_id), seal, &state.key()?)?)
 }
 
-/// Checks that a run which is over ended as its directory tells.
+/// Checks that the journal of a run that is over has not been changed.
 ///
 /// # Errors
 /// [`Error::NotConfirmed`].
@@ -112,8 +112,8 @@ pub fn check_ended(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), 
     }
 }
 
-/// Seals the journal of a run that a raymond has let go of, unless another holds it by now, or something was
-/// written into it that bears no proof. One that is over needs none, if each record bears a proof.
+/// Seals the journal of a run that this raymond has released, unless another process holds it by now, or a record in
+/// it has no proof. A run that is over needs no seal if each record has a proof.
 pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), Error> {
     let id = &run.workflow_id;
     let dir = root.run(id);
@@ -207,7 +207,7 @@ pub(super) fn migrate(
 /// The longest difference that is shown of a file, in lines.
 const MAX_LINES: usize = 200;
 
-/// Returns a difference as people read it: the lines that have changed, with some around them.
+/// Returns a difference for people: the changed lines, with some lines around them.
 fn difference(copy: &Path, capture: &WorkflowCapture, path: &str, how: PinDifference) -> String {
     let before = kept_text(copy, path);
     let after = capture.files.get(path).map(|file| String::from_utf8_lossy(&file.content));

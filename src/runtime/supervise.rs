@@ -49,13 +49,13 @@ pub struct PreparedRun {
     pub warnings: Vec<String>,
     /// The environment of its graphs.
     pub graphs: GraphSetup,
-    /// The differences in the files that it uses, a text of several lines for each.
+    /// The differences in the files that it resumes with, a text of several lines for each.
     pub notes: Vec<String>,
     /// The user's own state: the key, the trust in folders, the seals.
     pub user_state: UserState,
     /// The workflow's files as they were when the run began.
     pub pins: WorkflowPins,
-    /// The belief in turns that seem to have begun and bear no proof: the person vouches for them.
+    /// True if turns without a proof are believed, because the person vouches for them.
     pub believes_unproven_steps: bool,
 }
 
@@ -189,7 +189,7 @@ pub async fn supervised(
         interceptors,
     };
     let outcome = Box::pin(supervise(launch, interrupts)).await;
-    // Only the runner of Claude Code ends them itself; a scripted run has commands of graphs, too.
+    // Only the runner of Claude Code ends them itself, but a scripted run may have commands of graphs.
     end_processes_of_run(&marker).await;
     tokio::select! {
         () = plugins.finish() => {}

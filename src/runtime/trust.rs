@@ -36,14 +36,14 @@ pub struct RunStarter {
 }
 
 impl RunStarter {
-    /// Returns how they said that they trust a folder, which is known by its checksum.
+    /// Returns the way in which they trusted the folder with this checksum, if they did.
     pub(super) fn trust_of(&self, checksum: &str) -> Option<TrustOrigin> {
         let was_asked = self.confirmed.contains(checksum);
         if was_asked { Some(TrustOrigin::Question) } else { self.confirmation }
     }
 
-    /// Returns whether they confirmed a run, which is known by its checksum. A word that an environment gives for
-    /// every run would make seals useless.
+    /// Returns whether they confirmed the run with this checksum. A confirmation for every run, from the environment,
+    /// would make seals useless, so it does not count.
     pub(super) fn confirms_run(&self, checksum: &str) -> bool {
         match self.trust_of(checksum) {
             Some(TrustOrigin::Question | TrustOrigin::Command | TrustOrigin::Flag) => true,
@@ -59,7 +59,7 @@ pub struct ExaminedFolder {
     pub folder: String,
     /// The privileges that its files ask for: trust grants all of them.
     pub requests: Vec<PrivilegeRequest>,
-    /// True if trust in it is remembered: its files ask for something, however a run is started.
+    /// True if trust in it is remembered: its files ask for a privilege under any options.
     is_kept: bool,
     /// True if this run needs one of them that nobody has granted yet.
     needs_trust: bool,
@@ -73,7 +73,7 @@ pub struct ExaminedFolder {
     pub capture: WorkflowCapture,
 }
 
-/// Looks at a workflow's folder.
+/// Examines a workflow's folder.
 ///
 /// # Errors
 /// [`Error::Store`] if it cannot be read, [`Error::Unsteady`] if it changes meanwhile.
@@ -92,7 +92,7 @@ pub fn examine(
         return Err(Error::Unsteady { folder: folder.to_owned() });
     }
     if let Some(program) = program {
-        // The text that was kept is what runs, whatever its file says now.
+        // The stored text is executed, whatever its file says now.
         files.insert(workflow.entry.to_string(), program.to_owned());
     }
     let plugins: Vec<_> =
@@ -100,7 +100,7 @@ pub fn examine(
     let survey = |ceiling: &PermissionCeiling, plugins: &[_]| {
         PrivilegeSurvey { files: &files, ceiling, vocabulary, plugins }.requests()
     };
-    // What trust is about does not depend on how this run is started.
+    // Trust does not depend on the options of this run.
     let usual = PermissionCeiling::of(&Settings::default());
     let mut requests = survey(&usual, &settings_of(workflow).plugins);
     let requesting: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
@@ -113,7 +113,7 @@ pub fn examine(
     let requesting: BTreeSet<String> = requesting.into_iter().chain(named).collect();
     let trusted_files = pins.trusted_files(&requesting);
     let is_kept = !requests.is_empty();
-    // The list also names what is more than the options of this run leave open, though trust is not about it.
+    // The list also names requests beyond the options of this run, although trust does not cover them.
     let mut untrusted = settings.clone();
     untrusted.consent.trusts_workflow = false;
     let needed = survey(&PermissionCeiling::of(&untrusted), &plugins);
@@ -187,15 +187,15 @@ impl ExaminedFolder {
     }
 }
 
-/// Returns whether the purpose of a request names a file, or a folder that contains it: a text that a command
-/// names may be executed, and a plug-in of Claude Code is a folder.
+/// Returns whether the purpose of a request names a file, or a folder that contains it. A command may execute a file
+/// that it names, and a plug-in of Claude Code is a folder.
 fn names(purpose: &str, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
     purpose.contains(name) || folders.into_iter().any(|folder| has_word(purpose, folder))
 }
 
-/// Returns whether a text has another in it that no letter, digit or dot continues.
+/// Returns whether a text contains a word that no letter, digit or dot continues.
 fn has_word(text: &str, word: &str) -> bool {
     let ends =
         |c: Option<char>| c.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
@@ -205,7 +205,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Returns a request as people read it.
+/// Returns a request as a line for people.
 fn line(folder: &Path, request: &PrivilegeRequest) -> String {
     let PrivilegeRequest { file, place, privilege, purpose } = request;
     let file = folder.join(file).display().to_string();

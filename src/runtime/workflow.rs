@@ -48,7 +48,7 @@ impl Workflow {
         )
     }
 
-    /// Opens the workflow that begins with a file whose text was kept: the file itself may be gone.
+    /// Opens the workflow that begins with a file whose text is stored. The file itself may be gone.
     ///
     /// # Errors
     /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`] if its folder is gone.

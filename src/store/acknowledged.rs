@@ -39,14 +39,14 @@ impl AcknowledgedEnd {
         Self { file: None, end: 0 }
     }
 
-    /// Notes that so many more bytes are durable.
+    /// Notes that `bytes` more bytes are durable.
     pub(super) fn add(&mut self, bytes: usize) {
         self.end += bytes as u64;
         self.write();
     }
 
     fn write(&self) {
-        // A note that cannot be written says less than it might, and nothing wrong.
+        // A note that is not written only claims less than is durable.
         if let Some(file) = &self.file {
             let _ = file.write_all_at(note(self.end).as_bytes(), 0);
         }

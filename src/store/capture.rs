@@ -61,7 +61,7 @@ pub struct WorkflowCapture {
 }
 
 impl WorkflowCapture {
-    /// Reads a folder. `apart` is a directory in it that is not read: that of the runs.
+    /// Reads a folder. `apart` is a directory in it that is not read: the directory of the runs.
     ///
     /// # Errors
     /// [`Error::Io`] if the folder itself cannot be read; a file that cannot be read is left out.
@@ -105,7 +105,7 @@ impl WorkflowCapture {
         }
     }
 
-    /// Returns the warning about files that are no part of it, if there are any.
+    /// Returns the warning about files beyond the bounds, if there are any.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let count = self.left_out;

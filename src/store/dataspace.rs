@@ -10,9 +10,9 @@
 //!                    definitions/           the programs that were defined
 //! ```
 //!
-//! A fact is renamed into its place, so it holds as a whole or not at all, and taken by a rename out of it, so one
-//! taker gets it. Writers wait for each other; readers wait for nothing. A damaged file is no fact: listing the
-//! facts warns of it, and asserting or retracting the fact fixes it.
+//! A fact is asserted by a rename into its place, so it holds as a whole or not at all. It is taken by a rename out of
+//! its place, so only one taker gets it. Writers wait for each other; readers never wait. A damaged file is no fact:
+//! listing the facts warns of it, and asserting or retracting the fact fixes it.
 
 mod changes;
 mod definitions;
@@ -48,7 +48,7 @@ const MAX_CHANGE_LOG_BYTES: u64 = 1024 * 1024;
 /// The purpose of the proofs of facts.
 const FACT: &str = "fact";
 
-/// The longest file of a fact, in bytes: its value, each byte of it escaped, with the rest.
+/// The longest file of a fact, in bytes: a value of escaped bytes alone, and the other fields.
 const MAX_FACT_LENGTH: u64 = 8 * 1024 * 1024;
 
 /// The dataspace of a directory. It need not exist; the first assertion makes it.
@@ -58,7 +58,7 @@ pub struct Dataspace {
     room: u64,
     /// A flag that ends the wait for the lock.
     ends: Option<Arc<AtomicBool>>,
-    /// The key that proves facts and definitions; without one they are taken as they are.
+    /// The key that proves facts and definitions; without a key they are not checked.
     key: Option<ProofKey>,
 }
 
@@ -198,7 +198,7 @@ fn is_absent(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
 }
 
-/// Returns whether an error is about one unusable file, and not about the disk.
+/// Returns whether an error concerns only one file, and not the disk.
 fn is_unusable(error: &std::io::Error) -> bool {
     is_unfit(error) || error.kind() == ErrorKind::PermissionDenied
 }

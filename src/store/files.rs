@@ -1,4 +1,4 @@
-//! Private files and directories, written so that they are there after a power cut.
+//! Private files and directories that survive a power cut.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -69,7 +69,7 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     FileReplacement::of(path).write(content).map_err(refused)
 }
 
-/// Does the same in a directory where several processes may do so at once.
+/// Replaces a file like [`replace`], in a directory where several processes may do so at once.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -1,9 +1,9 @@
 //! The inbox of a run: commands from other processes, one file each.
 //!
-//! A command is written aside and renamed into place, so that it is there as a whole or not at all; once it is in
-//! the journal its file is removed. Other programs can put files there: anything but a plain file of bounded size
-//! is not read, and stays. A command bears a proof that its writer has the user's key; one without a proof is not
-//! from the user.
+//! A command is written aside and renamed into place, so that it is there as a whole or not at all; once it is in the
+//! journal its file is removed. Other programs can put files there, so only a plain file of bounded size is read;
+//! anything else stays. A command bears a proof that its writer has the user's key; one without a proof is not from
+//! the user.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -111,7 +111,7 @@ fn entries(inbox: &Path) -> Result<Vec<InboxCommand>, Error> {
         let (found, unread) = match plain_file::read(&entry.path(), MAX_LENGTH) {
             Ok(bytes) => (serde_json::from_slice::<ProvenCommand>(&bytes).ok(), None),
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            // Others behind it are still to be read, `stop` among them.
+            // The later commands still have to be read, because one of them may be `stop`.
             Err(error) => (None, Some(error.to_string())),
         };
         let (command, proof) = found.map(|found| (found.command, found.proof)).unzip();
@@ -122,7 +122,7 @@ fn entries(inbox: &Path) -> Result<Vec<InboxCommand>, Error> {
     Ok(waiting)
 }
 
-/// Returns the names of the commands to stop, from any writer: those that lie here before a run is resumed were
+/// Returns the names of the commands to stop, from any writer. Commands that lie here before a run is resumed were
 /// meant for the raymond that held it last.
 ///
 /// # Errors

@@ -1,9 +1,9 @@
 //! Reads a journal from its beginning, checking every line, and later the lines that have been appended since.
 //!
-//! A bad last line is a write that was torn when the machine stopped: it was not acknowledged, so it is cut off. A
-//! bad line with others after it is damage, and nothing is guessed. A look reads only the bytes that are there
-//! when it begins, so a journal that is being written can be read too: an incomplete line is left for the next
-//! look. It is one file that only grows: a snapshot shortens recovery, and the whole history stays readable.
+//! A bad last line is a write that was torn when the machine stopped. It was not acknowledged, so it is cut off. A bad
+//! line with others after it is damage, and an error. A read stops at the length that the file had when the read
+//! began, so a journal can be read while it is written: an incomplete line is left for the next read. The journal is
+//! one file that only grows. A snapshot shortens recovery, and the whole history stays readable.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -37,7 +37,7 @@ pub struct JournalReader {
     path: PathBuf,
     reader: BufReader<File>,
     extent: JournalExtent,
-    /// The length of the file when this look at it began, and the position of the look.
+    /// The length of the file when this read began, and the position of the read.
     length: u64,
     position: u64,
     line: Vec<u8>,
@@ -66,7 +66,8 @@ impl JournalReader {
         })
     }
 
-    /// Returns the line of the next record; `None` if there is none yet. The next call after that looks again.
+    /// Returns the line of the next record; `None` if there is none yet. The next call after that checks for new
+    /// records.
     ///
     /// # Errors
     /// [`Error::Damaged`] for a bad record that is not the last, [`Error::Io`].
@@ -96,7 +97,7 @@ impl JournalReader {
         Ok(self.extent)
     }
 
-    /// Returns the error for a record that cannot be used: it is damaged, or a newer raymond wrote it.
+    /// Returns the error for a record that is damaged, or that a newer raymond wrote.
     #[must_use]
     pub fn damaged(&self, seq: u64, flaw: &RecordError) -> Error {
         let path = self.path.clone();
@@ -147,8 +148,8 @@ impl JournalReader {
         Ok(false)
     }
 
-    /// Begins a look behind the last whole record; returns whether there is anything new. A torn record may have
-    /// been cut off and overwritten by then.
+    /// Begins a read after the last whole record; returns whether there is anything new. A torn record may have been
+    /// cut off and overwritten by then.
     fn look_again(&mut self) -> Result<bool, Error> {
         let failed = || Error::io("read", &self.path);
         let length = self.reader.get_ref().metadata().map_err(failed())?.len();

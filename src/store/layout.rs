@@ -29,7 +29,7 @@ impl RunsRoot {
         &self.0
     }
 
-    /// Returns the directory that has one directory a run.
+    /// Returns the directory that has one directory for each run.
     #[must_use]
     pub fn runs(&self) -> PathBuf {
         self.0.join("runs")

@@ -15,8 +15,8 @@ use crate::plain_file;
 /// The number of tries: a reader that checks the lock shares it for a moment.
 const TRIES: u32 = 5;
 
-/// The number of tries after its holder has died: a process that the holder was just starting has the lock too,
-/// until it has become its program.
+/// The number of tries after its holder has died: a process that the holder was just starting shares the lock until it
+/// executes its program.
 const AFTER_A_DEATH: u32 = 300;
 
 /// The longest text of a process id, in bytes.

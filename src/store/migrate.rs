@@ -1,8 +1,8 @@
-//! Records of older formats are made to ones of the newest when they are read.
+//! Converts records of older formats to the newest format when they are read.
 //!
-//! The types of [`record`](super::record) are those of the newest format alone. What an older format called
-//! differently is renamed in the JSON of its record, one format after the other, so each step is written once and
-//! never changes again. Nothing is rewritten on the disk: the lines that stand there keep their bytes and proofs.
+//! The types of [`record`](super::record) are those of the newest format alone. Names of an older format are replaced
+//! in the JSON of its records, one format after the other, so each step is written once and never changes again.
+//! Nothing is rewritten on the disk: the lines there keep their bytes and proofs.
 //!
 //! To add a format n + 1:
 //!
@@ -20,10 +20,10 @@ use serde_json::{Map, Value};
 /// A record as it stands in a line of the journal.
 pub(super) type JsonRecord = Map<String, Value>;
 
-/// Returns a record of an older format as the newest has it.
+/// Returns a record of an older format in the newest format.
 ///
 /// # Errors
-/// A text that says what is not known of that format.
+/// The part of the record that the format does not have.
 pub(super) fn to_newest(format: u32, record: JsonRecord) -> Result<JsonRecord, String> {
     match format {
         1 => format_1::to_format_2(record),

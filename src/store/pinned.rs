@@ -48,7 +48,7 @@ impl PinnedFiles {
         Self { pins: Arc::new(pins), copy, live, is_live, verified, warned: Arc::default() }
     }
 
-    /// Returns whether a state is read afresh: prompts are, if that was asked for.
+    /// Returns whether a state is read afresh: only prompts are, and only on request.
     pub(super) fn reads_live(&self, name: &StateName) -> bool {
         self.is_live && name.is_prompt()
     }
@@ -98,7 +98,7 @@ impl PinnedFiles {
         }
     }
 
-    /// Returns the copy of a file of the folder, once its content is known to be right.
+    /// Returns the copy of a file of the folder, after a check of its content.
     pub(super) fn executable_copy(&self, path: &Path) -> Result<Option<PathBuf>, source::Error> {
         let Some(below) = path.strip_prefix(&self.live).ok().and_then(Path::to_str) else {
             return Ok(None);
@@ -114,8 +114,8 @@ impl PinnedFiles {
         self.check_copy().map(|()| Some(copy))
     }
 
-    /// Returns whether the copy has every pinned file as it was, and no other file: a program may load any file
-    /// there.
+    /// Returns whether the copy has every pinned file unchanged, and no other file, because a program may load any
+    /// file there.
     fn is_copy_whole(&self) -> bool {
         let mut expected: BTreeSet<&str> = self.pins.files.keys().map(String::as_str).collect();
         let mut folders = vec![(self.copy.clone(), String::new())];
@@ -143,7 +143,7 @@ impl PinnedFiles {
         pin.zip(content).is_some_and(|(pin, content)| pin.checksum == checksum(content))
     }
 
-    /// Checks that every file of the copy is as it was pinned, and that there is no other.
+    /// Checks that the copy has every pinned file unchanged, and no other file.
     pub(super) fn check_copy(&self) -> Result<(), source::Error> {
         if self.is_copy_whole() {
             return Ok(());

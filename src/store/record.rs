@@ -1,16 +1,15 @@
 //! One line of the journal:
 //! `{"format":2,"seq":1,"at":"2026-01-15T14:30:22.123Z","event":…,"crc":"89abcdef"}`.
 //!
-//! The format stands first, so that each line says by itself how it is read; a line without it has format 1. A
-//! run that was begun in an older format continues in the newest one, line by line. Older formats are read by
-//! `store::migrate`.
+//! The format stands first, so that each line can be read by itself; a line without it has format 1. A run that was
+//! begun in an older format continues in the newest format. Older formats are read by `store::migrate`.
 //!
-//! The checksum covers the line without itself, so a line is checked before it is parsed. It is spliced on as
-//! text: the written bytes are checked, one by one. In a run that is held with a key, a proof stands before the
-//! checksum: a raymond of the user wrote the text before the proof.
+//! The checksum covers all bytes before it, and it is added as text, so a line is checked before it is parsed. In a
+//! run that is held with a key, a proof stands before the checksum. It shows that a raymond of the user wrote the text
+//! before the proof.
 //!
-//! One moment may have several records. All but the last of them say `"more":true` behind the time; if the last is
-//! not there, none of them has happened.
+//! One moment may have several records. All but the last of them have `"more":true` after the time. If the last is
+//! missing, none of them has happened.
 
 mod event;
 mod graph;
@@ -48,7 +47,7 @@ pub enum RecordError {
     /// Its bytes differ from those that were written.
     #[error("its checksum is wrong")]
     Checksum,
-    /// It is another record than the one that should stand there.
+    /// It is not the record that should stand there.
     #[error("it has the number {found}")]
     Order {
         /// The number it has.
@@ -65,10 +64,10 @@ pub enum RecordError {
     Meaning(String),
 }
 
-/// The text before the format of a line; a line of format 1 begins otherwise.
+/// The text before the format of a line. A line of format 1 does not begin with it.
 const FORMAT_KEY: &str = "{\"format\":";
 
-/// The text in the line of a record that is not the last of its moment.
+/// The text in the line of a record whose moment has a later record.
 const MORE_FLAG: &[u8] = b"\",\"more\":true,";
 
 /// The length of the start of a line that may hold that text, in bytes.
@@ -82,7 +81,7 @@ pub fn encode(record: &Record) -> Result<String, String> {
     encode_before(record, false, None)
 }
 
-/// Writes a record that may have more of its moment after it, with its proof, if there is a key.
+/// Writes a record that may have later records of its moment, with its proof if there is a key.
 ///
 /// # Errors
 /// As [`encode`].
@@ -138,7 +137,7 @@ pub fn check(line: &[u8], seq: u64) -> Result<&str, RecordError> {
     }
 }
 
-/// Returns the format of a line, whole or torn, that names one which is newer than this program knows.
+/// Returns the format of a whole or torn line, if that format is newer than this program knows.
 pub(super) fn newer_format(line: &[u8]) -> Option<u32> {
     let rest = line.strip_prefix(FORMAT_KEY.as_bytes())?;
     let digits = rest.split(|&byte| byte == b',').next()?;
@@ -157,8 +156,8 @@ pub fn is_proven(line: &str, key: &ProofKey) -> bool {
     proven().unwrap_or(false)
 }
 
-/// Returns whether a line that has been [checked](check) has more of its moment after it. Inside a string the
-/// quotes would be escaped, so the text cannot stand there.
+/// Returns whether a line that has been [checked](check) has later records of its moment. Inside a string the quotes
+/// of the text would be escaped, so the text cannot occur there.
 #[must_use]
 pub fn has_more(line: &str) -> bool {
     let head = &line.as_bytes()[..line.len().min(HEAD_BYTES)];

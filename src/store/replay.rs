@@ -56,7 +56,7 @@ fn load_snapshot(dir: &RunDir, warnings: &mut Vec<String>) -> Result<Option<Run>
     })
 }
 
-/// Reads the records after a state, and compares the states with `compared` at the record where that should match.
+/// Reads the records after a state, and compares the state with `compared` at the record of `compared`.
 fn replay_after(
     dir: &RunDir,
     mut run: Option<Run>,

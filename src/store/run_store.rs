@@ -80,8 +80,8 @@ pub struct RecoveredRun {
 }
 
 impl LockedRun {
-    /// Makes the directory of a new run, with its first record in it: as a whole or not at all. The seal comes
-    /// first: a run without one would have to be confirmed.
+    /// Makes the directory of a new run, with its first record in it, as a whole or not at all. The seal comes first,
+    /// because a run without a seal has to be confirmed.
     ///
     /// # Errors
     /// [`Error::Exists`] if the id is taken, [`Error::Io`].
@@ -307,7 +307,7 @@ impl LockedRun {
     /// The error that kept the thread from writing.
     pub fn finish(&mut self) -> Result<(), Error> {
         let written = self.writer.take().map_or(Ok(()), JournalWriter::finish);
-        // Whoever asks a run to stop whose inbox cannot be closed removes the request once nobody holds it.
+        // If the inbox cannot be closed, the sender of a request removes it once nobody holds the run.
         let _ = stop_request::close(&self.dir.inbox());
         written
     }

@@ -68,7 +68,7 @@ pub fn remove(state: &UserState, root: &RunsRoot, run: &RunId) -> Result<(), Err
     state.remove(&name(&root.path().display().to_string(), run))
 }
 
-/// Returns the checksum of a list of pinned files; that of a run without one is empty.
+/// Returns the checksum of a list of pinned files; it is empty for a run without a list.
 #[must_use]
 pub fn pins_checksum(pins: Option<&WorkflowPins>) -> String {
     let text = pins.and_then(|pins| serde_json::to_string(pins).ok());

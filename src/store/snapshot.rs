@@ -1,4 +1,4 @@
-//! The snapshot: the run's state at one record, so that recovery need not apply all before it.
+//! The snapshot: the run's state at one record, so that recovery need not apply the records before it.
 //!
 //! It is written when the journal has grown by more than the snapshot is long, so that its cost a record stays the
 //! same however long a run is. A snapshot that is unreadable or of an earlier version costs nothing but time, because
@@ -26,7 +26,7 @@ pub enum SnapshotLookup {
     Run(Box<Run>),
     /// There is no file.
     Nothing,
-    /// A snapshot of an earlier version, whose shape was another.
+    /// A snapshot of an earlier version, with another shape.
     Outdated,
     /// A file that is not a snapshot, and the reason.
     Unreadable(String),
@@ -71,7 +71,7 @@ const CHECKSUM: &[u8] = b",\n  \"checksum\": \"";
 /// The text after the checksum.
 const END: &[u8] = b"\"\n}";
 
-/// The error of a snapshot that differs from the one that was written.
+/// The error of a snapshot whose bytes have changed.
 const MISFIT: &str = "its checksum is wrong";
 
 /// The error of a snapshot that was changed.
@@ -88,8 +88,8 @@ pub(super) fn with_checksum(mut json: Vec<u8>) -> Vec<u8> {
     json
 }
 
-/// Returns the error in the checksum of a snapshot; `None` if there is none. A snapshot of this version without
-/// a checksum was changed: the journal tells the same.
+/// Returns the error in the checksum of a snapshot; `None` if there is none. A snapshot of this version without a
+/// checksum was changed, so the journal is read instead.
 fn flaw(bytes: &[u8]) -> Option<&'static str> {
     let Some(body) = bytes.strip_suffix(END) else { return Some(MISSING) };
     let Some((body, crc)) = body.len().checked_sub(8).map(|at| body.split_at(at)) else {

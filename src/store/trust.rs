@@ -1,6 +1,6 @@
 //! The folders that a user trusts, each as it was at that time.
 //!
-//! Trust is kept outside of the folder and holds for its content: it is lost when a file changes that can do more
+//! Trust is stored outside of the folder and holds for its content. It is lost when a file changes that can do more
 //! than prompt.
 
 use std::path::{Path, PathBuf};

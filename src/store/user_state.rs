@@ -1,7 +1,7 @@
 //! The user's state outside of all workspaces: a key, the trust of folders, the seals of runs.
 //!
-//! Agents may write into the workspace, and `.raymond` lies there as a rule. Data that has to be believed lies
-//! here, and bears a proof that only a reader of the key can make.
+//! Agents may write into the workspace, which usually contains `.raymond`. Data that has to be believed is stored
+//! here, with a proof that only a reader of the key can make.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;

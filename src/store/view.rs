@@ -1,4 +1,4 @@
-//! Runs as others see them: read beside a live supervisor, without taking anything from it.
+//! Runs for readers: they are read beside a live supervisor, without disturbing it.
 
 use std::io::ErrorKind;
 
@@ -48,8 +48,8 @@ pub fn is_held(root: &RunsRoot, id: &RunId) -> Result<bool, Error> {
     Ok(lock::is_held(&dir.lock())?.is_some())
 }
 
-/// Reads one run from its beginning: `visit` gets each record that there is now, with the run as it was before it.
-/// The first record, before which there was no run, is not among them.
+/// Reads one run from its beginning: `visit` gets each record that there is now, with the run as it was before it. The
+/// first record is not passed, because there was no run before it.
 ///
 /// # Errors
 /// As [`load_view`].

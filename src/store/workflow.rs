@@ -1,4 +1,4 @@
-//! The files of a workflow in a directory, which nothing read through here can leave.
+//! The files of a workflow in a directory. No path that is read here can leave the directory.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl WorkflowDir {
         }
     }
 
-    /// Returns the same with a second directory for the documents that it refers to, resolved too.
+    /// Returns this directory with a second one for the documents that it refers to, which is resolved, too.
     ///
     /// # Errors
     /// The error of the system.
@@ -43,14 +43,14 @@ impl WorkflowDir {
         Ok(Self { workspace: Some(path.canonicalize()?), ..self })
     }
 
-    /// Returns the same, shown to people by the path they gave.
+    /// Returns this directory, shown to people by the path they gave.
     #[must_use]
     pub fn shown_as(self, path: &Path) -> Self {
         let shown = if path == Path::new(".") { PathBuf::new() } else { path.to_owned() };
         Self { shown, ..self }
     }
 
-    /// Returns the same as the copy that a run made of its workflow's files.
+    /// Returns this directory as the copy that a run made of its workflow's files.
     #[must_use]
     pub fn pinned(self, pinned: PinnedFiles) -> Self {
         Self { pinned: Some(pinned), ..self }
@@ -68,7 +68,7 @@ impl WorkflowDir {
         &self.shown
     }
 
-    /// Returns the folder that it is the copy of; itself, if it is no copy.
+    /// Returns the folder that it is a copy of; the directory itself if it is no copy.
     #[must_use]
     pub fn live_root(&self) -> PathBuf {
         let live = self.pinned.as_ref().map(|pinned| pinned.live_of(&self.root));

@@ -1,8 +1,8 @@
 //! The journal's own thread: appends lines, makes them durable, and acknowledges them.
 //!
 //! Lines that queue up while it waits for the disk are written and synced together, so many agents share one sync.
-//! After a failed write or sync it stops for good: the system may have marked the lost pages as clean, so trying
-//! again would prove nothing.
+//! After a failed write or sync it stops for good: the system may have marked the lost pages as clean, so a second
+//! sync would prove nothing.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -120,7 +120,7 @@ impl JournalWriter {
         self.hand_over(WriterJob::Snapshot(state));
     }
 
-    /// Sends a job. A thread that has failed has said so, and takes no more jobs.
+    /// Sends a job. A thread that has failed has reported that, and takes no more jobs.
     fn hand_over(&self, job: WriterJob) {
         let _ = self.jobs.send(job);
     }

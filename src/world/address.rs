@@ -28,7 +28,7 @@ pub(super) fn check_remote(url: &str) -> Result<(), String> {
     if url.starts_with('-') || url.contains(char::is_control) {
         return Err(format!("the url {shown:?} is none of a repository"));
     }
-    // `ext::sh -c …` and its like: a program of the url's choice speaks for the remote.
+    // An address such as `ext::sh -c …` names a program that acts as the remote.
     if let Some((helper, _)) = url.split_once("::")
         && helper.chars().all(|c| c.is_ascii_alphanumeric() || "+.-_".contains(c))
     {

@@ -1,10 +1,10 @@
 //! Appends to a file once, even if it is interrupted.
 //!
-//! The content and the old end of the file are noted before the file is touched; the note is named after the
-//! file. An operation that finds the note first completes it, be it the same one after a crash or another agent's
-//! on the same file: the bytes behind the old end tell how much was written.
-//! The append is lost only if a program that is no operation of this run has written there in the meantime. (If
-//! it wrote the very same text, that is taken for ours.)
+//! The content and the old end of the file are noted before the file is touched; the note is named after the file. An
+//! operation that finds the note completes the append first, whether it is the same operation after a crash or another
+//! agent's on the same file: the bytes behind the old end tell how much was written. The append is lost only if a
+//! program outside of this run's operations has written there in the meantime. (If it wrote the very same text, the
+//! append counts as done.)
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -85,7 +85,7 @@ pub(super) fn append(
     replace(&intents, &noted, note.stem()).map_err(failed)?;
     let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
     if let Err(error) = written {
-        // A full disk: what was written of it is taken back, and the intent with it.
+        // On a full disk the written part is cut off again, and the intent is removed.
         if file.metadata().is_ok_and(|now| now.len() <= end + content.len() as u64) {
             let _ = file.set_len(end);
         }
@@ -107,7 +107,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Completes an append that an operation that died had begun, and notes its outcome.
+/// Completes the append of an operation that died, and notes its outcome.
 fn complete(intent: &AppendIntent, (steps, proofs): (&Path, &StepProofs)) -> Result<(), String> {
     let note = OperationNotes::of(steps, proofs, &intent.stem);
     if note.recorded()? != RecordedOutcome::Nothing {
@@ -117,7 +117,7 @@ fn complete(intent: &AppendIntent, (steps, proofs): (&Path, &StepProofs)) -> Res
         .map_err(|error| format!("cannot complete {}: {error}", intent.path.display()))?;
     match redone {
         RedoOutcome::Written => note.end(&Ok(Value::Null)),
-        // A beginning that will never have an end.
+        // The outcome stays unknown, so only the beginning is noted.
         RedoOutcome::Lost => note.begin(),
     }
 }

@@ -1,7 +1,7 @@
-//! Runs operations at most once that cannot tell whether they were done.
+//! Runs operations at most once whose completion cannot be checked.
 //!
-//! These are a shell's command, and types of one's own of that class. A note is written before they begin and after
-//! they have ended.
+//! These are commands of a shell, and added types of that class. A note is written before they begin and after they
+//! have ended.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::context::{OperationContext, blocking};
 use super::note::{OperationNotes, RecordedOutcome};
 use super::outcome::OperationError;
 
-/// Does `work`, unless an earlier runtime has done it, or may have.
+/// Does `work`, unless an earlier runtime has done it, or may have done it.
 pub(super) async fn run_at_most_once(
     shared: &Arc<OperationContext>,
     stem: &str,

@@ -1,9 +1,9 @@
 //! The work of a program's roles: the changes in a directory since the program began.
 //!
-//! It is read with the real git and from the files, whether it was committed, staged or
-//! neither. git needs an index to know of new files, and writes into it: so it gets a copy, and an
-//! object directory of its own, in the run's directory, and the repository stays as it is. The user's
-//! configuration of diffs does not change their format, and no external diff program makes them.
+//! The changes are read with the real git and from the files, whether they are committed, staged or neither. git needs
+//! an index to know of new files, and writes into it. So it gets a copy of the index, and an object directory of its
+//! own, in the run's directory, and the repository stays unchanged. The user's configuration does not change the
+//! format of diffs, and no external diff program runs.
 //!
 //! The repository may begin above the directory, as it does for git itself; files beside the directory
 //! are not shown, nor are raymond's own files.
@@ -176,7 +176,7 @@ impl WorkingDirDiff<'_> {
             let words = ["add", "--intent-to-add", "--ignore-errors"].iter().chain(more);
             words.map(OsString::from).chain(shown.clone()).collect::<Vec<_>>()
         };
-        // Files beyond a sparse checkout are only taken if that is said, and an older git cannot be told.
+        // Files outside of a sparse checkout are only added with this option, which an older git does not have.
         let mut words = add(&["--sparse"]);
         let mut ended = self.with(path, copy, &words, MAX_GIT_OUTPUT_BYTES).await?;
         if ended.exit == ProcessExit::Code(129) {
@@ -277,7 +277,7 @@ fn quoted(path: &OsStr) -> OsString {
     OsString::from_vec(quoted)
 }
 
-/// Returns a diff that fits into a prompt: of a longer one the beginning, with a note that it is cut.
+/// Returns a diff that fits into a prompt. A longer diff is cut, with a note.
 fn bounded(output: &CapturedOutput) -> String {
     let (beginning, more) = output.beginning();
     if more == 0 {

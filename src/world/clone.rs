@@ -67,7 +67,7 @@ impl GitClone<'_> {
     }
 
     fn words(&self, draft: &Path) -> Vec<OsString> {
-        // Through git's own transport even from this machine: by the other way there is no depth.
+        // Local clones go through git's own transport, too, because direct copies have no depth.
         let mut words: Vec<OsString> =
             ["clone", "--quiet", "--no-local", "--template="].map(OsString::from).into();
         if self.depth > 0 {
@@ -80,7 +80,7 @@ impl GitClone<'_> {
         words
     }
 
-    /// Checks that the existing clone is one of the same address.
+    /// Checks that the existing clone has the same address.
     async fn is_same(&self, git: GitRunner<'_>, path: &Path) -> Result<Value, OperationError> {
         let words = ["config", "--get", "remote.origin.url"];
         let origin = match git.run(path, &words).await {

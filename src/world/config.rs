@@ -74,7 +74,7 @@ pub(super) fn write_entry(root: &Path, path: &str, value: Value, stem: &str) -> 
         .map_err(|why| format!("cannot set `{path}`: {why}"))
 }
 
-/// Adds a source. One that is there already is fine.
+/// Adds a source, unless it is there already.
 pub(super) fn add_source(root: &Path, spec: Map<String, Value>, stem: &str) -> Result<(), String> {
     let id = spec.get("id").and_then(name).filter(|id| !id.is_empty());
     let id = id.ok_or("cannot add the source: its spec has no `id`")?;
@@ -155,7 +155,7 @@ fn place_of(config: &Value, id: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// Returns an id as text: YAML takes one of digits for a number.
+/// Returns an id as text: YAML reads an id of digits as a number.
 fn name(id: &Value) -> Option<String> {
     match id {
         Value::String(id) => Some(id.clone()),

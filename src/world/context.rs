@@ -1,4 +1,4 @@
-//! The context that all operations of a world share: the workspace, the locks, the permits, the stop.
+//! The context that all operations share: the workspace, the locks, the permits, and the stop.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(super) struct OperationContext {
     pub(super) place: Arc<Workspace>,
     /// The directory that operations are confined to.
     root: PathBuf,
-    /// True if that is in a worktree of an agent's own.
+    /// True if the root is in a worktree of an agent.
     in_tree: bool,
     common: Arc<SharedResources>,
 }
@@ -73,7 +73,7 @@ impl OperationContext {
         Self { place: Arc::new(place), root, in_tree: false, common: Arc::new(common) }
     }
 
-    /// Returns the same context for an agent's working directory.
+    /// Returns this context for an agent's working directory.
     pub(super) fn at(&self, working_dir: &WorkingDir) -> Result<Self, String> {
         let root = self.place.working_dirs.directory(working_dir)?;
         let root = root.canonicalize().unwrap_or(root);

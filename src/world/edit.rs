@@ -137,7 +137,7 @@ fn set(top: &Mapping, steps: &[EditStep], new: &Value) -> Option<()> {
         };
         let into = next.filter(|next| next.is_mapping() || next.is_sequence());
         let Some(next) = into else {
-            // What is missing on the way is made at once with all that is in it.
+            // A missing map on the path is added together with its content.
             let (YamlNode::Mapping(map), EditStep::Key(key)) = (&here, step) else { return None };
             let whole = steps[depth + 1..].iter().rev().try_fold(new.clone(), |inner, step| {
                 let EditStep::Key(key) = step else { return None };

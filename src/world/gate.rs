@@ -2,9 +2,9 @@
 //!
 //! These are the public internet, and addresses that the person has allowed.
 //!
-//! An address in a URL is judged before anything is sent. A name is judged by its addresses when it is looked up
-//! for the connection, so the judged address is the one that is connected to. A proxy looks names up by itself,
-//! so their addresses here are judged before the proxy is asked.
+//! An address in a URL is judged before anything is sent. A name is judged by its addresses when it is looked up for
+//! the connection, so the judged address is the one that is connected to. A proxy looks names up by itself. So the
+//! addresses that this machine finds for a name are judged before the proxy is asked.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ pub(super) struct RefusedAddress {
     /// Its address, if it is a name.
     address: IpAddr,
     kind: &'static str,
-    /// The port that the host is not allowed at, if it is allowed at another.
+    /// The refused port, if the host is allowed at another port.
     port: Option<u16>,
 }
 
@@ -114,7 +114,7 @@ impl AddressGate {
             return Ok(());
         }
         if !named.is_empty() || ahead || self.proxies.contains(host) {
-            // One that is not found here may be known to the proxy, and to it alone.
+            // Only the proxy may know a name that is not found here.
             for address in (self.lookup.0)(host.to_owned()).await.unwrap_or_default() {
                 let judged = self.judge(host, address, port);
                 judged.map_err(|refused| RefusedAddress {

@@ -1,9 +1,8 @@
 //! Runs the real git on repositories.
 //!
-//! It prompts nobody, runs no remote helper that an address names, runs no hooks and follows no
-//! submodules; and it looks for a repository only in the directory it is given, never above. The
-//! user's own configuration for reaching a remote stays in effect: credential helpers, keys,
-//! proxies, filters such as those of LFS.
+//! git asks nobody, runs no hooks and no remote helper that an address names, and follows no submodules. It looks for
+//! a repository only in the given directory, never above. The user's own configuration for reaching a remote stays in
+//! effect: credential helpers, keys, proxies, filters such as those of LFS.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -169,8 +168,8 @@ impl GitRunner<'_> {
         Ok(Some(commit).filter(|commit| ended.exit == ProcessExit::Code(0) && is_object(commit)))
     }
 
-    /// Returns the variables for the language of git's messages, and for how far up it may look for a repository:
-    /// not out of a worktree, and otherwise as far as the user says.
+    /// Returns the variables for the language of git's messages, and for the directories in which it may look for a
+    /// repository: not above a worktree, and otherwise as the user has set.
     pub(super) fn surroundings(&self) -> impl Iterator<Item = (OsString, OsString)> + use<> {
         let ceiling = self.shared.ceiling();
         let ceiling = ceiling.map(|value| ("GIT_CEILING_DIRECTORIES".into(), value.to_owned()));
@@ -223,7 +222,7 @@ impl GitRunner<'_> {
         let common = common(&own);
         let _lock = self.shared.lock_path(&common).await?;
         if again {
-            // What several worktrees have in common may be locked by another one.
+            // A lock that several worktrees share may belong to another one.
             let shared = COMMON_LOCKS.iter().filter(|_| common == own);
             for lock in LOCKS.iter().chain(shared) {
                 let _ = std::fs::remove_file(own.join(lock));

@@ -95,7 +95,7 @@ impl GlobWalk<'_> {
                 Ok(())
             }
             GlobSegment::Directories => {
-                // At the end it stands for all that is there.
+                // At the end of a pattern it stands for all files below.
                 if rest.is_empty() {
                     for (name, _) in self.names(here)?.into_iter().filter(|(name, _)| visible(name))
                     {
@@ -121,7 +121,7 @@ impl GlobWalk<'_> {
         rest: &[GlobSegment],
     ) -> Result<(), String> {
         let below = joined(below, name);
-        // What leads out is not there.
+        // A link that leads out of the workspace is ignored.
         let Ok(path) = resolve(self.root, &here.join(name).to_string_lossy(), FileAccess::Read)
         else {
             return Ok(());
@@ -140,7 +140,7 @@ impl GlobWalk<'_> {
 
     /// Returns the names in a directory that are text, and whether they are directories themselves.
     fn names(&mut self, here: &Path) -> Result<Vec<(String, bool)>, String> {
-        // What is gone or closed to us has no names.
+        // A directory that is gone or not readable has no names.
         let Ok(entries) = std::fs::read_dir(here) else { return Ok(Vec::new()) };
         let mut names = Vec::new();
         for entry in entries.filter_map(Result::ok) {

@@ -1,4 +1,4 @@
-//! Executes the operations of a graph that are done on files.
+//! Executes the operations of a graph on files.
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ fn perform_on_disk(
             config::update_source(root, &id, fields, stem).map(done)
         }
         Operation::AddSource { spec } => config::add_source(root, spec, stem).map(done),
-        // Quick ones, and those that start programs, reach other machines or are not raymond's.
+        // These operations are quick, start programs, reach other machines, or were added by another program.
         Operation::ConfigExists
         | Operation::IndexExists
         | Operation::FileExists { .. }

@@ -13,8 +13,8 @@ use std::path::{Component, Path, PathBuf};
 /// The directory of runs, where nothing may write but raymond itself.
 const RUNS_DIRECTORY: &str = ".raymond";
 
-/// The names of files and directories that other programs execute, or take their orders from: writing there is a
-/// hidden way to run commands.
+/// The names of files and directories that other programs execute or read as configuration: writing there is a hidden
+/// way to run commands.
 const EXECUTED: [&str; 24] = [
     ".bash_login",
     ".bash_profile",

@@ -43,7 +43,7 @@ impl WorkspaceExecutor {
     /// Returns the same executor confined to an agent's working directory.
     ///
     /// # Errors
-    /// The reason why that cannot be used, and the fix.
+    /// The reason why the directory cannot be used, and the remedy.
     pub fn at(&self, working_dir: &WorkingDir) -> Result<Self, String> {
         if working_dir.is_usual() {
             Ok(self.clone())
@@ -94,7 +94,7 @@ impl WorkspaceExecutor {
             return quick.map_err(OperationError::Failed).into();
         }
         if again {
-            // What still runs of it would be in the way, and nobody hears it any more.
+            // Processes of an earlier try would disturb this one, and nobody waits for them any more.
             orphans::sweep(&self.0.place.marker, |process| process == stem).await;
         }
         self.long(stem, operation, again).await.into()
@@ -240,7 +240,7 @@ async fn own(
     let unknown = || format!("this program no longer provides `{name}`, which the run began with");
     let own = shared.place.own.get(name).ok_or_else(unknown)?;
     let parameters = parameters.clone();
-    // A task of its own, so that a panic in it is its own.
+    // It runs in a task of its own, so that a panic does not end the executor.
     let mut task = tokio::spawn(async move { own.perform(parameters).await });
     let ended = shared.unless_stopped(tokio::time::timeout(OPERATION_TIMEOUT, &mut task)).await;
     task.abort();

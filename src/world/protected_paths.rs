@@ -1,7 +1,7 @@
 //! Protects the directories that no graph may change: those of the runs, and those of the worktrees.
 //!
-//! A journal that a workflow could write into would prove nothing, and a worktree is the working directory of one
-//! agent, which works in it as others do in the workspace.
+//! A journal that a workflow could write into would prove nothing. A worktree is the working directory of one agent,
+//! and other agents must not change it.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::domain::operation::Operation;
 const PROTECTED_DIRECTORIES: [(&str, &str); 2] =
     [("runs", "its runs in"), ("worktrees", "the worktrees of agents in")];
 
-/// Refuses an operation that would change something in those directories of `dir`.
+/// Refuses an operation that would change something in the protected directories of `dir`.
 pub(super) fn check_protected_paths(
     root: &Path,
     dir: &Path,
@@ -45,7 +45,7 @@ fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
         Operation::CreateDirectory { path } | Operation::GitPull { repo_path: path } => {
             Some((path, FileAccess::Read))
         }
-        // Reads, or changes the configuration, whose path no graph names.
+        // These operations only read, or change the configuration, whose path no graph names.
         Operation::ConfigExists
         | Operation::IndexExists
         | Operation::IndexIsPlaceholder
@@ -66,7 +66,7 @@ fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
         | Operation::AddSource { .. }
         | Operation::UpdateSource { .. }
         | Operation::WriteConfigEntry { .. }
-        // Takes trust, or belongs to the program that uses the library.
+        // These operations need trust, or belong to the program that uses the library.
         | Operation::BashExec { .. }
         | Operation::Own { .. } => None,
     }

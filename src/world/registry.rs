@@ -14,8 +14,8 @@ pub type OwnTypeFuture = Pin<Box<dyn Future<Output = OperationResult> + Send>>;
 
 /// A type of operations that a program has added.
 ///
-/// It is performed on a task of raymond's: it must not block. It is dropped at an await when the
-/// run is stopped, or after half an hour. If it panics, the operation has failed.
+/// It runs in a task of raymond, so it must not block. It is dropped at an await when the run is stopped, or after
+/// half an hour. If it panics, the operation has failed.
 pub trait OwnType: Send + Sync {
     /// Performs an operation, with its parameters filled in.
     fn perform(&self, parameters: Map<String, Value>) -> OwnTypeFuture;
@@ -36,7 +36,7 @@ where
 pub struct OwnTypeRegistry(BTreeMap<String, Arc<dyn OwnType>>);
 
 impl OwnTypeRegistry {
-    /// Adds a type; one of the same name is replaced.
+    /// Adds a type, or replaces the type of the same name.
     pub fn add(&mut self, name: impl Into<String>, own: impl OwnType + 'static) {
         self.0.insert(name.into(), Arc::new(own));
     }

@@ -23,7 +23,7 @@ const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 /// The number of characters of a command that are shown.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// The script that looks for a module as `import` would, but runs none of it: not even the packages it is in.
+/// The script that looks for a module as `import` would, without running the module or the packages around it.
 const FIND: &str = "
 import sys
 path, spec, name = None, None, ''
@@ -121,7 +121,7 @@ pub(super) async fn shell(
             "stderr": ended.stderr.text(),
         }))
     };
-    // Before the note: what has to wait for others is not begun.
+    // The permit comes before the note, because an operation that still waits has not begun.
     let _permit = shared.permit().await?;
     run_at_most_once(shared, stem, again, &what, work).await
 }

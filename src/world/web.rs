@@ -1,8 +1,8 @@
 //! The client that fetches pages of the web.
 //!
-//! A page is trusted if one of the certificates that come with raymond, or of this machine's, vouches
-//! for it. The proxies are those of the world's environment. No cookies are kept. The allowed addresses are
-//! described in [`gate`](super::gate).
+//! A page is trusted if a certificate that comes with raymond, or one of this machine, vouches for it. The environment
+//! of the workspace names the proxies. No cookies are kept. The allowed addresses are described in
+//! [`gate`](super::gate).
 
 use std::error::Error;
 use std::fmt;
@@ -112,7 +112,7 @@ fn find_refusal(error: &reqwest::Error) -> Option<&RefusedAddress> {
     None
 }
 
-/// Returns the text of a page, in the encoding that it names, else in UTF-8.
+/// Returns the text of a page, decoded by the encoding that it names, or else as UTF-8.
 async fn read(mut response: Response) -> Result<String, String> {
     let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
     let encoding = kind.and_then(charset).unwrap_or(encoding_rs::UTF_8);

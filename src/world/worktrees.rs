@@ -1,8 +1,8 @@
 //! The worktrees of agents: made before an agent's first turn, inspected, and removed without losing work.
 //!
-//! A [record](crate::process::working_dirs::WorktreeRecord) is durable before git begins with a worktree. So another's
-//! branch is never taken, and the half-made worktree of a killed git is known to be raymond's own and made again.
-//! The commands that change one repository run one after another, and none of its hooks runs.
+//! A [record](crate::process::working_dirs::WorktreeRecord) is durable before git begins with a worktree. So the
+//! branch of another run is never taken, and the half-made worktree of a killed git is recognised and made again. The
+//! commands that change one repository run one after another, and none of its hooks runs.
 
 mod inspect;
 mod keep;
@@ -102,7 +102,7 @@ impl WorkspaceExecutor {
         Ok(seen.into_iter().map(|(_, tree)| tree).collect())
     }
 
-    /// Removes an agent's worktree, if that is allowed. `live` says that an agent works in it. `all` allows the
+    /// Removes an agent's worktree, if that is allowed. `live` is true if an agent works in it. `all` allows the
     /// removal even if a commit has to be made to keep its content, or if its branch has to stay.
     pub async fn remove_tree(
         &self,
@@ -132,7 +132,7 @@ impl WorkspaceExecutor {
 /// The name under which git inspects worktrees.
 const INSPECTION_NAME: &str = "worktrees";
 
-/// Returns the result of git, or an error if it failed.
+/// Returns the output of git, or an error if git failed.
 fn well(words: &[&str], ended: ProcessOutput) -> Result<ProcessOutput, OperationError> {
     match ended.exit {
         ProcessExit::Code(0) => Ok(ended),
@@ -140,7 +140,7 @@ fn well(words: &[&str], ended: ProcessOutput) -> Result<ProcessOutput, Operation
     }
 }
 
-/// Returns the reason for the lock of a worktree that is being made, as git shows it to others.
+/// Returns the reason for the lock of a worktree that is being made; git shows it to people.
 fn reason(tree: &Path) -> String {
     format!("raymond is making {}", tree.display())
 }

@@ -26,8 +26,8 @@ impl TurnAssignment {
 }
 
 impl AgentActor {
-    /// Reports an agent with forked children that came to a state which waits for them; that takes no permit. An
-    /// unreadable state reports its error when its prompt is due.
+    /// Reports a join if the agent has entered a state that waits for its forked children; returns whether it has.
+    /// That takes no permit. An unreadable state reports its error when its prompt is due.
     pub(super) fn report_due_join(&mut self, assignment: &TurnAssignment) -> bool {
         if !assignment.may_join() {
             return false;
@@ -46,8 +46,8 @@ impl AgentActor {
         Some(JoinResults { list, file: self.file_of_results(assignment).display().to_string() })
     }
 
-    /// Writes these results into the file that the prompt may name. The file is written at each start of the turn,
-    /// and so is right after a crash.
+    /// Writes these results into the file that the prompt may name. The file is written at each start of the turn, so
+    /// it is also correct after a crash.
     pub(super) fn keep_results(&self, assignment: &TurnAssignment) -> Result<(), store::Error> {
         let Some(list) = &assignment.results else { return Ok(()) };
         let file = self.file_of_results(assignment);

@@ -43,7 +43,7 @@ impl AgentActor {
         ctx: &mut Ctx<Self>,
     ) {
         let Some(taken @ Transition::Fork { .. }) = taken else { return self.report(report) };
-        // An object decides for itself what follows: where there is no room, the run pauses.
+        // A JSON answer is not reminded of the policy: without room for the children, the run pauses.
         let is_by_tag = turn_context.output.is_none();
         report.allowed =
             if is_by_tag { turn_context.policy.clone() } else { TransitionPolicy::default() };

@@ -23,8 +23,7 @@ impl TurnContext {
 }
 
 impl AgentActor {
-    /// Returns the wait result that the reply to a task is for its graph, or the judgement if the reply is not
-    /// usable.
+    /// Returns the reply to a task as a wait result for its graph, or the judgement if the reply is not usable.
     pub(super) fn task_result(
         &self,
         turn_context: &TurnContext,

@@ -220,7 +220,7 @@ impl Supervisor {
         }
     }
 
-    /// Returns the number of turns that may run now. While memory is short no further one starts, but for a first.
+    /// Returns the number of turns that may run now. While memory is short, a turn starts only if none is running.
     fn permits(&mut self, ctx: &mut Ctx<Self>) -> usize {
         if self.run.limited(wall_clock_now()).is_some() {
             self.schedule_later(MAX_CLOCK_CHECK_INTERVAL, ctx);

@@ -43,7 +43,7 @@ impl Supervisor {
         stopped.any(|child| self.admission.is_reserved(&child.agent))
     }
 
-    /// Ends the running turn of an agent that was ended. Its actor stays until the turn has told its cost.
+    /// Ends the running turn of an agent that was ended. Its actor stays until the turn has reported its cost.
     pub(super) fn discard(&mut self, id: &AgentId) {
         self.context.registry.forget(id);
         if self.admission.holders().any(|holder| holder == id) {
@@ -67,7 +67,7 @@ impl Supervisor {
         }
     }
 
-    /// Counts the turns of ended agents whose runtime died before they had told their cost.
+    /// Counts the turns of ended agents whose runtime died before the turns reported their cost.
     pub(super) fn count_discarded_turns(&mut self, ctx: &mut Ctx<Self>) {
         let ended =
             self.run.finished.iter().filter(|ended| ended.cause == Some(FailureCause::Unneeded));

@@ -86,8 +86,8 @@ impl Supervisor {
         }
     }
 
-    /// Lets no further turn start. When the running ones are over, `pause` is recorded and the run is let go; it
-    /// is `None` for a pause that is recorded already, and at the end of the last agent.
+    /// Lets no further turn start. When the running turns are over, `pause` is recorded and the run is released.
+    /// `pause` is `None` if it is recorded already, or if the last agent has ended.
     pub(super) fn hold(&mut self, pause: Option<PauseReason>, ctx: &mut Ctx<Self>) {
         if matches!(self.shutdown, ShutdownPhase::NotBegun) {
             self.admission.close();

@@ -81,7 +81,7 @@ impl Supervisor {
         self.commit_all(events, ctx);
     }
 
-    /// Returns the program that an agent carries out or is to begin, and its file as people see it.
+    /// Returns the program that an agent executes or is to begin, and the path of its file for messages.
     fn program_of(&self, agent: &Agent) -> Result<(Rc<Program>, String), String> {
         let source = self.context.source_of(agent.spec.folder.as_ref());
         let source: Arc<dyn WorkflowSource> = source.map_err(|error| error.to_string())?;
@@ -121,8 +121,8 @@ impl Supervisor {
         self.run.agents.get(id).is_some_and(|agent| agent.program().is_some())
     }
 
-    /// Notes the changed facts, of those that programs of this run look at. If they cannot be read, the run holds
-    /// still, because its programs depend on them. Returns whether they can.
+    /// Records the changes of facts that programs of this run read. If they cannot be read, the run holds still,
+    /// because its programs depend on them. Returns true if they can be read.
     pub(super) fn refresh_facts(&mut self, ctx: &mut Ctx<Self>) -> bool {
         let labels = self.run.definitions.values().flat_map(|own| own.labels.iter().cloned());
         let labels: BTreeSet<String> = labels.collect();
@@ -168,8 +168,8 @@ impl Supervisor {
         self.wake(id, until.plus(1), ctx);
     }
 
-    /// Advances an agent that serves a program. A request to a folder is done by another agent, whose result is
-    /// the answer; the role ends when its program has ended. Returns whether that was all.
+    /// Advances an agent that serves a program. A request to a folder is done by another agent, whose result is the
+    /// answer; the role ends when its program has ended. Returns true if the agent has no other work now.
     pub(super) fn advance_role(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return true };
         let Some(mailbox) = agent.mailbox() else { return false };

@@ -20,7 +20,7 @@ use crate::store::follow::RunFollower;
 use crate::store::layout::RunDir;
 use crate::store::{Error, lock};
 
-/// The shortest pause between two looks at the lock and the directory of the turns.
+/// The poll interval of the lock and the directory of the turns, at least.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The pause after a look, as a multiple of the time that the look took.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::time::Timestamp;
 
-/// The hold on an agent's next turn. A hold until a time stays here after that time, and means nothing then.
+/// The hold on an agent's next turn. A hold until a time is kept after that time, but has no effect then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnHold {

@@ -88,7 +88,7 @@ impl Agent {
         self.end_timed_hold();
     }
 
-    /// Holds its next turn back for a plug-in, not shorter than it is held already. A wait for a person stays.
+    /// Holds its next turn back for a plug-in, at least as long as it is held already. A wait for a person stays.
     pub(in crate::domain) fn hold_for_plugin(&mut self, by: String, until: Timestamp) {
         if self.parked_reason().is_none() {
             let until = self.not_before().map_or(until, |earlier| earlier.max(until));

@@ -15,7 +15,7 @@ pub struct ReturnFrame {
     /// The caller's last message, to which its session can be cut back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<MessageId>,
-    /// The origin of that session, if the caller was moved on before its first turn there.
+    /// The origin of that session, if the caller has had no turn in it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unbegun: Option<SessionOrigin>,
 }

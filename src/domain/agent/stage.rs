@@ -127,7 +127,7 @@ impl AgentWait {
         }
     }
 
-    /// Returns the agent it waits for, if it is that.
+    /// Returns the agent it waits for, if it waits for one.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentId> {
         match self {

@@ -115,8 +115,8 @@ pub(super) fn not_started(
 }
 
 /// Ends an agent whose turn cannot start because its budget is spent. If the turn is its evaluator's, the proposed
-/// transition is taken without a check, because it is paid for. `child` holds the settings of the agent forked by
-/// that.
+/// transition is taken without a check, because it is paid for. `child_options` holds the settings of the agent that
+/// it forks, if it does.
 #[must_use]
 pub fn out_of_money(
     run: &Run,
@@ -162,7 +162,7 @@ fn without_money(run: &Run, agent: &Agent, whose: &BudgetScope) -> Event {
     .fail(false)
 }
 
-/// Replaces the transition that was asked for first.
+/// Replaces the accepted transition; the transition that was asked for first stays on record.
 fn overrule(accepted: &mut AcceptedTransition, transition: Transition, by: &str, reason: String) {
     let asked = std::mem::replace(&mut accepted.transition, transition);
     let first = accepted.overruled.take().and_then(|overruled| overruled.asked);

@@ -41,7 +41,7 @@ pub(super) fn turn_failed(
     };
     match decision {
         RestartDecision::Retry { not_before, counts } => vec![again(not_before, counts)],
-        // Of several turns that meet the same, the first pauses the run.
+        // Of several turns with the same obstacle, the first pauses the run.
         RestartDecision::Pause(_) if run.status != RunStatus::Running => vec![again(None, false)],
         RestartDecision::Pause(pause) => vec![again(None, false), Event::RunPaused { pause }],
         RestartDecision::GiveUp => vec![ended(failure.message.clone()).fail(false)],

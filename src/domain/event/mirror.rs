@@ -1,7 +1,7 @@
 //! The macro that the stored and the public form of events are defined with.
 //!
 //! Each form names all its fields itself. The conversion takes the event apart without `..`, so it does not compile
-//! when a field is added to the one and not to the other: no field reaches a form by accident, or is lost in it.
+//! when a field is added to one form only. No field reaches a form by accident, or is lost in it.
 
 /// Defines a struct with the fields of an event of the domain, and the conversion from it.
 macro_rules! mirror_of_event {
@@ -25,7 +25,7 @@ macro_rules! mirror_of_event {
     };
 }
 
-/// As [`mirror_of_event`], and the conversion back.
+/// Like [`mirror_of_event`], with the conversion back.
 macro_rules! two_way_mirror_of_event {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,4 @@
-//! The event that plug-ins and readers of `--json` see, and the conversion from the event of the domain.
+//! The public form of events, for plug-ins and readers of `--json`, and the conversion from the event of the domain.
 //!
 //! Its names are a promise: another name or another meaning needs another version of the protocol.
 

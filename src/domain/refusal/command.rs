@@ -1,4 +1,4 @@
-//! The parts of a shell command, and how each begins, as the permission rules for commands see them.
+//! The parts of a shell command and their first words, as the permission rules for commands use them.
 
 /// Programs whose second word says what they do.
 const TWO_WORDS: [&str; 35] = [
@@ -43,11 +43,11 @@ const TWO_WORDS: [&str; 35] = [
 const BEFORE: [&str; 10] =
     ["!", "do", "elif", "else", "if", "then", "time", "until", "while", "nohup"];
 
-/// Words of the shell that begin what is no command.
+/// Words of the shell that begin something other than a command.
 const NO_COMMAND: [&str; 3] = ["for", "done", "fi"];
 
-/// Returns how the parts of a command begin, each once. Those that stand in `named` are enough, if any
-/// does. None if the parts cannot be told, or no rule covers one of them.
+/// Returns the first words of the parts of a command, each once: of the parts that `named` contains, or of all if it
+/// contains none. `None` if the command cannot be taken apart, or no rule covers one of the parts.
 pub(super) fn prefixes(command: &str, named: Option<&str>) -> Option<Vec<String>> {
     let mut commands: Vec<&str> =
         parts(command)?.into_iter().filter_map(without_shell_words).collect();
@@ -72,7 +72,7 @@ pub(super) fn prefixes(command: &str, named: Option<&str>) -> Option<Vec<String>
     (!prefixes.is_empty()).then_some(prefixes)
 }
 
-/// Returns the commands between the operators; none if there is what only a shell can take apart.
+/// Returns the commands between the operators; `None` if only a shell can take the text apart.
 fn parts(command: &str) -> Option<Vec<&str>> {
     let bytes = command.as_bytes();
     let (mut parts, mut begin, mut at) = (Vec::new(), 0, 0);
@@ -107,7 +107,7 @@ fn parts(command: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// Returns a part without the words of the shell before it; none if nothing is left.
+/// Returns a part without the words of the shell before it; `None` if nothing is left.
 fn without_shell_words(mut part: &str) -> Option<&str> {
     loop {
         let first = words(part).next()?;
@@ -121,7 +121,7 @@ fn without_shell_words(mut part: &str) -> Option<&str> {
     }
 }
 
-/// Returns how a command begins, up to the word that says what is done.
+/// Returns the first words of a command, up to the word that names its action.
 fn prefix(part: &str) -> Option<String> {
     let mut words = words(part).peekable();
     let mut prefix: Vec<&str> = Vec::new();

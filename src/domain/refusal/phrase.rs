@@ -78,7 +78,7 @@ pub fn advice(refusals: &ToolRefusals) -> Option<String> {
     Some(advice)
 }
 
-/// Returns what a person is shown at the moment of a refusal.
+/// Returns the notice for a person at the moment of a refusal.
 #[must_use]
 pub fn notice(refusal: &ToolRefusal) -> String {
     format!("refused: {}", call(refusal))

@@ -1,9 +1,8 @@
 //! The permission rules of Claude Code that would have allowed a call it refused.
 //!
-//! Verified with the real program: a command is allowed by rules for the beginnings of all its parts, a
-//! page by a rule for its domain, a file by a rule for its path. A command that Claude Code cannot take
-//! apart is covered by no rule but the one for the whole tool. What a rule denies, and what plan mode
-//! does not do, no further rule allows.
+//! Verified with the real program: a command is allowed by rules for the beginnings of all its parts, a page by a rule
+//! for its domain, a file by a rule for its path. A command that Claude Code cannot take apart is covered by no rule
+//! but the one for the whole tool. If a rule or plan mode denies a call, no further rule allows it.
 
 use serde_json::Value;
 
@@ -28,8 +27,8 @@ pub(super) fn rules_that_allow(tool: &str, input: &Value, why: &str) -> Vec<Stri
     narrow.unwrap_or_else(|| vec![tool.to_owned()])
 }
 
-/// Words of the reasons that Claude Code gives when it would have asked, and nobody could answer. They are those
-/// of 2.1.197 to 2.1.330; a hook whose own reason has them, too, is taken for a question by 2.1.197.
+/// Words of the reasons that Claude Code gives when it would have asked, and nobody could answer. They are the words
+/// of 2.1.197 to 2.1.330. With 2.1.197, a hook whose own reason has these words counts as a question.
 const QUESTIONS: [&str; 9] = [
     "require approval",
     "requires approval",

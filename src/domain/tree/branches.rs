@@ -39,7 +39,7 @@ impl AgentHierarchy {
         &self.children[place]
     }
 
-    /// Returns the agent that forked it, if that one is in the list.
+    /// Returns the agent that forked it, if the list has that agent.
     #[must_use]
     pub fn parent(&self, place: usize) -> Option<usize> {
         self.parents[place]
@@ -69,7 +69,7 @@ impl AgentHierarchy {
         found
     }
 
-    /// Returns the same hierarchy for a list in the given order.
+    /// Returns this hierarchy for a list in the given order.
     pub(super) fn reordered(self, order: &[usize]) -> Self {
         let mut now = vec![0; order.len()];
         for (place, &before) in order.iter().enumerate() {

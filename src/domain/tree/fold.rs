@@ -153,8 +153,7 @@ impl<L: FoldSource> TreeFold<'_, L> {
         (below, false)
     }
 
-    /// Returns all agents that stand out below the row at which a tree is cut off; those have no rows below
-    /// them.
+    /// Returns all agents that stand out below the row at which a tree is cut off. Their rows have no rows below them.
     fn below_the_cut(&self, of: &RowSubject, depth: usize) -> (Vec<RowSubject>, bool) {
         if depth > self.folding.deepest {
             return (Vec::new(), false);

@@ -44,9 +44,9 @@ impl EffortLevel {
 pub enum PermissionMode {
     /// A plan is made; nothing is changed.
     Plan,
-    /// Rules decide, and what would ask is denied.
+    /// Rules decide, and everything else is denied.
     DontAsk,
-    /// Rules decide, and what is left is asked.
+    /// Rules decide, and everything else is asked.
     Default,
     /// As `Default`, and files in the working directory are edited unasked.
     AcceptEdits,
@@ -124,7 +124,7 @@ pub enum SettingSource {
     User,
     /// The one that a repository shares.
     Project,
-    /// The one that a working copy keeps for itself.
+    /// The settings of one working copy.
     Local,
 }
 
@@ -136,7 +136,7 @@ impl SettingSource {
     }
 }
 
-/// The fate of background work when a turn would else be over.
+/// The fate of background work at the end of a turn.
 #[derive(
     Debug,
     Clone,
@@ -221,7 +221,7 @@ pub enum OnDenied {
 }
 
 impl OnDenied {
-    /// Returns whether this is the consequence where nothing is said.
+    /// Returns whether it is the default.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::Continue

@@ -5,7 +5,7 @@ use strum::VariantArray;
 use crate::domain::permission::RunPermission;
 use crate::domain::turn_options::TurnOptions;
 
-/// A flag for Claude Code of which the last counts: a state's option replaces what the run was started with.
+/// A flag for Claude Code whose last value counts: a state's option replaces the value that the run was started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub(super) enum ReplaceableFlag {
     Agents,
@@ -15,7 +15,7 @@ pub(super) enum ReplaceableFlag {
 }
 
 impl ReplaceableFlag {
-    /// Returns those of the flags that arguments for Claude Code set.
+    /// Returns the flags that arguments for Claude Code set.
     pub(super) fn given(arguments: &[String]) -> Vec<Self> {
         let is_given = |flag: &Self| {
             let given = |argument: &String| argument.split('=').next() == Some(flag.name());

@@ -40,8 +40,8 @@ impl<'rule> RuleParts<'rule> {
     }
 }
 
-/// Returns whether a rule allows no more than runs unasked anyway. `edits` says whether edits in the
-/// working directory do.
+/// Returns whether a rule allows no more than runs unasked anyway. `edits` is true if edits in the working directory
+/// run unasked.
 pub(super) fn is_harmless(rule: &str, edits: bool) -> bool {
     let RuleParts { tool, use_of } = RuleParts::of(rule);
     if use_of.is_some_and(|use_of| use_of.contains(['(', ')', ','])) || tool.contains([' ', ',']) {
@@ -71,8 +71,8 @@ fn is_inside(pattern: &str) -> bool {
     !leaves && !pattern.is_empty()
 }
 
-/// Returns whether whoever was given a rule may use another: the same, any use of the same tool, or a
-/// command that begins with the same words.
+/// Returns whether a `given` rule covers another rule: it is the same, it allows any use of the same tool, or its
+/// command begins with the same words.
 pub(super) fn is_covered(rule: &str, given: &str) -> bool {
     if rule == given {
         return true;

@@ -210,7 +210,8 @@ impl<'a> FolderDrawingBuilder<'a> {
         (children, joined)
     }
 
-    /// Draws the results that return from a call; the call itself leads on, if no result is known.
+    /// Draws the results that return from a call. If no result is known, the call itself leads to the caller's next
+    /// state.
     fn returns(&mut self, caller: &StateName, target: &StateName, return_to: &StateName) {
         let mut comes_back = false;
         for name in self.workflow_map.level([target]) {

@@ -1,9 +1,9 @@
 //! The positions of nodes and edges: a layered layout, after Sugiyama.
 //!
-//! Edges that lead back are turned around first. Each node is two layers below the lowest that leads to
-//! it, so that each edge passes a layer between them, where its label stands; in all layers that an edge
-//! passes it has a place of its own, so it runs beside the nodes. The order in a layer is found by the
-//! barycentres of the neighbours, and the places by least squares.
+//! Edges that lead back are turned around first. Each node is two layers below the lowest node that leads to it, so
+//! each edge passes a layer between them, which has the edge's label. In every layer that an edge passes, it has a
+//! place of its own, so it runs beside the nodes. The order in a layer is found by the barycentres of the neighbours,
+//! and the places by least squares.
 //!
 //! The same picture always gives the same layout. The work is bounded: a large picture is put in order
 //! less often.

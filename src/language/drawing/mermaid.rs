@@ -1,7 +1,7 @@
 //! A picture as Mermaid, which GitHub and many editors draw by themselves.
 //!
-//! Nodes are called `n0`, `n1`, …, so that no name can be one of Mermaid's words, such as `end`. In labels
-//! whatever could mean something to it is written by its number.
+//! Nodes are called `n0`, `n1`, …, so that no name can be one of Mermaid's words, such as `end`. In labels every
+//! character with a meaning to Mermaid is written as its number.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -74,7 +74,7 @@ pub struct DrawingEdge {
     pub label: String,
     /// The kind.
     pub kind: EdgeKind,
-    /// True if more than the mention in a text supports the edge.
+    /// False if only a mention in a text supports the edge.
     pub certain: bool,
 }
 
@@ -122,8 +122,7 @@ impl WorkflowDrawing {
         self.nodes.iter().position(|node| node.id == id)
     }
 
-    /// Adds an edge, unless there is the same already; of two that differ only in that, the certain one
-    /// stays.
+    /// Adds an edge, unless an equal one exists. If two edges differ only in their certainty, the certain one is kept.
     pub fn edge(&mut self, edge: DrawingEdge) {
         let same = |other: &&mut DrawingEdge| {
             (other.from, other.to, other.kind) == (edge.from, edge.to, edge.kind)

@@ -16,7 +16,8 @@ const LABEL: (f64, f64) = (14.0, 6.2);
 /// The maximum shown width of a label, in columns.
 const MAX_LABEL_CHARS: usize = 40;
 
-/// The colours: of the lines and the writing in light, then in dark, and those that tell edges apart in both.
+/// The colours of the lines and the text for light, then for dark backgrounds, and the colours of the kinds of edges
+/// for both.
 const STYLE: &str = "\
 .node{fill:#f1f5f9;stroke:#64748b;stroke-width:1.3}\
 .name{fill:#0f172a;font:13px system-ui,sans-serif;text-anchor:middle}\

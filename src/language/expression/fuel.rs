@@ -1,8 +1,7 @@
 //! The limits of an evaluation, so that no graph can block the process it runs in.
 //!
-//! Each evaluation of a part costs a step; reading or creating a value costs steps by its size. A text that
-//! doubles in a `reduce` therefore ends after a few rounds, and a value that goes into the journal can be
-//! read back from it.
+//! Each evaluation of a part costs a step; reading or creating a value costs steps by its size. So a `reduce` that
+//! doubles a text ends after a few rounds, and every value in the journal can be read back.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! A first scan of an expression: limits its nesting depth, and finds the end of one that begins at `${`.
+//! A first scan of an expression: limits its nesting depth, and finds the end of an expression that begins at `${`.
 //!
 //! The recursive parser must not get a text of unlimited depth, so this scan comes first. It treats quotes
 //! and regular expressions exactly as the grammar does, up to the first place where the text is no

@@ -18,7 +18,7 @@ impl GraphReader<'_> {
     }
 
     fn action(&mut self, node: &YamlValue) -> Option<GraphAction> {
-        // What a loop goes through has its name in the loop only, so it is known before the rest is read.
+        // The name of a loop's item exists only inside the loop, so it is noted before the rest is read.
         let local = local(node);
         self.variables.locals.extend(local.clone());
         let given = self.parameters(TypeRole::Consequence, node, &[]);

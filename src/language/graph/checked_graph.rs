@@ -1,7 +1,6 @@
 //! A graph that has been read and found sound, for the interpreter.
 //!
-//! Every name in it is resolved and every text with `${…}` is parsed, so only values can cause errors in
-//! a walk.
+//! Every name in it is resolved and every text with `${…}` is parsed, so only values can cause errors when it runs.
 
 mod act;
 mod condition;

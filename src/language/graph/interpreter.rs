@@ -1,12 +1,12 @@
-//! Runs a graph as far as it goes without the world, and yields when it needs the world to continue.
+//! Runs a graph as far as possible without the outside world, and yields when it needs the outside world.
 //!
 //! The interpreter is pure. [`GraphInterpreter::next`] runs nodes until it needs something from outside; the
 //! next call passes the result. Its position is the [`GraphState`], so after a crash the same state needs the
 //! same things again. A condition is evaluated again from its beginning, with the answers received
 //! so far.
 //!
-//! A walk is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or after much computation, even in the middle of a node. A
-//! graph that loops thus leaves time for others, and its progress becomes durable.
+//! An advance is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or after much computation, even in the middle of a
+//! node. A graph that loops thus leaves time for others, and its progress becomes durable.
 
 mod actions;
 mod conditions;
@@ -36,10 +36,10 @@ use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::language::expression::{Error, Fuel, ValueTemplate};
 
-/// The number of nodes after which a walk is cut.
+/// The number of nodes after which an advance is cut.
 pub const MAX_NODES_PER_ADVANCE: usize = 512;
 
-/// The number of expression steps after which a walk is cut.
+/// The number of expression steps after which an advance is cut.
 const MAX_STEPS_PER_ADVANCE: u64 = 1_000_000;
 
 /// The number of steps that each action counts, besides its expressions.
@@ -95,7 +95,7 @@ enum ActionProgress {
 }
 
 impl<'graph> GraphInterpreter<'graph> {
-    /// Creates a walk from the beginning of a graph.
+    /// Begins an advance at the beginning of a graph.
     #[must_use]
     pub fn begin(graph: &'graph Graph, around: &'graph GraphEnvironment) -> Self {
         let mut fields = graph.initial.clone();
@@ -130,7 +130,7 @@ impl<'graph> GraphInterpreter<'graph> {
         Self { entered: Some(Box::new(entered)), gate: true, ..Self::resume(graph, around, state) }
     }
 
-    /// Creates a walk from an agent's saved state.
+    /// Begins an advance at an agent's saved state.
     #[must_use]
     pub fn resume(
         graph: &'graph Graph,
@@ -166,8 +166,8 @@ impl<'graph> GraphInterpreter<'graph> {
             && self.state.cursor == self.began
     }
 
-    /// Returns whether the walk may end here although its need was not met; recorded nodes are not run
-    /// again. The entry gate is always checked again from its beginning.
+    /// Returns whether the advance may end here although its need was not met; recorded nodes are not run again. The
+    /// entry gate is always checked again from its beginning.
     #[must_use]
     pub fn is_worth_keeping(&self) -> bool {
         !self.gate && !self.is_recorded()
@@ -196,7 +196,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    /// Returns the record of the walk.
+    /// Returns the record of the advance.
     #[must_use]
     pub fn finish(self, next: GraphNext) -> GraphAdvance {
         GraphAdvance {
@@ -221,7 +221,7 @@ impl<'graph> GraphInterpreter<'graph> {
             )
     }
 
-    /// Returns whether the walk is to be cut here.
+    /// Returns whether the advance is to be cut here.
     fn is_long(&self) -> bool {
         self.visits.len() >= MAX_NODES_PER_ADVANCE || self.computed >= MAX_STEPS_PER_ADVANCE
     }

@@ -185,7 +185,7 @@ fn samples(schema: &OutputSchema, path: &str, tests: &[&FieldTest]) -> Vec<Field
     samples
 }
 
-/// Returns the values that tests name, the numbers around those they compare with, and any other.
+/// Returns the values that tests name, the numbers around the compared numbers, and one other value.
 fn others<'test>(tests: &'test [&'test FieldTest]) -> impl Iterator<Item = FieldSample> + 'test {
     let named = tests.iter().filter_map(|test| match &test.accepts {
         ValueTest::OneOf(values) => Some(values.iter().cloned().map(FieldSample::Value)),
@@ -205,7 +205,7 @@ fn number_kind(field: &Value) -> Option<bool> {
     }
 }
 
-/// Returns the numbers at, between and beyond those that tests name, within the bounds of the schema.
+/// Returns the numbers that tests name, and numbers between and beyond them, within the bounds of the schema.
 fn numbers(field: &Value, is_integer: bool, tests: &[&FieldTest]) -> Vec<FieldSample> {
     let bound = |keyword: &str| field.get(keyword).and_then(Value::as_f64);
     let mut edges: Vec<f64> = tests

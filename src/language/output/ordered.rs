@@ -1,7 +1,7 @@
 //! JSON in the order in which it is written.
 //!
-//! A model fills in the fields of a schema in their order: a schema that has it reason first and judge then must
-//! reach it in that order.
+//! A model fills in the fields of a schema in their order. A schema in which the reasons come before the judgement
+//! must reach the model in this order.
 
 use std::fmt;
 

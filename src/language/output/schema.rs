@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::ordered::OrderedJson;
 use crate::language::hint::closest;
 
-/// The longest schema in bytes: it is an argument of a process, and the system's bound is twice this.
+/// The longest schema, in bytes. It is an argument of a process, and the system's limit is twice this.
 const MAX_SCHEMA_LENGTH: usize = 64 * 1024;
 
 /// The maximum number of mistakes of an answer that are named.

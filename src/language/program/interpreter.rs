@@ -1,9 +1,8 @@
-//! Runs a program as far as it goes by itself. The interpreter is a pure decider.
+//! Runs a program until it waits, needs an activity, or ends. The interpreter is pure.
 //!
-//! Its position is a path into the program. It continues until it has to wait, needs an activity in the
-//! world, or ends. Each advance is recorded as a whole, so a crash loses all of it or nothing. After a crash
-//! the condition that it waits for is checked again. A chosen arm is part of the path, and is not chosen
-//! again.
+//! Its position is a path into the program. Each advance is recorded as a whole, so a crash loses all of it or
+//! nothing. After a crash the condition that it waits for is checked again. A chosen arm is part of the path, and is
+//! not chosen again.
 
 mod conditions;
 mod shown;

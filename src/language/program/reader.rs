@@ -66,8 +66,8 @@ impl<'a> ProgramReader<'a> {
         }
     }
 
-    /// Reads the name of a form of this kind, and its content. A misspelled form is read as the one that was
-    /// meant, so that all further mistakes are found, and only those.
+    /// Reads the name of a form of this kind, and its content. A misspelled form is read as the form that was meant,
+    /// so that all further mistakes are found, and no others.
     pub(super) fn head<'f>(
         &mut self,
         form: &'f Form,

@@ -52,7 +52,7 @@ pub(super) fn recover(
     balance.certain.then(|| scan.fixed(balance))
 }
 
-/// Reports missing brackets and those too many.
+/// Reports missing and extra brackets.
 fn tell(balance: &BracketBalance, text: &str, lines: &LineIndex<'_>, report: &mut FileDiagnostics) {
     for (at, before) in &balance.unclosed {
         let place = match before {

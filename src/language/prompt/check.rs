@@ -3,8 +3,8 @@
 //! An error is certain to fail; a warning may work, though perhaps not as intended. Each has a code and a place.
 //! [`CODES`](super::codes::CODES) is the whole table; `raymond check --help` prints it.
 //!
-//! The text of a prompt is known only by the tags and file names in it. It leads on where a state has no policy,
-//! and never to an error.
+//! Only the tags and file names in a prompt's text are known. They are followed where a state has no policy, and are
+//! never an error.
 
 mod ends;
 mod fan_out;

@@ -19,7 +19,7 @@ pub const RESULTS_FILE: &str = "results_file";
 pub struct JoinResults {
     /// The list itself, for `{{results}}`.
     pub list: Arc<str>,
-    /// The path of a file with the same, for `{{results_file}}`.
+    /// The path of the file with the list, for `{{results_file}}`.
     pub file: String,
 }
 

@@ -4,9 +4,9 @@
 //! evaluator: { pattern: "(?i)tests? fail", then: { tag: goto, target: FIX.md } }
 //! ```
 //!
-//! A pattern is a regular expression for the reply: `then` is taken if it is found, `else` if it is not. If the
-//! one that applies is absent, the requested transition stands. A result that is taken instead of another
-//! transition is the whole reply.
+//! A pattern is a regular expression for the reply: `then` is taken if it is found, `else` if it is not. If the key
+//! that applies is absent, the requested transition is taken. A result that is taken instead of another transition is
+//! the whole reply.
 //!
 //! ```yaml
 //! evaluator: { prompt: CHECK.md, model: haiku }
@@ -198,7 +198,7 @@ pub fn judged_by_pattern(
     }
 }
 
-/// Returns whether the request is covered by an entry, as in a policy: then it stands, with its payload and its
+/// Returns whether an entry covers the request, as in a policy. Then the request is taken, with its payload and its
 /// variables.
 fn is_meant(entry: &Transition, asked: &Transition) -> bool {
     TransitionPolicy { allowed: vec![entry.clone()], ..TransitionPolicy::default() }.allows(asked)
@@ -236,7 +236,7 @@ pub fn judged_by_prompt(
     }
 }
 
-/// Returns whether an answer only repeats the tag it was shown, in which the agent's own text is left out.
+/// Returns whether an answer only repeats the tag that the evaluator was shown, without the agent's own text.
 fn quotes(answer: &Transition, asked: &Transition) -> bool {
     let is_left_out = match answer {
         Transition::Result { payload: text, .. } | Transition::Ask { question: text, .. } => {

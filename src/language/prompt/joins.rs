@@ -2,7 +2,7 @@
 //!
 //! These are the forks before it, at its own level of the return stack or a deeper one, that no join has taken since.
 //!
-//! The analysis says what is possible: a state with no such agents is certain to wait for nobody.
+//! The analysis finds all possible agents: a state without any is certain to wait for nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ impl JoinableAgents<'_> {
         self.born_in.is_empty() && !self.others
     }
 
-    /// Adds some; whether they are new.
+    /// Adds agents; returns whether any of them is new.
     fn add(&mut self, more: &Self) -> bool {
         let before = (self.born_in.len(), self.others);
         self.born_in.extend(&more.born_in);
@@ -58,7 +58,7 @@ fn is_fork(transition: &Transition) -> bool {
 /// The agents known so far behind each state.
 struct JoinAnalysis<'a> {
     workflow_map: &'a WorkflowMap,
-    /// The states at the level of each that is called.
+    /// The states at the level of each called state.
     levels: BTreeMap<&'a StateName, BTreeSet<&'a StateName>>,
     all: BTreeMap<&'a StateName, JoinableAgents<'a>>,
 }
@@ -93,8 +93,8 @@ impl<'a> JoinAnalysis<'a> {
         left
     }
 
-    /// Returns the states that a way leads the agent itself to, at its own level, and the agents behind it there.
-    /// There are no agents behind a called or forked one.
+    /// Returns the states to which a way leads the agent itself, at its own level, and the agents behind it there. A
+    /// called or forked state has no agents behind it.
     fn behind(
         &self,
         name: &StateName,
@@ -107,7 +107,7 @@ impl<'a> JoinAnalysis<'a> {
             Transition::Goto { target, .. } => vec![target],
             Transition::Ask { .. } => transition.states().collect(),
             Transition::Reset { target, .. } => {
-                // Those of all callers are behind it then.
+                // The agents behind all callers are behind it, too.
                 behind.others |= self.levels.values().any(|level| level.contains(name));
                 vec![target]
             }

@@ -1,4 +1,4 @@
-//! The files that a prompt's text speaks of: names with the ending of a state, outside of its tags.
+//! The files that a prompt's text mentions: names with the ending of a state, outside of its tags.
 
 use std::ops::Range;
 

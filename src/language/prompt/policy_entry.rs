@@ -26,7 +26,7 @@ pub(super) struct PolicyEntry {
 }
 
 impl PolicyEntry {
-    /// Takes a `when` that is a plain value for a variable of that name, as any other attribute is.
+    /// Reads a `when` with a plain value as a variable of that name, like any other attribute.
     pub(super) fn take_plain_when(&mut self) {
         if let Some(text) = self.when.as_ref().and_then(plain) {
             self.attributes.insert("when".to_owned(), text);
@@ -34,7 +34,7 @@ impl PolicyEntry {
         }
     }
 
-    /// Takes a key that looks like `when`: a variable if its value is plain, else a slip.
+    /// Reads a key that looks like `when`: as a variable if its value is plain, else as a misspelling.
     fn take_like_when(&mut self, key: String, value: &PlacedValue<OrderedJson>) {
         match plain(value) {
             Some(text) => {

@@ -68,7 +68,7 @@ pub fn in_options(
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
     let mut options = options.clone();
-    // One that cannot be read hides nothing of what the others ask for.
+    // A file that cannot be read does not hide the requests of the others.
     let _ = embed_files(&mut options, places, source);
     let widenings = ceiling.widenings(&options).into_iter();
     let found = widenings.map(|one| FoundWidening {

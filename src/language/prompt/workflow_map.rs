@@ -24,7 +24,7 @@ use crate::language::source::{self, WorkflowSource};
 pub struct WorkflowMap {
     /// The first.
     pub entry: StateName,
-    /// All that can be reached, and those that are named and cannot be used.
+    /// All reachable states, and the named states that cannot be used.
     pub states: BTreeMap<StateName, FolderState>,
     /// The prompts of evaluators.
     pub evaluators: BTreeMap<StateName, FolderPrompt>,

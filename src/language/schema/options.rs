@@ -1,4 +1,4 @@
-//! The options of turns as JSON Schema, with the sentences about them that the type has.
+//! The options of turns as JSON Schema, with the descriptions from the type.
 
 use serde_json::{Value, json};
 use strum::VariantArray;

@@ -71,12 +71,12 @@ pub(in crate::language) fn output() -> Value {
     json!({ "anyOf": [{ "type": "string", "pattern": r"\.(json|yaml|yml)$" }, inline] })
 }
 
-/// Returns the shape of a key that has no place here; the mapping does not have it.
+/// Returns the shape of a key that is not allowed here; the mapping's schema leaves it out.
 pub(in crate::language) fn refused() -> Value {
     Value::Bool(false)
 }
 
-/// Returns a mapping that has only these keys. A key without a value is as good as none, unless it is required.
+/// Returns a mapping that has only these keys. A key without a value counts as absent, unless it is required.
 pub(in crate::language) fn mapping(keys: &[KeySpec], required: &[&str]) -> Value {
     let optional =
         |name: &str, shape| if required.contains(&name) { shape } else { or_null(shape) };

@@ -1,4 +1,4 @@
-//! Names of tools that are probably misspelt, and rules that are for nothing: Claude Code takes them all.
+//! Names of tools that are probably misspelt, and rules without effect. Claude Code accepts all of them silently.
 
 use super::{OptionFault, OptionPlaces};
 use crate::domain::turn_options::TurnOptions;
@@ -47,8 +47,7 @@ const TOOLS: [&str; 38] = [
     "Write",
 ];
 
-/// Returns hints on names that are no tool of Claude Code, and are like one, and on rules for tools that are
-/// not offered.
+/// Returns hints on misspelt names of Claude Code's tools, and on rules for tools that are not offered.
 #[must_use]
 pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> {
     let lists = [

@@ -6,7 +6,7 @@
 //! into types would stop at the first mistake. The value of an alias is shared, but counted as a copy, so
 //! that a few lines cannot become a tree that fills the memory.
 //!
-//! The meaning of a text is that of the core schema of YAML 1.2. It has no merge keys: `<<` is a key as any other.
+//! The meaning of a text is that of the core schema of YAML 1.2. It has no merge keys: `<<` is an ordinary key.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -194,14 +194,14 @@ impl<'text> YamlBuilder<'text> {
         Ok(node.clone())
     }
 
-    /// Notes a tag of a list or a mapping, unless it is the one that says so.
+    /// Reports a tag of a list or a mapping, unless it is the tag of its kind.
     fn core_tag(&mut self, tag: Option<&Tag>, kind: &str, span: &Span) {
         if let Some(tag) = tag.filter(|tag| tag.core_suffix() != Some(kind)) {
             self.meaningless(tag, span);
         }
     }
 
-    /// Notes a tag that means nothing; the value is read without it.
+    /// Reports a tag without a meaning; the value is read without it.
     fn meaningless(&mut self, tag: &Tag, span: &Span) {
         if tag.original() != "!" {
             let message = format!("the tag `{}` means nothing here; leave it out", tag.original());

@@ -31,7 +31,8 @@ const TOKEN_BOUNDARIES: [f64; 14] = [
     67_108_864.0,
 ];
 
-/// The bucket boundaries of seconds, by the conventions, and up to an hour and a half: a turn is many requests.
+/// The bucket boundaries of seconds: those of the conventions, extended to an hour and a half, because a turn is many
+/// requests.
 const SECOND_BOUNDARIES: [f64; 20] = [
     0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84,
     327.68, 655.36, 1310.72, 2621.44, 5242.88,

@@ -1,11 +1,11 @@
 //! Control groups: each process of a turn is in one of its own with all that it starts, wherever that is possible.
 //!
-//! A process leaves its control group only by being moved, not by a session of its own or by clearing its
-//! environment. So the group holds exactly the processes of the turn's tools, also after raymond was killed. It
-//! takes cgroup v2, and the right to make groups below this process's own; else [`subreaper`](super::subreaper) is used.
+//! A process leaves its control group only by being moved, not by a session of its own or by clearing its environment.
+//! So the group holds exactly the processes of the turn's tools, also after raymond was killed. It needs cgroup v2,
+//! and the right to make groups below the group of this process. Otherwise [`subreaper`](super::subreaper) is used.
 //!
-//! The groups of a run are in one whose name holds the identity of the directory of runs, not its path. Its path
-//! is noted beside the streams, because the next raymond may itself be in another group.
+//! The groups of a run are inside a group whose name holds the identity of the directory of runs, not its path. Its
+//! path is noted beside the streams, because the next raymond may itself be in another group.
 
 use std::cell::{Cell, RefCell};
 use std::os::unix::fs::MetadataExt;
@@ -120,7 +120,7 @@ impl RunGroups {
     fn known(&self) -> Vec<PathBuf> {
         let (Some(name), Some(mount)) = (&self.name, mount()) else { return Vec::new() };
         let noted = std::fs::read_to_string(self.steps.join(NOTE_FILE)).ok().map(PathBuf::from);
-        // The note is a file like others: it may name nothing but a group of this very run.
+        // Anyone could have written the note, so only a group of this run is accepted.
         let noted = noted.filter(|group| is_group_of(group, &mount.at, name));
         let own = below_own(&mount).map(|own| own.join(name));
         let mut known: Vec<PathBuf> = noted.into_iter().chain(own).collect();

@@ -64,7 +64,7 @@ fn search(whose: impl Fn(&[u8]) -> Option<String>) -> Vec<OrphanProcess> {
     pids.filter(|&pid| pid != own).filter_map(read).collect()
 }
 
-/// Returns whether a process is still the one that was found.
+/// Returns whether the process that was found still lives.
 #[must_use]
 pub fn is_alive(orphan: &OrphanProcess) -> bool {
     stat(orphan.pid).is_some_and(|now| now.started == orphan.started)
@@ -78,8 +78,8 @@ pub fn writes_to(orphan: &OrphanProcess, file: &Path) -> bool {
     identity(file).is_some_and(|file| identity(stdout.as_ref()) == Some(file))
 }
 
-/// Ends those processes of a run for which `ends` is true, given the name of their Claude Code process;
-/// returns their number.
+/// Ends the processes of a run for which `ends` is true, given the name of their Claude Code process; returns their
+/// number.
 pub async fn sweep(marker: &EnvironmentMarker, ends: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
     for _ in 0..MAX_ROUNDS {

@@ -1,12 +1,12 @@
 //! Ends the orphans of a run: processes in sessions of their own, whatever their environment.
 //!
-//! A tool can start a process that leaves the group and the session of its turn and clears its environment. When
-//! its parent ends, the system gives it to the nearest ancestor that takes orphans, and raymond makes itself one
-//! (`PR_SET_CHILD_SUBREAPER`). It is raymond itself, and not a keeper for each process, because a keeper would be
-//! one more program to start for every process, would stand between raymond and the exit code, and would have to
-//! outlive raymond. The price is that an orphan does not say whose it is. So it is ended as soon as no older
-//! process of a turn lives, because only an older one could have started it, and at the latest with the run. Where
-//! control groups can be written, [`cgroup`](super::cgroup) knows whose it is, and ends it with its process.
+//! A tool can start a process that leaves the group and the session of its turn and clears its environment. When its
+//! parent ends, the system gives it to the nearest ancestor that takes orphans, and raymond makes itself one
+//! (`PR_SET_CHILD_SUBREAPER`). A separate keeper for each process would be one more program to start, would stand
+//! between raymond and the exit code, and would have to outlive raymond. Without keepers it is not known which turn
+//! has started an orphan. So an orphan is ended as soon as no older process of a turn lives, because only an older one
+//! could have started it, and at the latest with the run. Where control groups can be written,
+//! [`cgroup`](super::cgroup) ends it together with its process.
 //!
 //! Processes with the mark of a plug-in or of another run are left alone, and so is a run in the background.
 //! An orphan has no other parent, so raymond has to wait for it too. Processes that raymond has started itself are
@@ -60,8 +60,8 @@ struct ReparentedProcess {
     started: u64,
 }
 
-/// Makes this process the one that orphans of its descendants are given to, if the system can; the whole
-/// process must be raymond's.
+/// Makes this process the new parent of its orphaned descendants, if the system can. The whole process must belong to
+/// raymond.
 pub fn take_orphans() {
     #[cfg(target_os = "linux")]
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok() {
@@ -69,8 +69,8 @@ pub fn take_orphans() {
     }
 }
 
-/// Starts a process, and notes that it is no orphan, even if it has ended by then: its exit code is still to be
-/// taken by whoever started it.
+/// Starts a process, and notes that it is no orphan, even if it has ended by then, because the caller still waits for
+/// its exit code.
 ///
 /// # Errors
 /// The error of `start`.

@@ -79,7 +79,7 @@ pub enum HookFailure {
     /// It took too long.
     #[error("took longer than {longest:?} and was terminated{complaint}")]
     TooLong {
-        /// The longest time that it may take.
+        /// The time limit.
         longest: Duration,
         /// The end of its stderr.
         complaint: String,
@@ -131,7 +131,7 @@ impl HookProcess {
         let mut reading = tokio::spawn(read_complaint(self.child.take_stderr()));
         let exit = wait(&mut self.child, self.timeouts).await;
         writing.abort();
-        // What has left the group may keep its stderr open for ever.
+        // A process that has left the group may keep its stderr open for ever.
         let complaint = timeout(PIPE_GRACE, &mut reading).await;
         reading.abort();
         let complaint = complaint.ok().and_then(Result::ok).unwrap_or_default();

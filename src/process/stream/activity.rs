@@ -83,13 +83,13 @@ struct MessageUsage {
 }
 
 impl TurnActivity {
-    /// Returns the activity of a turn before anything is read, which keeps so many of the last items.
+    /// Returns the activity of a turn before anything is read; `keep` is the number of the last items that are kept.
     #[must_use]
     pub fn keeping(keep: usize) -> Self {
         Self { keep, ..Self::default() }
     }
 
-    /// Returns the same before anything is read.
+    /// Returns this activity as it was before anything was read.
     #[must_use]
     pub fn restarted(&self) -> Self {
         Self::keeping(self.keep)
@@ -196,7 +196,7 @@ impl TurnActivity {
         }
     }
 
-    /// Counts the tokens of a message. It comes in several lines, each of which has its total so far.
+    /// Counts the tokens of a message. A message comes in several lines, and each line has the total so far.
     fn count(&mut self, message: &StreamMessage<'_>) {
         let Some(usage) = get::<MessageUsage>(message.usage) else { return };
         let taken = usage.read + usage.kept + usage.written;

@@ -44,7 +44,7 @@ impl StreamParser {
         }
     }
 
-    /// Returns whether the cost of a turn that is cut off is known, with that of its last response.
+    /// Returns whether the cost of a turn that is cut off is known, including the cost of its last response.
     #[must_use]
     pub fn has_settled(&self) -> bool {
         self.cut_off.as_ref().is_some_and(|cut_off| {

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 pub(in crate::process) use super::line_kind::LineKind;
 use crate::domain::id::MessageId;
 
-/// One event. Only its kind has to be as expected: a field of another type than it used to have
-/// counts as absent, so that no change of the program costs a turn.
+/// One event. Only its kind has to be as expected. A field of an unexpected type counts as absent, so that no change
+/// of the program costs a turn.
 #[derive(Deserialize)]
 pub(in crate::process) struct StreamLine<'line> {
     #[serde(rename = "type")]

@@ -1,6 +1,6 @@
 //! Assembles the lines of a stream from pieces, in memory that does not grow with it. Pure.
 //!
-//! A line is held up to a maximum length. Of a longer one, only the short members of its object are kept.
+//! A line is held up to a maximum length. For a longer line, only the short members of its object are kept.
 
 use memchr::memchr;
 
@@ -25,7 +25,7 @@ pub struct LineTooLong {
 pub(in crate::process) enum AssembledLine<'line> {
     /// The whole line.
     Whole(&'line [u8]),
-    /// An object with the short members of one that is too long.
+    /// An object with the short members of a line that is too long.
     TooLong(Vec<u8>),
 }
 

@@ -1,8 +1,8 @@
 //! The tools that Claude Code refused in a turn, read from its stream.
 //!
-//! A `result` names them for certain. Newer programs report each as it happens; older ones give only the
-//! words of the tool's answer, which count as long as no `result` has said more. A turn can
-//! have several results, and each call counts once, by its id.
+//! A `result` names them reliably. Newer versions report each refusal as it happens. Older ones only give the words of
+//! the tool's answer, which count until a `result` names the refusals. A turn can have several results, and each call
+//! counts once, by its id.
 
 use std::collections::VecDeque;
 
@@ -155,8 +155,7 @@ impl RefusedTools {
         self.seen = self.seen.saturating_add(1);
     }
 
-    /// Returns the call of that id, a new one if it is not known; the oldest is forgotten then, if there
-    /// are too many.
+    /// Returns the call of that id. An unknown call is added; if there are too many, the oldest is forgotten.
     fn call(&mut self, id: String) -> &mut ToolCall {
         let known = self.calls.iter().rposition(|call| call.id == id);
         let place = known.unwrap_or_else(|| {

@@ -1,7 +1,7 @@
 //! Totals of cost and use that a process reports, for each model.
 //!
-//! They stand in a result and in the answer to `get_usage`, with those of sub-agents and of compaction. (The
-//! `usage` of a result counts the main conversation alone.)
+//! A result and the answer to `get_usage` have them, with the totals of sub-agents and of compaction. (The `usage` of
+//! a result counts the main conversation alone.)
 
 use std::collections::BTreeMap;
 

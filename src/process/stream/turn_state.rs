@@ -118,8 +118,8 @@ impl StreamParser {
         }
     }
 
-    /// Takes a result. A turn may have several: when background work ends, the model is told, and answers
-    /// again. The last one counts; if it is empty, the text before it stands.
+    /// Takes a result. A turn may have several: when background work ends, the model is told, and answers again. The
+    /// last result counts; if it is empty, the text of the one before it counts.
     fn result(&mut self, event: &StreamLine<'_>) {
         self.refused.result(event);
         self.results += 1;

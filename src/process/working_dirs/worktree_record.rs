@@ -52,9 +52,9 @@ pub enum WorktreeStage {
     /// It is being removed.
     #[serde(rename = "going")]
     Removing {
-        /// The commit that holds all that was in it.
+        /// The commit with all its content.
         kept: String,
-        /// The ref by which that commit is found, if it was made for that.
+        /// The ref of that commit, if a ref was made for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found_by: Option<String>,
     },
@@ -162,7 +162,7 @@ impl WorkingDirs {
     }
 }
 
-/// Returns the key by which agents are sorted: each number of an id as one.
+/// Returns the key by which agents are sorted: the numbers of the id.
 fn order(agent: &AgentId) -> impl Iterator<Item = u64> {
     agent.as_str().split('.').map(|part| part.parse().unwrap_or_default())
 }

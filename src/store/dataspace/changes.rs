@@ -1,8 +1,8 @@
-//! The file of changes: it lists the facts to look at again, so that no reader has to look at all of them.
+//! The change log: it lists the facts to read again, so that no reader has to read all of them.
 //!
-//! Its first line names a generation and the number it begins at; each later line names the number, the label and
-//! the key of a fact that changes. A line is written before its change, so a reader of the line looks at the fact
-//! itself. When the file has outgrown its room, another takes its place, and its readers look at everything once.
+//! Its first line names a generation and the number it begins at; each later line names the number, the label and the
+//! key of a fact that changes. A line is written before its change, so a reader of the line reads the fact itself.
+//! When the file has outgrown its limit, a new file takes its place, and its readers read all facts once.
 
 use std::collections::hash_map::RandomState;
 use std::fs::File;
@@ -19,7 +19,7 @@ use crate::store::{Error, files};
 /// The limit of a line's length, in bytes: a label and a key have names of 200 bytes at the most.
 const MAX_LINE: u64 = 8 * 1024;
 
-/// The most bytes that are read at one look: the file begins anew long before.
+/// The most bytes that are read at once: the file begins anew long before.
 const MAX_READ: u64 = 4 * 1024 * 1024;
 
 /// The first line.
@@ -60,7 +60,7 @@ impl ChangeLog {
                     return Self::begin(path, next);
                 }
             }
-            // What is no plain file is replaced.
+            // Anything but a plain file is replaced.
             Err(error) if error.kind() == ErrorKind::NotFound || is_unfit(&error) => {}
             Err(error) => return Err(Error::io("open", path)(error)),
         }

@@ -91,7 +91,7 @@ impl Dataspace {
         self.path.join("claims").join(step.name())
     }
 
-    /// Returns the place where a fact waits until it is asserted; all callers that are no program share one place.
+    /// Returns the place where a fact waits until it is asserted; all callers other than programs share one place.
     pub(super) fn outgoing_of(&self, step: Option<&DataspaceStep>) -> PathBuf {
         let name = step.map_or_else(|| "signal.json".to_owned(), DataspaceStep::name);
         self.path.join("outgoing").join(name)

@@ -54,17 +54,17 @@ enum DueFacts {
 }
 
 impl DataspaceWatcher {
-    /// Begins to watch: the first look is at all facts.
+    /// Begins to watch: the first read is of all facts.
     #[must_use]
     pub fn new(space: Dataspace) -> Self {
         Self { space, listed: BTreeSet::new(), reading: None }
     }
 
-    /// Returns the changes among the facts of these labels, against the known ones. Each change is returned once,
-    /// so it has to be made known before the next look. A text that cannot be a label is warned of.
+    /// Returns the changes among the facts of these labels, against the known ones. Each change is returned once, so
+    /// the caller has to apply it before the next read. A text that cannot be a label is warned of.
     ///
     /// # Errors
-    /// [`Error::Io`]. The next look is at everything again.
+    /// [`Error::Io`]. The next read is of all facts.
     pub fn changes(
         &mut self,
         labels: &BTreeSet<String>,
@@ -125,12 +125,12 @@ impl DataspaceWatcher {
         Ok(changes)
     }
 
-    /// Reads the changes that were noted since the last look.
+    /// Reads the changes that were noted since the last read.
     fn advance(&mut self) -> Result<DueFacts, Error> {
         let path = self.space.changes();
         let there = match path.symlink_metadata() {
             Ok(there) if there.is_file() => there,
-            // The next writer makes it anew. Until then every fact is looked at.
+            // The next writer makes it anew. Until then all facts are read.
             Ok(_) => {
                 self.reading = None;
                 return Ok(DueFacts::All);
@@ -182,7 +182,7 @@ impl DataspaceWatcher {
 /// The lock, held for a moment; `None` if there is a writer.
 type ChangeLogLock = Option<File>;
 
-/// Facts that were looked at.
+/// Facts that were read.
 type FactMap = BTreeMap<(String, String), Option<Fact>>;
 
 impl ChangeLogReader {
@@ -190,7 +190,7 @@ impl ChangeLogReader {
         self.id == id(there) && there.len() >= self.position
     }
 
-    /// Returns the changes since the last look; `None` if the file cannot be read as such.
+    /// Returns the changes since the last read; `None` if the file is no change log.
     fn read(&mut self, quiet: ChangeLogLock) -> std::io::Result<Option<Vec<ChangeLogEntry>>> {
         self.length = self.file.metadata()?.len();
         let is_quiet = quiet.is_some();
@@ -198,7 +198,7 @@ impl ChangeLogReader {
         let lines = lines(&self.file, self.position, self.length)?;
         Ok(lines.map(|lines| {
             self.position = if is_quiet { lines.end } else { lines.last };
-            // What is torn is cut off and written over by the next writer.
+            // The next writer cuts off a torn line and writes over it.
             self.is_due = !is_quiet || lines.end < self.length;
             lines.changes
         }))
@@ -209,7 +209,7 @@ fn id(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Returns the changes in the facts that were looked at.
+/// Returns the changes in the facts that were read.
 fn compare(now: FactMap, known: &KnownFacts) -> Vec<FactChange> {
     let change = |((label, key), fact)| match fact {
         Some(fact) => FactChange::Asserted(fact),

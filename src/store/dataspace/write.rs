@@ -148,8 +148,8 @@ impl Dataspace {
         Ok(true)
     }
 
-    /// Takes the fact with a number, if it still holds: of all callers one gets it. If the same step tries again,
-    /// it gets the fact that it has taken, whatever its label and key; see [`claimed`](Self::claimed).
+    /// Takes the fact with a number, if it still holds. Only one caller gets it. If the same step tries again, it gets
+    /// the fact that it has taken, whatever its label and key; see [`claimed`](Self::claimed).
     ///
     /// # Errors
     /// [`Error::Unfit`] for values that cannot be a fact, [`Error::Io`].

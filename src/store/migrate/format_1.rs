@@ -54,7 +54,7 @@ fn renames(event: &str) -> Option<(&'static str, &'static [FieldRename])> {
     })
 }
 
-/// Returns a record of format 1 as format 2 has it.
+/// Returns a record of format 1 in format 2.
 ///
 /// # Errors
 /// A text, if there is no such event in format 1, or if the journal says that it has another version.

@@ -27,7 +27,7 @@ pub struct WorktreeInspection {
     pub condition: WorktreeStatus,
     /// The commit it is at, or that its branch is at.
     pub head: Option<String>,
-    /// The ref that has all its commits, if one other than its own branch does.
+    /// A ref that has all its commits, other than its own branch.
     pub merged_into: Option<String>,
     /// True if no branch has the commit it is at.
     pub is_alone: bool,
@@ -117,7 +117,7 @@ impl WorktreeInspector<'_> {
         words.extend(["refs/heads", "refs/remotes"].map(str::to_owned));
         let own = self.own();
         let output = self.git.inspect_stdout(&self.repository.at, &words).await?;
-        // Of several commits, a branch is named that has one of them.
+        // For several commits, git also names branches that have only some of them.
         for other in output.lines().filter(|&name| name != own).chain(["HEAD"]) {
             if self.are_in(commits, other).await? {
                 return Ok(Some(other.to_owned()));

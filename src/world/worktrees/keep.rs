@@ -122,7 +122,7 @@ impl WorktreeKeeper<'_> {
         trees
     }
 
-    /// Refuses a repository in the worktree: only the name of its commit would be kept, not its content.
+    /// Refuses a repository inside the worktree: git would keep only the name of its commit, not its content.
     async fn refuse_repositories(&self, head_tree: &str, all: &str) -> Result<(), OperationError> {
         let words = ["diff-tree", "-r", "--no-renames", "--diff-filter=d", "-z", head_tree, all];
         let output = well(&words, self.ended(&words).await?)?.stdout.text();
@@ -195,7 +195,7 @@ impl WorktreeKeeper<'_> {
         let own = [("GIT_INDEX_FILE".into(), self.index().into_os_string())];
         let who =
             COMMIT_IDENTITY.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        // Never in a repository above, should the worktree have lost its link.
+        // If the worktree has lost its link, git must not use a repository above it.
         let ceiling = self.git.shared.place.working_dirs.trees().as_os_str().to_owned();
         let own = own
             .into_iter()

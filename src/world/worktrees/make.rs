@@ -39,7 +39,7 @@ impl WorktreeCreator<'_> {
         &self.git.shared.place.working_dirs
     }
 
-    /// Makes it, unless it exists.
+    /// Makes the worktree, unless it exists.
     pub(super) async fn make(&self) -> Result<(), OperationError> {
         let _lock = self.git.shared.lock_path(&self.working_dirs().record_file(self.agent)).await?;
         match self.working_dirs().record(self.agent)? {
@@ -131,7 +131,7 @@ impl WorktreeCreator<'_> {
         repository.head(self.git).await
     }
 
-    /// Adds it with git. A worktree that git could not finish is removed again.
+    /// Adds the worktree with git. A worktree that git could not finish is removed again.
     async fn add(
         &self,
         repository: &GitRepository,
@@ -214,8 +214,8 @@ fn private(path: &Path) -> IoResult<()> {
     DirBuilder::new().mode(0o700).recursive(true).create(path)
 }
 
-/// Removes a directory that was to be a worktree, and git's record of it: git itself removes
-/// neither a locked worktree nor one it had not finished.
+/// Removes an unfinished worktree, and git's record of it. git itself removes neither a locked worktree nor an
+/// unfinished one.
 pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
     let unless_missing = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Ok(()),

@@ -1,8 +1,8 @@
 //! Removes a worktree without losing its content.
 //!
-//! First all of it is put into a commit, then the removal is noted, and the worktree is put at that commit: so git
-//! itself finds it clean and is never forced. After a kill, the remaining files are compared with that
-//! commit before the removal resumes.
+//! First all its content is put into a commit, then the removal is noted, and the worktree is set to that commit. So
+//! git itself finds it clean and is never forced. After a kill, the remaining files are compared with that commit
+//! before the removal resumes.
 
 use std::path::PathBuf;
 
@@ -186,7 +186,7 @@ impl WorktreeRemover<'_> {
         }
         self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
         self.at(&tree, &["reset", "--quiet"]).await?;
-        // What was removed already comes back, and what is there is left alone, of which git complains.
+        // This restores the files that were removed already, and leaves the others alone. git complains about those.
         let restored = self.at(&tree, &["checkout-index", "--all", "--quiet"]).await;
         if let Err(error @ OperationError::Interrupted) = restored {
             return Err(error);
@@ -216,7 +216,8 @@ impl WorktreeRemover<'_> {
         Ok(None)
     }
 
-    /// Deletes the branch with git, which does so only if another has its commits; returns whether it is gone.
+    /// Deletes the branch with git, which refuses that unless another branch has its commits; returns whether it is
+    /// gone.
     async fn remove_branch(
         &self,
         inspector: &WorktreeInspector<'_>,
@@ -228,7 +229,7 @@ impl WorktreeRemover<'_> {
         let Some(into) = inspector.branch_is_in().await? else { return Ok(false) };
         let mut words = Vec::new();
         if into != "HEAD" {
-            // Then git compares it with that branch.
+            // git then compares the branch with `into`.
             words.extend(["-c".to_owned(), format!("branch.{branch}.remote=.")]);
             words.extend(["-c".to_owned(), format!("branch.{branch}.merge={into}")]);
         }

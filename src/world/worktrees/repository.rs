@@ -6,7 +6,7 @@ use crate::process::child::exit::ProcessExit;
 use crate::world::git::{GitRunner, refusal};
 use crate::world::outcome::OperationError;
 
-/// The arguments of git for the questions about a repository; an answer is a line.
+/// The arguments with which git is asked about a repository; each answer is a line.
 const QUESTIONS: [&str; 6] = [
     "rev-parse",
     "--is-bare-repository",

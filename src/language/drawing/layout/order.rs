@@ -43,7 +43,7 @@ pub(super) fn leading_back(plan: &LayoutInput) -> Vec<bool> {
     back
 }
 
-/// Returns the layer of each node: two below the lowest that leads to it.
+/// Returns the layer of each node: two below the lowest node that leads to it.
 pub(super) fn levels(plan: &LayoutInput, upwards: &[bool]) -> Vec<usize> {
     let mut below = vec![Vec::new(); plan.nodes.len()];
     let mut waits_for = vec![0; plan.nodes.len()];

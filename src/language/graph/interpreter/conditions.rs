@@ -1,4 +1,4 @@
-//! Checks preconditions. When one asks the world, the whole list is checked again with the answer.
+//! Checks preconditions. If one needs an operation on the world, the whole list is checked again with its result.
 
 use serde_json::Value;
 

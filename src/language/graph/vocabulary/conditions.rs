@@ -1,8 +1,7 @@
 //! The built-in preconditions. All may have an `error_message`.
 //!
-//! The last three are the names of later graphs for the others: `state_check` is `state_equals`,
-//! `state_not_null` and `state_is_null`, `path_check` is `file_exists` and `directory_exists`,
-//! `tool_check` is `tool_available`.
+//! The last three are names that later graphs use for the others: `state_check` is `state_equals`, `state_not_null`
+//! and `state_is_null`, `path_check` is `file_exists` and `directory_exists`, `tool_check` is `tool_available`.
 
 use super::{BuiltinParameter, BuiltinType, ParameterKind, may, need, of};
 
@@ -14,7 +13,7 @@ const FLAG: BuiltinParameter = need("flag", ParameterKind::Filled);
 const FROM: BuiltinParameter = need("from", ParameterKind::Filled);
 const CONDITIONS: BuiltinParameter = need("conditions", ParameterKind::Conditions);
 
-/// The number of those that come from later graphs.
+/// The number of types that come from later graphs.
 #[cfg(test)]
 pub(super) const LATER: usize = 3;
 

@@ -1,7 +1,7 @@
 //! The built-in consequences.
 //!
-//! After the seed's come those of later graphs. `mutate_state` is `set_state`, `append_state`,
-//! `clear_state` and `merge_state` by its `operation`; `run_command` is `bash_exec`. `run_folder` and
+//! The types of the first graphs come first, then the types of later graphs. `mutate_state` is `set_state`,
+//! `append_state`, `clear_state` and `merge_state` by its `operation`; `run_command` is `bash_exec`. `run_folder` and
 //! `run_state` are this program's own: a further agent that begins with a prompt or a graph.
 
 use super::{BuiltinParameter, BuiltinType, ParameterKind, may, need, of};
@@ -23,7 +23,7 @@ const MAY_STORE: BuiltinParameter = may("store_as", ParameterKind::Filled);
 const BACKGROUND: BuiltinParameter = may("run_in_background", ParameterKind::Switch);
 const VARIABLES: BuiltinParameter = may("variables", ParameterKind::Map);
 
-/// The number of those that come from later graphs or are this program's own.
+/// The number of types that come from later graphs or are this program's own.
 #[cfg(test)]
 pub(super) const LATER: usize = 10;
 

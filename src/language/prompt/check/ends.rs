@@ -58,7 +58,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// Forks in a loop that nothing leaves, and agents that fork copies of themselves.
+    /// Reports forks in a loop that nothing leaves, and agents that fork agents like themselves.
     fn forks(&mut self, workflow_map: &WorkflowMap) {
         let forking: StateSet<'_> = workflow_map
             .steps()

@@ -103,7 +103,7 @@ impl FolderDiagnostics<'_> {
         };
         let others = names.into_iter().filter(|name| !known(name) && !is_for_others(name));
         let prompts = others.filter(|name| StateKind::of(name) == Some(StateKind::Prompt));
-        // What a frontmatter with mistakes leads to is not known.
+        // The targets of a frontmatter with mistakes are not known.
         let all_are_read = workflow_map.prompts().all(|(_, prompt)| prompt.errors.is_empty());
         let mut count = 0;
         for name in prompts {

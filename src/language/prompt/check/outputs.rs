@@ -69,7 +69,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// Takes the fields of known placeholders for known, and tells of those that no output has.
+    /// Adds the fields of known placeholders to the known names, and reports the fields that no output has.
     pub(super) fn fields(
         &mut self,
         name: &StateName,
@@ -94,7 +94,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// Says why a field is in none of the answers that a state may be given, if that is known.
+    /// Returns why a field is in none of the answers that a state may be given, if that is known.
     fn missing(
         &self,
         path: &str,
@@ -119,7 +119,7 @@ impl FolderDiagnostics<'_> {
     }
 }
 
-/// Returns for each state those whose answers it may be given as `{{result}}`.
+/// Returns for each state the states whose answers it may be given as `{{result}}`.
 pub(super) fn origins(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, ResultOrigins<'_>> {
     let mut origins: BTreeMap<&StateName, ResultOrigins<'_>> = BTreeMap::new();
     for (name, prompt) in workflow_map.prompts() {

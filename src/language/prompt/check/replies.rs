@@ -78,7 +78,7 @@ fn parts(state: &FolderState) -> FileParts {
     }
 }
 
-/// Returns the same for a file that the workflow does not reach.
+/// Returns the parts of a file that the workflow does not reach.
 fn beside(name: &StateName, source: &dyn WorkflowSource) -> FileParts {
     if StateKind::of(name) != Some(StateKind::Program) {
         return None;
@@ -134,7 +134,7 @@ impl ReplyKey<'_> {
     }
 }
 
-/// Returns the message that no such thing exists, with a similar name of the workflow, if any.
+/// Returns the message that a key names nothing in the workflow, with a similar name, if any.
 fn missing(kind: &str, key: &str, workflow_map: &WorkflowMap) -> String {
     let names: Vec<String> = workflow_map
         .states

@@ -1,7 +1,7 @@
 //! `output` in frontmatter, and `when` in an entry of a policy: the form of a state's answer, and the transitions.
 //!
-//! An object contains no tags, so the policy has to give what a tag would: the forked agents, the question. An
-//! evaluator has nothing to decide if the object decides.
+//! An object contains no tags, so the policy has to give the parts of a tag: the forked agents, or the question. If
+//! the object decides, an evaluator has nothing to decide.
 
 use serde_json::Value;
 

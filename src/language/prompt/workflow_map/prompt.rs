@@ -23,7 +23,7 @@ pub struct FolderPrompt {
     pub places: FrontmatterPlaces,
     /// The mistakes.
     pub errors: YamlErrors,
-    /// The ways on: the policy's, the evaluator's and the join's, and if there is no policy those of its text.
+    /// The ways to other states: of the policy, the evaluator and the join, and without a policy also of the text.
     pub ways: Vec<TransitionEdge>,
     /// The tags that its text shows.
     pub shown: Vec<ShownTag>,

@@ -17,6 +17,9 @@ const STORED: &str = include_str!("../fixtures/format-2/every-event.jsonl");
 /// What a plug-in is told of the same records.
 const TOLD: &str = include_str!("../fixtures/protocol-2/every-event.jsonl");
 
+/// Usual values, which are left out where they stand.
+const UNWRITTEN: [&str; 1] = ["TurnOrder=depth"];
+
 /// Returns the lines of a fixture as JSON.
 fn values(fixture: &str) -> Vec<Value> {
     fixture.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
@@ -182,7 +185,11 @@ fn each_event_and_each_field_of_it_has_a_line() {
         for line in &lines {
             used.add_used("", &root, line);
         }
-        let missing: Vec<_> = all.found.difference(&used.found).collect();
+        let missing: Vec<_> = all
+            .found
+            .difference(&used.found)
+            .filter(|name| !UNWRITTEN.contains(&name.as_str()))
+            .collect();
         assert!(missing.is_empty(), "{fixture}/every-event.jsonl has no line with {missing:#?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Each event, with every field that it may have, as it is stored and as it is told to others: lines that are kept, so that
-//! a name cannot change unnoticed in the journal or in the protocol, wherever in the types it stands.
+//! Each event with every field that it may have, as it is stored and as others see it. The lines are kept, so
+//! that no name can change unnoticed in the journal or in the protocol.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,11 +11,11 @@ use raymond::plugin::schema::{ProtocolPart, schema};
 use raymond::store::record::{decode, encode};
 use serde_json::Value;
 
-/// What is stored: a line of the journal for each event, without proofs and checksums.
-const STORED: &str = include_str!("../fixtures/format-2/every-event.jsonl");
+/// The lines of the journal for each event, without proofs and checksums.
+const STORED_LINES: &str = include_str!("../fixtures/format-2/every-event.jsonl");
 
-/// What a plug-in is told of the same records.
-const TOLD: &str = include_str!("../fixtures/protocol-2/every-event.jsonl");
+/// The lines that a plug-in gets for the same records.
+const PUBLIC_LINES: &str = include_str!("../fixtures/protocol-2/every-event.jsonl");
 
 /// Usual values, which are left out where they stand.
 const UNWRITTEN: [&str; 1] = ["TurnOrder=depth"];
@@ -27,7 +27,7 @@ fn values(fixture: &str) -> Vec<Value> {
 
 #[test]
 fn each_stored_record_is_read_and_written_as_it_stands() {
-    for line in STORED.lines() {
+    for line in STORED_LINES.lines() {
         let record = decode(line).expect(line);
         let written = encode(&record).expect("a line");
         let (body, _) = written.rsplit_once(",\"crc\":").expect("a checksum");
@@ -37,8 +37,8 @@ fn each_stored_record_is_read_and_written_as_it_stands() {
 
 #[test]
 fn each_record_is_told_under_the_names_of_protocol_2() {
-    assert_eq!(STORED.lines().count(), TOLD.lines().count());
-    for (stored, told) in STORED.lines().zip(TOLD.lines()) {
+    assert_eq!(STORED_LINES.lines().count(), PUBLIC_LINES.lines().count());
+    for (stored, told) in STORED_LINES.lines().zip(PUBLIC_LINES.lines()) {
         let record = PublicRecord::from(decode(stored).expect(stored));
         let total_cost_usd = Usd::from_dollars(0.5);
         let message = HostMessage::Record { record: &record, total_cost_usd, missed: 2 };
@@ -50,7 +50,7 @@ fn each_record_is_told_under_the_names_of_protocol_2() {
 fn each_told_record_fits_the_schema() {
     let printed = schema(ProtocolPart::HostMessage);
     let validator = jsonschema::validator_for(&printed).expect("it is a schema");
-    for line in values(TOLD) {
+    for line in values(PUBLIC_LINES) {
         let errors: Vec<String> = validator.iter_errors(&line).map(|one| one.to_string()).collect();
         assert!(errors.is_empty(), "{line}\n{errors:#?}");
     }
@@ -69,7 +69,7 @@ fn records_of_format_1_fit_the_kept_schema_of_protocol_1() {
 }
 
 /// The names in a schema: properties as `TYPE.KEY`, words as `TYPE.KEY=WORD`.
-struct Names<'schema> {
+struct SchemaNames<'schema> {
     defs: &'schema Value,
     /// The types that have been looked at.
     types: BTreeSet<&'schema str>,
@@ -92,7 +92,7 @@ fn words(shape: &Value) -> impl Iterator<Item = &str> {
     several.chain([&shape["const"]]).filter_map(Value::as_str)
 }
 
-impl<'schema> Names<'schema> {
+impl<'schema> SchemaNames<'schema> {
     fn of(defs: &'schema Value) -> Self {
         Self { defs, types: BTreeSet::new(), found: BTreeSet::new() }
     }
@@ -142,7 +142,7 @@ impl<'schema> Names<'schema> {
     }
 }
 
-/// Whether a value may be of a shape, as far as that tells the variants of a type apart.
+/// Returns whether a value fits a shape, as far as that distinguishes the variants of a type.
 fn fits(defs: &Value, shape: &Value, value: &Value) -> bool {
     let kind = match value {
         Value::Null => "null",
@@ -175,13 +175,13 @@ fn fits(defs: &Value, shape: &Value, value: &Value) -> bool {
 fn each_event_and_each_field_of_it_has_a_line() {
     let schema = schema(ProtocolPart::Record);
     let (defs, root) = (&schema["$defs"], serde_json::json!({ "$ref": "#/$defs/Record" }));
-    let mut all = Names::of(defs);
+    let mut all = SchemaNames::of(defs);
     all.add_all("", &root);
     assert!(all.found.contains("Record.event=run_started"), "{:?}", all.found);
     assert!(all.found.contains("FailureCause=crash"), "{:?}", all.found);
-    let told = values(TOLD).into_iter().map(|line| line["record"].clone()).collect();
-    for (fixture, lines) in [("format-2", values(STORED)), ("protocol-2", told)] {
-        let mut used = Names::of(defs);
+    let told = values(PUBLIC_LINES).into_iter().map(|line| line["record"].clone()).collect();
+    for (fixture, lines) in [("format-2", values(STORED_LINES)), ("protocol-2", told)] {
+        let mut used = SchemaNames::of(defs);
         for line in &lines {
             used.add_used("", &root, line);
         }

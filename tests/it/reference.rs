@@ -2,13 +2,13 @@
 //! has, its examples pass `raymond check`, and no link of the docs is dead.
 
 mod environment;
+mod example_runs;
 mod files;
 mod graphs;
 mod json;
 mod languages;
 mod options;
 mod page;
-mod scene;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -120,9 +120,9 @@ fn editor_schema_comments_point_to_committed_schemas() {
     }
 }
 
-/// The pages about these files show the line, with the name of the kept schema.
 #[test]
 fn pages_of_files_show_the_editor_line() {
+    // The pages about these files show the line, with the name of the kept schema.
     let pages = [
         (FileSchema::Manifest, "raymond-yaml.md"),
         (FileSchema::Replies, "replies.md"),

@@ -7,7 +7,8 @@ use regex::Regex;
 use super::page::spans;
 use super::{reference, root};
 
-/// The files that name variables which raymond neither reads nor sets: those that a workflow may not set by itself.
+/// The files that name variables which raymond neither reads nor sets: those that a workflow may not set by
+/// itself.
 const OTHERS: [&str; 1] = ["src/domain/widening/variables.rs"];
 
 /// Returns the texts of all source files but the tests and the tables of codes.
@@ -29,10 +30,10 @@ fn sources() -> Vec<String> {
     texts
 }
 
-/// Names with an underscore are found wherever they stand as a text of their own; of the others those that are read or
-/// set. Names of constants are no texts, and `CARGO_PKG_VERSION` and its like are read by the compiler.
 #[test]
 fn environment_lists_each_variable_that_the_code_names() {
+    // Names with an underscore are found wherever they stand as a text of their own; of the others those that are read or
+    // set. Names of constants are no texts, and `CARGO_PKG_VERSION` and its like are read by the compiler.
     let name = Regex::new(r#""([A-Z]+(?:_[A-Z0-9]+)+)""#).expect("a pattern");
     let used = Regex::new(r#"(?:env|env_remove|var|var_os)\("([A-Z]+)""#).expect("a pattern");
     let mut known = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Files: each that is there is on the page, and each on the page is there at some time.
+//! Files: each file of a run is on the page, and each file of the page exists at some time.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::Path;
 use regex::Regex;
 
 use super::page::{listed, rows, spans};
-use super::{reference, scene};
+use super::{example_runs, reference};
 
-/// What is on the page, and is there for a moment that a test cannot hold on to, or after a crash.
-const NOT_SEEN: [&str; 5] = [
+/// The files that exist only for a moment that a test cannot catch, or after a crash.
+const UNSEEN_FILES: [&str; 5] = [
     "runs/RUN/steps/PROCESS.prompt",
     "runs/RUN/steps/PROCESS.compact",
     "runs/RUN/steps/TURN.unkept",
@@ -19,36 +19,37 @@ const NOT_SEEN: [&str; 5] = [
 ];
 
 /// A file or a directory of the page.
-struct Pattern {
+struct PathPattern {
     path: String,
-    /// The paths that it tells of; those of directories have a `/` at their end.
-    told: Regex,
-    /// The directories on the way to it.
-    ways: Vec<Regex>,
+    /// The paths that it matches; those of directories have a `/` at their end.
+    matches: Regex,
+    /// The directories above it.
+    above: Vec<Regex>,
 }
 
-impl Pattern {
-    /// Words in capitals stand for any name. `is_free`: what is in the directory is told nowhere.
+impl PathPattern {
+    /// Returns the pattern of a path, in which words in capitals stand for any name. With `is_free`, a
+    /// directory may have any content.
     fn new(path: String, is_free: bool) -> Self {
         let upper = Regex::new("[A-Z]+").expect("a pattern");
         let regex = |path: &str, ending: &str| {
             let path = upper.replace_all(&regex::escape(path), "[^/]+").into_owned();
             Regex::new(&format!("^{path}{ending}$")).expect("a pattern")
         };
-        let told = regex(&path, if is_free && path.ends_with('/') { ".*" } else { "" });
-        let ways = path.match_indices('/').map(|(end, _)| regex(&path[..=end], "")).collect();
-        Self { path, told, ways }
+        let matches = regex(&path, if is_free && path.ends_with('/') { ".*" } else { "" });
+        let above = path.match_indices('/').map(|(end, _)| regex(&path[..=end], "")).collect();
+        Self { path, matches, above }
     }
 
-    /// Whether it tells of a path, or the path is a directory on the way to it.
-    fn has(&self, path: &str) -> bool {
-        self.told.is_match(path) || self.ways.iter().any(|way| way.is_match(path))
+    /// Returns whether it matches a path, or the path is a directory above it.
+    fn includes(&self, path: &str) -> bool {
+        self.matches.is_match(path) || self.above.iter().any(|way| way.is_match(path))
     }
 }
 
-/// Returns what the sections of the page list whose text begins with `Below`, and the first, by the directory that
-/// they are below.
-fn patterns() -> (Vec<Pattern>, Vec<Pattern>) {
+/// Returns the patterns below the directory of runs, and those below the user's state: the page lists them in
+/// sections whose text begins with `Below`, and in the first section.
+fn patterns() -> (Vec<PathPattern>, Vec<PathPattern>) {
     let page = reference("files.md");
     let (mut runs, mut state) = (Vec::new(), Vec::new());
     for section in page.split("\n#").skip(1) {
@@ -62,9 +63,9 @@ fn patterns() -> (Vec<Pattern>, Vec<Pattern>) {
             let is_free = !row.join(" ").contains("](#");
             for name in listed(&format!("| {} |", row[0])) {
                 if base.starts_with('$') {
-                    state.push(Pattern::new(name, is_free));
+                    state.push(PathPattern::new(name, is_free));
                 } else {
-                    runs.push(Pattern::new(format!("{base}{name}"), is_free));
+                    runs.push(PathPattern::new(format!("{base}{name}"), is_free));
                 }
             }
         }
@@ -72,7 +73,7 @@ fn patterns() -> (Vec<Pattern>, Vec<Pattern>) {
     (runs, state)
 }
 
-/// Returns the paths of all that is below a directory; directories end with a `/`.
+/// Adds the paths of everything below a directory; directories end with a `/`.
 fn paths(below: &Path, before: &str, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(below).expect("a directory").flatten() {
         let name = format!("{before}{}", entry.file_name().to_string_lossy());
@@ -85,9 +86,9 @@ fn paths(below: &Path, before: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns what all runs leave, and what is there while they wait and while a turn is held.
-fn left() -> (BTreeSet<String>, BTreeSet<String>) {
-    let test = scene::used();
+/// Returns the files of all runs, and of the user's state, while the runs wait and while a turn is held.
+fn files_of_runs() -> (BTreeSet<String>, BTreeSet<String>) {
+    let test = example_runs::start();
     let (mut left, mut kept) = (BTreeSet::new(), BTreeSet::new());
     test.raymond(&["answer", "t", "DONE.md=this"]).ok();
     paths(&test.dir(), "", &mut left);
@@ -107,16 +108,16 @@ fn left() -> (BTreeSet<String>, BTreeSet<String>) {
 
 #[test]
 fn files_lists_what_runs_leave() {
-    let ((runs, state), (left, kept)) = (patterns(), left());
+    let ((runs, state), (left, kept)) = (patterns(), files_of_runs());
     let mut wrong = Vec::new();
     for (patterns, found) in [(&runs, &left), (&state, &kept)] {
         for path in found {
-            let is_told = patterns.iter().any(|pattern| pattern.has(path));
+            let is_told = patterns.iter().any(|pattern| pattern.includes(path));
             wrong.extend((!is_told).then(|| format!("{path} is there and not listed")));
         }
         for pattern in patterns {
-            let is_seen = found.iter().any(|path| pattern.told.is_match(path));
-            if is_seen == NOT_SEEN.contains(&pattern.path.as_str()) {
+            let is_seen = found.iter().any(|path| pattern.matches.is_match(path));
+            if is_seen == UNSEEN_FILES.contains(&pattern.path.as_str()) {
                 let how = if is_seen { "seen, too" } else { "listed and never seen" };
                 wrong.push(format!("{} is {how}", pattern.path));
             }

@@ -16,7 +16,7 @@ fn schema() -> Value {
     FileSchema::Graph.schema(&GraphVocabulary::new())
 }
 
-/// Returns the types that a definition of the schema tells apart, each with its shape.
+/// Returns the types that a definition of the schema distinguishes, each with its shape.
 fn types(definition: &str) -> Vec<(String, Value)> {
     let schema = schema();
     let cases = schema["definitions"][definition]["allOf"].as_array().expect("cases").clone();
@@ -55,7 +55,8 @@ fn graphs_lists_each_key_of_endings() {
     assert!(missing.is_empty(), "graphs.md does not list {missing:?}");
 }
 
-/// The names in a cell of parameters, each with whether it is optional: `` `path`, `check? = exists` word ``.
+/// Returns the names in a cell of parameters, each with whether it is optional: `` `path`, `check? = exists`
+/// word ``.
 fn parameters(cell: &str) -> BTreeSet<(&str, bool)> {
     fn parameter(span: &str) -> (&str, bool) {
         let name = span.split(' ').next().unwrap_or(span);
@@ -97,9 +98,9 @@ fn each_condition_and_action_has_its_parameters_and_an_example() {
     assert!(wrong.is_empty(), "conditions-and-actions.md: {wrong:#?}");
 }
 
-/// The examples are lists of conditions or of actions.
 #[test]
 fn examples_of_conditions_and_actions_fit_the_schema() {
+    // The examples are lists of conditions or of actions.
     let page = reference("conditions-and-actions.md");
     let validator = |definition: &str| -> Validator {
         let mut schema = schema();

@@ -1,4 +1,4 @@
-//! JSON: the keys of what each command prints, and the names of events, pauses, causes and waits.
+//! JSON: the keys in the output of each command, and the names of events, pauses, causes and waits.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use strum::VariantNames;
 
 use super::page::{listed, row_of, rows, section, section_about, spans, words};
-use super::{reference, scene};
+use super::{example_runs, reference};
 use crate::support::Test;
 
 fn page() -> String {
@@ -58,7 +58,8 @@ fn required(section: &str) -> BTreeSet<String> {
     required
 }
 
-/// What a command is run with to show all that it prints as one document. The order is that in which they are run.
+/// Returns the arguments with which a command prints everything that it can as one document, in the order of
+/// execution.
 fn calls(command: &str) -> &'static [&'static [&'static str]] {
     match command {
         "list" => &[&["list"]],
@@ -76,13 +77,13 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "check" => &[&["check", "wrong"]],
         "workflow define" => &[&["workflow", "define", "talk.lisp"]],
         "workflow list" => &[&["workflow", "list"]],
-        // Records are looked at below; `start` prints an id.
+        // Records are checked below; `start` prints an id.
         "run" | "resume" | "start" | "workflow start" | "log" | "workflow watch" => &[],
         other => panic!("`raymond {other} --json` is new: say here how it is run"),
     }
 }
 
-/// The sections that say more about what stands in a command's output.
+/// Returns the further sections about the output of a command.
 fn further(command: &str) -> &'static [&'static str] {
     match command {
         "status" => &["Questions", "Parts of records"],
@@ -112,7 +113,7 @@ fn printed(test: &Test, call: &[&str]) -> Value {
 
 #[test]
 fn json_lists_the_keys_that_each_command_prints() {
-    let (page, test) = (page(), scene::used());
+    let (page, test) = (page(), example_runs::start());
     let mut wrong = Vec::new();
     for command in json_commands(&Cli::command(), "") {
         let Some(own) = section_about(&page, &command) else {
@@ -141,7 +142,7 @@ fn json_lists_the_keys_that_each_command_prints() {
 
 #[test]
 fn json_lists_the_keys_of_the_questions_that_end_a_run() {
-    let test = scene::used();
+    let test = example_runs::start();
     let again = test.resume(&["--json"]);
     let last = again.code(2).json_lines().pop().expect("a line");
     let own = section_about(&page(), "run").expect("a section");

@@ -13,11 +13,11 @@ use serde_json::Value;
 use super::page::{listed, row_of, rows, section, spans};
 use super::{keys_below, reference};
 
-/// The keys of a transition's JSON that are no attributes of its tag.
+/// The keys of a transition's JSON that are not attributes of its tag.
 const NO_ATTRIBUTES: [&str; 7] =
     ["tag", "target", "variables", "also", "payload", "question", "structured"];
 
-/// Returns the attributes of a tag that mean something, from the type that it is read into.
+/// Returns the attributes that a tag takes, from the type that it is read into.
 fn attributes(tag: TagName) -> BTreeSet<String> {
     let schema = schema(ProtocolPart::All);
     let variants = schema["$defs"]["Transition"]["oneOf"].as_array().expect("variants");
@@ -28,7 +28,7 @@ fn attributes(tag: TagName) -> BTreeSet<String> {
     attributes.map(|key| key.trim_end_matches("_ms").to_owned()).collect()
 }
 
-/// Fails unless the table says which tags take each attribute.
+/// Checks that the table names the tags of each attribute.
 #[track_caller]
 fn assert_attributes(page: &str, table: &str) {
     let mut wrong = Vec::new();
@@ -55,7 +55,7 @@ fn policy_lists_each_attribute_of_each_tag() {
     assert_attributes("frontmatter.md", &section(&reference("frontmatter.md"), "Policy"));
 }
 
-/// The keys that have keys of their own, and the sections that list these.
+/// The keys with keys of their own, and the sections that list these.
 const NESTED: [(FileSchema, &str, &[&str]); 5] = [
     (FileSchema::Frontmatter, "allowed_transitions", &["Policy"]),
     (FileSchema::Frontmatter, "evaluator", &["Evaluator", "Policy"]),

@@ -1,4 +1,4 @@
-//! Commands and their options: those that each command takes, not more and not fewer.
+//! Commands and their options: exactly those that each command takes.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use raymond::cli::exit::CliExitCode;
 use super::page::{listed, section, section_about, spans, words};
 use super::reference;
 
-/// Returns the sections that the text of a command says it takes, by their headings.
+/// Returns the sections that a command takes according to its text, by their headings.
 fn taken<'page>(page: &'page str, text: &str) -> Vec<&'page str> {
     let headings = page.lines().filter_map(|line| line.strip_prefix("### "));
     let anchor = |heading: &str| format!("(#{})", heading.to_lowercase().replace(' ', "-"));
@@ -29,7 +29,7 @@ fn options(page: &str, command: &str) -> BTreeSet<String> {
     } else {
         taken(page, &own).into_iter().map(|heading| section(page, heading)).collect()
     };
-    // What is said in passing, "Takes `--dir`, `--json`", ends with its sentence.
+    // A sentence such as "Takes `--dir`, `--json`" names options as well.
     let said = |text: &str| -> Vec<String> {
         let takes = text.split("Takes").skip(1).filter_map(|rest| rest.split(". ").next());
         takes.flat_map(|takes| spans(takes).map(str::to_owned).collect::<Vec<_>>()).collect()
@@ -39,7 +39,7 @@ fn options(page: &str, command: &str) -> BTreeSet<String> {
     all.filter(|name| name.starts_with("--") && name.len() > 2).collect()
 }
 
-/// Returns the commands that do something, each under its whole name.
+/// Returns the commands without subcommands, each under its whole name.
 fn commands(of: &clap::Command, before: &str) -> Vec<(String, clap::Command)> {
     let own = of.get_subcommands().flat_map(|command| {
         let name = format!("{before}{}", command.get_name());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Returns the lines of a page that are no examples.
+/// Returns the lines of a page outside of examples.
 fn lines(page: &str) -> impl Iterator<Item = &str> {
     let mut in_example = false;
     page.lines().filter(move |line| {
@@ -12,7 +12,7 @@ fn lines(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns how deep a heading is; 0 for any other line.
+/// Returns the depth of a heading; 0 for any other line.
 fn depth(line: &str) -> usize {
     let depth = line.bytes().take_while(|&byte| byte == b'#').count();
     if line[depth..].starts_with(' ') { depth } else { 0 }
@@ -58,12 +58,12 @@ pub(super) fn rows(text: &str) -> Vec<Vec<String>> {
     lines(text).filter(|line| line.starts_with('|')).map(cells).collect()
 }
 
-/// Returns what stands in backticks.
+/// Returns the texts in backticks.
 pub(super) fn spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Returns the words of all that stands in backticks: `agents[].id` has two.
+/// Returns the words of the texts in backticks: `agents[].id` has two.
 pub(super) fn words(text: &str) -> BTreeSet<&str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     lines(text).flat_map(spans).flat_map(|span| span.split(move |c| !is_part(c))).collect()

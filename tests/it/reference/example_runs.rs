@@ -1,15 +1,15 @@
-//! A directory in which every kind of run has left what it leaves: what the tests of JSON and of files look at.
+//! A directory with runs of every kind and the files that they leave, for the tests of JSON and of files.
 
 use serde_json::json;
 
 use crate::graph::git;
 use crate::support::{Test, always, when};
 
-/// The run that waits for an answer: of three agents in worktrees one has ended, one has failed, one asks, and their
-/// parent waits for them.
+/// The fork of the run that waits for an answer: of three agents in worktrees one has ended, one has failed,
+/// one asks, and their parent waits for them.
 const FORK: &str = r#"<fork next="MERGE.md" each='["a","b","c"]'>WORK.md</fork>"#;
 
-/// A prompt whose process is given configurations.
+/// A prompt whose process has configurations.
 const HELD: &str = "---
 settings: { model: opus }
 mcp_config: [{ mcpServers: { docs: { command: docs-server } } }]
@@ -28,7 +28,7 @@ const PROGRAM: &str = r#"(workflow talk
     (wait (signal talk/released :key @workflow-id :consume true))
     (terminal)))"#;
 
-/// A graph that runs a command, adds to a file, and has a document carried out.
+/// Returns a graph that runs a command, appends to a file, and refers to a document.
 fn graph() -> String {
     let graph = json!({
         "name": "graph", "version": "1.0.0", "description": "All kinds of operations.",
@@ -50,7 +50,7 @@ fn graph() -> String {
     graph.to_string()
 }
 
-/// A workflow of each language in a repository, and the replies to their prompts.
+/// Returns a repository with a workflow of each language, and the replies to their prompts.
 fn place() -> Test {
     let work = "---\nworktree: true\nsupervision: { max_restarts: 0 }\n---\nwork {{item}}";
     let merge = "---\njoin: all\ntimeout: 2h\non_timeout: keep\non_failure: keep\n---\nmerge {{results_file}}";
@@ -77,8 +77,9 @@ fn place() -> Test {
     test
 }
 
-/// Runs them: `t` waits for an answer, `p` for a fact, `g` and `b` have ended, `b` in the background.
-pub(super) fn used() -> Test {
+/// Runs the workflows: `t` waits for an answer, `p` for a fact, `g` and `b` have ended, `b` in the
+/// background.
+pub(super) fn start() -> Test {
     let test = place();
     test.run(&["START.md", "--debug", "--stagger", "0s"]).code(2);
     test.raymond(&["run", "graph", "--id", "g"]).ok();

@@ -120,7 +120,7 @@ impl TracedRun {
             }
             Event::JoinFinished(joined) => self.stopped(&joined.stopped, record.at),
             Event::CostCounted { turn, .. } => {
-                self.end_if_waiting_for_cost(&turn.agent, &mut spans)
+                self.end_if_waiting_for_cost(&turn.agent, &mut spans);
             }
             Event::TurnHeld(held) => {
                 if let Some(state) = self.agents.get_mut(&held.turn.agent) {

@@ -1,5 +1,6 @@
-//! The actors that come with raymond. Most show or store the events and never change a run. One actor represents an
-//! external plug-in and may change decisions.
+//! The actors that come with raymond: most show or store events, and one represents an external plug-in.
+//!
+//! Most of them never change a run. The actor of an external plug-in may change decisions.
 //!
 //! Each receives every record after it is committed. They run on a thread of their own, so a slow terminal or disk
 //! delays nothing else.

@@ -20,11 +20,11 @@ use crate::store::follow::RunFollower;
 use crate::store::layout::RunDir;
 use crate::store::{Error, lock};
 
-/// The poll interval of the lock and the directory of the turns, at least.
-const SECOND: Duration = Duration::from_secs(1);
+/// The shortest poll interval of the lock and of the directory of the turns.
+const MIN_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The pause after a look, as a multiple of the time that the look took.
-const PAUSES: u32 = 20;
+/// The pause after a poll, as a multiple of the time that the poll took.
+const PAUSE_FACTOR: u32 = 20;
 
 /// The time in milliseconds after which a further change of the directory has a new file time.
 const TICK_MS: u64 = 1000;
@@ -101,7 +101,7 @@ impl RunWatcher {
             changed |= held != self.held;
             self.held = held;
             changed |= self.look_for_turns().map_err(Error::io("read", &self.dir.steps()))?;
-            self.next_look = Instant::now() + SECOND.max(begin.elapsed() * PAUSES);
+            self.next_look = Instant::now() + MIN_POLL_INTERVAL.max(begin.elapsed() * PAUSE_FACTOR);
         }
         changed |= self.look_at_turns();
         changed |= self.read();

@@ -64,7 +64,7 @@ const DIFF: [&str; 8] = [
 ];
 
 /// The names of raymond's directories in a directory of runs that does not have the usual name.
-const RAYMOND_DIRECTORIES: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
+const OWN_DIRECTORIES: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
 
 /// Returns the base commits of directories.
 pub(super) async fn bases(
@@ -255,7 +255,7 @@ fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
 /// Returns the arguments for the files of a directory without raymond's own.
 fn shown(shared: &OperationContext, path: &Path) -> Vec<OsString> {
     let usual = ["--", ".", ":(exclude,icase,glob)**/.raymond/**"].map(OsString::from);
-    let own = RAYMOND_DIRECTORIES.iter().filter_map(|name| {
+    let own = OWN_DIRECTORIES.iter().filter_map(|name| {
         let own = shared.place.marker.dir.join(name);
         let mut word = OsString::from(":(exclude,literal)");
         word.push(own.strip_prefix(path).ok()?);

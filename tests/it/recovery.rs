@@ -78,12 +78,10 @@ fn written_result_counts_while_its_process_lingers() {
         .prompt("NEXT.md", "next")
         .rule(when("start").hold_after("go").reply("<goto>NEXT.md</goto>"))
         .rule(always().reply("<result>ok</result>"));
-    let mut live = test.spawn(&["START.md"]);
-    let transcript = test.run_dir().join("steps/main-1-0.jsonl");
-    live.wait_for("the result", |_| {
-        fs::read_to_string(&transcript).is_ok_and(|stream| stream.contains("terminal_reason"))
-    });
-    live.kill9();
+    // The runtime dies when it has read the result, before it does anything about it.
+    let test = test.env("RAYMOND_FAILPOINT", "rest.before:1");
+    assert!(test.run(&["START.md"]).killed());
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
     test.resume(&["--shutdown", "100ms"]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"]);
     test.assert_no_survivors();

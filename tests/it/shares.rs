@@ -27,8 +27,8 @@ fn agent_with_spent_share_fails_and_others_continue() {
     let outcome = test.run(&["START.md", "--max-procs", "1"]);
     outcome.code(1).ended("main", "led").ended("main.2", "done");
     assert_eq!(
-        outcome.failed("main.1").trim_end(),
-        "in MORE.md: its budget of $0.05 is used up: $0.06 spent (`budget` in WORK.md)"
+        outcome.failed("main.1").lines().next(),
+        Some("in MORE.md: its budget of $0.05 is used up: $0.06 spent (`budget` in WORK.md)")
     );
     let failed = test.events("agent_failed");
     assert_eq!((failed.len(), &failed[0]["cause"]), (1, &serde_json::json!("budget")));

@@ -224,6 +224,10 @@ pub struct NewRunArgs {
     /// The directory the agents work in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
+
+    /// Start the workflow although `raymond check` finds errors in it
+    #[arg(long)]
+    pub no_check: bool,
 }
 
 /// The source of the agents' replies.

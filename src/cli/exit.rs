@@ -173,6 +173,7 @@ fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::Taken(_) => CliExitCode::Usage,
         Error::Workflow(_)
         | Error::Graph { .. }
+        | Error::Check(_)
         | Error::Edited { .. }
         | Error::NodeGone { .. }
         | Error::Manifest { .. }

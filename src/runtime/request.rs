@@ -11,4 +11,6 @@ pub struct RunRequest {
     pub input: Option<String>,
     /// The text of the program it begins with, if that was kept; that of its file if absent.
     pub program: Option<String>,
+    /// True to start it though `raymond check` finds errors.
+    pub no_check: bool,
 }

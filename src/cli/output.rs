@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::exit::{CliExitCode, Error};
 use super::interrupts::is_reader_gone;
+use crate::domain::failures::AgentFailures;
 use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
-use crate::domain::run::{AgentEnding, FinishedAgent};
+use crate::domain::run::{AgentEnding, FinishedAgent, Run};
 use crate::domain::turn::FailureCause;
 
 /// The widest cell that widens its column, in characters.
@@ -93,6 +94,15 @@ pub fn add_ending(value: &mut Value, agent: &FinishedAgent) {
             value["error"] = json!(error);
             value["cause"] = json!(agent.cause);
         }
+    }
+}
+
+/// Adds the failed agents of a run to its JSON.
+pub(super) fn add_failures(value: &mut Value, run: &Run) {
+    let failures = AgentFailures::of(run);
+    value["failed_agents"] = json!(failures.failed);
+    if !failures.is_empty() {
+        value["failures"] = json!(failures.groups);
     }
 }
 

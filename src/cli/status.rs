@@ -61,6 +61,7 @@ fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
         keys.insert("run".to_owned(), id);
     }
     value["status"] = json!(word(view));
+    output::add_failures(&mut value, &view.run);
     let open = questions::open(&view.run);
     if !open.is_empty() {
         value["questions"] = questions::as_json(&open);
@@ -91,6 +92,7 @@ pub fn headline(view: &RunView) -> String {
         text.push_str(&summary::closing(run));
         text.push('\n');
     }
+    text.push_str(&summary::failures_so_far(run));
     if let Some(refused) = summary::refused_tools(run) {
         text.push_str(&refused);
         text.push('\n');

@@ -57,12 +57,14 @@ fn step(node: &AgentNode<'_>) -> String {
 }
 
 fn as_json(view: &RunView, table: &AgentTable<'_>) -> Value {
-    json!({
+    let mut value = json!({
         "run": view.run.workflow_id,
         "status": status::word(view),
         "total_cost_usd": view.run.total_cost_usd,
         "agents": table.each().map(node_json).collect::<Vec<_>>(),
-    })
+    });
+    output::add_failures(&mut value, &view.run);
+    value
 }
 
 fn node_json((node, status): (&AgentNode<'_>, Option<&AgentStatus>)) -> Value {

@@ -116,6 +116,7 @@ fn as_text(view: &RunView, statuses: &AgentStatuses<'_>) -> String {
         text.push_str(&output::table(&std::iter::once(head).chain(cells).collect::<Vec<_>>()));
         hint = AgentTable::hint(&rows, &run.workflow_id);
     }
+    let mut text = output::fitted(text);
     text.push_str(&questions::as_text(run, &questions::open(run)));
     let (endings, another) = summary::endings_in_short(run);
     text + &endings + if hint.is_empty() { &another } else { &hint }

@@ -33,7 +33,7 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let cells = rows.iter().map(|row| as_row(&table, row));
     let table: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(cells).collect();
     let hint = AgentTable::hint(&rows, &view.run.workflow_id);
-    output::print(&(status::headline(&view) + &output::table(&table) + &hint))
+    output::print(&output::fitted(status::headline(&view) + &output::table(&table) + &hint))
 }
 
 fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {

@@ -55,6 +55,8 @@ fn each_agent_is_listed_below_its_parent_with_its_status() {
     assert_eq!(lines[1], "1 of the 2 agents that have ended failed (START.md: 1 protocol)");
     assert!(lines[3].starts_with("main    "), "{lines:#?}");
     assert!(lines[3].contains("failed (protocol)") && lines[3].contains("$0.09"), "{lines:#?}");
+    let reason = main["error"].as_str().unwrap_or_default();
+    assert!(reason.len() > 80 && lines[3].ends_with(reason), "{lines:#?}");
     assert!(
         lines[4].starts_with("  main.1  finished") && lines[4].ends_with("worked"),
         "{lines:#?}"

@@ -14,6 +14,7 @@ use crate::domain::consult::{ConsultVerdict, Consultation, SpendingTotals};
 use crate::domain::decide::TurnReport;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::event::Record;
+use crate::domain::failures::AgentFailures;
 use crate::domain::graph_execution::{GraphState, OutputFormat, PromptTask, WaitResult};
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::money::Usd;
@@ -58,9 +59,12 @@ where
 }
 
 /// To observers: nothing more will be published. The answer comes when all records are dealt with.
-#[derive(Debug, Message)]
+#[derive(Debug, Default, Message)]
 #[rtype(result = "()")]
-pub struct FinishPublishing;
+pub struct FinishPublishing {
+    /// The failures of the run; `None` if it could not begin, or could not be recorded any longer.
+    pub failures: Option<Arc<AgentFailures>>,
+}
 
 /// To an agent: take the turn that is due and has a permit. Without a permit: do the work that is due and needs
 /// none.

@@ -8,7 +8,7 @@ use crate::domain::agent::Agent;
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::printable::one_line;
+use crate::domain::printable::{flat, one_line};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::tree::fold::{FAMILY_FOLD_SIZE, FoldSource, RowSubject, TreeRow};
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
@@ -16,6 +16,9 @@ use crate::domain::turn::FailureCause;
 
 /// The hint that names the command for all agents.
 const EACH: &str = "raymond tree --all shows them";
+
+/// The maximum length of the reason of a failure, which is shown whole if it is shorter.
+const MAX_REASON_BYTES: usize = 4000;
 
 /// The number of states that are named in a row of several agents.
 const STATES: usize = 2;
@@ -115,10 +118,10 @@ impl<'run> AgentTable<'run> {
         match &row.of {
             RowSubject::One(index) => {
                 match (self.tree.nodes()[*index].member, &self.status[*index]) {
-                    (TreeMember::Ended(agent), _) => {
-                        let (AgentEnding::Result(text) | AgentEnding::Error(text)) = &agent.ending;
-                        one_line(text)
-                    }
+                    (TreeMember::Ended(agent), _) => match &agent.ending {
+                        AgentEnding::Result(text) => one_line(text),
+                        AgentEnding::Error(text) => flat(text, MAX_REASON_BYTES),
+                    },
                     (TreeMember::Live(agent), Some(status)) => {
                         agent_statuses::sentence(agent, status)
                     }

@@ -37,11 +37,11 @@ use crate::language::prompt::step::RESERVED;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "A path alone means `run`: raymond workflows/tour\n\n\
-        Exit codes: 0 all agents finished, 1 an agent failed (or a tool was refused, with --strict), 2 the run waits for\n\
-        an answer, a signal or a person, 64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a required\n\
-        plug-in) cannot be started or is not logged in, 73 locked by another raymond, 74 input/output error,\n\
-        75 paused (budget, usage limit, --max-agents, a plug-in), 77 not trusted, 130 interrupted. After 2, 69, 74,\n\
-        75 and 130, `raymond resume RUN` resumes the run."
+        Exit codes: 0 all agents finished, 1 an agent failed (with --strict also: a tool was refused, or a join kept a\n\
+        failure), 2 the run waits for an answer, a signal or a person, 64 wrong usage, 65 invalid workflow or state,\n\
+        69 Claude Code (or a required plug-in) cannot be started or is not logged in, 73 locked by another raymond,\n\
+        74 input/output error, 75 paused (budget, usage limit, --max-agents, a plug-in), 77 not trusted,\n\
+        130 interrupted. After 2, 69, 74, 75 and 130, `raymond resume RUN` resumes the run."
 )]
 pub struct Cli {
     /// The command.
@@ -224,6 +224,10 @@ pub struct NewRunArgs {
     /// The directory the agents work in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
+
+    /// Start the workflow although `raymond check` finds errors in it
+    #[arg(long)]
+    pub no_check: bool,
 }
 
 /// The source of the agents' replies.

@@ -1,7 +1,6 @@
 //! `raymond check`: reports all errors of a workflow, without running it.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use console::style;
 use serde_json::json;
@@ -10,13 +9,12 @@ use super::args::workflows::CheckArgs;
 use super::exit::{CliExitCode, Error};
 use super::output;
 use super::subject::InspectedWorkflow;
-use crate::domain::id::{Folder, StateName};
 use crate::domain::permission::{RunPermission, StarterConsent};
 use crate::domain::printable::{printable, printable_line};
 use crate::language::diagnostic::Diagnostic;
-use crate::language::excerpt::excerpt;
+use crate::language::excerpt::excerpt_in;
 use crate::language::prompt::check::{self, CheckFindings};
-use crate::language::source::WorkflowSource;
+use crate::runtime::check::{WorkflowErrors, with_excerpt};
 
 /// Runs `raymond check`.
 ///
@@ -46,7 +44,7 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
             String::new(),
             |mut text, found| {
                 let _ = writeln!(text, "{}", line(found));
-                if let Some(excerpt) = excerpt_of(found, &subject.scope) {
+                if let Some(excerpt) = excerpt_in(found, &subject.scope) {
                     let lines = printable(&excerpt).replace('\n', "\n  ");
                     let _ = writeln!(text, "  {lines}");
                 }
@@ -56,6 +54,14 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
         output::tell(&closing(&InspectedWorkflow::title(&args.path), &findings, errors));
     }
     Ok(if errors == 0 { CliExitCode::Success } else { CliExitCode::Invalid })
+}
+
+/// Prints the errors that kept a workflow from being started to stderr, as [`check`](check()) prints them.
+pub(super) fn complain_of(found: &WorkflowErrors) {
+    for (error, excerpt) in found.errors.iter().zip(&found.excerpts) {
+        output::tell(&with_excerpt(error.to_string(), excerpt.as_deref()));
+    }
+    output::complain(&found.advice());
 }
 
 /// Formats a diagnostic, in colours on a terminal.
@@ -68,21 +74,6 @@ fn line(found: &Diagnostic) -> String {
     } else {
         format!("{place} {} {} {message}", style("warning:").yellow().bold(), style(code).yellow())
     }
-}
-
-/// Returns the line of a program with a caret under the place.
-fn excerpt_of(found: &Diagnostic, scope: &impl WorkflowSource) -> Option<String> {
-    if !found.code.starts_with("SX") {
-        return None;
-    }
-    let path = Path::new(&found.path);
-    let name = StateName::parse(path.file_name()?.to_str()?).ok()?;
-    let here = scope.path(&name);
-    let text = match path.parent()?.strip_prefix(Path::new(&here).parent()?).ok()?.to_str()? {
-        "" => scope.read(&name).ok()?,
-        below => scope.within(&Folder::parse(below).ok()?).ok()?.read(&name).ok()?,
-    };
-    excerpt(&text, found.line, found.column)
 }
 
 /// Returns the closing line: the number of errors, warnings and files.

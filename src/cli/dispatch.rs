@@ -12,6 +12,7 @@ use super::{
     signal, start, status, stop, top, tree, trust, workflow, worktrees,
 };
 use crate::process::helper_environment::NamedVariables;
+use crate::runtime;
 
 /// Runs a command line, program name included, and returns its exit code.
 #[must_use]
@@ -24,7 +25,10 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         }
     };
     let exit = prepare(&cli.command).and_then(|()| dispatch(cli.command)).unwrap_or_else(|error| {
-        output::complain(&error.to_string());
+        match &error {
+            Error::Runtime(runtime::Error::Check(found)) => check::complain_of(found),
+            _ => output::complain(&error.to_string()),
+        }
         error.exit()
     });
     diagnostics::flush();

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use strum::VariantArray;
 
+use crate::domain::failures::AgentFailures;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::domain::run::{PauseReason, Run, RunStatus};
 use crate::language::diagnostic::Diagnostic;
@@ -18,7 +19,8 @@ use crate::store;
 pub enum CliExitCode {
     /// Every agent ended well.
     Success = 0,
-    /// The run ended, at least one agent failed; or a tool was refused, and it was started with --strict.
+    /// The run ended, at least one agent failed; or, if it was started with --strict, a tool was refused, or a join
+    /// kept a failure.
     AgentFailed = 1,
     /// The run waits for a person; it can be resumed.
     Waiting = 2,
@@ -54,9 +56,7 @@ impl CliExitCode {
     #[must_use]
     pub fn of(run: &Run) -> Self {
         match (run.status, &run.pause) {
-            (RunStatus::Completed, _) if run.settings.strict && !run.refused_tools.is_empty() => {
-                Self::AgentFailed
-            }
+            (RunStatus::Completed, _) if run.settings.strict && has_loss(run) => Self::AgentFailed,
             (RunStatus::Completed, _) => Self::Success,
             (RunStatus::Failed, _) => Self::AgentFailed,
             (
@@ -83,6 +83,11 @@ impl CliExitCode {
             (_, Some(PauseReason::Interrupted | PauseReason::Stopped) | None) => Self::Interrupted,
         }
     }
+}
+
+/// Returns whether a run that is completed has lost anything: a tool was refused, or a join kept a failure.
+fn has_loss(run: &Run) -> bool {
+    !run.refused_tools.is_empty() || !AgentFailures::of(run).is_empty()
 }
 
 impl From<CliExitCode> for ExitCode {
@@ -173,6 +178,7 @@ fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::Taken(_) => CliExitCode::Usage,
         Error::Workflow(_)
         | Error::Graph { .. }
+        | Error::Check(_)
         | Error::Edited { .. }
         | Error::NodeGone { .. }
         | Error::Manifest { .. }

@@ -6,6 +6,7 @@ use super::args::AllRunsArgs;
 use super::exit::{CliExitCode, Error};
 use super::{output, status};
 use crate::actor::clock::now;
+use crate::domain::failures::AgentFailures;
 use crate::domain::id::RunId;
 use crate::domain::printable::one_line;
 use crate::domain::run::{Run, RunStatus};
@@ -53,15 +54,19 @@ pub(super) fn show(
 
 fn as_json((id, view): &ListedRun) -> Value {
     match view {
-        Ok(view) => json!({
-            "run": id,
-            "status": status::word(view),
-            "pause": view.run.pause,
-            "live": view.run.agents.len(),
-            "finished": view.run.finished.len(),
-            "total_cost_usd": view.run.total_cost_usd,
-            "scope_dir": view.run.scope_dir,
-        }),
+        Ok(view) => {
+            let mut value = json!({
+                "run": id,
+                "status": status::word(view),
+                "pause": view.run.pause,
+                "live": view.run.agents.len(),
+                "finished": view.run.finished.len(),
+                "total_cost_usd": view.run.total_cost_usd,
+                "scope_dir": view.run.scope_dir,
+            });
+            output::add_failures(&mut value, &view.run);
+            value
+        }
         Err(error) => {
             json!({ "run": id, "status": "unreadable", "error": error.to_string() })
         }
@@ -74,7 +79,7 @@ fn as_row((id, view): &ListedRun) -> Vec<String> {
             id.to_string(),
             status::word(view).to_owned(),
             format!("{} live", view.run.agents.len()),
-            format!("{} finished", view.run.finished.len()),
+            finished(&AgentFailures::of(&view.run)),
             view.run.total_cost_usd.to_string(),
             why(&view.run),
         ],
@@ -82,11 +87,21 @@ fn as_row((id, view): &ListedRun) -> Vec<String> {
     }
 }
 
-/// Returns the reason why a run does not proceed, in short.
+/// Returns the number of agents that have ended, with that of the failed ones.
+fn finished(failures: &AgentFailures) -> String {
+    let AgentFailures { ended, failed, .. } = failures;
+    if failures.is_empty() {
+        format!("{ended} finished")
+    } else {
+        format!("{ended} finished, {failed} failed")
+    }
+}
+
+/// Returns the reason why a run does not proceed, in short, or else what its agents failed of.
 fn why(run: &Run) -> String {
     match (&run.pause, run.limited(now()).filter(|_| run.status == RunStatus::Running)) {
         (Some(pause), _) => one_line(&pause.to_string()),
         (None, Some(until)) => format!("usage limit until {}", date(until)),
-        (None, None) => String::new(),
+        (None, None) => AgentFailures::of(run).to_string(),
     }
 }

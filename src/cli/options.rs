@@ -63,7 +63,8 @@ pub struct RunOptions {
     #[arg(long)]
     pub live: bool,
 
-    /// Exit 1 at the end if any tool was refused in the run, also before a resume; stored with the run
+    /// Exit 1 at the end if any tool was refused in the run, or a join kept a failure, also before a resume;
+    /// stored with the run
     #[arg(long)]
     pub strict: bool,
 

@@ -70,7 +70,8 @@ pub(super) fn create_of(
 ) -> Result<PreparedRun, Error> {
     let settings = settings::new(args, workflow)?;
     let id = args.new_run.id.clone().or_else(|| args.new_run.label.clone());
-    let request = RunRequest { id, input: args.new_run.input.clone(), program };
+    let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
+    let request = RunRequest { id, input, program, no_check };
     confirm::confirmed(&args.options, |starter| {
         runtime::create(root, workflow, &request, settings.clone(), GraphSetup::default(), starter)
     })

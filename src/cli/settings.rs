@@ -54,6 +54,7 @@ pub fn for_resume(
         ("--context", !new_run.context.is_empty()),
         ("--cwd", new_run.cwd.is_some()),
         ("--agent", new_run.agent.is_some()),
+        ("--no-check", new_run.no_check),
     ];
     if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {
         return Err(Error::Usage(format!(

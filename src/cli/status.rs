@@ -61,6 +61,7 @@ fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
         keys.insert("run".to_owned(), id);
     }
     value["status"] = json!(word(view));
+    output::add_failures(&mut value, &view.run);
     let open = questions::open(&view.run);
     if !open.is_empty() {
         value["questions"] = questions::as_json(&open);
@@ -91,6 +92,7 @@ pub fn headline(view: &RunView) -> String {
         text.push_str(&summary::closing(run));
         text.push('\n');
     }
+    text.push_str(&summary::failures_so_far(run));
     if let Some(refused) = summary::refused_tools(run) {
         text.push_str(&refused);
         text.push('\n');
@@ -114,6 +116,7 @@ fn as_text(view: &RunView, statuses: &AgentStatuses<'_>) -> String {
         text.push_str(&output::table(&std::iter::once(head).chain(cells).collect::<Vec<_>>()));
         hint = AgentTable::hint(&rows, &run.workflow_id);
     }
+    let mut text = output::fitted(text);
     text.push_str(&questions::as_text(run, &questions::open(run)));
     let (endings, another) = summary::endings_in_short(run);
     text + &endings + if hint.is_empty() { &another } else { &hint }

@@ -4,16 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::exit::Error;
 use crate::domain::id::StateName;
-use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::profile::GraphProfile;
-use crate::language::graph::read::read;
 use crate::language::graph::vocabulary::GraphVocabulary;
-use crate::language::manifest;
-use crate::language::position::SourcePlace;
 use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::FolderGraph;
-use crate::language::source::{self, WorkflowSource};
 use crate::runtime;
 use crate::store::workflow::WorkflowDir;
 
@@ -60,16 +55,7 @@ impl InspectedWorkflow {
     pub(super) fn graphs(&self, profile: GraphProfile) -> impl Fn(&StateName) -> FolderGraph {
         let vocabulary = GraphVocabulary::default();
         move |name| {
-            let text = match self.scope.read(name) {
-                Ok(text) => text,
-                Err(error) => return unreadable(&self.scope, name, &error),
-            };
-            let is_first = self.entry.as_ref() == Some(name) || name.as_str() == manifest::GRAPH;
-            let folder = self.scope.root().file_name().and_then(|name| name.to_str());
-            let directory = folder.filter(|_| is_first);
-            let path = self.scope.path(name);
-            let reading = read(&path, directory, &text, &vocabulary, &self.scope, profile);
-            FolderGraph { program: reading.program, diagnostics: reading.diagnostics }
+            runtime::check::read_graph(&self.scope, self.entry.as_ref(), &vocabulary, profile, name)
         }
     }
 
@@ -78,21 +64,4 @@ impl InspectedWorkflow {
         let whole: PathBuf = path.components().collect();
         whole.display().to_string()
     }
-}
-
-/// Returns a graph that only has the error of reading it. A missing one is reported where it is named.
-fn unreadable(scope: &WorkflowDir, name: &StateName, error: &source::Error) -> FolderGraph {
-    if matches!(error, source::Error::Missing { .. }) {
-        return FolderGraph::default();
-    }
-    let SourcePlace { line, column } = error.place();
-    let diagnostic = Diagnostic {
-        path: scope.path(name),
-        line,
-        column,
-        code: "WF001",
-        severity: Severity::Error,
-        message: error.reason(),
-    };
-    FolderGraph { program: None, diagnostics: vec![diagnostic] }
 }

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use super::agent_table::AgentTable;
 use crate::domain::agent_status::AgentStatus;
+use crate::domain::failures::AgentFailures;
 use crate::domain::printable::{printable_block, printable_line};
 use crate::domain::refusal::closing_line;
 use crate::domain::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
@@ -58,6 +59,17 @@ pub fn refused_tools(run: &Run) -> Option<String> {
     Some(printable_line(&format!("{line}{strict}")))
 }
 
+/// Returns a line about the failed agents of a run in which others live; empty if none has failed.
+#[must_use]
+pub(super) fn failures_so_far(run: &Run) -> String {
+    let failures = AgentFailures::of(run);
+    if run.agents.is_empty() || failures.is_empty() {
+        return String::new();
+    }
+    let AgentFailures { failed, ended, .. } = &failures;
+    format!("{failed} of the {ended} agents that have ended failed ({failures})\n")
+}
+
 /// Returns the run's outcome, and the command to resume it.
 #[must_use]
 pub fn closing(run: &Run) -> String {
@@ -69,19 +81,14 @@ fn closing_sentence(run: &Run) -> String {
     let id = &run.workflow_id;
     match (run.status, &run.pause) {
         (RunStatus::Completed, _) => {
-            format!("run {id} finished, {spent} spent; `raymond log {id}` shows how")
+            let failures = AgentFailures::of(run);
+            let is_failed = run.settings.strict && !failures.is_empty();
+            let strict = if is_failed { "; that fails the run (--strict)" } else { "" };
+            let outcome = failures.outcome();
+            format!("run {id} {outcome}, {spent} spent{strict}; `raymond log {id}` shows how")
         }
         (RunStatus::Failed, _) => {
-            let failed = run
-                .finished
-                .iter()
-                .filter(|agent| matches!(agent.ending, AgentEnding::Error(_)))
-                .filter(|agent| agent.cause != Some(FailureCause::Unneeded))
-                .count();
-            format!(
-                "run {id} ended, {failed} of {} agents failed, {spent} spent",
-                run.finished.len()
-            )
+            format!("run {id} {}, {spent} spent", AgentFailures::of(run).outcome())
         }
         (_, Some(pause @ PauseReason::Budget { .. })) => {
             format!("paused: {pause}; resume with more: raymond resume {id} --budget USD")

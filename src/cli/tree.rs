@@ -33,7 +33,7 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let cells = rows.iter().map(|row| as_row(&table, row));
     let table: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(cells).collect();
     let hint = AgentTable::hint(&rows, &view.run.workflow_id);
-    output::print(&(status::headline(&view) + &output::table(&table) + &hint))
+    output::print(&output::fitted(status::headline(&view) + &output::table(&table) + &hint))
 }
 
 fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
@@ -57,12 +57,14 @@ fn step(node: &AgentNode<'_>) -> String {
 }
 
 fn as_json(view: &RunView, table: &AgentTable<'_>) -> Value {
-    json!({
+    let mut value = json!({
         "run": view.run.workflow_id,
         "status": status::word(view),
         "total_cost_usd": view.run.total_cost_usd,
         "agents": table.each().map(node_json).collect::<Vec<_>>(),
-    })
+    });
+    output::add_failures(&mut value, &view.run);
+    value
 }
 
 fn node_json((node, status): (&AgentNode<'_>, Option<&AgentStatus>)) -> Value {

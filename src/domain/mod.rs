@@ -22,6 +22,7 @@ pub mod evaluation;
 pub mod event;
 pub mod claude_version;
 pub mod fact;
+pub mod failures;
 pub mod fork;
 pub mod graph_advance;
 pub mod graph_execution;

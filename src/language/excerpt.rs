@@ -1,10 +1,13 @@
 //! Shows a mistake in a file: the line, and a caret under the place.
 
 use std::iter::repeat_n;
+use std::path::Path;
 
 use unicode_width::UnicodeWidthChar;
 
 use super::diagnostic::Diagnostic;
+use super::source::WorkflowSource;
+use crate::domain::id::{Folder, StateName};
 use crate::domain::printable::is_unprintable;
 
 /// The number of characters of a long line that are shown before the place, and after it.
@@ -18,6 +21,22 @@ pub fn shown(found: &Diagnostic, text: &str) -> String {
         Some(excerpt) => format!("{found}\n{excerpt}"),
         None => found.to_string(),
     }
+}
+
+/// Returns the line of a program with a caret under the place of a diagnostic; `None` for other files.
+#[must_use]
+pub fn excerpt_in(found: &Diagnostic, source: &dyn WorkflowSource) -> Option<String> {
+    if !found.code.starts_with("SX") {
+        return None;
+    }
+    let path = Path::new(&found.path);
+    let name = StateName::parse(path.file_name()?.to_str()?).ok()?;
+    let here = source.path(&name);
+    let text = match path.parent()?.strip_prefix(Path::new(&here).parent()?).ok()?.to_str()? {
+        "" => source.read(&name).ok()?,
+        below => source.within(&Folder::parse(below).ok()?).ok()?.read(&name).ok()?,
+    };
+    excerpt(&text, found.line, found.column)
 }
 
 /// Returns a line of a text and a caret under the column, both counted from 1, or `None` if there is no such line,

@@ -16,6 +16,7 @@ use memchr::memmem;
 use crate::domain::policy::ReplyTags;
 use crate::domain::transition::{InvalidTransition, TagName, Transition};
 
+pub mod misspelt;
 mod open;
 
 pub use open::MAX_OPEN_TAG;

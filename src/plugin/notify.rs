@@ -52,8 +52,8 @@ impl<D: NotificationSink + Unpin> Handler<Published> for NotificationPlugin<D> {
 impl<D: NotificationSink + Unpin> Handler<FinishPublishing> for NotificationPlugin<D> {
     type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) -> Self::Result {
-        if let Some(notification) = self.tracker.at_the_end() {
+    fn handle(&mut self, end: FinishPublishing, _: &mut Self::Context) -> Self::Result {
+        if let Some(notification) = self.tracker.at_the_end(end.failures.as_deref()) {
             self.by.deliver(notification);
         }
         self.by.finished()

@@ -123,6 +123,13 @@ impl Builder {
         self
     }
 
+    /// Sets whether a new run is refused if `raymond check` finds an error in what its first state leads to; it
+    /// is by default.
+    pub fn check(mut self, check: bool) -> Self {
+        self.request.no_check = !check;
+        self
+    }
+
     /// Changes the settings: a new run has those of its workflow, a resumed run has its own. The programs that a
     /// workflow asks for as plug-ins are in [`Settings::plugins`].
     pub fn configure(mut self, change: impl FnOnce(&mut Settings) + 'static) -> Self {

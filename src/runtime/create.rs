@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::answerer::build_runner;
+use super::check;
 use super::directories::directory;
 use super::error::Error;
 use super::graphs::GraphSetup;
@@ -44,10 +45,11 @@ pub fn create(
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let variables: Variables =
         [("input".to_owned(), request.input.clone().unwrap_or_default())].into();
-    // Errors in the first state are reported before anyone is asked to trust it.
+    // Errors of the workflow are reported before anyone is asked to trust it.
     let mut trusting = settings.clone();
     trusting.consent.trusts_workflow = true;
     preflight::check_entry(workflow, &workflow_id, request, &trusting, &graphs)?;
+    check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::check::WorkflowErrors;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::shown;
@@ -53,6 +54,9 @@ pub enum Error {
         /// The text of a program, whose lines are shown; empty for a graph.
         text: String,
     },
+    /// The workflow has errors that `raymond check` reports.
+    #[error(transparent)]
+    Check(#[from] WorkflowErrors),
     /// A graph has been edited since an agent entered it.
     #[error(
         "{path}: WF503 the graph has been edited since the agent {agent} entered it (it stands at {node}); restore the old text, or resume with the new one: raymond resume {run} --migrate"

@@ -5,6 +5,7 @@
 
 mod answerer;
 mod builder;
+pub mod check;
 mod create;
 pub mod directories;
 mod error;

@@ -1,5 +1,6 @@
 //! The outcome of a run.
 
+use crate::domain::failures::AgentFailures;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
@@ -16,6 +17,12 @@ impl RunOutcome {
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.run.status == RunStatus::Completed
+    }
+
+    /// Returns the failed agents by state and cause, also those whose failure a join has kept.
+    #[must_use]
+    pub fn failures(&self) -> AgentFailures {
+        AgentFailures::of(&self.run)
     }
 
     /// Returns the result of an agent that has ended well; the first agent is [`AgentId::main`].

@@ -4,6 +4,7 @@
 //! blocks delays nothing else. A plug-in with a full mailbox misses records; the run never waits for it. Mailboxes
 //! close when the run is over: each actor then gets a moment to deal with its records and ends by itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::dev::channel::channel;
@@ -14,6 +15,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::actor::interceptor::{DEFAULT_DEADLINE, PluginInterceptor};
 use crate::actor::message::{Consult, FinishPublishing, Published};
 use crate::actor::observer::{Observer, ObserverKind};
+use crate::domain::failures::AgentFailures;
+use crate::domain::run::Run;
 
 /// The maximum number of records that wait for a plug-in.
 const MAILBOX_CAPACITY: usize = 4096;
@@ -151,9 +154,11 @@ impl PlugIns {
 
     /// Waits until raymond's own plug-ins have dealt with everything, and a moment for the others; failed ones are
     /// not waited for. All handles given out by `take` must be dropped before.
-    pub(super) async fn finish(mut self) {
+    pub(super) async fn finish(mut self, run: Option<&Run>) {
+        let failures = run.map(|run| Arc::new(AgentFailures::of(run)));
         let finish = |(recipient, limit): &(Recipient<FinishPublishing>, Option<Duration>)| {
-            (recipient.send(FinishPublishing), limit.map(|limit| Instant::now() + limit))
+            let message = FinishPublishing { failures: failures.clone() };
+            (recipient.send(message), limit.map(|limit| Instant::now() + limit))
         };
         let finishing: Vec<_> = std::mem::take(&mut self.finish).iter().map(finish).collect();
         for (finished, until) in finishing {

@@ -11,4 +11,6 @@ pub struct RunRequest {
     pub input: Option<String>,
     /// The stored text of the program it begins with; `None` for the text of its file.
     pub program: Option<String>,
+    /// True to start it though `raymond check` finds errors.
+    pub no_check: bool,
 }

@@ -169,7 +169,7 @@ pub async fn supervised(
     if let Err(error) =
         plugin_programs::start(&mut plugins, &settings, (&marker, &scope), &place).await
     {
-        plugins.finish().await;
+        plugins.finish(None).await;
         return Err(error);
     }
     let source = Arc::new(scope);
@@ -192,7 +192,7 @@ pub async fn supervised(
     // Only the runner of Claude Code ends them itself, but a scripted run may have commands of graphs.
     end_processes_of_run(&marker).await;
     tokio::select! {
-        () = plugins.finish() => {}
+        () = plugins.finish(outcome.as_ref().ok()) => {}
         Some(()) = interrupts.recv() => {}
     }
     if has_programs {

@@ -47,6 +47,7 @@ mod protocol;
 mod readme;
 mod recovery;
 mod reference;
+mod refused_start;
 mod refused_tools;
 mod released;
 mod samples;

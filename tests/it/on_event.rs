@@ -65,6 +65,26 @@ fn ended_event_has_status_cost_and_environment_without_secrets() {
 }
 
 #[test]
+fn ended_event_counts_failures_that_join_kept() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("WORK.md", "work")
+        .prompt("JOIN.md", "---\njoin: all\non_failure: keep\n---\nmerge")
+        .rule(when("start").reply("<fork next=\"JOIN.md\">WORK.md</fork>"))
+        .rule(when("work").reply("no tag"))
+        .rule(when("merge").reply("<result>m</result>"));
+    test.run(&["START.md", "--on-event", &keeper(&test)]).ok();
+    let all = told(&test);
+    let ended = all.last().expect("it was told");
+    assert_eq!((&ended["event"], &ended["status"]), (&"ended".into(), &"completed".into()));
+    assert_eq!(ended["failed_agents"], 1);
+    assert_eq!(ended["failures"][0]["state"], "WORK.md");
+    let message = ended["message"].as_str().expect("a sentence");
+    let expected = "finished: 1 of 2 agents failed, kept by the join (WORK.md: 1 protocol), $";
+    assert!(message.contains(expected), "{message}");
+}
+
+#[test]
 fn paused_event_has_its_record_and_resume_does_not_keep_the_command() {
     let test = Test::new()
         .prompt("START.md", "start")

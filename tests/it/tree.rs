@@ -52,13 +52,16 @@ fn each_agent_is_listed_below_its_parent_with_its_status() {
 
     let shown = test.raymond(&["tree", "t"]);
     let lines: Vec<&str> = shown.ok().stdout.lines().collect();
-    assert!(lines[2].starts_with("main    "), "{lines:#?}");
-    assert!(lines[2].contains("failed (protocol)") && lines[2].contains("$0.09"), "{lines:#?}");
+    assert_eq!(lines[1], "1 of the 2 agents that have ended failed (START.md: 1 protocol)");
+    assert!(lines[3].starts_with("main    "), "{lines:#?}");
+    assert!(lines[3].contains("failed (protocol)") && lines[3].contains("$0.09"), "{lines:#?}");
+    let reason = main["error"].as_str().unwrap_or_default();
+    assert!(reason.len() > 80 && lines[3].ends_with(reason), "{lines:#?}");
     assert!(
-        lines[3].starts_with("  main.1  finished") && lines[3].ends_with("worked"),
+        lines[4].starts_with("  main.1  finished") && lines[4].ends_with("worked"),
         "{lines:#?}"
     );
-    assert!(lines[4].starts_with("  main.2  WORKER.md") && lines[4].ends_with("running"));
+    assert!(lines[5].starts_with("  main.2  WORKER.md") && lines[5].ends_with("running"));
     test.release("go");
     live.wait().code(1);
     let after = test.raymond(&["tree", "t", "--json"]).ok().json();
@@ -188,16 +191,16 @@ fn siblings_fold_into_one_line_except_parked_and_failed_agents() {
     live.wait_crowd();
     let folded = test.raymond(&["tree", "t"]);
     let lines: Vec<&str> = folded.ok().stdout.lines().collect();
-    assert_eq!(lines.len(), 7, "{lines:#?}");
-    let whole = lines[3];
+    assert_eq!(lines.len(), 8, "{lines:#?}");
+    let whole = lines[4];
     assert!(whole.starts_with("  14 agents, main.1 … main.14  WORKER.md  "), "{whole}");
     assert!(whole.contains("$0.11"), "what they have cost in sum: {whole}");
     let counts = "1 wait for a person · 1 running · 1 failed (protocol) · 11 finished";
     assert!(whole.ends_with(counts), "{whole}");
-    assert!(lines[4].starts_with("    main.3  "), "{lines:#?}");
-    assert!(lines[4].contains("waits for a person: "), "{lines:#?}");
-    assert!(lines[5].starts_with("    main.5  ") && lines[5].contains("failed (protocol)"));
-    assert!(lines[6].ends_with("raymond tree t --all"), "{lines:#?}");
+    assert!(lines[5].starts_with("    main.3  "), "{lines:#?}");
+    assert!(lines[5].contains("waits for a person: "), "{lines:#?}");
+    assert!(lines[6].starts_with("    main.5  ") && lines[6].contains("failed (protocol)"));
+    assert!(lines[7].ends_with("raymond tree t --all"), "{lines:#?}");
 
     let all = test.raymond(&["tree", "t", "--all"]);
     all.ok().stdout_has("  main.14  finished").stdout_lacks("14 agents").stdout_lacks("--all");

@@ -272,7 +272,9 @@ impl Stage {
             };
             let (_interrupts, mut quiet) = mpsc::unbounded_channel();
             let run = in_time(supervise(launch, &mut quiet)).await.expect("a run that is written");
-            in_time(audience.send(FinishPublishing)).await.expect("an audience that stays");
+            in_time(audience.send(FinishPublishing::default()))
+                .await
+                .expect("an audience that stays");
             run
         });
         let heard = self.heard.lock().expect("nobody panics with it");

@@ -4,7 +4,7 @@
 //! [`CODES`](super::codes::CODES) is the whole table; `raymond check --help` prints it.
 //!
 //! Only the tags and file names in a prompt's text are known. They are followed where a state has no policy, and are
-//! never an error.
+//! an error only where a misspelt tag encloses the name of a state, because agents write what they are shown.
 
 mod ends;
 mod fan_out;
@@ -14,6 +14,7 @@ mod joins;
 mod options;
 mod outputs;
 mod replies;
+mod tags;
 mod variables;
 mod ways;
 
@@ -54,7 +55,7 @@ pub struct CheckFindings {
 #[must_use]
 pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     let mut report = FolderDiagnostics::new(subject.source, subject.consent);
-    let (manifest, mut files) = report.manifest();
+    let (manifest, mut files) = report.manifest(subject.entry.is_none());
     if let Some(entry) = report.entry(subject.entry, &manifest) {
         let reach = WorkflowMapOptions {
             by_text: true,
@@ -64,6 +65,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         let workflow_map = WorkflowMap::of(&entry, subject.source, reach);
         report.files(&workflow_map);
         report.ways(&workflow_map);
+        report.tags(&workflow_map);
         report.options(&workflow_map);
         report.fan_outs(&workflow_map, manifest.max_fan_out);
         report.ends(&workflow_map, manifest.budget.is_some());
@@ -90,7 +92,7 @@ pub fn beginning(
     given: Option<&StateName>,
 ) -> Result<StateName, Vec<Diagnostic>> {
     let mut report = FolderDiagnostics::new(source, &StarterConsent::default());
-    let (manifest, _) = report.manifest();
+    let (manifest, _) = report.manifest(given.is_none());
     report.entry(given, &manifest).ok_or(report.diagnostics)
 }
 

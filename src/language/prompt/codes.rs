@@ -1,7 +1,7 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 30] = [
+pub const CODES: [(&str, &str); 32] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -10,6 +10,11 @@ pub const CODES: [(&str, &str); 30] = [
     ("RF101", "a policy or a join names a file that there is not, or that is no state"),
     ("RF102", "the prompt of an evaluator is missing"),
     ("RF103", "the text of a state without policy shows a tag to such a file (warning)"),
+    (
+        "RF104",
+        "the text shows what is nearly a tag, around the name of a state (of anything else: warning)",
+    ),
+    ("RF105", "the first prompt shows no tag and has no policy (warning)"),
     ("RF110", "nothing leads to a state (warning)"),
     ("RF201", "a policy allows nothing: all its ways lead to files that are missing"),
     ("RF202", "an entry of a policy says nothing that another does not (warning)"),

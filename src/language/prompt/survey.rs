@@ -1,7 +1,7 @@
 //! A survey of the states that policies can lead to, before any of them is paid for.
 //!
-//! A mistake does not prevent the run, because a workflow may write a state's file before it enters it. A warning
-//! at the start is better than a failure at night. `raymond check` finds more, and takes more time.
+//! A run that is started with `--no-check` is told of their errors as warnings: a workflow may write a state's file
+//! before it enters it.
 
 use super::check::check_reachable;
 use super::workflow_map::{WorkflowMap, WorkflowMapOptions};

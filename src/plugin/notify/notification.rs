@@ -8,6 +8,7 @@ use strum::{IntoStaticStr, VariantNames};
 use crate::actor::message::Published;
 use crate::actor::registry::AgentActivity;
 use crate::domain::event::{Event, NextAction, Record};
+use crate::domain::failures::AgentFailures;
 use crate::domain::fork::agent_count;
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
@@ -64,6 +65,8 @@ pub struct Notification {
     pub spent: Usd,
     /// The record it is about; `None` for the end.
     pub record: Option<PublicRecord>,
+    /// The failures of a run that has ended.
+    pub failures: Option<AgentFailures>,
 }
 
 impl Notification {
@@ -80,6 +83,12 @@ impl Notification {
         });
         if let Some(record) = &self.record {
             value["record"] = serde_json::to_value(record).unwrap_or_default();
+        }
+        if let Some(failures) = &self.failures {
+            value["failed_agents"] = failures.failed.into();
+            if !failures.is_empty() {
+                value["failures"] = serde_json::to_value(&failures.groups).unwrap_or_default();
+            }
         }
         value.to_string()
     }
@@ -180,27 +189,35 @@ impl NotificationTracker {
         Some(self.notification(kind, &message, Some(Record::clone(&published.record).into())))
     }
 
-    /// Returns the notification that is due when no further record comes.
+    /// Returns the notification that is due when no further record comes. Without the failures of the whole run,
+    /// those that were seen count.
     #[must_use]
-    pub fn at_the_end(&self) -> Option<Notification> {
-        let Self { run, ended, failed, spent, .. } = self;
-        let (kind, message) = match (self.live, self.failed) {
-            (0, 0) => (NotificationKind::Ended, format!("run {run} finished, {spent} spent")),
-            (0, _) => (
-                NotificationKind::Ended,
-                format!("run {run} ended, {failed} of {ended} agents failed, {spent} spent"),
-            ),
-            _ if self.paused => return None,
-            _ => (
-                NotificationKind::Broken,
-                format!(
-                    "run {run} has stopped, because it could not be kept any longer; its output tells why; fix that and resume: raymond resume {run}"
-                ),
-            ),
-        };
-        let refused = closing_line(&self.refused).map(|line| format!("; {line}"));
-        let message = message + &refused.unwrap_or_default();
-        Some(self.notification(kind, &message, None))
+    pub fn at_the_end(&self, failures: Option<&AgentFailures>) -> Option<Notification> {
+        let Self { run, spent, .. } = self;
+        if self.live > 0 {
+            let message = format!(
+                "run {run} has stopped, because it could not be kept any longer; its output tells why; fix that and resume: raymond resume {run}"
+            );
+            let is_broken = !self.paused;
+            return is_broken.then(|| {
+                self.notification(NotificationKind::Broken, &self.with_refusals(message), None)
+            });
+        }
+        let seen =
+            || AgentFailures { ended: self.ended, failed: self.failed, ..Default::default() };
+        let failures = failures.cloned().unwrap_or_else(seen);
+        let message = format!("run {run} {}, {spent} spent", failures.outcome());
+        let ended = self.notification(NotificationKind::Ended, &self.with_refusals(message), None);
+        let status = if failures.are_kept() { RunStatus::Completed } else { RunStatus::Failed };
+        Some(Notification { status, failures: Some(failures), ..ended })
+    }
+
+    /// Adds the tools that were refused to a message about the whole run.
+    fn with_refusals(&self, message: String) -> String {
+        match closing_line(&self.refused) {
+            Some(line) => format!("{message}; {line}"),
+            None => message,
+        }
     }
 
     fn notification(
@@ -216,7 +233,7 @@ impl NotificationTracker {
             _ => RunStatus::Running,
         };
         let message = flat(message, MAX_MESSAGE_BYTES);
-        Notification { kind, message, status, spent: self.spent, record }
+        Notification { kind, message, status, spent: self.spent, record, failures: None }
     }
 
     fn count(&mut self, published: &Published) {

@@ -1,9 +1,12 @@
 //! The sentence for people on why an agent waits, or on why several of them do.
 
 use super::date;
-use crate::domain::printable::one_line;
+use crate::domain::printable::{flat, one_line};
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
+
+/// The maximum length of the reason why a person is waited for. Views of a fixed width cut it themselves.
+const MAX_REASON_BYTES: usize = 1000;
 
 /// The activity of an agent whose graph is executed.
 pub const EXECUTES_GRAPH: &str = "executes the graph";
@@ -25,7 +28,9 @@ pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) ->
         WaitReason::UsageLimit(until) => {
             format!("waits for the usage limit until {}", date(*until))
         }
-        WaitReason::Person(because) => format!("waits for a person: {}", one_line(because)),
+        WaitReason::Person(because) => {
+            format!("waits for a person: {}", flat(because, MAX_REASON_BYTES))
+        }
         WaitReason::Answer { node, question } => {
             format!("waits for an answer to {node}: {}", one_line(question))
         }

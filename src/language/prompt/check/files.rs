@@ -12,14 +12,17 @@ use crate::language::source::Error;
 use crate::language::yaml;
 
 impl FolderDiagnostics<'_> {
-    /// Checks the manifest; returns it, and the number of files read for it.
-    pub(super) fn manifest(&mut self) -> (Manifest, usize) {
+    /// Checks the manifest; returns it, and the number of files read for it. Where one file is checked with what
+    /// it leads to, the manifest's `entry` is another matter.
+    pub(super) fn manifest(&mut self, is_whole: bool) -> (Manifest, usize) {
         let Ok(name) = StateName::parse(manifest::FILE) else { return (Manifest::default(), 0) };
         match self.source.read(&name) {
             Ok(text) => {
                 let examined = manifest::examine(&text);
                 self.yaml(&name, examined.errors.all(), "RF003");
-                self.entry_of_manifest(&name, &examined);
+                if is_whole {
+                    self.entry_of_manifest(&name, &examined);
+                }
                 self.options_of_manifest(&name, &examined);
                 (examined.manifest, 1)
             }

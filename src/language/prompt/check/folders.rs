@@ -41,6 +41,7 @@ fn below(
     let workflow_map = WorkflowMap::of(start, source, reach);
     report.files(&workflow_map);
     report.ways(&workflow_map);
+    report.tags(&workflow_map);
     report.options(&workflow_map);
     report.fan_outs(&workflow_map, None);
     report.ends(&workflow_map, false);

@@ -147,7 +147,11 @@ fn errors_of_all_files_are_reported_at_once() {
             "replies.yaml:3:1: warning: RF005 there is no state A.md#x; did you mean A.md?",
         ]
     );
-    let script = checked(&[("START.md", "x"), ("replies.yaml", "START.md: x\n")], None, &[]);
+    let script = checked(
+        &[("START.md", "<result>x</result>"), ("replies.yaml", "START.md: x\n")],
+        None,
+        &[],
+    );
     assert!(script[0].starts_with("replies.yaml:1:11: RF004 "), "{script:?}");
 }
 
@@ -242,6 +246,43 @@ fn invalid_evaluator_prompt_is_reported() {
         found[0].starts_with("CHECK.md:1:22: warning: RF401 nothing fills {{more}}"),
         "{found:?}"
     );
+}
+
+#[test]
+fn misspelt_tag_is_error_around_state_and_warning_around_other_text() {
+    let found = said(&[
+        (
+            "START.md",
+            "tag: goto, target: NEXT.md",
+            "<gotto>NEXT.md</gotto>\n<goto>NEXT.md<goto>\n<gotto>GONE.md</gotto>",
+        ),
+        ("NEXT.md", "", "<reslt>x</reslt> or <result>x</result>"),
+    ]);
+    assert_eq!(
+        found,
+        [
+            "NEXT.md:1:1: warning: RF104 the text shows <reslt>, which is not a tag; did you mean <result>?",
+            "START.md:5:1: RF104 the text shows <gotto>, which is not a tag; did you mean <goto>?",
+            "START.md:6:1: RF104 the text shows a <goto> without its </goto>",
+            "START.md:7:1: warning: RF104 the text shows <gotto>, which is not a tag; did you mean <goto>?",
+        ]
+    );
+    let output = "---\noutput: { type: object }\n---\n<gotto>NEXT.md</gotto>";
+    let found = checked(&[("START.md", output), ("NEXT.md", "x")], Some("START.md"), &[]);
+    assert!(found.iter().all(|line| !line.contains("RF104")), "{found:?}");
+}
+
+#[test]
+fn first_prompt_without_tag_or_policy_is_warned_of() {
+    let warning = "START.md:1:1: warning: RF105 the text shows no tag and there is no policy, so agents are not told how to end; show them a tag, such as <result>…</result>, or list `allowed_transitions`";
+    for text in ["x", "{{input}}", "Go to NEXT.md."] {
+        let files = [("START.md", text), ("NEXT.md", "x")];
+        assert_eq!(checked(&files, Some("START.md"), &[]), [warning], "{text}");
+    }
+    for text in ["<goto>{{where}}</goto>", "{{rules}}", "---\nallowed_transitions: []\n---\nx"] {
+        let found = checked(&[("START.md", text)], None, &["where", "rules"]);
+        assert!(found.iter().all(|line| !line.contains("RF105")), "{found:?}");
+    }
 }
 
 #[test]

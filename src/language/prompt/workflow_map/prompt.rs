@@ -11,6 +11,7 @@ use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
 use crate::language::prompt::mentioned;
 use crate::language::prompt::policy_entry::EntryPlace;
+use crate::language::tag::misspelt::MisspeltTag;
 use crate::language::yaml::YamlErrors;
 use crate::language::{tag, template};
 
@@ -27,6 +28,10 @@ pub struct FolderPrompt {
     pub ways: Vec<TransitionEdge>,
     /// The tags that its text shows.
     pub shown: Vec<ShownTag>,
+    /// True if its text shows any tag, also one whose target a placeholder decides.
+    pub shows_tags: bool,
+    /// The texts that are nearly tags.
+    pub misspelt: Vec<(MisspeltTag, SourcePlace)>,
     /// The files that its text speaks of.
     pub mentioned: Vec<StateName>,
     /// The placeholders, each with its first place.
@@ -91,7 +96,13 @@ impl FolderPrompt {
                 placeholders.push((name.to_owned(), place(offset)));
             }
         }
+        let misspelt = tag::misspelt::misspelt(body).into_iter().map(|one| {
+            let place = place(one.start);
+            (one, place)
+        });
         let mut prompt = Self {
+            shows_tags: !spans.is_empty(),
+            misspelt: misspelt.collect(),
             mentioned: mentioned::names(body, &spans),
             frontmatter: document.frontmatter,
             ways: Vec::new(),

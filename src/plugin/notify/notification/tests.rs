@@ -6,6 +6,7 @@ use super::*;
 use crate::actor::registry::AgentView;
 use crate::domain::agents::LiveAgents;
 use crate::domain::event::{AgentFailed, Record, StepFinished};
+use crate::domain::failures::FailureGroup;
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::settings::Settings;
@@ -103,11 +104,11 @@ fn steps_notify_nothing_and_last_agent_ends_the_run() {
     let fork = step(TagName::Fork, &[("next", "A.md")], "B.md");
     assert_eq!(occasions.of(&published(fork, Some(view()))), None);
     assert_eq!(occasions.of(&published(step(TagName::Result, &[], "x"), None)), None);
-    let broken = occasions.at_the_end().expect("one lives");
+    let broken = occasions.at_the_end(None).expect("one lives");
     assert_eq!((broken.kind, broken.status), (NotificationKind::Broken, RunStatus::Running));
 
     assert_eq!(occasions.of(&published(step(TagName::Result, &[], "x"), None)), None);
-    let ended = occasions.at_the_end().expect("none lives");
+    let ended = occasions.at_the_end(None).expect("none lives");
     assert_eq!((ended.kind, ended.status), (NotificationKind::Ended, RunStatus::Completed));
     assert_eq!(ended.message, "run t finished, $0.05 spent");
 }
@@ -123,9 +124,29 @@ fn agent_failure_is_notified_and_counted() {
         told.message,
         "main of run t failed at A.md (crash): it fell\\u{0}; all other agents end with it"
     );
-    let ended = occasions.at_the_end().expect("none lives");
+    let ended = occasions.at_the_end(None).expect("none lives");
     assert_eq!(ended.status, RunStatus::Failed);
     assert_eq!(ended.message, "run t ended, 2 of 2 agents failed, $0.05 spent");
+}
+
+#[test]
+fn end_notification_names_failures_that_join_kept() {
+    let mut occasions = occasions();
+    occasions.of(&published(failed("x", false), None));
+    let group =
+        FailureGroup { state: Some(state("W.md")), cause: Some(FailureCause::Protocol), agents: 2 };
+    let failures = AgentFailures { ended: 3, failed: 2, kept: 2, groups: vec![group] };
+    let ended = occasions.at_the_end(Some(&failures)).expect("none lives");
+    assert_eq!(ended.status, RunStatus::Completed);
+    assert_eq!(
+        ended.message,
+        "run t finished: 2 of 3 agents failed, kept by the join (W.md: 2 protocol), $0.05 spent"
+    );
+    let json = ended.json(&RunId::parse("t").expect("an id"), "/x/.raymond");
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(value["failed_agents"], 2);
+    let expected = serde_json::json!([{ "state": "W.md", "cause": "protocol", "agents": 2 }]);
+    assert_eq!(value["failures"], expected);
 }
 
 #[test]
@@ -139,7 +160,7 @@ fn pause_notification_has_resume_hint_and_is_the_last() {
         told.message,
         "run t paused: the budget of $0.04 is used up: $0.05 spent; resume with more: raymond resume t --budget USD"
     );
-    assert_eq!(occasions.at_the_end(), None);
+    assert_eq!(occasions.at_the_end(None), None);
 }
 
 #[test]
@@ -189,7 +210,7 @@ fn end_notification_mentions_refused_tools() {
         step.cost.refused_tools = ToolRefusals { calls: vec![call], more: 0 };
     }
     occasions.of(&published(event, None));
-    let told = occasions.at_the_end().expect("it has ended");
+    let told = occasions.at_the_end(None).expect("it has ended");
     assert_eq!(
         told.message,
         "run t finished, $0.05 spent; 1 tool was refused: WebFetch `https://example.org/a`; allow it with: -- --allowedTools 'WebFetch(domain:example.org)'"

@@ -1,0 +1,50 @@
+//! The checks of what a text shows agents to write: misspelt tags, and a first prompt without any.
+
+use super::FolderDiagnostics;
+use crate::domain::id::StateName;
+use crate::language::position::SourcePlace;
+use crate::language::prompt::step::RESERVED;
+use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
+
+impl FolderDiagnostics<'_> {
+    /// Reports misspelt tags, and a first prompt that does not say how to end.
+    pub(super) fn tags(&mut self, workflow_map: &WorkflowMap) {
+        for (name, prompt) in workflow_map.prompts() {
+            // Where the answer is an `output`, tags mean nothing.
+            if prompt.frontmatter.output.is_none() {
+                self.misspelt(name, prompt);
+            }
+        }
+        let entry = workflow_map.states.get(&workflow_map.entry).and_then(|state| state.prompt());
+        if entry.is_some_and(FolderPrompt::is_without_end) {
+            let message = "the text shows no tag and there is no policy, so agents are not told how to end; show them a tag, such as <result>…</result>, or list `allowed_transitions`";
+            self.warning(&workflow_map.entry, SourcePlace::START, "RF105", message.to_owned());
+        }
+    }
+
+    fn misspelt(&mut self, name: &StateName, prompt: &FolderPrompt) {
+        for (tag, place) in &prompt.misspelt {
+            let is_state =
+                tag.encloses.as_ref().is_some_and(|state| self.source.check(state).is_ok());
+            let message = format!("the text shows {}", tag.mistake);
+            if is_state {
+                self.error(name, *place, "RF104", message);
+            } else {
+                self.warning(name, *place, "RF104", message);
+            }
+        }
+    }
+}
+
+impl FolderPrompt {
+    /// Returns whether nothing tells an agent how to end or go on, as far as is known: a placeholder may.
+    fn is_without_end(&self) -> bool {
+        let is_known = |name: &str| name == "input" || RESERVED.contains(&name);
+        let shows_nothing = !self.shows_tags && self.misspelt.is_empty() && self.ways.is_empty();
+        shows_nothing
+            && self.errors.is_empty()
+            && self.places.policy.is_none()
+            && self.frontmatter.output.is_none()
+            && self.placeholders.iter().all(|(name, _)| is_known(name))
+    }
+}

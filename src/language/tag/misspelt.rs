@@ -1,0 +1,194 @@
+//! Finds what is nearly a tag in a text that shows how tags are written, such as a prompt.
+//!
+//! A text may speak of `<goto>`, and may have tags of other kinds. Therefore a near miss counts only where it is
+//! written like a tag that leads somewhere: around a file name, or with a close of its own.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::{NearMiss, TagFinder, name_at, next_open, open};
+use crate::domain::id::StateName;
+use crate::domain::transition::TagName;
+use crate::language::hint::is_slip;
+use crate::language::prompt::kind::StateKind;
+
+/// Names that resemble those of tags, and that prompts and HTML use for other things.
+const OTHER_NAMES: [&str; 9] =
+    ["calls", "cell", "form", "forks", "functions", "mask", "preset", "results", "task"];
+
+/// A text that is nearly a tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MisspeltTag {
+    /// The mistake.
+    pub mistake: TagMistake,
+    /// The state that the text encloses, if it is the name of one.
+    pub encloses: Option<StateName>,
+    /// The offset of its `<`.
+    pub start: usize,
+}
+
+/// The mistake in a text that is nearly a tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TagMistake {
+    /// No tag has this name.
+    UnknownName {
+        /// The name as it is written.
+        written: String,
+        /// The tag with a similar name.
+        meant: TagName,
+    },
+    /// The close tag is missing.
+    Unclosed(TagName),
+    /// The attributes cannot be read.
+    UnreadableAttributes(TagName),
+}
+
+impl fmt::Display for TagMistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownName { written, meant } => {
+                write!(f, "<{written}>, which is not a tag; did you mean <{meant}>?")
+            }
+            Self::Unclosed(tag) => write!(f, "a <{tag}> without its </{tag}>"),
+            Self::UnreadableAttributes(tag) => {
+                write!(f, "a <{tag}> whose attributes cannot be read; write NAME=\"TEXT\"")
+            }
+        }
+    }
+}
+
+/// Returns the near misses of tags in a text, in their order.
+#[must_use]
+pub fn misspelt(text: &str) -> Vec<MisspeltTag> {
+    let mut finder = TagFinder::new(text);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = next_open(text.as_bytes(), at) {
+        at = start + 1;
+        let Some(name) = name_at(text, start) else { continue };
+        let near = match finder.complete(start, name) {
+            Ok(complete) => {
+                at = complete.end;
+                continue;
+            }
+            Err(near) => near,
+        };
+        let Some(body) = body(text, start, name) else { continue };
+        let (inside, follows) = (&text[body.clone()], &text[body.end..]);
+        let encloses = state_in(inside);
+        let mistake = match (near, TagName::from_name(name)) {
+            (NearMiss::Unknown(_), _) => unknown(name, follows, encloses.is_some()),
+            (NearMiss::Unclosed(_), Some(tag)) => {
+                let is_meant = encloses.is_some() || is_closed_wrongly(name, inside, follows);
+                is_meant.then_some(TagMistake::Unclosed(tag))
+            }
+            (NearMiss::Unreadable(_), Some(tag)) => Some(TagMistake::UnreadableAttributes(tag)),
+            (NearMiss::Unclosed(_) | NearMiss::Unreadable(_), None) => None,
+        };
+        if let Some(mistake) = mistake {
+            found.push(MisspeltTag { mistake, encloses, start });
+            // What stands in place of the close tag is not another mistake.
+            at = body.end + usize::from(follows.starts_with('<'));
+        }
+    }
+    found
+}
+
+/// Returns the text between an open tag and the next `<` or the end of the line; `None` if it is blank.
+fn body(text: &str, start: usize, name: &str) -> Option<Range<usize>> {
+    let rest = &text[start..];
+    let open = open::end(rest, name.len()).or_else(|| Some(rest.find('>')? + 1))?;
+    let length = rest[open..].find(['<', '\n']).unwrap_or(rest.len() - open);
+    let body = start + open..start + open + length;
+    (!text[body.clone()].trim().is_empty()).then_some(body)
+}
+
+/// Returns the state that a body names.
+fn state_in(body: &str) -> Option<StateName> {
+    StateName::parse(body.trim()).ok().filter(|name| StateKind::of(name).is_some())
+}
+
+fn unknown(name: &str, follows: &str, encloses_state: bool) -> Option<TagMistake> {
+    let lower = name.to_ascii_lowercase();
+    if OTHER_NAMES.contains(&lower.as_str()) {
+        return None;
+    }
+    let is_near = |tag: &TagName| is_slip(&lower, tag.name());
+    let meant = if encloses_state {
+        TagName::ALL.iter().copied().find(is_near)?
+    } else {
+        Some(TagName::Result).filter(is_near).filter(|_| follows.starts_with("</"))?
+    };
+    Some(TagMistake::UnknownName { written: name.to_owned(), meant })
+}
+
+/// Returns whether what follows a body is nearly the close tag: the open tag again, or a close with a similar name.
+/// Prose speaks of tags, too, as in "write <goto> or <ask>", but with a space behind each.
+fn is_closed_wrongly(name: &str, body: &str, follows: &str) -> bool {
+    let named = |rest: &str| {
+        let length = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        rest[..length].to_ascii_lowercase()
+    };
+    match follows.strip_prefix("</") {
+        Some(rest) => is_slip(&named(rest), name),
+        None if body.starts_with(char::is_whitespace) => false,
+        None => follows.strip_prefix('<').is_some_and(|rest| named(rest) == name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        misspelt(text)
+            .iter()
+            .map(|one| {
+                let state = one.encloses.as_ref().map_or("-", |state| state.as_str());
+                format!("{} {state} {}", one.start, one.mistake)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn misspelt_unclosed_and_unreadable_tags_are_found() {
+        let table = [
+            ("<gotto>A.md</gotto>", "0 A.md <gotto>, which is not a tag; did you mean <goto>?"),
+            ("x <GOTO>A.md</GOTO>", "2 A.md <GOTO>, which is not a tag; did you mean <goto>?"),
+            (
+                "<frok next=\"B.md\">A.md</frok>",
+                "0 A.md <frok>, which is not a tag; did you mean <fork>?",
+            ),
+            ("<reslt>done</reslt>", "0 - <reslt>, which is not a tag; did you mean <result>?"),
+            ("<goto>A.md<goto>", "0 A.md a <goto> without its </goto>"),
+            ("<goto> A.md\nor wait", "0 A.md a <goto> without its </goto>"),
+            ("<goto>{{next}}</gotto>", "0 - a <goto> without its </goto>"),
+            ("<result>done<result>", "0 - a <result> without its </result>"),
+            (
+                "<fork next=B.md>A.md</fork>",
+                "0 A.md a <fork> whose attributes cannot be read; write NAME=\"TEXT\"",
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(found(text), [expected], "{text}");
+        }
+        let two = found("<gotto>A.md</gotto> or <goto>B.md<goto>, <result>x</result>");
+        assert_eq!(two.len(), 2, "{two:?}");
+    }
+
+    #[test]
+    fn prose_about_tags_and_tags_of_other_kinds_are_no_near_misses() {
+        for text in [
+            "Answer with <goto> or <result>.",
+            "<goto>A.md</goto>, <result>x</result>",
+            "<task>Sort them.</task> <task>A.md</task> <results>{{results}}</results>",
+            "<form>x</form> <cell>1</cell> <b>A.md</b> a < b",
+            "<call>\nA.md is called.",
+            "<gotto>somewhere</gotto>",
+            "<result>a\nb",
+            "Use <goto> to go on, such as <goto>A.md</goto>.",
+        ] {
+            assert!(found(text).is_empty(), "{text}: {:?}", found(text));
+        }
+    }
+}

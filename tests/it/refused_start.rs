@@ -1,0 +1,55 @@
+//! Errors that `raymond check` finds in anything the first state leads to: the run is refused before it costs.
+
+use crate::support::{Test, always};
+
+fn answering() -> Test {
+    Test::new().rule(always().reply("<result>ok</result>"))
+}
+
+#[test]
+fn errors_in_reachable_files_refuse_run_before_it_starts() {
+    let test = answering()
+        .prompt("START.md", "Fork WORK.md, or <gotto>WORK.md</gotto>. Else <result>x</result>.")
+        .prompt("WORK.md", "---\nmodle: opus\n---\n<result>x</result>")
+        .prompt("UNREACHED.md", "---\nmodle: opus\n---\nx");
+    let expected = "START.md:1:18: RF104 the text shows <gotto>, which is not a tag; did you mean <goto>?\nWORK.md:2:1: RF002 unknown key `modle`; did you mean `model`?\nerror: 2 errors in the files that START.md leads to, and nothing was started; fix them, or start the workflow as it is: --no-check\n";
+    for command in ["run", "start"] {
+        let outcome = test.raymond(&[command, "START.md", "--id", "u"]);
+        outcome.code(65).assert(outcome.stderr.ends_with(expected), "all errors");
+    }
+    assert!(test.calls().is_empty(), "no turn was asked");
+    test.raymond(&["list"]).ok().stdout_lacks("u ");
+    test.run(&["START.md", "--no-check"]).ok().ended("main", "ok");
+}
+
+#[test]
+fn errors_in_unreachable_files_and_warnings_start_run() {
+    let test = answering()
+        .prompt("START.md", "{{unfilled}} <goto>GONE.md</goto>")
+        .prompt("UNREACHED.md", "---\nmodle: opus\n---\nx")
+        .file("replies.yaml", b"START.md: x\n");
+    test.raymond(&["check", "."]).code(65);
+    test.run(&["START.md"]).ok().stderr_lacks("RF");
+}
+
+#[test]
+fn error_of_program_that_prompt_leads_to_is_shown_with_its_line() {
+    let test = answering().prompt("START.md", "Go on: <goto>p.lisp</goto>").prompt(
+        "p.lisp",
+        "(workflow w\n  (roles (worker :agent-kind \"claude-code\"))\n  (state only\n    (action (run-folder :agent wroker :start \"START.md\"))))",
+    );
+    let outcome = test.run(&["START.md"]);
+    outcome
+        .code(65)
+        .stderr_has("p.lisp:4:")
+        .stderr_has("\n      (action (run-folder")
+        .stderr_has("--no-check");
+    assert!(test.calls().is_empty(), "no turn was asked");
+}
+
+#[test]
+fn resume_refuses_no_check() {
+    let test = answering().prompt("START.md", "start");
+    test.run(&["START.md"]).ok();
+    test.raymond(&["run", "t", "--no-check"]).code(64).stderr_has("--no-check is fixed");
+}

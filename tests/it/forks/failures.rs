@@ -95,8 +95,8 @@ fn failures_that_join_kept_are_counted_wherever_run_is_shown() {
     play(&test, &[]).ok().stderr_has(&format!("run t {outcome}, $"));
     let groups = json!([{ "state": "WORKER.md", "cause": "protocol", "agents": 2 }]);
     for command in [&["status", "t"][..], &["tree", "t"], &["list"]] {
-        let text = test.raymond(command);
-        text.ok().stdout_has("WORKER.md: 2 protocol");
+        let shown = test.raymond(command);
+        shown.ok().stdout_has("WORKER.md: 2 protocol");
         let json = test.raymond(&[command, &["--json"]].concat()).ok().json();
         let run = if json.is_array() { &json[0] } else { &json };
         assert_eq!(run["failed_agents"], 2, "{command:?}");

@@ -4,6 +4,7 @@ pub mod answers;
 pub mod facts;
 pub mod programs;
 pub mod readers;
+pub mod runs;
 pub mod trust;
 pub mod workflows;
 pub mod worktrees;
@@ -19,6 +20,8 @@ use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
     TreeArgs,
 };
+use self::runs::LIST_HELP;
+pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RunStatusArg};
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
@@ -71,8 +74,9 @@ pub enum CliCommand {
     Facts(FactsArgs),
     /// Show the state of a run and its agents
     Status(OneRunArgs),
-    /// Show all runs
-    List(AllRunsArgs),
+    /// Show all runs, the newest first
+    #[command(after_help = LIST_HELP)]
+    List(ListArgs),
     /// Show what happened in a run
     #[command(after_help = LOG_HELP)]
     Log(LogArgs),
@@ -80,7 +84,7 @@ pub enum CliCommand {
     #[command(after_help = TREE_HELP)]
     Tree(TreeArgs),
     /// Show the prompts, answers and costs of an agent, step by step
-    #[command(after_help = SHOW_HELP)]
+    #[command(after_help = SHOW_HELP, allow_missing_positional = true)]
     Show(ShowArgs),
     /// Show the costs of a run by state, model and agent
     #[command(after_help = COSTS_HELP)]
@@ -173,9 +177,13 @@ pub struct RunArgs {
 /// Options of `resume`.
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
-    /// The run's id
+    /// The run's id, or the beginning of one [default: asks on a terminal]
     #[arg(value_name = "RUN")]
-    pub run: String,
+    pub run: Option<String>,
+
+    /// Take the run that was started last
+    #[arg(long, conflicts_with = "run")]
+    pub last: bool,
 
     /// Leave the terminal's session before anything else
     #[arg(long, hide = true)]
@@ -233,39 +241,6 @@ pub enum AnswererArg {
     Claude,
     /// The workflow's replies.yaml; no model is called
     Scripted,
-}
-
-/// The option for the directory of the runs.
-#[derive(Debug, Clone, Args)]
-pub struct DirArgs {
-    /// The directory of all runs
-    #[arg(long, env = "RAYMOND_DIR", default_value = ".raymond", hide_env_values = true)]
-    pub dir: PathBuf,
-}
-
-/// A command about one run.
-#[derive(Debug, Clone, Args)]
-pub struct OneRunArgs {
-    /// The run's id
-    #[arg(value_name = "RUN", value_parser = RunId::parse)]
-    pub run: RunId,
-    /// The directory of the runs.
-    #[command(flatten)]
-    pub dir: DirArgs,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// A command about all runs.
-#[derive(Debug, Clone, Args)]
-pub struct AllRunsArgs {
-    /// The directory of the runs.
-    #[command(flatten)]
-    pub dir: DirArgs,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Options of `stop`.

@@ -1,5 +1,6 @@
 //! The command line: one file a command. Only this module knows stdout, flags and the environment.
 
+mod age;
 pub mod agent_selector;
 pub mod agent_statuses;
 mod agent_table;
@@ -31,6 +32,8 @@ mod plugins;
 pub mod questions;
 pub mod recover;
 pub mod run;
+mod run_choice;
+mod runs_dir;
 pub mod schema;
 pub mod settings;
 pub mod show;

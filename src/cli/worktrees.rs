@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 
 use super::args::worktrees::WorktreesArgs;
 use super::exit::{CliExitCode, Error};
-use super::output;
+use super::{output, run_choice};
 use crate::domain::id::AgentId;
 use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
 use crate::domain::worktree::{RemovalRefusal, WorktreeStatus, unused_worktrees};
 use crate::process::working_dirs::WorktreeRecord;
-use crate::runtime::directories;
 use crate::runtime::graphs::{working_dirs, world_of};
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
@@ -27,16 +26,17 @@ use crate::world::worktrees::{RemovedWorktree, WorktreeInspection};
 /// # Errors
 /// [`Error`] if the run or its repository cannot be read.
 pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
-    let root = directories::root(&args.one.dir.dir)?;
-    let view = load_view(&root, &args.one.run)?;
+    let root = args.one.dir.real_root()?;
+    let id = run_choice::chosen(&args.one.named, &root)?;
+    let view = load_view(&root, &id)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Io {
         doing: "look at the worktrees of",
-        path: PathBuf::from(root.run(&args.one.run).path()),
+        path: PathBuf::from(root.run(&id).path()),
         error,
     })?;
     let grove = RunWorktrees {
-        world: world_of(&root, &args.one.run, &view.run.settings),
+        world: world_of(&root, &id, &view.run.settings),
         unused: unused_worktrees(&view.run),
         view: &view,
         args,

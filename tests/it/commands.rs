@@ -1,5 +1,8 @@
 //! The commands, used by people and programs.
 
+mod list;
+mod named_runs;
+mod runs_dir;
 mod stop;
 
 use std::fs;

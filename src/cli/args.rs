@@ -1,6 +1,7 @@
 //! The command line's grammar, and the texts of its help.
 
 pub mod answers;
+pub mod clean;
 pub mod facts;
 pub mod programs;
 pub mod readers;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::answers::{ANSWER_HELP, AnswerArgs};
+use self::clean::{CLEAN_HELP, CleanArgs};
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::programs::{WORKFLOW_HELP, WorkflowCommand};
 use self::readers::{
@@ -97,6 +99,9 @@ pub enum CliCommand {
     Worktrees(WorktreesArgs),
     /// Stop a run; it can be resumed later
     Stop(StopArgs),
+    /// Remove runs that have ended
+    #[command(after_help = CLEAN_HELP)]
+    Clean(CleanArgs),
     /// Show the runs that can be resumed, or resume all of them
     Recover(RecoverArgs),
     /// Trust a workflow's folder to do more than prompt, or show the trusted folders

@@ -8,8 +8,8 @@ use clap::{CommandFactory, FromArgMatches};
 use super::args::{Cli, CliCommand};
 use super::exit::{CliExitCode, Error};
 use super::{
-    answer, check, costs, diagnostics, facts, graph, list, log, output, recover, run, schema, show,
-    signal, start, status, stop, top, tree, trust, workflow, worktrees,
+    answer, check, clean, costs, diagnostics, facts, graph, list, log, output, recover, run, schema,
+    show, signal, start, status, stop, top, tree, trust, workflow, worktrees,
 };
 use crate::process::helper_environment::NamedVariables;
 
@@ -72,6 +72,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Show(args) => show::show(&args),
         CliCommand::Costs(args) => costs::costs(&args),
         CliCommand::Worktrees(args) => worktrees::worktrees(&args),
+        CliCommand::Clean(args) => clean::clean(&args),
         CliCommand::Stop(args) => stop::stop(&args),
         CliCommand::Top(args) => top::top(&args),
         CliCommand::Recover(args) => recover::recover(&args),

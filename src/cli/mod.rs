@@ -10,6 +10,7 @@ pub mod answers;
 pub mod args;
 pub mod background;
 pub mod check;
+pub mod clean;
 mod confirm;
 pub mod costs;
 pub mod diagnostics;

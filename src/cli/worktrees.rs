@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::args::worktrees::WorktreesArgs;
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
-use crate::domain::id::AgentId;
+use crate::domain::id::{AgentId, RunId};
 use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
 use crate::domain::worktree::{RemovalRefusal, WorktreeStatus, unused_worktrees};
@@ -29,12 +29,7 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
     let root = args.one.dir.real_root()?;
     let id = run_choice::chosen(&args.one.named, &root)?;
     let view = load_view(&root, &id)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::Io {
-        doing: "look at the worktrees of",
-        path: PathBuf::from(root.run(&id).path()),
-        error,
-    })?;
+    let runtime = git_runtime(&root, &id)?;
     let grove = RunWorktrees {
         world: world_of(&root, &id, &view.run.settings),
         unused: unused_worktrees(&view.run),
@@ -55,6 +50,16 @@ pub fn left(root: &RunsRoot, run: &Run) -> Option<String> {
         many => (format!("{many} worktrees are"), "them"),
     };
     Some(format!("{trees} left of the run; `raymond worktrees {id}` shows what is in {them}"))
+}
+
+/// Returns a runtime for the processes of git.
+pub(super) fn git_runtime(root: &RunsRoot, id: &RunId) -> Result<tokio::runtime::Runtime, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::Io {
+        doing: "look at the worktrees of",
+        path: PathBuf::from(root.run(id).path()),
+        error,
+    })
 }
 
 /// The worktrees of a run.
@@ -268,7 +273,8 @@ impl RunWorktrees<'_> {
     }
 }
 
-fn done<T>(inspection: InspectionOutcome<T>) -> Result<T, Error> {
+/// Returns what was done, or the error of it.
+pub(super) fn done<T>(inspection: InspectionOutcome<T>) -> Result<T, Error> {
     match inspection {
         InspectionOutcome::Done(outcome) => outcome.map_err(Error::Worktrees),
         InspectionOutcome::Interrupted => Err(Error::Worktrees("it was interrupted".to_owned())),

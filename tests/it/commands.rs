@@ -1,5 +1,6 @@
 //! The commands, used by people and programs.
 
+mod clean;
 mod list;
 mod named_runs;
 mod runs_dir;

@@ -85,6 +85,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         ],
         "worktrees" => vec![quiet("worktrees t")],
         "stop" => vec![quiet("stop t")],
+        "clean" => vec![quiet("clean t --dry-run")],
         "trust" => vec![all("trust EVIL"), quiet("trust --list")],
         "recover" => vec![all("recover")],
         "check" => vec![all("check broken"), all("check broken/p.lisp"), all("check EVIL")],

@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod clean;
+mod examples;
 pub mod facts;
 pub mod programs;
 pub mod readers;
@@ -15,7 +16,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::answers::{ANSWER_HELP, AnswerArgs};
-use self::clean::{CLEAN_HELP, CleanArgs};
+use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
+use self::examples::{
+    COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
+};
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::programs::{WORKFLOW_HELP, WorkflowCommand};
 use self::readers::{
@@ -61,6 +65,7 @@ pub enum CliCommand {
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// Resume a run that was paused, interrupted or killed
+    #[command(after_help = RESUME_HELP)]
     Resume(ResumeArgs),
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
@@ -75,6 +80,7 @@ pub enum CliCommand {
     #[command(after_help = FACTS_HELP)]
     Facts(FactsArgs),
     /// Show the state of a run and its agents
+    #[command(after_help = STATUS_HELP)]
     Status(OneRunArgs),
     /// Show all runs, the newest first
     #[command(after_help = LIST_HELP)]
@@ -98,11 +104,13 @@ pub enum CliCommand {
     #[command(after_help = WORKTREES_HELP)]
     Worktrees(WorktreesArgs),
     /// Stop a run; it can be resumed later
+    #[command(after_help = STOP_HELP)]
     Stop(StopArgs),
     /// Remove runs that have ended
     #[command(after_help = CLEAN_HELP)]
     Clean(CleanArgs),
     /// Show the runs that can be resumed, or resume all of them
+    #[command(after_help = RECOVER_HELP)]
     Recover(RecoverArgs),
     /// Trust a workflow's folder to do more than prompt, or show the trusted folders
     #[command(after_help = TRUST_HELP)]
@@ -117,12 +125,17 @@ pub enum CliCommand {
     #[command(subcommand, after_help = WORKFLOW_HELP)]
     Workflow(WorkflowCommand),
     /// Print the protocol of plug-ins, or a kind of file of workflows, as JSON Schema
+    #[command(after_help = SCHEMA_HELP)]
     Schema(SchemaArgs),
     /// Print a script that completes commands and options in a shell
+    #[command(after_help = COMPLETIONS_HELP)]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Write manual pages, one for each command
+    #[command(after_help = MAN_HELP)]
+    Man(ManArgs),
 }
 
 impl CliCommand {

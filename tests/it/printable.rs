@@ -101,6 +101,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "workflow list" => vec![quiet("workflow list")],
         "schema" => vec![quiet("schema")],
         "completions" => vec![quiet("completions bash")],
+        "man" => vec![quiet("man pages")],
         other => panic!("`raymond {other}` is new: say here how it is run on a terminal"),
     }
 }

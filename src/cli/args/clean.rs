@@ -1,4 +1,6 @@
-//! The arguments of `clean`, and its help.
+//! The arguments of `clean` and `man`, and their help.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -21,6 +23,10 @@ named, but chosen by their age, also stay if their directory does not prove that
 
 --json prints { dry_run, bytes, removed, kept }: a removed run has run, status and bytes, a kept one run and why.";
 
+pub(super) const MAN_HELP: &str = "Examples:
+  raymond man ~/.local/share/man/man1    then: man raymond-run
+  raymond man pages && man pages/raymond.1";
+
 /// Options of `clean`.
 #[derive(Debug, Clone, Args)]
 pub struct CleanArgs {
@@ -42,6 +48,14 @@ pub struct CleanArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Options of `man`.
+#[derive(Debug, Clone, Args)]
+pub struct ManArgs {
+    /// The directory to write the pages into; it is made if it is missing
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
 }
 
 /// Reads an age as milliseconds: a duration, also in days and weeks.

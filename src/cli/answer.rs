@@ -12,7 +12,7 @@ use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
 use super::exit::{CliExitCode, Error};
 use super::questions::{self, OpenQuestion};
-use super::{output, person};
+use super::{output, person, run_choice};
 use crate::actor::clock::now;
 use crate::domain::apply::apply;
 use crate::domain::decide::{AnswerError, answer as decide};
@@ -25,7 +25,7 @@ use crate::language::hint::closest;
 use crate::proof::ProofKey;
 use crate::runtime::directories;
 use crate::store::inbox;
-use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::layout::RunDir;
 use crate::store::view::{RunView, load_view};
 use crate::{domain, store};
 
@@ -34,18 +34,20 @@ use crate::{domain, store};
 /// # Errors
 /// [`Error::Usage`] if no waiting question takes an answer, [`Error::Store`] if there is no such run.
 pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
-    if !args.answers.is_empty() {
+    let (named, answers) = args.parts().map_err(Error::Usage)?;
+    if !answers.is_empty() {
         person::must_act("answer a question of a run")?;
     }
     let key = directories::user_state()?.key()?;
-    let root = RunsRoot::new(&args.one.dir.dir);
-    let RunView { run, .. } = load_view(&root, &args.one.run)?;
+    let root = args.dir.root();
+    let id = run_choice::chosen(&named, &root)?;
+    let RunView { run, .. } = load_view(&root, &id)?;
     let dir = root.run(&run.workflow_id);
     let _one_at_a_time = inbox::turn(&dir.inbox())?;
-    let RunView { mut run, held, .. } = load_view(&root, &args.one.run)?;
+    let RunView { mut run, held, .. } = load_view(&root, &id)?;
     let waiting = taken_from_inbox(&mut run, &dir, &key)?;
     let mut answered = Vec::new();
-    for (name, text) in &args.answers {
+    for (name, text) in &answers {
         let given = given(name, text)?;
         let (given, event) = examine(&run, &waiting, given)?;
         apply_event(&mut run, Event::QuestionAnswered(event.clone()));
@@ -55,7 +57,7 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
         put(&dir, given.clone(), &key)?;
     }
     let open = questions::open(&run);
-    if args.one.json {
+    if args.json {
         return output::print_json(&as_json(&run.workflow_id, held, &answered, &open));
     }
     output::print(&as_text(&run, held, &waiting, &answered, &open))

@@ -1,9 +1,12 @@
 //! The command line's grammar, and the texts of its help.
 
 pub mod answers;
+pub mod clean;
+mod examples;
 pub mod facts;
 pub mod programs;
 pub mod readers;
+pub mod runs;
 pub mod trust;
 pub mod workflows;
 pub mod worktrees;
@@ -13,12 +16,18 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::answers::{ANSWER_HELP, AnswerArgs};
+use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
+use self::examples::{
+    COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
+};
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::programs::{WORKFLOW_HELP, WorkflowCommand};
 use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
     TreeArgs,
 };
+use self::runs::LIST_HELP;
+pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RunStatusArg};
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
@@ -56,6 +65,7 @@ pub enum CliCommand {
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// Resume a run that was paused, interrupted or killed
+    #[command(after_help = RESUME_HELP)]
     Resume(ResumeArgs),
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
@@ -70,9 +80,11 @@ pub enum CliCommand {
     #[command(after_help = FACTS_HELP)]
     Facts(FactsArgs),
     /// Show the state of a run and its agents
+    #[command(after_help = STATUS_HELP)]
     Status(OneRunArgs),
-    /// Show all runs
-    List(AllRunsArgs),
+    /// Show all runs, the newest first
+    #[command(after_help = LIST_HELP)]
+    List(ListArgs),
     /// Show what happened in a run
     #[command(after_help = LOG_HELP)]
     Log(LogArgs),
@@ -80,7 +92,7 @@ pub enum CliCommand {
     #[command(after_help = TREE_HELP)]
     Tree(TreeArgs),
     /// Show the prompts, answers and costs of an agent, step by step
-    #[command(after_help = SHOW_HELP)]
+    #[command(after_help = SHOW_HELP, allow_missing_positional = true)]
     Show(ShowArgs),
     /// Show the costs of a run by state, model and agent
     #[command(after_help = COSTS_HELP)]
@@ -92,8 +104,13 @@ pub enum CliCommand {
     #[command(after_help = WORKTREES_HELP)]
     Worktrees(WorktreesArgs),
     /// Stop a run; it can be resumed later
+    #[command(after_help = STOP_HELP)]
     Stop(StopArgs),
+    /// Remove runs that have ended
+    #[command(after_help = CLEAN_HELP)]
+    Clean(CleanArgs),
     /// Show the runs that can be resumed, or resume all of them
+    #[command(after_help = RECOVER_HELP)]
     Recover(RecoverArgs),
     /// Trust a workflow's folder to do more than prompt, or show the trusted folders
     #[command(after_help = TRUST_HELP)]
@@ -108,12 +125,17 @@ pub enum CliCommand {
     #[command(subcommand, after_help = WORKFLOW_HELP)]
     Workflow(WorkflowCommand),
     /// Print the protocol of plug-ins, or a kind of file of workflows, as JSON Schema
+    #[command(after_help = SCHEMA_HELP)]
     Schema(SchemaArgs),
     /// Print a script that completes commands and options in a shell
+    #[command(after_help = COMPLETIONS_HELP)]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Write manual pages, one for each command
+    #[command(after_help = MAN_HELP)]
+    Man(ManArgs),
 }
 
 impl CliCommand {
@@ -173,9 +195,13 @@ pub struct RunArgs {
 /// Options of `resume`.
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
-    /// The run's id
+    /// The run's id, or the beginning of one [default: asks on a terminal]
     #[arg(value_name = "RUN")]
-    pub run: String,
+    pub run: Option<String>,
+
+    /// Take the run that was started last
+    #[arg(long, conflicts_with = "run")]
+    pub last: bool,
 
     /// Leave the terminal's session before anything else
     #[arg(long, hide = true)]
@@ -237,39 +263,6 @@ pub enum AnswererArg {
     Claude,
     /// The workflow's replies.yaml; no model is called
     Scripted,
-}
-
-/// The option for the directory of the runs.
-#[derive(Debug, Clone, Args)]
-pub struct DirArgs {
-    /// The directory of all runs
-    #[arg(long, env = "RAYMOND_DIR", default_value = ".raymond", hide_env_values = true)]
-    pub dir: PathBuf,
-}
-
-/// A command about one run.
-#[derive(Debug, Clone, Args)]
-pub struct OneRunArgs {
-    /// The run's id
-    #[arg(value_name = "RUN", value_parser = RunId::parse)]
-    pub run: RunId,
-    /// The directory of the runs.
-    #[command(flatten)]
-    pub dir: DirArgs,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// A command about all runs.
-#[derive(Debug, Clone, Args)]
-pub struct AllRunsArgs {
-    /// The directory of the runs.
-    #[command(flatten)]
-    pub dir: DirArgs,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Options of `stop`.

@@ -58,7 +58,8 @@ fn question(error: &Error) -> Option<TrustQuestion> {
     Some(TrustQuestion { text, checksum: checksum.clone() })
 }
 
-fn is_answered_yes(question: &str) -> bool {
+/// Asks a question at the terminal; returns whether the answer is yes.
+pub(super) fn is_answered_yes(question: &str) -> bool {
     output::tell(question);
     let mut line = String::new();
     stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "yes")

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 
 use super::args::readers::CostsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, status};
+use super::{output, run_choice, status};
 use crate::domain::ledger::{Ledger, LedgerLine};
 use crate::domain::money::Usd;
 use crate::domain::settings::AnswererKind;
-use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, story};
 
 /// The number of agents that are shown without `--all`.
@@ -23,8 +22,9 @@ const DEFAULT_AGENT_ROWS: usize = 10;
 /// [`Error`] if the run cannot be read.
 pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
     let mut ledger = Ledger::default();
-    let root = RunsRoot::new(&args.one.dir.dir);
-    let view = story(&root, &args.one.run, |before, record| ledger.count(before, &record.event))?;
+    let root = args.one.dir.root();
+    let id = run_choice::chosen(&args.one.named, &root)?;
+    let view = story(&root, &id, |before, record| ledger.count(before, &record.event))?;
     let costs = CostReport { view: &view, ledger: &ledger };
     if args.one.json {
         return output::print_json(&costs.as_json());

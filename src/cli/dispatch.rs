@@ -8,8 +8,8 @@ use clap::{CommandFactory, FromArgMatches};
 use super::args::{Cli, CliCommand};
 use super::exit::{CliExitCode, Error};
 use super::{
-    answer, check, costs, diagnostics, facts, graph, list, log, output, recover, run, schema, show,
-    signal, start, status, stop, top, tree, trust, workflow, worktrees,
+    answer, check, clean, costs, diagnostics, facts, graph, help, list, log, man, output, recover,
+    run, schema, show, signal, start, status, stop, top, tree, trust, workflow, worktrees,
 };
 use crate::process::helper_environment::NamedVariables;
 use crate::runtime;
@@ -37,7 +37,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 
 /// Parses the command line by a grammar that is made only once, because it is large.
 fn read(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut grammar = Cli::command();
+    let mut grammar = help::fitted(Cli::command());
     let arguments = with_default_command(&grammar, arguments);
     let mut matches = grammar.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))
@@ -76,6 +76,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Show(args) => show::show(&args),
         CliCommand::Costs(args) => costs::costs(&args),
         CliCommand::Worktrees(args) => worktrees::worktrees(&args),
+        CliCommand::Clean(args) => clean::clean(&args),
         CliCommand::Stop(args) => stop::stop(&args),
         CliCommand::Top(args) => top::top(&args),
         CliCommand::Recover(args) => recover::recover(&args),
@@ -89,6 +90,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
             clap_complete::generate(shell, &mut Cli::command(), "raymond", &mut script);
             output::print_exactly(&String::from_utf8_lossy(&script))
         }
+        CliCommand::Man(args) => man::man(&args),
     }
 }
 

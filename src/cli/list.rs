@@ -1,34 +1,95 @@
-//! `raymond list`: all runs, a line each.
+//! `raymond list`: all runs, a line each, the newest first.
+
+use std::io::{IsTerminal, stdout};
 
 use serde_json::{Value, json};
 
-use super::args::AllRunsArgs;
+use super::args::{AllRunsArgs, ListArgs, RunStatusArg};
 use super::exit::{CliExitCode, Error};
-use super::{output, status};
+use super::{age, output, status};
 use crate::actor::clock::now;
 use crate::domain::failures::AgentFailures;
 use crate::domain::id::RunId;
 use crate::domain::printable::one_line;
 use crate::domain::run::{Run, RunStatus};
+use crate::domain::time::Timestamp;
 use crate::plugin::sentence::date;
 use crate::store;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{RunView, ids, load_view};
+use crate::store::view::{RunView, load_view, newest_first};
+
+/// The most runs that are shown on a terminal without `--limit`.
+const DEFAULT_TERMINAL_LIMIT: usize = 50;
 
 /// Runs `raymond list`.
 ///
 /// # Errors
 /// [`Error`] if the directory cannot be read; a run that cannot be read is listed as such.
-pub fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
-    show(args, &all(&RunsRoot::new(&args.dir.dir))?, "no runs yet; start one: raymond run PATH")
+pub fn list(args: &ListArgs) -> Result<CliExitCode, Error> {
+    let root = args.all_runs.dir.root();
+    let is_for_a_person = stdout().is_terminal() && !args.all_runs.json;
+    let limit = args.limit.or(is_for_a_person.then_some(DEFAULT_TERMINAL_LIMIT));
+    let limit = limit.unwrap_or(usize::MAX);
+    let all = newest_first(&root)?;
+    let (mut shown, mut seen) = (Vec::new(), 0);
+    for (id, started) in &all {
+        if shown.len() >= limit {
+            break;
+        }
+        seen += 1;
+        let run = read(&root, id, *started);
+        if args.status.is_empty() || args.status.iter().any(|status| word(&run) == name(*status)) {
+            shown.push(run);
+        }
+    }
+    let none = match all.len() {
+        0 => format!("no runs in {}; start one: raymond run PATH", root.path().display()),
+        runs => format!("none of the {runs} runs in {} is shown", root.path().display()),
+    };
+    let exit = show(&args.all_runs, &shown, &none)?;
+    let older = all.len() - seen;
+    if older > 0 && !args.all_runs.json {
+        let runs = if older == 1 { "1 older run was" } else { &format!("{older} older runs were") };
+        output::tell(&format!("{runs} left out; all: raymond list --limit {}", all.len()));
+    }
+    Ok(exit)
 }
 
-/// A run's id with its view, or with the error of reading it.
-pub(super) type ListedRun = (RunId, Result<RunView, store::Error>);
+/// A run's id with the time at which it was started, and its view or the error of reading it.
+pub(super) struct ListedRun {
+    pub(super) id: RunId,
+    pub(super) started: Timestamp,
+    pub(super) view: Result<RunView, store::Error>,
+}
 
-/// Reads all runs.
+/// Reads all runs, the newest first.
 pub(super) fn all(root: &RunsRoot) -> Result<Vec<ListedRun>, Error> {
-    Ok(ids(root)?.into_iter().map(|id| (id.clone(), load_view(root, &id))).collect())
+    Ok(newest_first(root)?.iter().map(|(id, started)| read(root, id, *started)).collect())
+}
+
+fn read(root: &RunsRoot, id: &RunId, started: Timestamp) -> ListedRun {
+    ListedRun { id: id.clone(), started, view: load_view(root, id) }
+}
+
+/// Returns the word for the status of a run.
+pub(super) fn word_of(root: &RunsRoot, id: &RunId) -> &'static str {
+    word(&read(root, id, Timestamp::default()))
+}
+
+fn word(run: &ListedRun) -> &'static str {
+    run.view.as_ref().map_or("unreadable", status::word)
+}
+
+/// Returns the word that [`word`] has for a status.
+fn name(status: RunStatusArg) -> &'static str {
+    match status {
+        RunStatusArg::Running => "running",
+        RunStatusArg::Interrupted => "interrupted",
+        RunStatusArg::Paused => "paused",
+        RunStatusArg::Completed => "completed",
+        RunStatusArg::Failed => "failed",
+        RunStatusArg::Unreadable => "unreadable",
+    }
 }
 
 /// Shows runs as a table or as JSON.
@@ -44,7 +105,7 @@ pub(super) fn show(
         output::tell(none);
     }
     let shown = output::print(&output::table(&runs.iter().map(as_row).collect::<Vec<_>>()));
-    for (id, view) in runs {
+    for ListedRun { id, view, .. } in runs {
         if let Err(error) = view {
             output::tell(&format!("{id}: {error}"));
         }
@@ -52,39 +113,34 @@ pub(super) fn show(
     shown
 }
 
-fn as_json((id, view): &ListedRun) -> Value {
-    match view {
+fn as_json(run: &ListedRun) -> Value {
+    let mut value = json!({ "run": run.id, "status": word(run), "started_at": run.started });
+    match &run.view {
         Ok(view) => {
-            let mut value = json!({
-                "run": id,
-                "status": status::word(view),
-                "pause": view.run.pause,
-                "live": view.run.agents.len(),
-                "finished": view.run.finished.len(),
-                "total_cost_usd": view.run.total_cost_usd,
-                "scope_dir": view.run.scope_dir,
-            });
+            value["pause"] = json!(view.run.pause);
+            value["live"] = json!(view.run.agents.len());
+            value["finished"] = json!(view.run.finished.len());
+            value["total_cost_usd"] = json!(view.run.total_cost_usd);
+            value["scope_dir"] = json!(view.run.scope_dir);
             output::add_failures(&mut value, &view.run);
-            value
         }
-        Err(error) => {
-            json!({ "run": id, "status": "unreadable", "error": error.to_string() })
-        }
+        Err(error) => value["error"] = json!(error.to_string()),
     }
+    value
 }
 
-fn as_row((id, view): &ListedRun) -> Vec<String> {
-    match view {
-        Ok(view) => vec![
-            id.to_string(),
-            status::word(view).to_owned(),
+fn as_row(run: &ListedRun) -> Vec<String> {
+    let age = age::text(now().since(run.started));
+    let mut row = vec![run.id.to_string(), word(run).to_owned(), age];
+    if let Ok(view) = &run.view {
+        row.extend([
             format!("{} live", view.run.agents.len()),
             finished(&AgentFailures::of(&view.run)),
             view.run.total_cost_usd.to_string(),
             why(&view.run),
-        ],
-        Err(_) => vec![id.to_string(), "unreadable".to_owned()],
+        ]);
     }
+    row
 }
 
 /// Returns the number of agents that have ended, with that of the failed ones.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::agent_selector::check_agent_exists;
 use super::args::readers::LogArgs;
 use super::exit::{CliExitCode, Error};
-use super::output;
+use super::{output, run_choice};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::printable::printable_json;
@@ -25,12 +25,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// # Errors
 /// [`Error`] if there is no such run, a record is damaged, or there has been no such agent.
 pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
-    let root = RunsRoot::new(&args.one.dir.dir);
-    if !follow(&root, &args.one.run, args.follow, |line| text(line, args))? {
+    let root = args.one.dir.root();
+    let id = run_choice::chosen(&args.one.named, &root)?;
+    if !follow(&root, &id, args.follow, |line| text(line, args))? {
         return Ok(CliExitCode::Success);
     }
     if let Some(whose) = &args.agent {
-        check_agent_exists(&load_view(&root, &args.one.run)?.run, whose.agent())?;
+        check_agent_exists(&load_view(&root, &id)?.run, whose.agent())?;
     }
     Ok(CliExitCode::Success)
 }

@@ -1,5 +1,6 @@
 //! The command line: one file a command. Only this module knows stdout, flags and the environment.
 
+mod age;
 pub mod agent_selector;
 pub mod agent_statuses;
 mod agent_table;
@@ -9,6 +10,7 @@ pub mod answers;
 pub mod args;
 pub mod background;
 pub mod check;
+pub mod clean;
 mod confirm;
 pub mod costs;
 pub mod diagnostics;
@@ -17,11 +19,13 @@ pub mod exit;
 pub mod facts;
 mod foreground;
 pub mod graph;
+mod help;
 mod interrupts;
 pub mod list;
 pub mod log;
 mod log_line;
 pub mod logging;
+pub mod man;
 mod named_value;
 pub mod on_event;
 mod options;
@@ -31,6 +35,8 @@ mod plugins;
 pub mod questions;
 pub mod recover;
 pub mod run;
+mod run_choice;
+mod runs_dir;
 pub mod schema;
 pub mod settings;
 pub mod show;

@@ -7,7 +7,6 @@ use super::args::RecoverArgs;
 use super::exit::{CliExitCode, Error};
 use super::list::{self, ListedRun};
 use super::{background, output};
-use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
 
 /// Runs `raymond recover`.
@@ -15,9 +14,9 @@ use crate::store::layout::RunsRoot;
 /// # Errors
 /// [`Error`] if the directory cannot be read, or a run cannot be resumed.
 pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
-    let root = directories::root(&args.all_runs.dir.dir)?;
+    let root = args.all_runs.dir.real_root()?;
     let mut runs = list::all(&root)?;
-    runs.retain(|(_, view)| match view {
+    runs.retain(|run| match &run.view {
         Ok(view) => !view.held && view.run.can_resume(),
         Err(_) => false,
     });
@@ -39,7 +38,7 @@ fn resume_all(
         further.extend(["--on-event".into(), command.text().into()]);
     }
     let mut going = Vec::new();
-    for (id, view) in runs {
+    for ListedRun { id, view, .. } in runs {
         if view.as_ref().is_ok_and(|view| view.run.budget().is_empty()) {
             output::tell(&format!("{id} needs a larger budget: raymond resume {id} --budget USD"));
             continue;
@@ -61,9 +60,9 @@ fn resume_all(
         }
         worst = worst.max(exit.unwrap_or(CliExitCode::Io));
     }
-    let ids: Vec<_> = runs.iter().map(|(id, _)| id).collect();
+    let ids: Vec<_> = runs.iter().map(|run| &run.id).collect();
     let mut after = list::all(root)?;
-    after.retain(|(id, _)| ids.contains(&id));
+    after.retain(|run| ids.contains(&&run.id));
     list::show(&args.all_runs, &after, "")?;
     Ok(worst)
 }

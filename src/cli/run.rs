@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::answers;
-use super::args::{NewRunArgs, ResumeArgs, RunArgs};
+use super::args::{NamedRunArgs, NewRunArgs, ResumeArgs, RunArgs};
 use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
 use super::options::RunOptions;
 use super::target::{self, RunTarget};
-use super::{background, confirm, output, person, settings, summary};
+use super::{background, confirm, output, person, run_choice, settings, summary};
 use crate::domain::id::RunId;
 use crate::process::child::cgroup::RunGroups;
 use crate::process::child::orphans;
@@ -24,7 +24,7 @@ use crate::store::run_store::LockedRun;
 /// # Errors
 /// [`Error`] if it cannot begin, or cannot be recorded.
 pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
-    let root = directories::root(&args.dir.dir)?;
+    let root = args.dir.real_root()?;
     match target::resolve(&args.target, &root)? {
         RunTarget::Workflow(workflow) => {
             let prepared = create(args, &root, &workflow)?;
@@ -42,13 +42,16 @@ pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
     if args.detached {
         background::detach()?;
     }
-    let root = directories::root(&args.dir.dir)?;
-    let id = RunId::parse(&args.run).map_err(|_| {
-        Error::Usage(format!(
-            "{} is not a run; `raymond resume` takes the id of a run, `raymond run PATH` starts a workflow",
-            args.run
-        ))
-    })?;
+    let root = args.dir.real_root()?;
+    let run = args.run.as_deref().map(|run| {
+        RunId::parse(run).map_err(|_| {
+            Error::Usage(format!(
+                "{run} is not a run; `raymond resume` takes the id of a run, `raymond run PATH` starts a workflow"
+            ))
+        })
+    });
+    let named = NamedRunArgs { run: run.transpose()?, last: args.last };
+    let id = run_choice::chosen(&named, &root)?;
     resume_target(&NewRunArgs::default(), &args.options, &root, &id)
 }
 

@@ -8,7 +8,7 @@ use super::agent_selector::check_agent_exists;
 use super::agent_statuses::{self, AgentStatuses};
 use super::args::readers::ShowArgs;
 use super::exit::{CliExitCode, Error};
-use super::output;
+use super::{output, run_choice};
 use crate::domain::event::Event;
 use crate::domain::history::{AgentHistory, HistoryStep, HistoryTurn};
 use crate::domain::id::AgentId;
@@ -22,7 +22,7 @@ use crate::domain::settings::AnswererKind;
 use crate::domain::usage::ModelUse;
 use crate::plugin::sentence::{date, sentence};
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
-use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::layout::RunDir;
 use crate::store::view::{RunView, story};
 
 /// The most lines and bytes of a text that are shown without `--step`.
@@ -43,9 +43,10 @@ struct AgentDetails<'run> {
 /// # Errors
 /// [`Error`] if the run cannot be read, or there is no such agent or step.
 pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
-    let root = RunsRoot::new(&args.one.dir.dir);
+    let root = args.one.dir.root();
+    let id = run_choice::chosen(&args.one.named, &root)?;
     let mut history = AgentHistory::of(args.agent.clone());
-    let view = story(&root, &args.one.run, |before, record| history.see(before, record))?;
+    let view = story(&root, &id, |before, record| history.see(before, record))?;
     check_agent_exists(&view.run, &args.agent)?;
     let mut steps = history.steps(&view.run);
     if let Some(number) = args.step {
@@ -57,7 +58,7 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
             return Err(Error::Usage(why));
         }
     }
-    let dir = root.run(&args.one.run);
+    let dir = root.run(&id);
     let shown = AgentDetails { view: &view, dir, agent: &args.agent, whole: args.step.is_some() };
     if args.one.json {
         return output::print_json(&shown.as_json(&steps)?);

@@ -18,8 +18,7 @@ use crate::store::dataspace::{Dataspace, FactStatement};
 /// # Errors
 /// [`Error::Store`] if the fact is invalid, or cannot be stored.
 pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
-    let space = Dataspace::of(&directories::root(&args.dir.dir)?)
-        .with_key(&directories::user_state()?.key()?);
+    let space = Dataspace::of(&args.dir.real_root()?).with_key(&directories::user_state()?.key()?);
     let (label, key) = (args.label.as_str(), args.key.as_str());
     if args.retract {
         let changed = space.retract(label, key, None)?;

@@ -8,7 +8,7 @@ use super::run::create;
 use super::target::{self, RunTarget};
 use super::{background, output, plugins, settings};
 use crate::domain::id::RunId;
-use crate::runtime::{PreparedRun, directories};
+use crate::runtime::PreparedRun;
 use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view;
@@ -18,7 +18,7 @@ use crate::store::view;
 /// # Errors
 /// [`Error`] if it cannot begin.
 pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
-    let root = directories::root(&args.dir.dir)?;
+    let root = args.dir.real_root()?;
     let id = match target::resolve(&args.target, &root)? {
         RunTarget::Workflow(workflow) => {
             return take_off(args, &root, create(args, &root, &workflow)?);

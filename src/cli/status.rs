@@ -6,7 +6,7 @@ use super::agent_statuses::AgentStatuses;
 use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
-use super::{agent_statuses, output, questions, summary};
+use super::{agent_statuses, output, questions, run_choice, summary};
 use crate::actor::clock::now;
 use crate::domain::run::RunStatus;
 use crate::domain::tree::fold::TreeRow;
@@ -23,15 +23,15 @@ use crate::store::view::{RunView, load_view};
 /// # Errors
 /// [`Error`] if the run cannot be read.
 pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
-    let root = RunsRoot::new(&args.dir.dir);
-    let view = load_view(&root, &args.run)?;
-    let statuses = AgentStatuses::of(&view, &root.run(&args.run));
+    let root = args.dir.root();
+    let id = run_choice::chosen(&args.named, &root)?;
+    let view = load_view(&root, &id)?;
+    let statuses = AgentStatuses::of(&view, &root.run(&id));
     if args.json {
         return output::print_json(&as_json(&view, &statuses));
     }
-    output::print(
-        &(as_text(&view, &statuses) + &left_running(&directories::root(&args.dir.dir)?, &view)),
-    )
+    let running = left_running(&directories::root(root.path())?, &view);
+    output::print(&(as_text(&view, &statuses) + &running))
 }
 
 /// Returns the status for people: a running run that no process has locked is interrupted.

@@ -12,11 +12,11 @@ use uuid::Uuid;
 use super::args::StopArgs;
 use super::exit::{CliExitCode, Error};
 use super::status::{left_running, word};
-use super::{output, person};
+use super::{output, person, run_choice};
 use crate::actor::clock::now;
 use crate::proof::ProofKey;
 use crate::runtime::directories;
-use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::layout::RunDir;
 use crate::store::view::{is_held, load_view};
 use crate::store::{self, inbox, lock, stop_request};
 
@@ -43,8 +43,8 @@ enum StopRequestState {
 /// [`Error`] if there is no such run.
 pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     person::must_act("stop a run")?;
-    let id = &args.one.run;
-    let root = RunsRoot::new(&args.one.dir.dir);
+    let root = args.one.dir.root();
+    let id = &run_choice::chosen(&args.one.named, &root)?;
     let dir = root.run(id);
     // The run may have a long story: the request does not wait until it is read.
     let mut state = StopRequestState::NotHeld;
@@ -69,7 +69,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
             format!("{id} ended before it could be stopped: it is {}", word(&after))
         }
     };
-    let running = left_running(&directories::root(&args.one.dir.dir)?, &after);
+    let running = left_running(&directories::root(root.path())?, &after);
     output::print(&format!("{said}\n{running}"))
 }
 

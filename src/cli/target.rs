@@ -40,7 +40,7 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
 
 /// Returns the error text for an unknown name, with a similar one if there is any.
 fn nothing(target: &str, root: &RunsRoot) -> String {
-    const COMMANDS: [&str; 21] = [
+    const COMMANDS: [&str; 23] = [
         "run",
         "top",
         "resume",
@@ -62,6 +62,8 @@ fn nothing(target: &str, root: &RunsRoot) -> String {
         "graph",
         "workflow",
         "worktrees",
+        "clean",
+        "man",
     ];
     let ids = view::ids(root).unwrap_or_default();
     let folder = Path::new(target)

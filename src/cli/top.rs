@@ -30,12 +30,12 @@ use self::rows::rows;
 use self::screen::{ScreenView, TopScreen};
 use self::text::{TextTone, headline};
 use self::watch::RunWatcher;
+use super::args::NamedRunArgs;
 use super::args::readers::TopArgs;
 use super::exit::{CliExitCode, Error};
 use super::stop;
 use crate::domain::tree::fold::TreeRow;
 use crate::runtime::directories;
-use crate::store::layout::RunsRoot;
 
 /// The interval between two checks for changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -54,8 +54,9 @@ pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
                 .to_owned(),
         ));
     }
-    let root = RunsRoot::new(&args.dir.dir);
-    let (id, others) = choose::choose(&root, args.run.as_ref())?;
+    let root = args.dir.root();
+    let named = NamedRunArgs { run: args.run.clone(), last: args.last };
+    let (id, others) = choose::choose(&root, &named)?;
     let watch = RunWatcher::open(root.run(&id))?;
     let leave = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGHUP] {

@@ -6,11 +6,10 @@ use super::agent_statuses::{self, AgentStatuses};
 use super::agent_table::AgentTable;
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, status};
+use super::{output, run_choice, status};
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
-use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
 
 /// The deepest indentation of a row, in levels.
@@ -21,9 +20,10 @@ const INDENTED: usize = 30;
 /// # Errors
 /// [`Error`] if the run cannot be read.
 pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
-    let root = RunsRoot::new(&args.one.dir.dir);
-    let view = load_view(&root, &args.one.run)?;
-    let statuses = AgentStatuses::of(&view, &root.run(&args.one.run));
+    let root = args.one.dir.root();
+    let id = run_choice::chosen(&args.one.named, &root)?;
+    let view = load_view(&root, &id)?;
+    let statuses = AgentStatuses::of(&view, &root.run(&id));
     let table = AgentTable::of(AgentTree::of(&view.run), |agent| statuses.status(agent));
     if args.one.json {
         return output::print_json(&as_json(&view, &table));

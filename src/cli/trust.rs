@@ -26,7 +26,7 @@ pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
     if args.remove {
         return remove(&state, path);
     }
-    let root = directories::root(&args.dir.dir)?;
+    let root = args.dir.real_root()?;
     let workflow = Workflow::open(path)?;
     let examined =
         examine(&root, &workflow, &settings_of(&workflow), &GraphVocabulary::new(), None)?;

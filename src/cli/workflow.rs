@@ -34,7 +34,7 @@ pub fn workflow(command: WorkflowCommand) -> Result<CliExitCode, Error> {
 }
 
 fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
-    let root = directories::root(&args.dir.dir)?;
+    let root = args.dir.real_root()?;
     let Workflow { scope, entry, .. } = program_at(&args.file)?;
     let text =
         scope.read(&entry).map_err(|error| runtime::Error::from(step::Error::from(error)))?;
@@ -68,7 +68,7 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
 }
 
 fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
-    let root = directories::root(&args.dir.dir)?;
+    let root = args.dir.real_root()?;
     let path = Path::new(&args.target);
     let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
     let defined = space.defined(&args.target)?;

@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 
 use super::args::worktrees::WorktreesArgs;
 use super::exit::{CliExitCode, Error};
-use super::output;
-use crate::domain::id::AgentId;
+use super::{output, run_choice};
+use crate::domain::id::{AgentId, RunId};
 use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
 use crate::domain::worktree::{RemovalRefusal, WorktreeStatus, unused_worktrees};
 use crate::process::working_dirs::WorktreeRecord;
-use crate::runtime::directories;
 use crate::runtime::graphs::{working_dirs, world_of};
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
@@ -27,16 +26,12 @@ use crate::world::worktrees::{RemovedWorktree, WorktreeInspection};
 /// # Errors
 /// [`Error`] if the run or its repository cannot be read.
 pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
-    let root = directories::root(&args.one.dir.dir)?;
-    let view = load_view(&root, &args.one.run)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::Io {
-        doing: "look at the worktrees of",
-        path: PathBuf::from(root.run(&args.one.run).path()),
-        error,
-    })?;
+    let root = args.one.dir.real_root()?;
+    let id = run_choice::chosen(&args.one.named, &root)?;
+    let view = load_view(&root, &id)?;
+    let runtime = git_runtime(&root, &id)?;
     let worktrees = RunWorktrees {
-        world: world_of(&root, &args.one.run, &view.run.settings),
+        world: world_of(&root, &id, &view.run.settings),
         unused: unused_worktrees(&view.run),
         view: &view,
         args,
@@ -57,6 +52,16 @@ pub fn left(root: &RunsRoot, run: &Run) -> Option<String> {
         many => (format!("{many} worktrees are"), "them"),
     };
     Some(format!("{trees} left of the run; `raymond worktrees {id}` shows what is in {them}"))
+}
+
+/// Returns a runtime for the processes of git.
+pub(super) fn git_runtime(root: &RunsRoot, id: &RunId) -> Result<tokio::runtime::Runtime, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::Io {
+        doing: "look at the worktrees of",
+        path: PathBuf::from(root.run(id).path()),
+        error,
+    })
 }
 
 /// The worktrees of a run.
@@ -270,7 +275,8 @@ impl RunWorktrees<'_> {
     }
 }
 
-fn done<T>(inspection: InspectionOutcome<T>) -> Result<T, Error> {
+/// Returns what was done, or the error of it.
+pub(super) fn done<T>(inspection: InspectionOutcome<T>) -> Result<T, Error> {
     match inspection {
         InspectionOutcome::Done(outcome) => outcome.map_err(Error::Worktrees),
         InspectionOutcome::Interrupted => Err(Error::Worktrees("it was interrupted".to_owned())),

@@ -18,6 +18,7 @@ mod migrate;
 pub mod pinned;
 pub mod proven_journal;
 pub mod record;
+pub mod removal;
 mod replay;
 pub mod run_store;
 pub mod seal;

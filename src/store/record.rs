@@ -177,6 +177,12 @@ fn first_format() -> u32 {
     1
 }
 
+/// Returns the time of a record, of any format; `None` if the line is none.
+#[must_use]
+pub fn time(line: &[u8]) -> Option<Timestamp> {
+    serde_json::from_slice::<RecordHead>(line).ok().map(|head| head.at)
+}
+
 /// Reads a line that has been [checked](check).
 ///
 /// # Errors

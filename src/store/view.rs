@@ -1,16 +1,23 @@
 //! Runs for readers: they are read beside a live supervisor, without disturbing it.
 
-use std::io::ErrorKind;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use super::journal::JournalReader;
-use super::layout::RunsRoot;
+use super::layout::{RunDir, RunsRoot};
 use super::replay::replay;
 use super::{Error, lock, record};
 use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
 use crate::language::hint::closest;
+use crate::plain_file;
+
+/// The most bytes that are read of a first record to find its time.
+const MAX_FIRST_RECORD: u64 = 4 * 1024 * 1024;
 
 /// A run as its directory tells it now.
 #[derive(Debug)]
@@ -98,6 +105,35 @@ pub fn ids(root: &RunsRoot) -> Result<Vec<RunId>, Error> {
     }
     ids.sort();
     Ok(ids)
+}
+
+/// Returns the ids of all runs with the times at which they were started, the newest first. The time of a run that
+/// cannot be read is that of its directory.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn newest_first(root: &RunsRoot) -> Result<Vec<(RunId, Timestamp)>, Error> {
+    let mut runs: Vec<(RunId, Timestamp)> =
+        ids(root)?.into_iter().map(|id| (id.clone(), started_at(&root.run(&id)))).collect();
+    runs.sort_by(|(id, at), (other, others_at)| (others_at, other).cmp(&(at, id)));
+    Ok(runs)
+}
+
+/// Returns the time of a run's first record, else that of its directory.
+fn started_at(dir: &RunDir) -> Timestamp {
+    let first = plain_file::open(&dir.journal()).ok().and_then(|journal| {
+        let mut line = Vec::new();
+        BufReader::new(journal).take(MAX_FIRST_RECORD).read_until(b'\n', &mut line).ok()?;
+        record::time(&line)
+    });
+    first.or_else(|| changed(dir.path())).unwrap_or_default()
+}
+
+/// Returns the time at which a directory was changed last.
+fn changed(path: &Path) -> Option<Timestamp> {
+    let changed = path.symlink_metadata().ok()?.modified().ok()?;
+    let since = changed.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok().map(Timestamp)
 }
 
 /// Returns the error for a run that is not there, with a run of a similar id.

@@ -1,5 +1,10 @@
 //! The commands, used by people and programs.
 
+mod clean;
+mod help;
+mod list;
+mod named_runs;
+mod runs_dir;
 mod stop;
 
 use std::fs;

@@ -85,6 +85,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         ],
         "worktrees" => vec![quiet("worktrees t")],
         "stop" => vec![quiet("stop t")],
+        "clean" => vec![quiet("clean t --dry-run")],
         "trust" => vec![all("trust EVIL"), quiet("trust --list")],
         "recover" => vec![all("recover")],
         "check" => vec![all("check broken"), all("check broken/p.lisp"), all("check EVIL")],
@@ -100,6 +101,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "workflow list" => vec![quiet("workflow list")],
         "schema" => vec![quiet("schema")],
         "completions" => vec![quiet("completions bash")],
+        "man" => vec![quiet("man pages")],
         other => panic!("`raymond {other}` is new: say here how it is run on a terminal"),
     }
 }

@@ -73,6 +73,27 @@ fn assert_sound(test: &Test, trees: usize) {
 }
 
 #[test]
+fn clean_keeps_run_whose_worktree_has_unmerged_work() {
+    let test = place();
+    test.run(&["START.md"]).ok();
+    let (flow, tree) = (test.flow(), tree(&test));
+    for option in ["--dry-run", "--yes"] {
+        test.raymond(&["clean", "t", option])
+            .code(64)
+            .stderr_has("t stays: the worktree of main: 2 files are not committed")
+            .stderr_has("raymond worktrees t");
+    }
+    assert!(tree.join("mine").exists() && test.run_dir().exists());
+    git(&tree, &["add", "-A"]);
+    git(&tree, &["commit", "-q", "-m", "more"]);
+    test.raymond(&["clean", "t", "--yes"]).code(64).stderr_has("on no other branch");
+    git(&flow, &["merge", "-q", "raymond/t/main"]);
+    test.raymond(&["clean", "t", "--yes"]).ok().stderr_has("1 run of");
+    assert!(!tree.exists() && !test.run_dir().exists());
+    assert_sound(&test, 0);
+}
+
+#[test]
 fn worktree_has_its_own_branch_and_is_pruned_only_once_merged() {
     let test = place();
     let ended = test.run(&["START.md"]);

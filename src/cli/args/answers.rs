@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::OneRunArgs;
+use super::{DirArgs, NamedRunArgs};
+use crate::domain::id::RunId;
 
 pub(super) const ANSWER_HELP: &str = "Examples:
   raymond answer RUN                     show the open questions and their options
@@ -55,12 +56,61 @@ pub enum OnWait {
 /// Options of `answer`.
 #[derive(Debug, Clone, Args)]
 pub struct AnswerArgs {
-    /// The run.
-    #[command(flatten)]
-    pub one: OneRunArgs,
+    /// The run's id, or the beginning of one [default: asks on a terminal]
+    #[arg(value_name = "RUN", value_parser = run_or_answer)]
+    pub first: Option<RunOrAnswer>,
+    /// Take the run that was started last
+    #[arg(long)]
+    pub last: bool,
     /// Answers: NODE=TEXT or AGENT/NODE=TEXT; NODE=- reads the text from stdin
     #[arg(value_name = "NODE=TEXT", value_parser = answer)]
     pub answers: Vec<(String, String)>,
+    /// The directory of the runs.
+    #[command(flatten)]
+    pub dir: DirArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The first argument of `answer`: no id of a run contains `=`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunOrAnswer {
+    /// The run.
+    Run(RunId),
+    /// The first answer, if no run is named.
+    Answer(String, String),
+}
+
+impl AnswerArgs {
+    /// Returns the run that is named, and all answers.
+    ///
+    /// # Errors
+    /// A text that says so if a run is named in two ways.
+    pub fn parts(&self) -> Result<(NamedRunArgs, Vec<(String, String)>), String> {
+        let mut answers = self.answers.clone();
+        let run = match &self.first {
+            Some(RunOrAnswer::Run(run)) => Some(run.clone()),
+            Some(RunOrAnswer::Answer(node, text)) => {
+                answers.insert(0, (node.clone(), text.clone()));
+                None
+            }
+            None => None,
+        };
+        match run {
+            Some(run) if self.last => {
+                Err(format!("{run} and --last name two runs; leave one of them out"))
+            }
+            run => Ok((NamedRunArgs { run, last: self.last }, answers)),
+        }
+    }
+}
+
+fn run_or_answer(text: &str) -> Result<RunOrAnswer, String> {
+    match answer(text) {
+        Ok((node, text)) => Ok(RunOrAnswer::Answer(node, text)),
+        Err(_) => RunId::parse(text).map(RunOrAnswer::Run).map_err(|error| error.to_string()),
+    }
 }
 
 fn answer(text: &str) -> Result<(String, String), String> {

@@ -59,9 +59,13 @@ pub struct SignalArgs {
 /// Options of `facts`.
 #[derive(Debug, Clone, Args)]
 pub struct FactsArgs {
-    /// The id of a run, to show the facts that it has seen
+    /// The id of a run, or the beginning of one, to show the facts that it has seen
     #[arg(value_name = "RUN", value_parser = RunId::parse)]
     pub run: Option<RunId>,
+
+    /// Take the run that was started last
+    #[arg(long, conflicts_with = "run")]
+    pub last: bool,
 
     /// Only the facts of this label
     #[arg(long)]

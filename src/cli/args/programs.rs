@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::examples::{DEFINE_HELP, WORKFLOW_LIST_HELP};
 use super::{AllRunsArgs, DirArgs, OneRunArgs, RunArgs};
 
 pub(super) const WORKFLOW_HELP: &str = "Examples:
@@ -19,11 +20,19 @@ A program is a conversation of several agents as S-expressions (.lisp). `raymond
 facts that it waits for.";
 
 pub(super) const START_HELP: &str =
-    "TARGET is here a program (.lisp, .duet), a folder with workflow.lisp, or the name of a defined program.
+    "Examples:
+  raymond workflow start workflows/planner-worker-review --label feature-42
+  raymond workflow start standing-reviewer --label nightly
+
+TARGET is here a program (.lisp, .duet), a folder with workflow.lisp, or the name of a defined program.
 `raymond start` starts prompts and graphs in the background.";
 
 pub(super) const WATCH_HELP: &str =
-    "Shows past and new events until the run ends or stops, in the language's notation of facts: workflow/state,
+    "Examples:
+  raymond workflow watch feature-42
+  raymond workflow watch --last
+
+Shows past and new events until the run ends or stops, in the language's notation of facts: workflow/state,
 workflow/log, agent-request and agent-response with their texts. `raymond log` shows the same events in words.
 Its exit code is that of the run. --json prints each record as a line of JSON, under the names of `raymond log`.";
 
@@ -31,6 +40,7 @@ Its exit code is that of the run. --json prints each record as a line of JSON, u
 #[derive(Debug, Subcommand)]
 pub enum WorkflowCommand {
     /// Check a program and store it under its name
+    #[command(after_help = DEFINE_HELP)]
     Define(DefineArgs),
     /// Start a program, a file or the name of a defined one, in the background; prints the run's id
     #[command(after_help = START_HELP)]
@@ -39,6 +49,7 @@ pub enum WorkflowCommand {
     #[command(after_help = WATCH_HELP)]
     Watch(OneRunArgs),
     /// Show the defined programs, and the runs of programs
+    #[command(after_help = WORKFLOW_LIST_HELP)]
     List(AllRunsArgs),
 }
 

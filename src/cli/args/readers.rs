@@ -45,11 +45,16 @@ unknown model have the model null.";
 
 pub(super) const LOG_HELP: &str = "Examples:
   raymond log RUN --follow               past and new events
+  raymond log --last                     of the run that was started last
   raymond log RUN --agent main.2         only the records of one agent
   raymond log RUN --agent 'main.2.*'     of this agent and all its descendants
   raymond log RUN --json                 each record as a line of JSON";
 
-pub(super) const TOP_HELP: &str = "Stuck agents come first, then running ones. More than twelve agents with the same parent that began in the same
+pub(super) const TOP_HELP: &str = "Examples:
+  raymond top                            the live run, or the newest
+  raymond top RUN
+
+Stuck agents come first, then running ones. More than twelve agents with the same parent that began in the same
 state are one row: Enter opens it, and o opens all such rows. Keys: arrows select, Enter shows an agent's last
 messages, / filters, s stops the run after a confirmation, ? lists all keys, q quits. It only reads, so it also
 works on a run that is not live.";
@@ -71,9 +76,12 @@ pub struct LogArgs {
 /// Options of `top`.
 #[derive(Debug, Clone, Args)]
 pub struct TopArgs {
-    /// The run's id [default: the live run, or the newest]
+    /// The run's id, or the beginning of one [default: the live run, or the newest]
     #[arg(value_name = "RUN", value_parser = RunId::parse)]
     pub run: Option<RunId>,
+    /// Take the run that was started last
+    #[arg(long, conflicts_with = "run")]
+    pub last: bool,
     /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,

@@ -10,17 +10,16 @@ use crate::domain::agent::Agent;
 use crate::domain::printable::one_line;
 use crate::domain::program_execution::ProgramExecution;
 use crate::store::dataspace::{Dataspace, DefinedProgram, ProgramListing};
-use crate::store::layout::RunsRoot;
 
 pub(super) fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
-    let root = RunsRoot::new(&args.dir.dir);
+    let root = args.dir.root();
     let ProgramListing { defined, warnings } = Dataspace::of(&root).all_defined()?;
     for warning in &warnings {
         output::warn(warning);
     }
     let runs: Vec<ListedRun> = all(&root)?
         .into_iter()
-        .filter(|(_, view)| view.as_ref().is_ok_and(|view| !view.run.definitions.is_empty()))
+        .filter(|run| run.view.as_ref().is_ok_and(|view| !view.run.definitions.is_empty()))
         .collect();
     if args.json {
         return output::print_json(&json!({
@@ -54,7 +53,7 @@ fn definition(one: &DefinedProgram) -> serde_json::Value {
     json!({ "name": one.name, "label": one.label, "file": one.file, "program": one.program, "at": one.at })
 }
 
-fn run((id, view): &ListedRun) -> serde_json::Value {
+fn run(ListedRun { id, view, .. }: &ListedRun) -> serde_json::Value {
     let Ok(view) = view else { return json!({ "run": id }) };
     let names: Vec<&str> = view.run.definitions.values().map(|own| own.name.as_str()).collect();
     let executions: Vec<_> = view
@@ -82,7 +81,7 @@ fn run((id, view): &ListedRun) -> serde_json::Value {
 }
 
 /// Returns a row for each live execution of a program; a single row for a run without any.
-fn rows((id, view): &ListedRun) -> Vec<Vec<String>> {
+fn rows(ListedRun { id, view, .. }: &ListedRun) -> Vec<Vec<String>> {
     let Ok(view) = view else { return Vec::new() };
     let word = status::word(view).to_owned();
     let row = |own: &ProgramExecution| {

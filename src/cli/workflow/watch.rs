@@ -5,18 +5,18 @@ use std::fmt::Write as _;
 use crate::cli::args::OneRunArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::log::{follow, json_line};
-use crate::cli::{output, summary};
+use crate::cli::{output, run_choice, summary};
 use crate::domain::event::{Event, ProgramAdvanced, Record};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::program_execution::{RequestBody, RequestStatus};
 use crate::plugin::sentence::sentence;
-use crate::store::layout::RunsRoot;
 use crate::store::record;
 use crate::store::view::load_view;
 
 pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
-    let root = RunsRoot::new(&args.dir.dir);
-    let goes_on = follow(&root, &args.run, true, |line| {
+    let root = args.dir.root();
+    let id = run_choice::chosen(&args.named, &root)?;
+    let goes_on = follow(&root, &id, true, |line| {
         let record = record::decode(line)?;
         if args.json {
             return Ok(is_shown(&record.event).then(|| json_line(record)));
@@ -26,7 +26,7 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     if !goes_on {
         return Ok(CliExitCode::Success);
     }
-    let view = load_view(&root, &args.run)?;
+    let view = load_view(&root, &id)?;
     if !args.json {
         output::tell(&summary::closing(&view.run));
         if let Some(refused) = summary::refused_tools(&view.run) {

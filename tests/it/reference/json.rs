@@ -70,6 +70,7 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "costs" => &[&["costs", "t"]],
         "answer" => &[&["answer", "t"], &["answer", "t", "DONE.md=this"]],
         "stop" => &[&["stop", "g"]],
+        "clean" => &[&["clean", "g", "t", "--dry-run"]],
         "signal" => &[&["signal", "l"], &["signal", "l", "--retract"]],
         "facts" => &[&["facts"]],
         "worktrees" => &[&["worktrees", "t"], &["worktrees", "t", "--prune"]],
@@ -107,7 +108,7 @@ fn json_commands(of: &clap::Command, before: &str) -> Vec<String> {
 
 fn printed(test: &Test, call: &[&str]) -> Value {
     let outcome = test.raymond(&[call, &["--json"]].concat());
-    outcome.code_in(&[0, 65]);
+    outcome.code_in(&[0, 64, 65]);
     outcome.json()
 }
 

@@ -1,0 +1,91 @@
+//! The arguments of `clean` and `man`, and their help.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::DirArgs;
+use crate::domain::id::RunId;
+use crate::domain::time::millis;
+
+/// The milliseconds of a day.
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+pub(super) const CLEAN_HELP: &str = "Examples:
+  raymond clean --older-than 7d --dry-run
+                                         show the runs that ended more than a week ago, and their size
+  raymond clean --older-than 7d          remove them, after a question
+  raymond clean RUN --yes                remove one run without a question
+
+Only runs that have ended are removed: the run's directory, its worktrees and its seal. A run stays if a worktree of it
+has work that is nowhere else, or if processes of it are left. A run is as old as its last event. Runs that are not
+named, but chosen by their age, also stay if their directory does not prove that they have ended.
+
+--json prints { dry_run, bytes, removed, kept }: a removed run has run, status and bytes, a kept one run and why.";
+
+pub(super) const MAN_HELP: &str = "Examples:
+  raymond man ~/.local/share/man/man1    then: man raymond-run
+  raymond man pages && man pages/raymond.1";
+
+/// Options of `clean`.
+#[derive(Debug, Clone, Args)]
+pub struct CleanArgs {
+    /// The runs to remove: ids, or the beginnings of ids
+    #[arg(value_name = "RUN", value_parser = RunId::parse)]
+    pub runs: Vec<RunId>,
+    /// Only runs that ended longer ago than this: 12h, 7d, 4w
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub older_than: Option<u64>,
+    /// Show what would be removed, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove without a question
+    #[arg(long, short)]
+    pub yes: bool,
+    /// The directory of the runs.
+    #[command(flatten)]
+    pub dir: DirArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `man`.
+#[derive(Debug, Clone, Args)]
+pub struct ManArgs {
+    /// The directory to write the pages into; it is made if it is missing
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+/// Reads an age as milliseconds: a duration, also in days and weeks.
+fn age(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let days = text.strip_suffix('d').map(|days| (days, 1));
+    let weeks = || text.strip_suffix('w').map(|weeks| (weeks, 7));
+    let Some((number, days)) = days.or_else(weeks) else {
+        let read = (!text.ends_with(|c: char| c.is_ascii_digit())).then(|| millis(text).ok());
+        return read.flatten().ok_or_else(|| wrong(text));
+    };
+    let number = number.trim().parse::<u64>().map_err(|_| wrong(text))?;
+    Ok(number.saturating_mul(days * DAY))
+}
+
+fn wrong(text: &str) -> String {
+    format!("`{text}` is not an age; write for example 12h, 7d or 4w")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn age_is_parsed_with_days_and_weeks() {
+        let ages = ["90s", "12h", "7d", "2w", "0d"].map(age);
+        let expected = [90_000, 43_200_000, 7 * DAY, 14 * DAY, 0].map(Ok);
+        assert_eq!(ages, expected);
+        for bad in ["7", "d", "-1d", "1.5w", "week", ""] {
+            assert!(age(bad).is_err(), "{bad:?}");
+        }
+    }
+}

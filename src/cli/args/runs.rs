@@ -1,0 +1,91 @@
+//! The arguments that name runs, and the directory of all runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::domain::id::RunId;
+
+pub(super) const LIST_HELP: &str = "Examples:
+  raymond list                           the newest runs, newest first
+  raymond list --status running,paused   only those that can still do something
+  raymond list --limit 5
+  raymond list --json | jq -r '.[] | select(.status == \"failed\") | .run'
+
+--json prints an array of { run, status, started_at, pause, live, finished, total_cost_usd, scope_dir }, in the same
+order; of a run that cannot be read only run, status, started_at and error.";
+
+/// The option for the directory of the runs.
+#[derive(Debug, Clone, Args)]
+pub struct DirArgs {
+    /// The directory of all runs [default: the nearest .raymond, in the current directory or above]
+    #[arg(long, env = "RAYMOND_DIR", hide_env_values = true)]
+    pub dir: Option<PathBuf>,
+}
+
+/// The run that a command is about.
+#[derive(Debug, Clone, Default, Args)]
+pub struct NamedRunArgs {
+    /// The run's id, or the beginning of one [default: asks on a terminal]
+    #[arg(value_name = "RUN", value_parser = RunId::parse)]
+    pub run: Option<RunId>,
+    /// Take the run that was started last
+    #[arg(long, conflicts_with = "run")]
+    pub last: bool,
+}
+
+/// A command about one run.
+#[derive(Debug, Clone, Args)]
+pub struct OneRunArgs {
+    /// The run.
+    #[command(flatten)]
+    pub named: NamedRunArgs,
+    /// The directory of the runs.
+    #[command(flatten)]
+    pub dir: DirArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A command about all runs.
+#[derive(Debug, Clone, Args)]
+pub struct AllRunsArgs {
+    /// The directory of the runs.
+    #[command(flatten)]
+    pub dir: DirArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `list`.
+#[derive(Debug, Clone, Args)]
+pub struct ListArgs {
+    /// The directory of the runs, and the output format.
+    #[command(flatten)]
+    pub all_runs: AllRunsArgs,
+    /// Only the runs of this status; repeatable
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub status: Vec<RunStatusArg>,
+    /// The most runs that are shown [default: all; on a terminal 50]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+/// The status of a run, as `list` and `status` print it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RunStatusArg {
+    /// Live: a raymond has locked it
+    Running,
+    /// Not ended, and no raymond has locked it
+    Interrupted,
+    /// Stopped for a reason
+    Paused,
+    /// All agents have ended well
+    Completed,
+    /// All agents have ended, at least one failed
+    Failed,
+    /// The run's directory cannot be read
+    Unreadable,
+}

@@ -1,0 +1,275 @@
+//! `raymond clean`: removes runs that have ended, with their worktrees and seals.
+//!
+//! What is not over, or has work that is nowhere else, stays. Each run is locked while it is removed.
+
+mod tree_removal;
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, stderr, stdin};
+
+use serde_json::json;
+
+use super::args::clean::CleanArgs;
+use super::exit::{CliExitCode, Error};
+use super::{confirm, output, person, run_choice, status};
+use crate::actor::clock::now;
+use crate::domain::id::RunId;
+use crate::domain::time::Timestamp;
+use crate::process::child::orphans;
+use crate::process::command::EnvironmentMarker;
+use crate::process::turn_tail::changed;
+use crate::runtime::{directories, seals};
+use crate::store::dataspace::Dataspace;
+use crate::store::layout::RunsRoot;
+use crate::store::user_state::UserState;
+use crate::store::view::{ids, load_view};
+use crate::store::{self, lock, removal, seal};
+
+/// Runs `raymond clean`.
+///
+/// # Errors
+/// [`Error`] if there is no such run, or it cannot be removed.
+pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
+    if !args.dry_run {
+        person::must_act("remove a run")?;
+    }
+    if args.runs.is_empty() && args.older_than.is_none() {
+        return Err(Error::Usage(
+            "name the runs to remove, or give --older-than, such as --older-than 7d".to_owned(),
+        ));
+    }
+    let root = args.dir.real_root()?;
+    let cleaner = RunCleaner { state: directories::user_state()?, root: &root, args };
+    let mut report = CleanReport::default();
+    let mut removable = Vec::new();
+    for id in cleaner.candidates()? {
+        match cleaner.examine(&id) {
+            Ok(run) => removable.push(run),
+            Err(CleanRefusal::Other(error)) => return Err(error),
+            // What was not asked for by its name is not worth a line if it is simply not over.
+            Err(CleanRefusal::NotOver(_)) if args.runs.is_empty() => {}
+            Err(refusal) => report.kept.push((id, refusal)),
+        }
+    }
+    if args.dry_run || removable.is_empty() {
+        report.removed = removable;
+        return cleaner.print(&report);
+    }
+    cleaner.confirm(&removable)?;
+    removal::remove_leftovers(&root)?;
+    for run in removable {
+        match cleaner.remove(&run.id) {
+            Ok(bytes) => report.removed.push(RemovedRun { bytes, ..run }),
+            Err(CleanRefusal::Other(error)) => {
+                cleaner.print(&report)?;
+                return Err(error);
+            }
+            Err(refusal) => report.kept.push((run.id, refusal)),
+        }
+    }
+    cleaner.print(&report)
+}
+
+/// The runs that were removed, or would be, and those that stay.
+#[derive(Debug, Default)]
+struct CleanReport {
+    removed: Vec<RemovedRun>,
+    kept: Vec<(RunId, CleanRefusal)>,
+}
+
+#[derive(Debug)]
+struct RemovedRun {
+    id: RunId,
+    status: &'static str,
+    bytes: u64,
+}
+
+/// The reason why a run stays.
+#[derive(Debug, thiserror::Error)]
+enum CleanRefusal {
+    #[error("it is {0}; only runs that have ended are removed")]
+    NotOver(&'static str),
+    #[error("it cannot be read: {0}")]
+    Unreadable(store::Error),
+    #[error("its directory does not prove that it has ended; name the run to remove it")]
+    Unproven,
+    #[error(
+        "{0}; see `raymond worktrees {1}`, and `raymond worktrees {1} --prune --all` keeps such work in git"
+    )]
+    Worktrees(String, RunId),
+    #[error("processes of it are left; `raymond resume {0}` ends them")]
+    Processes(RunId),
+    #[error("{0}")]
+    Other(Error),
+}
+
+impl From<Error> for CleanRefusal {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<store::Error> for CleanRefusal {
+    fn from(error: store::Error) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+struct RunCleaner<'run> {
+    state: UserState,
+    root: &'run RunsRoot,
+    args: &'run CleanArgs,
+}
+
+impl RunCleaner<'_> {
+    /// Returns the runs that are named, else all; only those that are old enough.
+    fn candidates(&self) -> Result<Vec<RunId>, Error> {
+        let named = &self.args.runs;
+        let mut candidates = if named.is_empty() {
+            ids(self.root)?
+        } else {
+            let found = named.iter().map(|run| run_choice::find(self.root, run));
+            found.collect::<Result<BTreeSet<RunId>, Error>>()?.into_iter().collect()
+        };
+        if let Some(age) = self.args.older_than {
+            let last = |id: &RunId| changed(&self.root.run(id).journal());
+            let is_old = |at: Timestamp| now().since(at) >= age;
+            candidates.retain(|id| last(id).is_some_and(is_old));
+        }
+        Ok(candidates)
+    }
+
+    /// Returns the run if it may be removed.
+    fn examine(&self, id: &RunId) -> Result<RemovedRun, CleanRefusal> {
+        let view = load_view(self.root, id).map_err(CleanRefusal::Unreadable)?;
+        let status = status::word(&view);
+        if view.held || view.run.can_resume() {
+            return Err(CleanRefusal::NotOver(if view.held { "running" } else { status }));
+        }
+        if view.run.workflow_id != *id {
+            return Err(CleanRefusal::NotOver("a copy of another run"));
+        }
+        let is_proven = seals::check_ended(&self.state, self.root, &view.run).is_ok();
+        if !is_proven && self.args.runs.is_empty() {
+            return Err(CleanRefusal::Unproven);
+        }
+        if let Some(why) = tree_removal::reason_to_stay(self.root, &view.run, is_proven)? {
+            return Err(CleanRefusal::Worktrees(why, id.clone()));
+        }
+        let marker = EnvironmentMarker { run: id.clone(), dir: self.root.path().to_owned() };
+        if !orphans::find(&marker).is_empty() {
+            return Err(CleanRefusal::Processes(id.clone()));
+        }
+        Ok(RemovedRun { id: id.clone(), status, bytes: removal::size(self.root, id)? })
+    }
+
+    /// Asks whether the runs are to be removed, unless that was said.
+    fn confirm(&self, runs: &[RemovedRun]) -> Result<(), Error> {
+        if self.args.yes {
+            return Ok(());
+        }
+        if !(stdin().is_terminal() && stderr().is_terminal()) {
+            return Err(Error::Usage(
+                "give --yes to remove runs without a question; --dry-run shows what would be removed"
+                    .to_owned(),
+            ));
+        }
+        output::tell(&output::table(&runs.iter().map(row).collect::<Vec<_>>()));
+        let question = format!("Type yes to remove {}: ", amount(runs));
+        if confirm::is_answered_yes(&question) {
+            Ok(())
+        } else {
+            Err(Error::Usage("nothing was removed".to_owned()))
+        }
+    }
+
+    /// Removes a run, and returns the number of bytes of its files.
+    fn remove(&self, id: &RunId) -> Result<u64, CleanRefusal> {
+        let _lock = match lock::acquire(&self.root.run(id).lock(), id) {
+            Err(store::Error::Held { .. }) => return Err(CleanRefusal::NotOver("running")),
+            lock => lock?,
+        };
+        // It may have been resumed, and have ended again, while the question stood.
+        let run = load_view(self.root, id).map_err(CleanRefusal::Unreadable)?.run;
+        if run.can_resume() {
+            return Err(CleanRefusal::NotOver("resumed"));
+        }
+        let is_proven = seals::check_ended(&self.state, self.root, &run).is_ok();
+        if let Some(why) = tree_removal::remove_all(self.root, &run, is_proven)? {
+            return Err(CleanRefusal::Worktrees(why, id.clone()));
+        }
+        Dataspace::of(self.root).ended(id)?;
+        let bytes = removal::remove(self.root, id)?;
+        seal::remove(&self.state, self.root, id)?;
+        Ok(bytes)
+    }
+
+    fn print(&self, report: &CleanReport) -> Result<CliExitCode, Error> {
+        let exit = if report.kept.is_empty() || self.args.runs.is_empty() {
+            CliExitCode::Success
+        } else {
+            CliExitCode::Usage
+        };
+        if self.args.json {
+            output::print_json(&self.as_json(report))?;
+            return Ok(exit);
+        }
+        output::print(&output::table(&report.removed.iter().map(row).collect::<Vec<_>>()))?;
+        for (id, why) in &report.kept {
+            output::tell(&format!("{id} stays: {why}"));
+        }
+        let said = match (report.removed.as_slice(), self.args.dry_run) {
+            ([], _) => "no run is removed".to_owned(),
+            (runs, true) => format!("{} would be removed", amount(runs)),
+            (runs, false) => format!("{} removed", amount(runs)),
+        };
+        output::tell(&said);
+        Ok(exit)
+    }
+
+    fn as_json(&self, report: &CleanReport) -> serde_json::Value {
+        let removed = report
+            .removed
+            .iter()
+            .map(|run| json!({ "run": run.id, "status": run.status, "bytes": run.bytes }));
+        let kept = report.kept.iter().map(|(id, why)| json!({ "run": id, "why": why.to_string() }));
+        json!({
+            "dry_run": self.args.dry_run,
+            "bytes": report.removed.iter().map(|run| run.bytes).sum::<u64>(),
+            "removed": removed.collect::<Vec<_>>(),
+            "kept": kept.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn row(run: &RemovedRun) -> Vec<String> {
+    vec![run.id.to_string(), run.status.to_owned(), size(run.bytes)]
+}
+
+/// Returns the number and the size of runs.
+fn amount(runs: &[RemovedRun]) -> String {
+    let bytes = runs.iter().map(|run| run.bytes).sum();
+    let count = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
+    format!("{count} of {}", size(bytes))
+}
+
+/// Returns a number of bytes in a unit that people read.
+fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
+    let unit = UNITS.iter().find(|(unit, _)| bytes >= *unit);
+    unit.map_or_else(
+        || format!("{bytes} bytes"),
+        |(unit, name)| format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_is_shown_in_a_fitting_unit() {
+        let sizes = [0, 999, 1000, 3_450_000, 12_000_000_000].map(size);
+        assert_eq!(sizes, ["0 bytes", "999 bytes", "1.0 kB", "3.4 MB", "12.0 GB"]);
+    }
+}

@@ -1,0 +1,125 @@
+//! The run that a command is about: by its id, by the beginning of one, as the last, or by asking at the terminal.
+
+use std::io::{IsTerminal, stderr, stdin};
+
+use super::args::NamedRunArgs;
+use super::exit::Error;
+use super::{age, list, output};
+use crate::actor::clock::now;
+use crate::domain::id::RunId;
+use crate::domain::time::Timestamp;
+use crate::store::layout::RunsRoot;
+use crate::store::view::{ids, newest_first, no_such_run};
+
+/// The most runs that an error or a question lists.
+const MAX_CANDIDATES: usize = 10;
+const MAX_CHOICES: usize = 20;
+
+/// Returns the run that is named; asks for one on a terminal if none is.
+///
+/// # Errors
+/// [`Error::Usage`] if none is named and nobody can be asked, or the beginning of an id fits several runs;
+/// [`Error::Store`] if there is no such run.
+pub(super) fn chosen(named: &NamedRunArgs, root: &RunsRoot) -> Result<RunId, Error> {
+    if let Some(run) = &named.run {
+        return find(root, run);
+    }
+    let runs = newest_first(root)?;
+    let Some((last, _)) = runs.first() else { return Err(no_runs(root)) };
+    if named.last {
+        return Ok(last.clone());
+    }
+    if stdin().is_terminal() && stderr().is_terminal() {
+        return ask(root, &runs);
+    }
+    Err(Error::Usage(
+        "name a run, or give --last for the one that was started last; `raymond list` shows all runs".to_owned(),
+    ))
+}
+
+/// Returns the run of this id, else the only one whose id begins with it.
+///
+/// # Errors
+/// As [`chosen`].
+pub(super) fn find(root: &RunsRoot, beginning: &RunId) -> Result<RunId, Error> {
+    if root.run(beginning).path().is_dir() {
+        return Ok(beginning.clone());
+    }
+    let mut candidates = ids(root)?;
+    candidates.retain(|id| id.as_str().starts_with(beginning.as_str()));
+    match candidates.as_slice() {
+        [] => Err(no_such_run(root, beginning).into()),
+        [one] => Ok(one.clone()),
+        several => Err(Error::Usage(ambiguous(beginning, several))),
+    }
+}
+
+/// Returns the error for a directory without runs.
+pub(super) fn no_runs(root: &RunsRoot) -> Error {
+    Error::Usage(format!(
+        "there is no run in {}; start one: raymond run PATH",
+        root.runs().display()
+    ))
+}
+
+fn ambiguous(beginning: &RunId, candidates: &[RunId]) -> String {
+    let shown: Vec<&str> = candidates.iter().take(MAX_CANDIDATES).map(RunId::as_str).collect();
+    let more = match candidates.len().saturating_sub(MAX_CANDIDATES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{} runs begin with {beginning}: {}{more}; write more of the id",
+        candidates.len(),
+        shown.join(", ")
+    )
+}
+
+/// Asks the person at the terminal which of the newest runs they mean.
+fn ask(root: &RunsRoot, runs: &[(RunId, Timestamp)]) -> Result<RunId, Error> {
+    let shown = &runs[..runs.len().min(MAX_CHOICES)];
+    let now = now();
+    let row = |(number, (id, started)): (usize, &(RunId, Timestamp))| {
+        let age = age::text(now.since(*started));
+        vec![format!("{:>2}", number + 1), id.to_string(), list::word_of(root, id).to_owned(), age]
+    };
+    let rows: Vec<Vec<String>> = shown.iter().enumerate().map(row).collect();
+    let question = match shown.len() {
+        1 => "which run? 1, or an id (empty: none):".to_owned(),
+        count => format!("which run? 1-{count}, or an id (empty: none):"),
+    };
+    output::tell(&format!("{}{question}", output::table(&rows)));
+    let mut line = String::new();
+    let read = stdin().read_line(&mut line);
+    read.map_err(|error| Error::Io { doing: "read the choice from", path: "stdin".into(), error })?;
+    let answer = line.trim();
+    if answer.is_empty() {
+        return Err(Error::Usage("no run was chosen".to_owned()));
+    }
+    let numbered =
+        answer.parse::<usize>().ok().and_then(|number| shown.get(number.checked_sub(1)?));
+    match numbered {
+        Some((id, _)) => Ok(id.clone()),
+        None => find(root, &RunId::parse(answer)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ambiguous_beginning_lists_ten_candidates() {
+        let run = |name: String| RunId::parse(&name).expect("an id");
+        let two = [run("tour-1".into()), run("tour-2".into())];
+        assert_eq!(
+            ambiguous(&run("tour".into()), &two),
+            "2 runs begin with tour: tour-1, tour-2; write more of the id"
+        );
+        let many: Vec<RunId> = (0..12).map(|number| run(format!("t{number}"))).collect();
+        assert_eq!(
+            ambiguous(&run("t".into()), &many),
+            "12 runs begin with t: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more; write more of the id"
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! The directory of all runs is found upwards, as git finds its own.
+
+use std::fs;
+
+use crate::support::{Test, pair};
+
+/// Returns a test whose search ends at its own folder.
+fn found() -> Test {
+    let test = pair();
+    let home = test.root().to_owned();
+    test.env("HOME", home)
+}
+
+#[test]
+fn nearest_raymond_directory_above_is_used() {
+    let test = found();
+    let deep = test.flow().join("sub/deep");
+    fs::create_dir_all(&deep).expect("made");
+    let script = "unset RAYMOND_DIR; \"$0\" run START.md --id one && cd sub/deep && \
+                  \"$0\" list && \"$0\" run ../../START.md --id two && \"$0\" status two";
+    test.shell(script).wait().ok().stdout_has("one  completed").stdout_has("two  completed");
+    assert!(test.flow().join(".raymond/runs/two").is_dir());
+    assert!(!deep.join(".raymond").exists());
+}
+
+#[test]
+fn directory_without_runs_is_named() {
+    let test = found();
+    let deep = test.flow().join("sub");
+    fs::create_dir_all(&deep).expect("made");
+    let list = "unset RAYMOND_DIR; cd sub; \"$0\" list";
+    test.shell(list).wait().ok().stderr_has("no runs in .raymond; start one");
+    fs::create_dir(test.flow().join(".raymond")).expect("made");
+    let flow = test.flow().canonicalize().expect("real");
+    let path = flow.join(".raymond").display().to_string();
+    test.shell(list).wait().ok().stderr_has(&format!("no runs in {path}; start one"));
+    let status = "unset RAYMOND_DIR; cd sub; \"$0\" status x";
+    test.shell(status).wait().code(64).stderr_has(&format!("there is no run x in {path}"));
+    assert!(!deep.join(".raymond").exists(), "only a run makes one");
+}
+
+#[test]
+fn raymond_directory_above_home_is_not_used() {
+    let test = pair();
+    let home = test.flow();
+    let test = test.env("HOME", home);
+    fs::create_dir(test.root().join(".raymond")).expect("made");
+    test.shell("unset RAYMOND_DIR; \"$0\" run START.md --id t").wait().ok();
+    assert!(test.flow().join(".raymond/runs/t").is_dir());
+}

@@ -14,7 +14,7 @@ use crate::domain::printable::{printable, printable_line};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::excerpt_in;
 use crate::language::prompt::check::{self, CheckFindings};
-use crate::runtime::check::{WorkflowErrors, with_excerpt};
+use crate::runtime::check::WorkflowErrors;
 
 /// Runs `raymond check`.
 ///
@@ -59,7 +59,8 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
 /// Prints the errors that kept a workflow from being started to stderr, as [`check`](check()) prints them.
 pub(super) fn complain_of(found: &WorkflowErrors) {
     for (error, excerpt) in found.errors.iter().zip(&found.excerpts) {
-        output::tell(&with_excerpt(error.to_string(), excerpt.as_deref()));
+        let excerpt = excerpt.as_ref().map(|excerpt| format!("\n{excerpt}"));
+        output::tell(&format!("{error}{}", excerpt.unwrap_or_default()));
     }
     output::complain(&found.advice());
 }

@@ -53,8 +53,7 @@ impl WorkflowErrors {
 }
 
 /// Returns the line of an error, followed by that of the program, if it has one.
-#[must_use]
-pub fn with_excerpt(line: String, excerpt: Option<&str>) -> String {
+fn with_excerpt(line: String, excerpt: Option<&str>) -> String {
     match excerpt {
         Some(excerpt) => format!("{line}\n  {}", excerpt.replace('\n', "\n  ")),
         None => line,

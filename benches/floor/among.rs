@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::Fallible;
 use crate::bench_folder::{BenchFolder, WorkflowFolder};
-use crate::dialogue::{Dialogue, OTHERS, RunMoment, SCRIPTED, TURN, TurnCost, real, write_facts};
+use crate::dialogue::{
+    Dialogue, MeasuredTurnCost, OTHERS, RunMoment, SCRIPTED, TURN, real, write_facts,
+};
 use crate::goals::{GoalBound, Goals};
 use crate::live::RunningRaymond;
 use crate::raymond::{RAYMOND, RaymondCommand, bare};
@@ -25,7 +27,7 @@ pub(crate) fn tables(
 /// The measurements of a conversation among facts.
 #[derive(Debug, Clone, Copy)]
 struct FactConversationCost {
-    cost: TurnCost,
+    cost: MeasuredTurnCost,
     /// Milliseconds until its first turn was over; the facts were seen before.
     began: f64,
 }

@@ -8,7 +8,7 @@ use crate::Fallible;
 use crate::among;
 use crate::bench_folder::BenchFolder;
 use crate::compare::rounds;
-use crate::dialogue::{Dialogue, RunMoment, SCRIPTED, TurnCost, real};
+use crate::dialogue::{Dialogue, MeasuredTurnCost, RunMoment, SCRIPTED, real};
 use crate::goals::{GoalBound, Goals};
 use crate::live::RunningRaymond;
 use crate::raymond::RaymondCommand;
@@ -31,8 +31,8 @@ pub(crate) fn figure(
 
 /// The measurements of a long conversation.
 struct ConversationMeasurement {
-    first: TurnCost,
-    last: TurnCost,
+    first: MeasuredTurnCost,
+    last: MeasuredTurnCost,
     /// Bytes: of the journal for each turn, and of the snapshot at the end.
     kept: [f64; 2],
 }

@@ -109,7 +109,7 @@ pub(crate) struct RunMoment {
 
 /// The cost of a turn, in milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TurnCost {
+pub(crate) struct MeasuredTurnCost {
     pub(crate) wall: f64,
     pub(crate) cpu: f64,
 }
@@ -131,10 +131,10 @@ impl RunMoment {
     }
 
     /// Returns the cost of a turn since an earlier moment.
-    pub(crate) fn cost(&self, earlier: &Self) -> TurnCost {
+    pub(crate) fn cost(&self, earlier: &Self) -> MeasuredTurnCost {
         let turns = real(self.turns - earlier.turns);
         let cpu = self.cpu.zip(earlier.cpu).map(|(now, then)| now.since(then).own);
-        TurnCost {
+        MeasuredTurnCost {
             wall: self.at.duration_since(earlier.at).as_secs_f64() / turns * 1e3,
             cpu: cpu.map_or(f64::NAN, |cpu| cpu / turns * 1e3),
         }

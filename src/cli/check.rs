@@ -14,7 +14,7 @@ use crate::domain::printable::{printable, printable_line};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::excerpt_in;
 use crate::language::prompt::check::{self, CheckFindings};
-use crate::runtime::check::WorkflowErrors;
+use crate::runtime::workflow_errors::WorkflowErrors;
 
 /// Runs `raymond check`.
 ///

@@ -1,6 +1,6 @@
 //! `raymond clean`: removes runs that have ended, with their worktrees and seals.
 //!
-//! What is not over, or has work that is nowhere else, stays. Each run is locked while it is removed.
+//! A run that is not over, or has work that is nowhere else, stays. Each run is locked while it is removed.
 
 mod tree_removal;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::args::clean::CleanArgs;
 use super::exit::{CliExitCode, Error};
-use super::{confirm, output, person, run_choice, status};
+use super::{confirm, output, person, run_choice, status_word};
 use crate::actor::clock::now;
 use crate::domain::id::RunId;
 use crate::domain::time::Timestamp;
@@ -142,7 +142,7 @@ impl RunCleaner<'_> {
     /// Returns the run if it may be removed.
     fn examine(&self, id: &RunId) -> Result<RemovedRun, CleanRefusal> {
         let view = load_view(self.root, id).map_err(CleanRefusal::Unreadable)?;
-        let status = status::word(&view);
+        let status = status_word::word(&view);
         if view.held || view.run.can_resume() {
             return Err(CleanRefusal::NotOver(if view.held { "running" } else { status }));
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::readers::CostsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, run_choice, status};
+use super::{output, run_choice, status, status_word};
 use crate::domain::ledger::{Ledger, LedgerLine};
 use crate::domain::money::Usd;
 use crate::domain::settings::AnswererKind;
@@ -134,7 +134,7 @@ impl CostReport<'_> {
         let agents = most_expensive_first(&ledger.agents).into_iter();
         json!({
             "run": run.workflow_id,
-            "status": status::word(self.view),
+            "status": status_word::word(self.view),
             "total_cost_usd": run.total_cost_usd,
             "budget_usd": run.settings.budget_usd,
             "scripted": self.is_scripted(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::args::{AllRunsArgs, ListArgs, RunStatusArg};
 use super::exit::{CliExitCode, Error};
-use super::{age, output, status};
+use super::{age, output, status_word};
 use crate::actor::clock::now;
 use crate::domain::failures::AgentFailures;
 use crate::domain::id::RunId;
@@ -77,7 +77,7 @@ pub(super) fn word_of(root: &RunsRoot, id: &RunId) -> &'static str {
 }
 
 fn word(run: &ListedRun) -> &'static str {
-    run.view.as_ref().map_or("unreadable", status::word)
+    run.view.as_ref().map_or("unreadable", status_word::word)
 }
 
 /// Returns the word that [`word`] has for a status.

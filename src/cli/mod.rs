@@ -43,6 +43,7 @@ pub mod show;
 pub mod signal;
 pub mod start;
 pub mod status;
+pub mod status_word;
 pub mod stop;
 mod subject;
 pub mod summary;

@@ -6,7 +6,7 @@ use super::agent_statuses::AgentStatuses;
 use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
-use super::{agent_statuses, output, questions, run_choice, summary};
+use super::{agent_statuses, output, questions, run_choice, status_word, summary};
 use crate::actor::clock::now;
 use crate::domain::run::RunStatus;
 use crate::domain::tree::fold::TreeRow;
@@ -34,23 +34,6 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     output::print(&(as_text(&view, &statuses) + &running))
 }
 
-/// Returns the status for people: a running run that no process has locked is interrupted.
-#[must_use]
-pub fn word(view: &RunView) -> &'static str {
-    standing(view.run.status, view.held)
-}
-
-/// Returns the word for a status and the lock.
-pub(super) fn standing(status: RunStatus, held: bool) -> &'static str {
-    match status {
-        RunStatus::Running if held => "running",
-        RunStatus::Running => "interrupted",
-        RunStatus::Paused => "paused",
-        RunStatus::Completed => "completed",
-        RunStatus::Failed => "failed",
-    }
-}
-
 /// Returns the run as JSON in the state file's shape, with the id under the key of all commands, and with the status
 /// of the run and of its live agents as seen from outside.
 fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
@@ -60,7 +43,7 @@ fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
     {
         keys.insert("run".to_owned(), id);
     }
-    value["status"] = json!(word(view));
+    value["status"] = json!(status_word::word(view));
     output::add_failures(&mut value, &view.run);
     let open = questions::open(&view.run);
     if !open.is_empty() {
@@ -83,7 +66,7 @@ pub fn headline(view: &RunView) -> String {
     let mut text = format!(
         "{}  {}  {} spent{}  {}\n",
         run.workflow_id,
-        word(view),
+        status_word::word(view),
         run.total_cost_usd,
         run.settings.budget_usd.map_or(String::new(), |budget| format!(" of {budget}")),
         run.scope_dir

@@ -6,7 +6,7 @@ use super::agent_statuses::{self, AgentStatuses};
 use super::agent_table::AgentTable;
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, run_choice, status};
+use super::{output, run_choice, status, status_word};
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
@@ -59,7 +59,7 @@ fn step(node: &AgentNode<'_>) -> String {
 fn as_json(view: &RunView, table: &AgentTable<'_>) -> Value {
     let mut value = json!({
         "run": view.run.workflow_id,
-        "status": status::word(view),
+        "status": status_word::word(view),
         "total_cost_usd": view.run.total_cost_usd,
         "agents": table.each().map(node_json).collect::<Vec<_>>(),
     });

@@ -1,6 +1,6 @@
 //! Admission of turns: agents wait in lines in front of a limited number of permits.
 //!
-//! What is begun is finished first: an agent that has had a turn goes before one that has not; among those, one whose
+//! Agents that have begun are finished first: an agent that has had a turn goes before one that has not; among those, one whose
 //! process is idle goes before one that needs another process; then the one whose last turn ended first, because the
 //! model's cache forgets it first. Agents before their first turn are served in the order in which they asked.
 //!
@@ -21,7 +21,7 @@ mod waiting_lines;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use self::waiting_lines::{LineKind, LinePlace, WaitingLines};
+use self::waiting_lines::{LinePlace, WaitingLineKind, WaitingLines};
 use super::agent::Agent;
 use super::budget::{Budget, BudgetCheck, BudgetScope};
 use super::id::{AgentId, StateName};
@@ -239,15 +239,16 @@ impl AdmissionQueue {
         }
         let warm = limits.warm.iter().filter_map(|agent| {
             let turn = self.queued.get(agent)?;
-            let may_go = turn.place.kind() == LineKind::Begun && turn.waits_for_share.is_none();
+            let may_go =
+                turn.place.kind() == WaitingLineKind::Begun && turn.waits_for_share.is_none();
             may_go.then(|| (self.lines.rank(agent), turn.place, agent))
         });
-        let begun = || self.lines.head(LineKind::Begun).map(|(_, agent)| agent);
+        let begun = || self.lines.head(WaitingLineKind::Begun).map(|(_, agent)| agent);
         if let Some(agent) = warm.min().map(|(_, _, agent)| agent).or_else(begun) {
             return Some(agent.clone());
         }
         let is_free = self.holders.len().saturating_add(limits.returning) < limits.permits;
-        let (_, new) = self.lines.head(LineKind::New).filter(|_| is_free)?;
+        let (_, new) = self.lines.head(WaitingLineKind::New).filter(|_| is_free)?;
         Some(new.clone())
     }
 

@@ -1,13 +1,14 @@
 //! Refuses a new run whose workflow has errors, before it costs anything.
 //!
-//! What `raymond check` calls an error anywhere the first state leads to is certain to fail once an agent comes
-//! there. Files that nothing leads to stop no run.
+//! An error of `raymond check` is certain to fail once an agent comes there, so one anywhere the first state leads to
+//! stops the run. Files that nothing leads to stop none.
 
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::request::RunRequest;
 use super::workflow::Workflow;
+use super::workflow_errors::WorkflowErrors;
 use crate::domain::id::StateName;
 use crate::domain::settings::Settings;
 use crate::language::diagnostic::{Diagnostic, Severity};
@@ -24,41 +25,6 @@ use crate::store::workflow::WorkflowDir;
 
 /// The code of mistakes in `replies.yaml`. They are reported where the script is read, if it is.
 const SCRIPT: &str = "RF004";
-
-/// The errors of a workflow that was not started because of them.
-#[derive(Debug, thiserror::Error)]
-#[error("{}\n{}", .errors.iter().zip(.excerpts).map(|(error, excerpt)| with_excerpt(error.to_string(), excerpt.as_deref())).collect::<Vec<_>>().join("\n"), self.advice())]
-pub struct WorkflowErrors {
-    /// The path of the first state.
-    entry: String,
-    /// The errors, in the order of the files.
-    pub errors: Vec<Diagnostic>,
-    /// The line of each that stands in a program, with a caret under the place.
-    pub excerpts: Vec<Option<String>>,
-}
-
-impl WorkflowErrors {
-    /// Returns the closing line: the number of errors, and what to do.
-    #[must_use]
-    pub fn advice(&self) -> String {
-        let (errors, them) = match self.errors.len() {
-            1 => ("an error".to_owned(), "it"),
-            more => (format!("{more} errors"), "them"),
-        };
-        let entry = &self.entry;
-        format!(
-            "{errors} in the files that {entry} leads to, and nothing was started; fix {them}, or start the workflow as it is: --no-check"
-        )
-    }
-}
-
-/// Returns the line of an error, followed by that of the program, if it has one.
-fn with_excerpt(line: String, excerpt: Option<&str>) -> String {
-    match excerpt {
-        Some(excerpt) => format!("{line}\n  {}", excerpt.replace('\n', "\n  ")),
-        None => line,
-    }
-}
 
 /// Refuses a workflow that has an error in what its first state leads to.
 ///

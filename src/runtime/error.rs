@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::check::WorkflowErrors;
+use super::workflow_errors::WorkflowErrors;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::shown;

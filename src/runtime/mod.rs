@@ -23,6 +23,7 @@ mod settings;
 mod supervise;
 pub mod trust;
 mod workflow;
+pub mod workflow_errors;
 
 pub use answerer::build_runner;
 pub use builder::{Builder, Runtime};

@@ -2,7 +2,7 @@
 //!
 //! The types of [`record`](super::record) are those of the newest format alone. Names of an older format are replaced
 //! in the JSON of its records, one format after the other, so each step is written once and never changes again.
-//! Nothing is rewritten on the disk: the lines there keep their bytes and proofs.
+//! The disk is not rewritten: the lines there keep their bytes and proofs.
 //!
 //! To add a format n + 1:
 //!

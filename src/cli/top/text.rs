@@ -4,7 +4,7 @@ mod many;
 
 use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus};
 use super::rows::AgentFilter;
-use crate::cli::status::standing;
+use crate::cli::status_word::standing;
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::cli::args::AllRunsArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::list::{ListedRun, all};
-use crate::cli::{output, status};
+use crate::cli::{output, status_word};
 use crate::domain::agent::Agent;
 use crate::domain::printable::one_line;
 use crate::domain::program_execution::ProgramExecution;
@@ -73,7 +73,7 @@ fn run(ListedRun { id, view, .. }: &ListedRun) -> serde_json::Value {
         .collect();
     json!({
         "run": id,
-        "status": status::word(view),
+        "status": status_word::word(view),
         "programs": names,
         "executions": executions,
         "total_cost_usd": view.run.total_cost_usd,
@@ -83,7 +83,7 @@ fn run(ListedRun { id, view, .. }: &ListedRun) -> serde_json::Value {
 /// Returns a row for each live execution of a program; a single row for a run without any.
 fn rows(ListedRun { id, view, .. }: &ListedRun) -> Vec<Vec<String>> {
     let Ok(view) = view else { return Vec::new() };
-    let word = status::word(view).to_owned();
+    let word = status_word::word(view).to_owned();
     let row = |own: &ProgramExecution| {
         let waits =
             awaiting(own).map_or(String::new(), |what| format!("waits for {}", one_line(what)));

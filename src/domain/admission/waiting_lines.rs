@@ -22,7 +22,7 @@ pub(super) struct LinePlace {
 
 /// The two kinds of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LineKind {
+pub(super) enum WaitingLineKind {
     /// Agents that have had a turn.
     Begun,
     /// Agents before their first turn.
@@ -30,8 +30,8 @@ pub(super) enum LineKind {
 }
 
 impl LinePlace {
-    pub(super) fn kind(self) -> LineKind {
-        if self.last_turn.is_some() { LineKind::Begun } else { LineKind::New }
+    pub(super) fn kind(self) -> WaitingLineKind {
+        if self.last_turn.is_some() { WaitingLineKind::Begun } else { WaitingLineKind::New }
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) struct WaitingLines {
     begun: BTreeMap<FamilyRank, FamilyName>,
     new: BTreeMap<FamilyRank, FamilyName>,
     /// All lines that are not empty, by the time at which their last heads left, or their first agents came.
-    heads: BTreeSet<(Timestamp, LineKind, FamilyName)>,
+    heads: BTreeSet<(Timestamp, WaitingLineKind, FamilyName)>,
     last_rank: FamilyRank,
 }
 
@@ -67,10 +67,10 @@ struct WaitingLine {
 }
 
 impl FamilyLines {
-    fn line(&mut self, kind: LineKind) -> &mut WaitingLine {
+    fn line(&mut self, kind: WaitingLineKind) -> &mut WaitingLine {
         match kind {
-            LineKind::Begun => &mut self.begun,
-            LineKind::New => &mut self.new,
+            WaitingLineKind::Begun => &mut self.begun,
+            WaitingLineKind::New => &mut self.new,
         }
     }
 }
@@ -103,10 +103,10 @@ impl WaitingLines {
         name
     }
 
-    fn order(&mut self, kind: LineKind) -> &mut BTreeMap<FamilyRank, FamilyName> {
+    fn order(&mut self, kind: WaitingLineKind) -> &mut BTreeMap<FamilyRank, FamilyName> {
         match kind {
-            LineKind::Begun => &mut self.begun,
-            LineKind::New => &mut self.new,
+            WaitingLineKind::Begun => &mut self.begun,
+            WaitingLineKind::New => &mut self.new,
         }
     }
 
@@ -148,7 +148,7 @@ impl WaitingLines {
         let name = Arc::clone(name);
         let Some(family) = self.families.get_mut(&name) else { return };
         let earlier = std::mem::replace(&mut family.rank, rank);
-        for kind in [LineKind::Begun, LineKind::New] {
+        for kind in [WaitingLineKind::Begun, WaitingLineKind::New] {
             if let Some(name) = self.order(kind).remove(&earlier) {
                 self.order(kind).insert(rank, name);
             }
@@ -156,10 +156,10 @@ impl WaitingLines {
     }
 
     /// Returns the head of the next family's line of a kind.
-    pub(super) fn head(&self, kind: LineKind) -> Option<(LinePlace, &AgentId)> {
+    pub(super) fn head(&self, kind: WaitingLineKind) -> Option<(LinePlace, &AgentId)> {
         let order = match kind {
-            LineKind::Begun => &self.begun,
-            LineKind::New => &self.new,
+            WaitingLineKind::Begun => &self.begun,
+            WaitingLineKind::New => &self.new,
         };
         let (_, name) = order.first_key_value()?;
         self.head_of(name, kind)
@@ -171,11 +171,11 @@ impl WaitingLines {
         if *since <= before { self.head_of(name, *kind) } else { None }
     }
 
-    fn head_of(&self, name: &str, kind: LineKind) -> Option<(LinePlace, &AgentId)> {
+    fn head_of(&self, name: &str, kind: WaitingLineKind) -> Option<(LinePlace, &AgentId)> {
         let family = self.families.get(name)?;
         let line = match kind {
-            LineKind::Begun => &family.begun,
-            LineKind::New => &family.new,
+            WaitingLineKind::Begun => &family.begun,
+            WaitingLineKind::New => &family.new,
         };
         line.agents.first_key_value().map(|(place, agent)| (*place, agent))
     }

@@ -247,7 +247,11 @@ impl AdmissionQueue {
         if let Some(agent) = warm.min().map(|(_, _, agent)| agent).or_else(begun) {
             return Some(agent.clone());
         }
-        let is_free = self.holders.len().saturating_add(limits.returning) < limits.permits;
+        let kept = match self.order {
+            TurnOrder::Depth => limits.returning,
+            TurnOrder::Breadth => 0,
+        };
+        let is_free = self.holders.len().saturating_add(kept) < limits.permits;
         let (_, new) = self.lines.head(WaitingLineKind::New).filter(|_| is_free)?;
         Some(new.clone())
     }

@@ -63,8 +63,8 @@ fn breadth_serves_agents_as_they_asked() {
     begun(&mut admission, child(2), 1);
     ask(&mut admission, 3);
     let warm = [child(2)];
-    let order = order_of(&mut admission, &AdmissionLimits { warm: &warm, ..limits(1) });
-    assert_eq!(order, ["main.1", "main.2", "main.3"]);
+    let returning = AdmissionLimits { warm: &warm, returning: 1, ..limits(1) };
+    assert_eq!(order_of(&mut admission, &returning), ["main.1", "main.2", "main.3"]);
 }
 
 #[test]

@@ -1,8 +1,6 @@
-//! `raymond clean`: removes runs that have ended, with their worktrees and seals.
+//! `raymond clean`: removes runs that have ended, with their seals.
 //!
-//! A run that is not over, or has work that is nowhere else, stays. Each run is locked while it is removed.
-
-mod tree_removal;
+//! A run that is not over, or has worktrees, stays. Each run is locked while it is removed.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, stderr, stdin};
@@ -14,10 +12,12 @@ use super::exit::{CliExitCode, Error};
 use super::{confirm, output, person, run_choice, status_word};
 use crate::actor::clock::now;
 use crate::domain::id::RunId;
+use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
 use crate::process::turn_tail::changed;
+use crate::runtime::graphs::working_dirs;
 use crate::runtime::{directories, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
@@ -45,7 +45,6 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
     for id in cleaner.candidates()? {
         match cleaner.examine(&id) {
             Ok(run) => removable.push(run),
-            Err(CleanRefusal::Other(error)) => return Err(error),
             // What was not asked for by its name is not worth a line if it is simply not over.
             Err(CleanRefusal::NotOver(_)) if args.runs.is_empty() => {}
             Err(refusal) => report.kept.push((id, refusal)),
@@ -56,14 +55,12 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
         return cleaner.print(&report);
     }
     cleaner.confirm(&removable)?;
-    removal::remove_leftovers(&root)?;
+    if let Err(error) = removal::remove_leftovers(&root) {
+        output::warn(&error.to_string());
+    }
     for run in removable {
         match cleaner.remove(&run.id) {
             Ok(bytes) => report.removed.push(RemovedRun { bytes, ..run }),
-            Err(CleanRefusal::Other(error)) => {
-                cleaner.print(&report)?;
-                return Err(error);
-            }
             Err(refusal) => report.kept.push((run.id, refusal)),
         }
     }
@@ -94,9 +91,13 @@ enum CleanRefusal {
     #[error("its directory does not prove that it has ended; name the run to remove it")]
     Unproven,
     #[error(
-        "{0}; see `raymond worktrees {1}`, and `raymond worktrees {1} --prune --all` keeps such work in git"
+        "it has worktrees; `raymond worktrees {0} --prune` removes them, and with --all keeps their work in git"
     )]
-    Worktrees(String, RunId),
+    Worktrees(RunId),
+    #[error("its last event is not old enough")]
+    TooYoung,
+    #[error("its directory is a symbolic link")]
+    Link,
     #[error("processes of it are left; `raymond resume {0}` ends them")]
     Processes(RunId),
     #[error("{0}")]
@@ -131,36 +132,60 @@ impl RunCleaner<'_> {
             let found = named.iter().map(|run| run_choice::find(self.root, run));
             found.collect::<Result<BTreeSet<RunId>, Error>>()?.into_iter().collect()
         };
-        if let Some(age) = self.args.older_than {
-            let last = |id: &RunId| changed(&self.root.run(id).journal());
-            let is_old = |at: Timestamp| now().since(at) >= age;
-            candidates.retain(|id| last(id).is_some_and(is_old));
+        if named.is_empty() {
+            candidates.retain(|id| self.is_old_enough(id));
         }
         Ok(candidates)
+    }
+
+    /// Returns whether the last event of a run is as old as was asked for.
+    fn is_old_enough(&self, id: &RunId) -> bool {
+        let last = || changed(&self.root.run(id).journal());
+        let is_old = |age| last().is_some_and(|at: Timestamp| now().since(at) >= age);
+        self.args.older_than.is_none_or(is_old)
     }
 
     /// Returns the run if it may be removed.
     fn examine(&self, id: &RunId) -> Result<RemovedRun, CleanRefusal> {
         let view = load_view(self.root, id).map_err(CleanRefusal::Unreadable)?;
         let status = status_word::word(&view);
-        if view.held || view.run.can_resume() {
-            return Err(CleanRefusal::NotOver(if view.held { "running" } else { status }));
+        if view.held {
+            return Err(CleanRefusal::NotOver("running"));
         }
-        if view.run.workflow_id != *id {
+        self.check(id, &view.run, status)?;
+        let bytes = removal::size(self.root, id).map_err(CleanRefusal::Unreadable)?;
+        Ok(RemovedRun { id: id.clone(), status, bytes })
+    }
+
+    /// Checks that a run that no raymond holds may be removed.
+    fn check(&self, id: &RunId, run: &Run, status: &'static str) -> Result<(), CleanRefusal> {
+        if run.can_resume() {
+            return Err(CleanRefusal::NotOver(status));
+        }
+        if self.root.run(id).path().is_symlink() {
+            return Err(CleanRefusal::Link);
+        }
+        if run.workflow_id != *id {
             return Err(CleanRefusal::NotOver("a copy of another run"));
         }
-        let is_proven = seals::check_ended(&self.state, self.root, &view.run).is_ok();
-        if !is_proven && self.args.runs.is_empty() {
+        if !self.is_old_enough(id) {
+            return Err(CleanRefusal::TooYoung);
+        }
+        let is_named = !self.args.runs.is_empty();
+        if !is_named && seals::check_ended(&self.state, self.root, run).is_err() {
             return Err(CleanRefusal::Unproven);
         }
-        if let Some(why) = tree_removal::reason_to_stay(self.root, &view.run, is_proven)? {
-            return Err(CleanRefusal::Worktrees(why, id.clone()));
+        // What is recorded of worktrees is not proven, so they are not removed on the way.
+        if self.root.worktrees(id).symlink_metadata().is_ok()
+            && working_dirs(self.root, id, &run.settings).count() > 0
+        {
+            return Err(CleanRefusal::Worktrees(id.clone()));
         }
         let marker = EnvironmentMarker { run: id.clone(), dir: self.root.path().to_owned() };
         if !orphans::find(&marker).is_empty() {
             return Err(CleanRefusal::Processes(id.clone()));
         }
-        Ok(RemovedRun { id: id.clone(), status, bytes: removal::size(self.root, id)? })
+        Ok(())
     }
 
     /// Asks whether the runs are to be removed, unless that was said.
@@ -189,15 +214,9 @@ impl RunCleaner<'_> {
             Err(store::Error::Held { .. }) => return Err(CleanRefusal::NotOver("running")),
             lock => lock?,
         };
-        // It may have been resumed, and have ended again, while the question stood.
+        // It may be another run by now, or have been resumed while the question stood.
         let run = load_view(self.root, id).map_err(CleanRefusal::Unreadable)?.run;
-        if run.can_resume() {
-            return Err(CleanRefusal::NotOver("resumed"));
-        }
-        let is_proven = seals::check_ended(&self.state, self.root, &run).is_ok();
-        if let Some(why) = tree_removal::remove_all(self.root, &run, is_proven)? {
-            return Err(CleanRefusal::Worktrees(why, id.clone()));
-        }
+        self.check(id, &run, "resumed")?;
         Dataspace::of(self.root).ended(id)?;
         let bytes = removal::remove(self.root, id)?;
         seal::remove(&self.state, self.root, id)?;

@@ -50,7 +50,7 @@ pub fn list(args: &ListArgs) -> Result<CliExitCode, Error> {
     let older = all.len() - seen;
     if older > 0 && !args.all_runs.json {
         let runs = if older == 1 { "1 older run was" } else { &format!("{older} older runs were") };
-        output::tell(&format!("{runs} left out; all: raymond list --limit {}", all.len()));
+        output::tell(&format!("{runs} not looked at; for all give --limit {}", all.len()));
     }
     Ok(exit)
 }

@@ -17,9 +17,9 @@ pub(super) const CLEAN_HELP: &str = "Examples:
   raymond clean --older-than 7d          remove them, after a question
   raymond clean RUN --yes                remove one run without a question
 
-Only runs that have ended are removed: the run's directory, its worktrees and its seal. A run stays if a worktree of it
-has work that is nowhere else, or if processes of it are left. A run is as old as its last event. Runs that are not
-named, but chosen by their age, also stay if their directory does not prove that they have ended.
+Only runs that have ended are removed: the run's directory and its seal. A run stays if it has worktrees, which
+`raymond worktrees RUN --prune` removes first, or if processes of it are left. A run is as old as its last event. Runs
+that are not named, but chosen by their age, also stay if their directory does not prove that they have ended.
 
 --json prints { dry_run, bytes, removed, kept }: a removed run has run, status and bytes, a kept one run and why.";
 

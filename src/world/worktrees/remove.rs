@@ -11,7 +11,7 @@ use super::keep::{KeptCommit, WorktreeKeeper};
 use super::make::clear;
 use super::reason;
 use super::repository::GitRepository;
-use crate::domain::worktree::{RemovalRefusal, check_removable};
+use crate::domain::worktree::{RemovalRefusal, branch, check_removable};
 use crate::fault::point;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::context::blocking;
@@ -42,11 +42,32 @@ impl WorktreeRemover<'_> {
         &self.git.shared.place.working_dirs
     }
 
+    /// Returns the reason why a record is none of a worktree that the run has made. Others can write records, too, so
+    /// nothing is removed where a link leads, and no branch with another name.
+    fn reason_not_own(&self, record: &WorktreeRecord) -> Option<String> {
+        let (trees, tree) = (self.working_dirs().trees(), self.working_dirs().tree(&record.agent));
+        let own = branch(&self.git.shared.place.marker.run, &record.agent).ok();
+        if own.as_ref() != Some(&record.branch) {
+            return Some(format!(
+                "its record names the branch {}, which is not its own",
+                record.branch
+            ));
+        }
+        let is_link = [trees, tree.as_path()].into_iter().find(|path| path.is_symlink())?;
+        Some(format!(
+            "{} is a symbolic link, and nothing is removed through one",
+            is_link.display()
+        ))
+    }
+
     /// Removes it, if that is allowed.
     pub(super) async fn remove(
         &self,
         record: WorktreeRecord,
     ) -> Result<Result<RemovedWorktree, RemovalRefusal>, OperationError> {
+        if let Some(why) = self.reason_not_own(&record) {
+            return Ok(Err(RemovalRefusal::Refused(why)));
+        }
         let inspector =
             WorktreeInspector { git: self.git, repository: self.repository, record: &record };
         let inspection = inspector.inspect().await?;

@@ -101,3 +101,27 @@ fn clean_asks_on_terminal() {
     assert_eq!(screen.wait_for_exit(), Some(0));
     assert_eq!(runs(&test), ["paused"]);
 }
+
+#[test]
+fn clean_keeps_runs_with_worktrees_and_what_planted_records_name() {
+    let test = with_runs();
+    let victim = test.root().join("victim");
+    fs::create_dir_all(victim.join("main")).expect("made");
+    fs::write(victim.join("main/data"), "mine").expect("written");
+    let record = r#"{"agent":"main","branch":"nobranch","base":"x","prefix":"","stage":"begun"}"#;
+    fs::write(victim.join("main.json"), record).expect("written");
+    fs::create_dir_all(test.dir().join("worktrees")).expect("made");
+    symlink(&victim, test.dir().join("worktrees/ended")).expect("linked");
+    test.raymond(&["clean", "ended", "--yes"]).code(64).stderr_has("ended stays: it has worktrees");
+    test.raymond(&["worktrees", "ended", "--prune", "--all"]);
+    assert_eq!(fs::read_to_string(victim.join("main/data")).expect("there"), "mine");
+    assert_eq!(runs(&test), ["ended", "paused"]);
+}
+
+#[test]
+fn clean_says_that_named_run_is_not_old_enough() {
+    let test = with_runs();
+    let young = test.raymond(&["clean", "ended", "--older-than", "1d", "--yes"]);
+    young.code(64).stderr_has("ended stays: its last event is not old enough");
+    assert_eq!(runs(&test), ["ended", "paused"]);
+}

@@ -49,7 +49,7 @@ fn list_shows_at_most_limit_runs() {
     assert_eq!(ids(&test, &["--limit", "2"]), ["a", "c"]);
     test.raymond(&["list", "--limit", "1"])
         .ok()
-        .stderr_has("2 older runs were left out; all: raymond list --limit 3");
+        .stderr_has("2 older runs were not looked at; for all give --limit 3");
 }
 
 #[test]
@@ -60,6 +60,6 @@ fn list_shows_fifty_runs_on_terminal() {
     }
     assert_eq!(ids(&test, &[]).len(), 63);
     let mut screen = test.on_screen(&["list"], (120, 150));
-    screen.wait_for(&["13 older runs were left out; all: raymond list --limit 63"]);
+    screen.wait_for(&["13 older runs were not looked at; for all give --limit 63"]);
     assert_eq!(screen.wait_for_exit(), Some(0));
 }

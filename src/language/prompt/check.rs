@@ -6,6 +6,7 @@
 //! The text of a prompt is known only by the tags and file names in it. It leads on where a state has no policy,
 //! and never to an error.
 
+mod births;
 mod ends;
 mod fan_out;
 mod files;

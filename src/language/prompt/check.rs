@@ -69,6 +69,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         report.fan_outs(&workflow_map, manifest.max_fan_out);
         report.ends(&workflow_map, manifest.budget.is_some());
         report.joins(&workflow_map);
+        report.budgets(&workflow_map);
         report.outputs(&workflow_map);
         report.variables(&workflow_map, subject.variables);
         files += workflow_map.read() + report.replies(&workflow_map);

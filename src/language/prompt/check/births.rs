@@ -1,10 +1,11 @@
-//! The states in which agents begin, and the variables that they are born with.
+//! The states in which agents begin, the variables that they are born with, and the settings for their whole life.
 //!
 //! The text of a state without policy may ask for any agent in the states that it mentions. What a graph spawns an
 //! agent with, and the entries of a list in a file, which may be objects, are unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::FolderDiagnostics;
 use super::fan_out::filled_by;
 use crate::domain::agent::OCCASIONAL_PLACEHOLDERS;
 use crate::domain::id::StateName;
@@ -33,6 +34,20 @@ pub(super) struct GivenVariables<'a> {
 
 /// The known values of each state.
 pub(super) type GivenToStates<'a> = BTreeMap<&'a StateName, GivenVariables<'a>>;
+
+impl FolderDiagnostics<'_> {
+    /// Warns of a budget in a state in which no agent begins.
+    pub(super) fn budgets(&mut self, workflow_map: &WorkflowMap) {
+        let births = births(workflow_map);
+        for (name, prompt) in workflow_map.prompts().filter(|(name, _)| !births.contains_key(name))
+        {
+            if let Some(place) = prompt.places.budget {
+                let message = "this budget has no effect, because no agent begins here: a call or a goto that leads here does not begin one; give it to the state in which the agent begins, or fork this one";
+                self.warning(name, place, "RF307", message.to_owned());
+            }
+        }
+    }
+}
 
 /// Returns the states in which agents begin, each with the variables that they are born with there.
 pub(super) fn births(workflow_map: &WorkflowMap) -> GivenToStates<'_> {

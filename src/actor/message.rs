@@ -83,7 +83,7 @@ pub struct TurnAssignment {
     pub visit: u32,
     /// The session it runs in.
     pub session: Session,
-    /// Values for the state's placeholders.
+    /// Values for the state's placeholders: the agent's own, and those the state was entered with.
     pub variables: Variables,
     /// The time limits of the turn.
     pub limits: TurnTimeouts,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::agent_spec::{AgentOptions, AgentSpec};
+pub use self::agent_spec::{AgentOptions, AgentSpec, OCCASIONAL_PLACEHOLDERS};
 pub use self::asked_question::{AskedQuestion, QuestionTimeout};
 pub use self::execution::AgentExecution;
 pub use self::hold::TurnHold;
@@ -67,7 +67,7 @@ pub struct Agent {
     /// The agents it has forked and not joined.
     #[serde(default, skip_serializing_if = "UnjoinedChildren::is_empty")]
     pub unjoined: UnjoinedChildren,
-    /// Values for the placeholders of the current state.
+    /// The variables that the current state was entered with.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
     /// The number of agents it has forked.
@@ -161,6 +161,14 @@ impl Agent {
     #[must_use]
     pub fn turn_session(&self) -> &Session {
         self.proposal().map_or(&self.session, |proposal| &proposal.session)
+    }
+
+    /// Returns the values for the placeholders of its state: its own, overridden by those the state was
+    /// entered with.
+    #[must_use]
+    pub fn placeholder_values(&self) -> Variables {
+        let own = self.spec.own_variables().chain(&self.variables);
+        own.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Returns its place, for people: its state; in a graph the node; in a program the state or the role.

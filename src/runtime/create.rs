@@ -43,8 +43,11 @@ pub fn create(
 ) -> Result<PreparedRun, Error> {
     let Workflow { scope, entry, .. } = workflow;
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
-    let variables: Variables =
-        [("input".to_owned(), request.input.clone().unwrap_or_default())].into();
+    let input = match &request.input {
+        None if settings.variables.contains_key("input") => None,
+        given => Some(("input".to_owned(), given.clone().unwrap_or_default())),
+    };
+    let variables: Variables = input.into_iter().collect();
     // Errors of the workflow are reported before anyone is asked to trust it.
     let mut trusting = settings.clone();
     trusting.consent.trusts_workflow = true;

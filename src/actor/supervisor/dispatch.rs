@@ -126,7 +126,7 @@ impl Supervisor {
             wait_result: agent.wait_result().cloned().map(Box::new),
             visit: agent.visit(),
             session: agent.turn_session().clone(),
-            variables: agent.variables.clone(),
+            variables: agent.placeholder_values(),
             proposal: agent.proposal().cloned().map(Box::new),
             limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),

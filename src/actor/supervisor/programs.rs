@@ -105,10 +105,9 @@ impl Supervisor {
         let settings = &self.run.settings;
         let mut context = settings.variables.clone();
         context.extend(settings.context.clone());
-        let own = agent.variables.iter().filter(|(name, text)| {
-            *name != "input" || !text.is_empty() || !settings.context.contains_key(*name)
-        });
-        context.extend(own.map(|(name, text)| (name.clone(), text.clone())));
+        context.extend(agent.placeholder_values().into_iter().filter(|(name, text)| {
+            name != "input" || !text.is_empty() || !settings.context.contains_key(name)
+        }));
         let beginning = ProgramStart {
             definition: definition.kept(agent.current_state.clone(), agent.spec.folder.clone()),
             start: definition.states.first().map(|state| state.name.clone()).unwrap_or_default(),

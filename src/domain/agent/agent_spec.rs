@@ -27,7 +27,7 @@ pub struct AgentSpec {
     /// The commit its worktree begins at, if it gets one; by default its parent's commit at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// The values of that state's placeholders.
+    /// The variables it is born with.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
     /// The settings of its whole life.
@@ -49,7 +49,17 @@ pub struct AgentOptions {
     pub worktree: bool,
 }
 
+/// The placeholders that say what has led an agent to its state. They are never its own variables.
+pub const OCCASIONAL_PLACEHOLDERS: [&str; 6] =
+    ["result", "answer", "results", "results_file", "output", "transition"];
+
 impl AgentSpec {
+    /// Returns the variables that stay with the agent in all its states.
+    pub fn own_variables(&self) -> impl Iterator<Item = (&String, &String)> {
+        let stays = |name: &str| !OCCASIONAL_PLACEHOLDERS.contains(&name);
+        self.variables.iter().filter(move |(name, _)| stays(name))
+    }
+
     /// Creates a spec for a state, without values or settings of its own.
     #[must_use]
     pub fn plain(state: StateName) -> Self {

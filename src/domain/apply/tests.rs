@@ -226,3 +226,34 @@ fn result_payload_overrides_attribute_named_result() {
     let expected = variables(&[("n", "1"), ("result", "payload")]);
     assert_eq!(scene.agent("main").variables, expected);
 }
+
+#[test]
+fn own_variables_stay_unless_state_is_entered_with_others() {
+    let given = [("item", "x"), ("kind", "k"), ("result", "of the fork"), ("answer", "none")];
+    for kind in [TagName::Goto, TagName::Reset, TagName::Call, TagName::Function] {
+        let mut scene = Scene::begin();
+        scene.take("main", with(tag(TagName::Fork, "N.md", "W.md"), &given));
+        let values = |scene: &Scene| scene.agent("main.1").placeholder_values();
+        assert_eq!(values(&scene), variables(&given), "{kind}");
+        scene.take("main.1", with(tag(kind, "R.md", "B.md"), &[("kind", "other"), ("n", "1")]));
+        let entered = variables(&[("item", "x"), ("kind", "other"), ("n", "1")]);
+        assert_eq!(values(&scene), entered, "{kind}");
+        scene.take("main.1", goto("C.md"));
+        assert_eq!(values(&scene), variables(&[("item", "x"), ("kind", "k")]), "{kind}");
+        scene.take("main.1", tag(TagName::Fork, "D.md", "V.md"));
+        assert!(scene.agent("main.1.1").placeholder_values().is_empty(), "{kind}");
+        assert!(scene.agent("main").placeholder_values().is_empty(), "{kind}");
+    }
+}
+
+#[test]
+fn returned_result_is_value_of_one_state_only() {
+    let mut scene = Scene::begin();
+    scene.take("main", with(tag(TagName::Fork, "N.md", "W.md"), &[("item", "x")]));
+    scene.take("main.1", tag(TagName::Call, "R.md", "B.md"));
+    scene.take("main.1", result("42"));
+    let values = |scene: &Scene| scene.agent("main.1").placeholder_values();
+    assert_eq!(values(&scene), variables(&[("item", "x"), ("result", "42")]));
+    scene.take("main.1", goto("C.md"));
+    assert_eq!(values(&scene), variables(&[("item", "x")]));
+}

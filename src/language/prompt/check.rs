@@ -6,6 +6,7 @@
 //! Only the tags and file names in a prompt's text are known. They are followed where a state has no policy, and are
 //! an error only where a misspelt tag encloses the name of a state, because agents write what they are shown.
 
+mod births;
 mod ends;
 mod fan_out;
 mod files;
@@ -70,6 +71,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         report.fan_outs(&workflow_map, manifest.max_fan_out);
         report.ends(&workflow_map, manifest.budget.is_some());
         report.joins(&workflow_map);
+        report.budgets(&workflow_map);
         report.outputs(&workflow_map);
         report.variables(&workflow_map, subject.variables);
         files += workflow_map.read() + report.replies(&workflow_map);

@@ -1,7 +1,7 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 32] = [
+pub const CODES: [(&str, &str); 33] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -31,6 +31,7 @@ pub const CODES: [(&str, &str); 32] = [
     ("RF304", "an agent never ends: no way leads to a result (warning)"),
     ("RF305", "agents fork copies of themselves, so their number keeps growing (warning)"),
     ("RF306", "a join waits for no agent, or for more agents than are forked (warning)"),
+    ("RF307", "a budget has no effect, because no agent begins in its state (warning)"),
     ("RF401", "nothing fills a placeholder (warning)"),
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),

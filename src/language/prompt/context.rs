@@ -32,16 +32,16 @@ pub struct PromptContext {
     pub agent: AgentId,
     /// The state, for `{{state}}`.
     pub state: StateName,
-    /// The values of the state's own placeholders.
+    /// The agent's own variables, overridden by those the state was entered with.
     pub variables: Variables,
     /// The results of the agents that it has waited for.
     pub results: Option<JoinResults>,
-    /// The values the run was started with; the state's own come first.
+    /// The values the run was started with; those of the agent come first.
     pub run_variables: Variables,
 }
 
 impl PromptContext {
-    /// Returns all placeholders' values: the run's, then the state's own, then the runtime's. Later ones override.
+    /// Returns all placeholders' values: the run's, then the agent's, then the runtime's. Later ones override.
     #[must_use]
     pub fn values(&self) -> Variables {
         let mut values = self.run_variables.clone();

@@ -104,6 +104,8 @@ pub struct FrontmatterPlaces {
     pub on_failure: Option<SourcePlace>,
     /// The transition taken if they do not end in time.
     pub on_timeout: Option<SourcePlace>,
+    /// The budget of agents that start here.
+    pub budget: Option<SourcePlace>,
     /// The first key about forks.
     pub forks: Option<SourcePlace>,
     /// The options of its turns.
@@ -183,6 +185,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     }
     .read(errors);
     let supervision = raw.supervision.map(supervision::RawSupervision::read).transpose();
+    places.budget = place(raw.budget.as_ref());
     frontmatter.agent_options = AgentOptions {
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
         budget_usd: errors.keep(value(raw.budget, manifest::dollars)).flatten(),

@@ -139,6 +139,29 @@ impl WorkflowMap {
         reached
     }
 
+    /// Returns the states that an agent reaches which begins in one, without those of the agents it forks.
+    #[must_use]
+    pub fn reached_by_one_agent(&self, first: &StateName) -> BTreeSet<&StateName> {
+        let mut reached = BTreeSet::new();
+        let mut to_look_at: Vec<&StateName> =
+            self.states.get_key_value(first).map(|(name, _)| name).into_iter().collect();
+        while let Some(name) = to_look_at.pop() {
+            let Some(state) = self.states.get(name).filter(|_| reached.insert(name)) else {
+                continue;
+            };
+            let ways = state.prompt().map_or(&[][..], |prompt| &prompt.ways);
+            let next = ways.iter().flat_map(|way| {
+                let entered = match &way.transition {
+                    Transition::Fork { .. } => None,
+                    other => other.target(),
+                };
+                [entered, way.transition.continuation(), way.transition.timeout_state()]
+            });
+            to_look_at.extend(next.flatten());
+        }
+        reached
+    }
+
     /// Returns whether a name is that of a state that can be entered, as far as is known.
     #[must_use]
     pub fn is_usable(&self, name: &StateName) -> bool {

@@ -116,3 +116,51 @@ fn stagger_delays_all_but_first_worker() {
         test.events("step_finished").iter().all(|step| step["children"][0]["not_before"].is_null())
     );
 }
+
+#[test]
+fn worker_keeps_its_variables_in_all_its_states() {
+    let tag = r#"<fork next="JOIN.md" each='["bees"]' as="job" kind="all">WORKER.md</fork>"#;
+    let replies = json!({
+        "WORKER.md": [r#"<goto kind="some">NEXT.md</goto>"#],
+        "NEXT.md": [r#"<function return="BACK.md" by="{{kind}} {{job}}">SUB.md</function>"#],
+        "SUB.md": ["<result>{{by}}, {{kind}} {{job}}</result>"],
+        "BACK.md": [r#"<reset sub="{{result}}">LAST.md</reset>"#],
+        "LAST.md": [r#"<fork next="LAST.md">FORKED.md</fork>"#, "<result>{{job}} {{result}}</result>"],
+        "FORKED.md": ["<result>x</result>"],
+        "JOIN.md": ["<result>{\"job\": \"{{job}}\", \"all\": {{results}}}</result>"],
+    });
+    let states = ["NEXT.md", "SUB.md", "BACK.md", "LAST.md", "FORKED.md"];
+    let shown = "{{sub}}; {{kind}} {{job}} {{input}}";
+    let test = states.iter().fold(place("join: all"), |test, name| test.prompt(name, shown));
+    let ended = play(&answering(test, tag, &replies), &["--input", "honey"]);
+    let joined = payload(ended.ok(), "main");
+    assert_eq!(joined["job"], "{{job}}", "it is the worker's");
+    assert_eq!(joined["all"][0]["result"], "bees {{result}}");
+    assert_eq!(joined["all"][0]["variables"], json!({"job": "bees", "kind": "all"}));
+}
+
+#[test]
+fn first_agent_keeps_input_and_graph_is_given_own_variables() {
+    let graph = r#"
+name: g
+version: "1.0.0"
+initial_state: { kind: initial, size: small }
+start_node: look
+nodes:
+  look:
+    type: conditional
+    condition: { type: file_exists, path: START.md }
+    branches: { true: over, false: over }
+endings:
+  over: { type: success, message: "${arguments} ${kind} ${size}" }
+"#;
+    let replies = json!({
+        "WORKER.md": ["<goto>g.yaml</goto>"],
+        "JOIN.md": ["<result>{{input}}: {{results}}</result>"],
+    });
+    let test = place("join: all").file("g.yaml", graph.as_bytes());
+    let tag = r#"<fork next="JOIN.md" input="of the fork" kind="own">WORKER.md</fork>"#;
+    let ended = play(&answering(test, tag, &replies), &["--input", "honey"]);
+    ended.ok().stdout_has("terminated with result: honey: [");
+    ended.stdout_has("of the fork own small");
+}

@@ -1,40 +1,21 @@
 //! Checks placeholders that nothing fills.
 //!
-//! No tag that leads to a state has the variable, and nothing else has the name.
+//! No tag that leads to a state has the variable, no agent that comes there is born with it, and nothing else has
+//! the name.
 //!
-//! A policy may leave variables to the agent, so the tags in a prompt's text count too. The variables of a state
-//! are unknown if a graph spawns an agent in it, a text only mentions it, or a fork has a list in a file, whose
-//! entries may be objects.
+//! A policy may leave variables to the agent, so the tags in a prompt's text count too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::fan_out::filled_by;
+use super::births::{
+    GivenToStates, GivenVariables, add_own_variables, known_transitions, variables_of,
+};
 use super::{FolderDiagnostics, outputs};
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
-use crate::language::graph::spawned::spawned;
-use crate::language::output::RESULT;
-use crate::language::program::walk::started;
 use crate::language::prompt::evaluator;
 use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE};
-use crate::language::prompt::workflow_map::{
-    FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
-};
-
-/// The known values that a state is given.
-#[derive(Clone, Default)]
-struct GivenVariables<'a> {
-    /// The variables of the tags that lead there.
-    variables: BTreeSet<&'a str>,
-    /// The variables that list entries fill.
-    of_lists: BTreeSet<String>,
-    /// True if a call returns to the state.
-    returned_to: bool,
-    /// True if the state has waited for agents, or is entered because its join was not met.
-    joined: bool,
-    /// True if the state may be given more.
-    unknown: bool,
-}
+use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
     /// Reports the placeholders that nothing fills in a state or in its evaluator's prompt.
@@ -49,7 +30,6 @@ impl FolderDiagnostics<'_> {
             known.extend(RESERVED.map(str::to_owned));
             known.extend(given.variables.iter().map(|&variable| variable.to_owned()));
             known.extend(given.of_lists.iter().cloned());
-            known.extend((*name == workflow_map.entry).then(|| "input".to_owned()));
             known.extend(given.returned_to.then(|| "result".to_owned()));
             if given.joined {
                 known.extend([RESULTS, RESULTS_FILE].map(str::to_owned));
@@ -92,7 +72,7 @@ impl FolderDiagnostics<'_> {
 fn why(placeholder: &str, workflow_map: &WorkflowMap) -> String {
     let why = match placeholder {
         "input" => format!(
-            "only the first state, {}, is given it; hand it on in the tag that leads here: input=\"…\"",
+            "only the first agent has it, which begins in {}; hand it on in the <fork> of the agent that comes here: input=\"…\"",
             workflow_map.entry
         ),
         "result" => "no call or function comes back to this state".to_owned(),
@@ -108,17 +88,12 @@ fn why(placeholder: &str, workflow_map: &WorkflowMap) -> String {
     format!("nothing fills {{{{{placeholder}}}}}: {why}")
 }
 
-fn all_given(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<'_>> {
-    let mut given: BTreeMap<&StateName, GivenVariables<'_>> = BTreeMap::new();
+fn all_given(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
+    let mut given = GivenToStates::new();
     let mut of_results: BTreeSet<&str> = BTreeSet::new();
     for (_, prompt) in workflow_map.prompts() {
-        let evaluator = prompt.evaluator().and_then(|name| workflow_map.evaluators.get(name));
-        let shown = prompt.shown.iter().chain(evaluator.iter().flat_map(|prompt| &prompt.shown));
-        let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
-        let ways = prompt.ways.iter().map(|way| &way.transition);
-        for transition in ways.chain(shown.filter(|shown| is_allowed(prompt, shown))) {
-            let answer = prompt.frontmatter.output.as_ref().map(|_| RESULT);
-            let variables = transition.variables().keys().map(String::as_str).chain(answer);
+        for transition in known_transitions(prompt, workflow_map) {
+            let variables = variables_of(transition, prompt);
             match transition {
                 Transition::Result { variables, .. } => {
                     of_results.extend(variables.keys().map(String::as_str));
@@ -135,42 +110,11 @@ fn all_given(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<
                 Transition::Goto { target, .. } | Transition::Reset { target, .. } => {
                     given.entry(target).or_default().variables.extend(variables);
                 }
-                Transition::Fork { target, each, .. } => {
-                    let given = given.entry(target).or_default();
-                    given.variables.extend(variables);
-                    if let Some(each) = each {
-                        let filled = filled_by(transition);
-                        given.unknown |= filled.is_none();
-                        given.variables.insert(&each.name);
-                        given.of_lists.extend(filled.into_iter().flatten());
-                    }
-                }
-            }
-        }
-        if prompt.is_open() {
-            let targets: BTreeSet<_> =
-                prompt.ways.iter().flat_map(|way| way.transition.states()).collect();
-            for name in prompt.mentioned.iter().filter(|name| !targets.contains(name)) {
-                given.entry(name).or_default().unknown = true;
+                Transition::Fork { .. } => {}
             }
         }
     }
-    let key = |name: &StateName| workflow_map.states.get_key_value(name).map(|(name, _)| name);
-    for state in workflow_map.states.values() {
-        match state {
-            FolderState::Graph(FolderGraph { program: Some(program), .. }) => {
-                for name in spawned(program).iter().filter_map(key) {
-                    given.entry(name).or_default().unknown = true;
-                }
-            }
-            FolderState::Program(FolderProgram { definition: Some(program), .. }) => {
-                for name in started(program).iter().filter_map(key) {
-                    given.entry(name).or_default().variables.insert("input");
-                }
-            }
-            _ => {}
-        }
-    }
+    add_own_variables(workflow_map, &mut given);
     missed(workflow_map, &mut given);
     for given in given.values_mut().filter(|given| given.returned_to) {
         given.variables.extend(&of_results);
@@ -179,10 +123,7 @@ fn all_given(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<
 }
 
 /// Gives each state with a join its results. A state entered when the join is not met gets all the same values.
-fn missed<'a>(
-    workflow_map: &'a WorkflowMap,
-    given: &mut BTreeMap<&'a StateName, GivenVariables<'a>>,
-) {
+fn missed<'a>(workflow_map: &'a WorkflowMap, given: &mut GivenToStates<'a>) {
     let joins = || workflow_map.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
     for (name, _) in joins() {
         given.entry(name).or_default().joined = true;
@@ -193,15 +134,10 @@ fn missed<'a>(
             let Some(target) = way.transition.target() else { continue };
             let after = given.entry(target).or_default();
             after.variables.extend(&before.variables);
-            after.variables.extend((*name == workflow_map.entry).then_some("input"));
             after.of_lists.extend(before.of_lists.iter().cloned());
             after.returned_to |= before.returned_to;
             after.joined = true;
             after.unknown |= before.unknown;
         }
     }
-}
-
-fn is_allowed(prompt: &FolderPrompt, transition: &Transition) -> bool {
-    prompt.is_open() || prompt.frontmatter.policy.allows(transition)
 }

@@ -150,3 +150,61 @@ fn scripted_reply_may_fork_several_agents() {
     ];
     assert_eq!(checked(&files, None, &[]), Vec::<String>::new());
 }
+
+#[test]
+fn variables_of_forked_agent_are_known_in_all_its_states() {
+    let worker = |each: &str, text| {
+        let fork =
+            format!("tag: fork, target: W.md, next: END.md, each: {each}, as: file, kind: k");
+        let call = "tag: call, target: SUB.md, return: BACK.md; tag: reset, target: LAST.md";
+        let ask = "tag: ask, next: LAST.md, timeout: 1h, timeout_next: LATE.md; tag: result";
+        told(
+            &[
+                ("START.md", "", &fork, "x"),
+                ("W.md", "", call, "{{file}}"),
+                ("SUB.md", "", ask, "{{file}} {{kind}}"),
+                (
+                    "BACK.md",
+                    "",
+                    "tag: fork, target: OTHER.md, next: LAST.md",
+                    "{{file}} {{result}}",
+                ),
+                ("LAST.md", "", "tag: result", text),
+                ("LATE.md", "", "tag: result", "{{file}}"),
+                ("OTHER.md", "", "tag: result", "x"),
+                ("END.md", "", "tag: result", "x"),
+            ],
+            "",
+        )
+    };
+    assert_eq!(worker("'[{\"size\": 1}]'", "{{file}} {{kind}} {{size}}"), [""; 0]);
+    assert_eq!(worker("items.json", "{{of_an_object}}"), [""; 0]);
+    let found = worker("'[{\"size\": 1, \"result\": 2}]'", "{{size}} {{nothing}} {{result}}");
+    assert!(found.len() == 2 && found[0].contains("{{nothing}}"), "{found:#?}");
+    assert!(found[1].contains("nothing fills {{result}}"), "{found:#?}");
+}
+
+#[test]
+fn forked_agent_and_parent_do_not_know_variables_of_each_other() {
+    let start = "tag: fork, target: W.md, next: END.md, kind: k";
+    let found = told(
+        &[
+            ("START.md", "", start, "{{input}}"),
+            ("W.md", "", "tag: goto, target: SELF.md", "{{kind}} {{input}}"),
+            ("SELF.md", "", "tag: fork, target: SUB.md, next: LAST.md", "{{kind}}"),
+            ("SUB.md", "", "tag: result", "{{kind}}"),
+            ("LAST.md", "", "tag: result", "x"),
+            ("END.md", "", "tag: result", "{{input}} {{kind}}"),
+        ],
+        "",
+    );
+    let why = "no tag that leads here has kind=\"…\"; show one in the prompt it comes from, or start the run with --var kind=…";
+    assert_eq!(
+        found,
+        [
+            format!("END.md:5:11: warning: RF401 nothing fills {{{{kind}}}}: {why}"),
+            format!("SUB.md:5:1: warning: RF401 nothing fills {{{{kind}}}}: {why}"),
+            "W.md:5:10: warning: RF401 nothing fills {{input}}: only the first agent has it, which begins in START.md; hand it on in the <fork> of the agent that comes here: input=\"…\"".to_owned(),
+        ]
+    );
+}

@@ -107,13 +107,12 @@ fn placeholder_that_nothing_fills_is_reported() {
     assert_eq!(
         found,
         [
-            "A.md:5:19: warning: RF401 nothing fills {{input}}: only the first state, START.md, is given it; hand it on in the tag that leads here: input=\"…\"",
             "A.md:5:29: warning: RF401 nothing fills {{result}}: no call or function comes back to this state",
             "A.md:5:40: warning: RF401 nothing fills {{other}}: no tag that leads here has other=\"…\"; show one in the prompt it comes from, or start the run with --var other=…",
             "B.md:5:22: warning: RF401 nothing fills {{kind}}: no tag that leads here has kind=\"…\"; show one in the prompt it comes from, or start the run with --var kind=…",
         ]
     );
-    assert_eq!(checked(&files, None, &[]).len(), 5, "{{who}} is the run's");
+    assert_eq!(checked(&files, None, &[]).len(), 4, "{{who}} is the run's");
 }
 
 #[test]
@@ -158,4 +157,22 @@ fn answer_placeholder_is_filled_only_in_next_state_of_ask() {
     assert_eq!(found, expected);
     let found = said(&[("START.md", ask, "x"), ("NEXT.md", "tag: result", "x")]);
     assert_eq!(found[1..], ["START.md:3:59: RF101 LATE.md: there is no such file"]);
+}
+
+#[test]
+fn budget_of_state_in_which_no_agent_begins_is_reported() {
+    let start =
+        "tag: call, target: CALLED.md, return: END.md; tag: fork, target: W.md, next: END.md";
+    let budget = |entries| prompt(entries, "x").replacen("---\n", "---\nbudget: 0.50\n", 1);
+    let files = [
+        ("START.md", budget(start)),
+        ("CALLED.md", budget("tag: goto, target: LATER.md")),
+        ("LATER.md", budget("tag: result")),
+        ("W.md", budget("tag: result")),
+        ("END.md", prompt("tag: result", "{{result}}")),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, &**text)).collect();
+    let why = "warning: RF307 this budget has no effect, because no agent begins here: a call or a goto that leads here does not begin one; give it to the state in which the agent begins, or fork this one";
+    let expected = ["CALLED.md:2:9:", "LATER.md:2:9:"].map(|place| format!("{place} {why}"));
+    assert_eq!(checked(&files, None, &[]), expected);
 }

@@ -42,7 +42,7 @@ fn forked_run_completes_with_result_of_every_agent() {
         ("main", ended("all of r")),
         ("main.1", ended("one")),
         ("main.2", ended("sub by main")),
-        ("main.3", ended("{{item}}")),
+        ("main.3", ended("three")),
         ("main.3.1", ended("three's own")),
     ];
     let found = outcome.endings();

@@ -3,6 +3,7 @@
 //! Builds it without running anything. A state with a policy takes the ways listed there. A state without one may go anywhere;
 //! only its text gives hints: the tags in it, and the names of other states.
 
+mod loops;
 mod prompt;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -65,12 +65,15 @@ impl FolderDiagnostics<'_> {
             .filter(|(_, transition, _)| matches!(transition, Transition::Fork { .. }))
             .map(|(name, ..)| name)
             .collect();
-        let without = |name: &&StateName| workflow_map.reachable(name).is_disjoint(&forking);
-        let without: StateSet<'_> = workflow_map.states.keys().filter(without).collect();
+        if forking.is_empty() {
+            return;
+        }
+        let (loops, to_fork) = (workflow_map.loops(), workflow_map.leading_to(forking));
+        let without = workflow_map.states.keys().filter(|name| !to_fork.contains(name)).collect();
         let bounded = workflow_map.states_where(&without, may_end_wholly);
         for (name, transition, place) in workflow_map.steps() {
             let Transition::Fork { target, next, .. } = transition else { continue };
-            let again = |state| workflow_map.reachable(state).contains(name);
+            let again = |state| loops.leads_back(state, name);
             let breeds = again(target);
             if (breeds || again(next)) && !bounded.contains(name) {
                 let message = format!(
@@ -89,9 +92,10 @@ impl FolderDiagnostics<'_> {
     /// Reports loops that nothing leaves.
     fn loops(&mut self, workflow_map: &WorkflowMap) {
         let bounded = workflow_map.states_where(&StateSet::new(), may_end_wholly);
+        let loops = workflow_map.loops();
         let endless = workflow_map.prompts().find(|(name, prompt)| {
             let mut next = prompt.ways.iter().flat_map(|way| way.transition.states());
-            !bounded.contains(name) && next.any(|next| workflow_map.reachable(next).contains(name))
+            !bounded.contains(name) && next.any(|next| loops.leads_back(next, name))
         });
         if let Some((name, prompt)) = endless {
             let place = prompt.ways.first().map(|way| way.place.entry);
@@ -116,45 +120,32 @@ impl WorkflowMap {
         given: &StateSet<'a>,
         holds: impl Fn(&Transition, &dyn Fn(&StateName) -> bool) -> bool,
     ) -> StateSet<'a> {
-        let mut states = given.clone();
-        loop {
+        let unknown = self.states.keys().filter(|name| !self.is_known(name));
+        let mut states: StateSet<'_> = unknown.chain(given.iter().copied()).collect();
+        let back = self.ways_back();
+        // The last states come first: mostly, what holds for a state depends on the states after it.
+        let mut to_look_at: Vec<(&StateName, &FolderPrompt)> = self.prompts().collect();
+        while let Some((name, prompt)) = to_look_at.pop() {
             let already = |name: &StateName| states.contains(name) || !self.is_known(name);
-            let more: Vec<&StateName> = self
-                .prompts()
-                .filter(|(name, _)| !states.contains(*name))
-                .filter(|(_, prompt)| {
-                    prompt.ways.iter().any(|way| holds(&way.transition, &already))
-                })
-                .map(|(name, _)| name)
-                .collect();
-            if more.is_empty() {
-                let unknown = self.states.keys().filter(|name| !self.is_known(name));
-                states.extend(unknown);
-                return states;
+            if states.contains(name)
+                || !prompt.ways.iter().any(|way| holds(&way.transition, &already))
+            {
+                continue;
             }
-            states.extend(more);
+            states.insert(name);
+            let before = back.get(name).into_iter().flatten();
+            to_look_at.extend(before.filter_map(|&name| Some((name, self.prompt(name)?))));
         }
+        states
     }
 
     /// Returns whether all transitions that an agent may take in a state are known.
     fn is_known(&self, name: &StateName) -> bool {
-        let prompt = self.states.get(name).and_then(|state| state.prompt());
-        prompt.is_some_and(|prompt: &FolderPrompt| !prompt.is_open())
+        self.prompt(name).is_some_and(|prompt| !prompt.is_open())
     }
 
-    /// Returns the states reachable from a state by any ways, also by other agents, including the state itself.
-    pub(super) fn reachable(&self, from: &StateName) -> StateSet<'_> {
-        let mut reached = StateSet::new();
-        let mut to_look_at: Vec<&StateName> =
-            self.states.get_key_value(from).map(|(name, _)| name).into_iter().collect();
-        while let Some(name) = to_look_at.pop() {
-            if reached.insert(name)
-                && let Some(prompt) = self.states.get(name).and_then(|state| state.prompt())
-            {
-                to_look_at.extend(prompt.ways.iter().flat_map(|way| way.transition.states()));
-            }
-        }
-        reached
+    fn prompt(&self, name: &StateName) -> Option<&FolderPrompt> {
+        self.states.get(name).and_then(|state| state.prompt())
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod ask_timeout;
 mod fork;
+mod invalid;
 mod tag;
 
 use std::collections::BTreeMap;
@@ -16,8 +17,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::ask_timeout::AskTimeout;
 pub use self::fork::{ANY_LIST, ForkList, ForkTag};
+pub use self::invalid::{InvalidTransition, MAX_ATTRIBUTES};
 pub use self::tag::TagName;
-use super::id::{InvalidName, StateName};
+use super::id::StateName;
 use super::time::format_duration;
 
 /// Values for the placeholders of the state that is entered.
@@ -110,58 +112,12 @@ pub enum Transition {
     },
 }
 
-/// The error of a tag whose pieces do not make a transition.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidTransition {
-    /// A required `return` or `next` is missing.
-    #[error("<{tag}> needs the attribute {attribute}=\"FILE.md\"")]
-    MissingAttribute {
-        /// The tag.
-        tag: TagName,
-        /// The missing attribute.
-        attribute: &'static str,
-    },
-    /// A `return` or `next` is given to a tag that does not take it.
-    #[error("<{tag}> does not take the attribute `{attribute}`")]
-    UnexpectedAttribute {
-        /// The tag.
-        tag: TagName,
-        /// The attribute.
-        attribute: String,
-    },
-    /// The same attribute was given twice.
-    #[error("<{tag}> has the attribute `{attribute}` twice")]
-    RepeatedAttribute {
-        /// The tag.
-        tag: TagName,
-        /// The attribute.
-        attribute: String,
-    },
-    /// The list or the directory of a fork is not valid.
-    #[error("<fork>: {0}")]
-    Fork(String),
-    /// The question is empty.
-    #[error("<ask> needs a question between its tags")]
-    NoQuestion,
-    /// The timeout is not a time, or one of the two attributes of a timeout is missing.
-    #[error("<ask>: {0}")]
-    AskTimeout(String),
-    /// A target is not the bare name of a file.
-    #[error("<{tag}>: {error}")]
-    Target {
-        /// The tag.
-        tag: TagName,
-        /// The error in the name.
-        error: InvalidName,
-    },
-}
-
 impl Transition {
     /// Builds a transition from a tag, its attributes in their order and its body.
     ///
     /// # Errors
-    /// [`InvalidTransition`] if a required attribute is missing, a structural one is out of place
-    /// or a target is not a bare file name.
+    /// [`InvalidTransition`] if there are too many attributes, a required one is missing, a structural one is out of
+    /// place, or a target is not a bare file name.
     pub fn from_parts(
         tag: TagName,
         attributes: impl IntoIterator<Item = (String, String)>,
@@ -169,6 +125,9 @@ impl Transition {
     ) -> Result<Self, InvalidTransition> {
         let mut variables = Variables::new();
         for (attribute, value) in attributes {
+            if variables.len() == MAX_ATTRIBUTES {
+                return Err(InvalidTransition::TooManyAttributes { tag });
+            }
             match variables.entry(attribute) {
                 Entry::Vacant(place) => {
                     place.insert(value);

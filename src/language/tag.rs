@@ -20,7 +20,7 @@ pub mod misspelt;
 mod open;
 
 pub use open::MAX_OPEN_TAG;
-use open::TagAttributes;
+use open::OpenTagAttributes;
 
 /// The maximum number of tags of one reply that are read; later ones are ignored.
 pub const MAX_TAGS: usize = 100;
@@ -120,7 +120,7 @@ fn name_at(text: &str, start: usize) -> Option<&str> {
 /// A complete tag.
 struct FoundTag<'text> {
     tag: TagName,
-    attributes: TagAttributes,
+    attributes: OpenTagAttributes<'text>,
     body: &'text str,
     /// The length of the open tag.
     open: usize,
@@ -166,11 +166,7 @@ impl<'text> TagFinder<'text> {
         let (body_end, end) = close.ok_or(NearMiss::Unclosed(name))?;
         let rest = &self.text[start..];
         let open = open::end(rest, name.len()).ok_or(NearMiss::Unreadable(name))?;
-        let attributes = if open == name.len() + 2 {
-            TagAttributes::new()
-        } else {
-            open::attributes(rest, name.len())
-        };
+        let attributes = open::attributes(rest, name.len());
         Ok(FoundTag { tag, attributes, body: &self.text[start + open..body_end], open, end })
     }
 

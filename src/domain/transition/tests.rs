@@ -60,3 +60,15 @@ fn transition_round_trips_through_tagged_json() {
     assert_eq!(json, r#"{"tag":"call","target":"C.md","return":"R.md","variables":{"x":"1"}}"#);
     assert_eq!(serde_json::from_str::<Transition>(&json).expect("reads back"), call);
 }
+
+#[test]
+fn tag_with_too_many_attributes_is_invalid() {
+    let of = |count: usize| {
+        let names: Vec<String> = (0..count).map(|number| format!("a{number}")).collect();
+        let attributes: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+        make(TagName::Goto, &attributes, "A.md")
+    };
+    assert!(of(MAX_ATTRIBUTES).is_ok());
+    let error = of(MAX_ATTRIBUTES + 1).expect_err("too many");
+    assert!(error.starts_with("<goto> has more than 256 attributes"), "{error}");
+}

@@ -11,9 +11,6 @@ use memchr::memchr;
 /// The longest open tag, attributes included, in bytes.
 pub const MAX_OPEN_TAG: usize = 64 * 1024;
 
-/// A tag's attributes, in the order in which they stand.
-pub(super) type TagAttributes = Vec<(String, String)>;
-
 /// Returns the length of the open tag at the start of `rest`, if it can be read; `name` is the length of its name.
 pub(super) fn end(rest: &str, name: usize) -> Option<usize> {
     let bytes = &rest.as_bytes()[..rest.len().min(MAX_OPEN_TAG)];
@@ -26,15 +23,30 @@ pub(super) fn end(rest: &str, name: usize) -> Option<usize> {
     }
 }
 
-/// Returns the attributes of the open tag at the start of `rest`, which can be read.
-pub(super) fn attributes(rest: &str, name: usize) -> TagAttributes {
-    let mut attributes = TagAttributes::new();
-    let mut at = 1 + name;
-    while let Some(OpenTagPart::Attribute { key, value }) = next_part(rest.as_bytes(), at) {
-        at = value.end + 1;
-        attributes.push((rest[key].to_owned(), unescape(&rest[value])));
+/// Returns the attributes of the open tag at the start of `rest`, which can be read, in their order.
+pub(super) fn attributes(rest: &str, name: usize) -> OpenTagAttributes<'_> {
+    OpenTagAttributes { rest, at: 1 + name }
+}
+
+/// The attributes of an open tag, read one after another.
+#[derive(Clone)]
+pub(super) struct OpenTagAttributes<'text> {
+    rest: &'text str,
+    at: usize,
+}
+
+impl Iterator for OpenTagAttributes<'_> {
+    type Item = (String, String);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match next_part(self.rest.as_bytes(), self.at)? {
+            OpenTagPart::End(_) => None,
+            OpenTagPart::Attribute { key, value } => {
+                self.at = value.end + 1;
+                Some((self.rest[key].to_owned(), unescape(&self.rest[value])))
+            }
+        }
     }
-    attributes
 }
 
 /// The next part of an open tag.
@@ -125,7 +137,7 @@ mod tests {
     }
 
     /// Returns the length of an open tag and its attributes, as the grammar reads them.
-    fn in_grammar(text: &str) -> Option<(usize, TagAttributes)> {
+    fn in_grammar(text: &str) -> Option<(usize, Vec<(String, String)>)> {
         let open = Grammar::parse(Rule::open, text).ok()?.next()?;
         let end = open.as_span().end();
         let attributes = open.into_inner().filter(|pair| pair.as_rule() == Rule::attribute);
@@ -151,7 +163,7 @@ mod tests {
         ) {
             let text = format!("<call{}{}", if blank { " " } else { ">" }, pieces.concat());
             let name = "call".len();
-            let read = end(&text, name).map(|end| (end, attributes(&text, name)));
+            let read = end(&text, name).map(|end| (end, attributes(&text, name).collect::<Vec<_>>()));
             prop_assert_eq!(read, in_grammar(&text));
         }
     }

@@ -1,0 +1,61 @@
+//! The errors of a tag whose pieces do not make a transition.
+
+use super::TagName;
+use crate::domain::id::InvalidName;
+
+/// The most attributes of a tag. A reply can be a flood of them, and each would be kept.
+pub const MAX_ATTRIBUTES: usize = 256;
+
+/// The error of a tag whose pieces do not make a transition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTransition {
+    /// A required `return` or `next` is missing.
+    #[error("<{tag}> needs the attribute {attribute}=\"FILE.md\"")]
+    MissingAttribute {
+        /// The tag.
+        tag: TagName,
+        /// The missing attribute.
+        attribute: &'static str,
+    },
+    /// A `return` or `next` is given to a tag that does not take it.
+    #[error("<{tag}> does not take the attribute `{attribute}`")]
+    UnexpectedAttribute {
+        /// The tag.
+        tag: TagName,
+        /// The attribute.
+        attribute: String,
+    },
+    /// The same attribute was given twice.
+    #[error("<{tag}> has the attribute `{attribute}` twice")]
+    RepeatedAttribute {
+        /// The tag.
+        tag: TagName,
+        /// The attribute.
+        attribute: String,
+    },
+    /// There are more attributes than a tag may have.
+    #[error(
+        "<{tag}> has more than {MAX_ATTRIBUTES} attributes; put long data into a file, and give its name"
+    )]
+    TooManyAttributes {
+        /// The tag.
+        tag: TagName,
+    },
+    /// The list or the directory of a fork is not valid.
+    #[error("<fork>: {0}")]
+    Fork(String),
+    /// The question is empty.
+    #[error("<ask> needs a question between its tags")]
+    NoQuestion,
+    /// The timeout is not a time, or one of the two attributes of a timeout is missing.
+    #[error("<ask>: {0}")]
+    AskTimeout(String),
+    /// A target is not the bare name of a file.
+    #[error("<{tag}>: {error}")]
+    Target {
+        /// The tag.
+        tag: TagName,
+        /// The error in the name.
+        error: InvalidName,
+    },
+}

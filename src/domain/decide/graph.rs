@@ -31,16 +31,23 @@ pub(super) fn graph_advanced(
         return vec![Event::RunPaused { pause }];
     }
     let done = record(agent, advance, report, &chosen);
-    let mut after = Agent { step: next.step, turn: 0, ..agent.clone() };
-    after.stage = StepStage::default();
+    // A copy of the agent takes as long as its history, so it is made only where the walk ends.
+    let after = |next: &TurnId| Agent {
+        step: next.step,
+        turn: 0,
+        stage: StepStage::default(),
+        ..agent.clone()
+    };
     let then = match &advance.next {
         GraphNext::Question(question) => {
             prepared_answer(run, question, &next, &agent.current_state).into_iter().collect()
         }
         GraphNext::End { error: Some(error), .. } if agent.stack.is_empty() => {
-            vec![fail(next, &after, FailureCause::Ending, error)]
+            vec![fail(next.clone(), &after(&next), FailureCause::Ending, error)]
         }
-        GraphNext::Fail(why) => vec![fail(next, &after, FailureCause::Workflow, why)],
+        GraphNext::Fail(why) => {
+            vec![fail(next.clone(), &after(&next), FailureCause::Workflow, why)]
+        }
         GraphNext::End { payload, .. } => {
             let transition = Transition::Result {
                 payload: payload.clone(),
@@ -48,6 +55,7 @@ pub(super) fn graph_advanced(
                 structured: false,
             };
             let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
+            let after = after(&next);
             let report =
                 TurnReport { judgement: report.judgement.clone(), ..TurnReport::empty(next) };
             step_finished(run, &after, &accepted, &report, chosen)

@@ -9,8 +9,8 @@ mod hold;
 mod progress;
 mod return_frame;
 mod stage;
+mod visit_counts;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ pub use self::execution::AgentExecution;
 pub use self::hold::TurnHold;
 pub use self::return_frame::ReturnFrame;
 pub use self::stage::{AgentWait, StepStage};
+pub use self::visit_counts::VisitCounts;
 use super::evaluation::TransitionProposal;
 use super::graph_execution::{GraphExecution, PromptTask, WaitResult};
 use super::id::{AgentId, SessionId, StateName};
@@ -74,8 +75,8 @@ pub struct Agent {
     #[serde(default)]
     pub forked_count: u32,
     /// The number of turns it has had in each state.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub visits: BTreeMap<StateName, u32>,
+    #[serde(default, skip_serializing_if = "VisitCounts::is_empty")]
+    pub visits: VisitCounts,
     /// The times of its recent restarts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Timestamp>,
@@ -126,7 +127,7 @@ impl Agent {
             unjoined: UnjoinedChildren::default(),
             variables: spec.variables.clone(),
             forked_count: 0,
-            visits: BTreeMap::new(),
+            visits: VisitCounts::default(),
             restarts: Vec::new(),
             throttles: 0,
             since,
@@ -226,7 +227,7 @@ impl Agent {
     /// Returns the number of turns it has had with its current prompt.
     #[must_use]
     pub fn visit(&self) -> u32 {
-        self.visits.get(self.prompt()).copied().unwrap_or(0)
+        self.visits.of(self.prompt())
     }
 
     /// Returns the question it waits to have answered.

@@ -149,8 +149,8 @@ impl Agent {
 
     /// Counts a turn that has ended, and its cost.
     pub(in crate::domain) fn count_turn(&mut self, cost: Usd) {
-        let visits = self.visits.entry(self.prompt().clone()).or_default();
-        *visits = visits.saturating_add(1);
+        let prompt = self.prompt().clone();
+        self.visits.add(&prompt);
         self.throttles = 0;
         self.cost_usd += cost;
     }

@@ -1,5 +1,7 @@
 //! Places in a workflow: the files of its scope that are states, and the folders below it.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -32,7 +34,7 @@ impl StateName {
         } else if name.len() > 255 {
             "a file name has at most 255 bytes"
         } else {
-            return Ok(Self(name.into()));
+            return Ok(Self(interned(name)));
         };
         Err(InvalidName::State { name: name.to_owned(), why })
     }
@@ -64,6 +66,29 @@ impl StateName {
     pub fn stem(&self) -> &str {
         self.0.rsplit_once('.').map_or(&*self.0, |(stem, _)| stem)
     }
+}
+
+/// The most names that a thread keeps for later use.
+const MAX_INTERNED: usize = 4096;
+
+thread_local! {
+    static INTERNED: RefCell<HashSet<Arc<str>>> = RefCell::default();
+}
+
+/// Returns the shared text of a name. Thousands of agents name the same few states, also after they were read from a
+/// journal, so one allocation serves all of them.
+fn interned(name: &str) -> Arc<str> {
+    INTERNED.with_borrow_mut(|names| {
+        if let Some(known) = names.get(name) {
+            return Arc::clone(known);
+        }
+        if names.len() == MAX_INTERNED {
+            names.clear();
+        }
+        let new: Arc<str> = name.into();
+        names.insert(Arc::clone(&new));
+        new
+    })
 }
 
 shared_name! {

@@ -80,7 +80,7 @@ fn override_before_turn_takes_step_without_turn() {
         scene.happens(event.clone());
     }
     let main = scene.agent("main");
-    assert_eq!((main.current_state.as_str(), main.visits.len()), ("C.md", 0));
+    assert_eq!((main.current_state.as_str(), main.visits.is_empty()), ("C.md", true));
     assert!(scene.run.max_turn_costs_usd.is_empty(), "what was not asked teaches nothing");
 }
 
@@ -231,7 +231,7 @@ fn evaluator_runs_in_own_session_and_finishes_step() {
     let main = scene.agent("main");
     assert_eq!((main.current_state.as_str(), main.proposal()), ("B.md", None));
     assert_eq!(main.session, Session::resumed(session(1), Some(message(9))));
-    let asked: Vec<&str> = main.visits.keys().map(StateName::as_str).collect();
+    let asked: Vec<&str> = main.visits.states().map(StateName::as_str).collect();
     assert_eq!(asked, ["A.md", "CHECK.md"]);
     assert!(scene.run.max_turn_costs_usd.contains_key(&evaluator));
 }

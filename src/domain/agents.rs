@@ -3,9 +3,13 @@
 //! Every step looks its agent up several times. In a tree of ten thousand ids each lookup touches a dozen of them,
 //! scattered over memory; here it touches one. The order is computed only where it is needed: for the state file,
 //! and for a run that resumes.
+//!
+//! A copy shares the agents, so the run can go on while a snapshot of it is written. An agent that changes meanwhile is
+//! copied then.
 
 use std::collections::HashMap;
 use std::ops::Index;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -14,18 +18,18 @@ use super::id::AgentId;
 
 /// The live agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LiveAgents(HashMap<AgentId, Box<Agent>>);
+pub struct LiveAgents(HashMap<AgentId, Arc<Agent>>);
 
 impl LiveAgents {
     /// Returns the agent with this id.
     #[must_use]
     pub fn get(&self, id: &AgentId) -> Option<&Agent> {
-        self.0.get(id).map(Box::as_ref)
+        self.0.get(id).map(Arc::as_ref)
     }
 
     /// Returns the agent with this id, to be changed.
     pub(super) fn get_mut(&mut self, id: &AgentId) -> Option<&mut Agent> {
-        self.0.get_mut(id).map(Box::as_mut)
+        self.0.get_mut(id).map(Arc::make_mut)
     }
 
     /// Returns whether an agent with this id lives.
@@ -49,7 +53,7 @@ impl LiveAgents {
     /// Returns all agents, sorted by id.
     #[must_use]
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Agent> {
-        let mut agents: Vec<&Agent> = self.0.values().map(Box::as_ref).collect();
+        let mut agents: Vec<&Agent> = self.0.values().map(Arc::as_ref).collect();
         agents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         agents.into_iter()
     }
@@ -63,7 +67,7 @@ impl LiveAgents {
     /// Returns all agents in no order, which costs less.
     #[must_use]
     pub fn unordered(&self) -> impl ExactSizeIterator<Item = &Agent> {
-        self.0.values().map(Box::as_ref)
+        self.0.values().map(Arc::as_ref)
     }
 
     /// Returns whether a condition holds for all agents.
@@ -73,22 +77,23 @@ impl LiveAgents {
 
     /// Returns all agents in no order, to be changed.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Agent> {
-        self.0.values_mut().map(Box::as_mut)
+        self.0.values_mut().map(Arc::make_mut)
     }
 
     /// Adds an agent.
     pub(super) fn insert(&mut self, agent: Agent) {
-        self.0.insert(agent.id.clone(), Box::new(agent));
+        self.0.insert(agent.id.clone(), Arc::new(agent));
     }
 
     /// Removes an agent.
     pub(super) fn remove(&mut self, id: &AgentId) -> Option<Agent> {
-        self.0.remove(id).map(|agent| *agent)
+        self.0.remove(id).map(Arc::unwrap_or_clone)
     }
 
     /// Removes all agents and returns them, sorted by id.
     pub(super) fn drain(&mut self) -> Vec<Agent> {
-        let mut agents: Vec<Agent> = self.0.drain().map(|(_, agent)| *agent).collect();
+        let mut agents: Vec<Agent> =
+            self.0.drain().map(|(_, agent)| Arc::unwrap_or_clone(agent)).collect();
         agents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         agents
     }
@@ -104,8 +109,8 @@ impl Index<&AgentId> for LiveAgents {
 
 impl FromIterator<Agent> for LiveAgents {
     fn from_iter<I: IntoIterator<Item = Agent>>(agents: I) -> Self {
-        let boxed = agents.into_iter().map(|agent| (agent.id.clone(), Box::new(agent)));
-        Self(boxed.collect())
+        let shared = agents.into_iter().map(|agent| (agent.id.clone(), Arc::new(agent)));
+        Self(shared.collect())
     }
 }
 

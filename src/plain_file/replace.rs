@@ -71,13 +71,24 @@ impl<'a> FileReplacement<'a> {
     /// [`ReplaceError`]. No draft is left, and the old content is still there, unless only the directory could not
     /// be synced.
     pub fn write(self, content: &[u8]) -> std::result::Result<(), ReplaceError> {
+        self.write_with(|file| file.write_all(content))
+    }
+
+    /// Replaces the file by what `fill` writes. It is durable when this returns.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_with(
+        self,
+        fill: impl FnOnce(&mut File) -> Result<()>,
+    ) -> std::result::Result<(), ReplaceError> {
         let failed = |doing, path: &Path| {
             let path = path.to_owned();
             move |error| ReplaceError { doing, path, error }
         };
         let remove_draft = |_: &ReplaceError| drop(std::fs::remove_file(&self.draft));
         point("replace.before");
-        self.fill(content).map_err(failed("write", &self.draft)).inspect_err(remove_draft)?;
+        self.fill(fill).map_err(failed("write", &self.draft)).inspect_err(remove_draft)?;
         point("replace.written");
         std::fs::rename(&self.draft, self.path)
             .map_err(failed("replace", self.path))
@@ -87,9 +98,9 @@ impl<'a> FileReplacement<'a> {
         sync_directory(directory).map_err(failed("sync the directory", directory))
     }
 
-    fn fill(&self, content: &[u8]) -> Result<()> {
+    fn fill(&self, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
         let mut file = create_with(&self.draft, self.mode)?;
-        file.write_all(content)?;
+        fill(&mut file)?;
         if let Some(permissions) = &self.permissions {
             file.set_permissions(permissions.clone())?;
         }

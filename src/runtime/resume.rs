@@ -40,7 +40,7 @@ pub fn resume(
     root: &RunsRoot,
     starter: &RunStarter,
 ) -> Result<PreparedRun, Error> {
-    let RecoveredRun { run, untouched, warnings } = recovered;
+    let RecoveredRun { run, untouched, mut warnings } = recovered;
     let mut notes = Vec::new();
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
@@ -52,6 +52,12 @@ pub fn resume(
             // Pinned files were replaced on purpose, so an agent continues with them even if it began with an older
             // text.
             graphs.migrate = true;
+            if store.mend_copy(&pins)? {
+                warnings.push(format!(
+                    "{}: the copy of the workflow was damaged, and is made again as it was",
+                    store.dir().workflow().display()
+                ));
+            }
             let scope = pinned_scope(&run, &settings, store.dir(), pins.clone())?;
             scope.check_copy().map_err(step::Error::from)?;
             check_graphs(&run, &scope, &graphs)?;

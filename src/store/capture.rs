@@ -8,7 +8,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Error, files};
+use super::{Error, contents, files};
 use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins};
 use crate::language::checksum::checksum;
 use crate::plain_file;
@@ -92,6 +92,11 @@ impl WorkflowCapture {
         Ok(capture)
     }
 
+    /// Returns files that were kept.
+    pub(super) fn of_files(files: BTreeMap<String, CapturedFile>) -> Self {
+        Self { files, ..Self::default() }
+    }
+
     fn add(&mut self, path: String, real: &Path, metadata: &Metadata) {
         let size = metadata.len();
         let fits = size <= MAX_FILE && self.total + size <= MAX_TOTAL;
@@ -137,22 +142,26 @@ impl WorkflowCapture {
         self.files.iter().filter_map(|(path, file)| Some((path.clone(), text(file)?))).collect()
     }
 
-    /// Writes the files into a directory that is not there yet.
+    /// Writes the files into a directory that is not there yet. Only large files are durable; for the others,
+    /// [`contents`] are.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub(super) fn write(&self, directory: &Path) -> Result<(), Error> {
-        files::make_dir(directory)?;
+        files::make_draft_dir(directory)?;
         for (path, file) in &self.files {
             let path = directory.join(path);
-            files::make_dir(path.parent().unwrap_or(directory))?;
+            files::make_draft_dir(path.parent().unwrap_or(directory))?;
             let mode = if file.is_executable { 0o500 } else { 0o400 };
             let mut options = files::private();
             let written = options.mode(mode).write(true).create_new(true).open(&path);
             written
                 .and_then(|mut written| {
                     std::io::Write::write_all(&mut written, &file.content)?;
-                    written.sync_all()
+                    if contents::is_large(file.content.len() as u64) {
+                        written.sync_all()?;
+                    }
+                    Ok(())
                 })
                 .map_err(Error::io("write", &path))?;
         }

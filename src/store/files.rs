@@ -1,6 +1,6 @@
 //! Private files and directories that survive a power cut.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
@@ -25,6 +25,27 @@ pub fn make_dir(path: &Path) -> Result<(), Error> {
         Err(error) => Err(Error::io("make the directory", path)(error)),
         Ok(()) => parent.map_or(Ok(()), sync_dir),
     }
+}
+
+/// Makes a directory and its parents like [`make_dir`], but not durable.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn make_draft_dir(path: &Path) -> Result<(), Error> {
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(path);
+    made.map_err(Error::io("make the directory", path))
+}
+
+/// Writes a new file. Its content is durable when this returns, its entry in the directory is not.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn create(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let written = private().write(true).create_new(true).open(path).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()
+    });
+    written.map_err(Error::io("write", path))
 }
 
 /// Makes git ignore a directory of raymond's own in a repository, unless it has a `.gitignore` already. Only a
@@ -67,6 +88,17 @@ pub fn sync_dir(path: &Path) -> Result<(), Error> {
 /// [`Error::Io`].
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     FileReplacement::of(path).write(content).map_err(refused)
+}
+
+/// Replaces a file like [`replace`], by what `fill` writes.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn replace_with(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> std::io::Result<()>,
+) -> Result<(), Error> {
+    FileReplacement::of(path).write_with(fill).map_err(refused)
 }
 
 /// Replaces a file like [`replace`], in a directory where several processes may do so at once.

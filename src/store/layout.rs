@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! .raymond/runs/<run id>/   state.json  journal.jsonl  acknowledged  lock  steps/  inbox/  results/  output.log
-//!                           workflow/  workflow.json
+//!                           workflow/  workflow.json  workflow.contents
 //! .raymond/debug/
 //! .raymond/dataspace/
 //! .raymond/worktrees/<run id>/<agent id>/
@@ -117,6 +117,12 @@ impl RunDir {
     #[must_use]
     pub fn pins(&self) -> PathBuf {
         self.0.join("workflow.json")
+    }
+
+    /// Returns the path of the contents of those files.
+    #[must_use]
+    pub fn contents(&self) -> PathBuf {
+        self.0.join("workflow.contents")
     }
 
     /// Returns the path of the output of a raymond in the background.

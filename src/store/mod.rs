@@ -6,6 +6,7 @@
 
 pub mod acknowledged;
 pub mod capture;
+mod contents;
 pub mod dataspace;
 pub mod error;
 pub mod files;

@@ -114,38 +114,9 @@ impl PinnedFiles {
         self.check_copy().map(|()| Some(copy))
     }
 
-    /// Returns whether the copy has every pinned file unchanged, and no other file, because a program may load any
-    /// file there.
-    fn is_copy_whole(&self) -> bool {
-        let mut expected: BTreeSet<&str> = self.pins.files.keys().map(String::as_str).collect();
-        let mut folders = vec![(self.copy.clone(), String::new())];
-        while let Some((folder, prefix)) = folders.pop() {
-            let Ok(entries) = std::fs::read_dir(&folder) else { return false };
-            for entry in entries {
-                let Ok(name) = entry.map(|entry| entry.file_name()) else { return false };
-                let Some(name) = name.to_str() else { return false };
-                let (path, below) = (folder.join(name), format!("{prefix}{name}"));
-                let Ok(metadata) = path.symlink_metadata() else { return false };
-                if metadata.is_dir() {
-                    folders.push((path, format!("{below}/")));
-                } else if !expected.remove(below.as_str()) || !self.is_copy_of(&path, &below) {
-                    return false;
-                }
-            }
-        }
-        expected.is_empty()
-    }
-
-    /// Returns whether a file of the copy is a plain one with the content that was pinned.
-    fn is_copy_of(&self, path: &Path, below: &str) -> bool {
-        let content = plain_file::read(path, MAX_FILE).ok();
-        let pin = self.pins.files.get(below);
-        pin.zip(content).is_some_and(|(pin, content)| pin.checksum == checksum(content))
-    }
-
     /// Checks that the copy has every pinned file unchanged, and no other file.
     pub(super) fn check_copy(&self) -> Result<(), source::Error> {
-        if self.is_copy_whole() {
+        if is_copy_whole(&self.copy, &self.pins) {
             return Ok(());
         }
         let error = "the run's copy of the workflow was changed, so nothing of it is executed or given to Claude Code; use the current files with --migrate";
@@ -223,11 +194,43 @@ pub fn kept_text(copy: &Path, path: &str) -> String {
     String::from_utf8_lossy(&content).into_owned()
 }
 
+/// Returns whether a copy has every pinned file unchanged, and no other file, because a program may load any file
+/// there.
+pub(super) fn is_copy_whole(copy: &Path, pins: &WorkflowPins) -> bool {
+    let mut expected: BTreeSet<&str> = pins.files.keys().map(String::as_str).collect();
+    let mut folders = vec![(copy.to_owned(), String::new())];
+    while let Some((folder, prefix)) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { return false };
+        for entry in entries {
+            let Ok(name) = entry.map(|entry| entry.file_name()) else { return false };
+            let Some(name) = name.to_str() else { return false };
+            let (path, below) = (folder.join(name), format!("{prefix}{name}"));
+            let Ok(metadata) = path.symlink_metadata() else { return false };
+            if metadata.is_dir() {
+                folders.push((path, format!("{below}/")));
+            } else if !expected.remove(below.as_str()) || !is_as_pinned(&path, &below, pins) {
+                return false;
+            }
+        }
+    }
+    expected.is_empty()
+}
+
+/// Returns whether a file of a copy is a plain one with the content that was pinned.
+fn is_as_pinned(path: &Path, below: &str, pins: &WorkflowPins) -> bool {
+    let content = plain_file::read(path, MAX_FILE).ok();
+    let pin = pins.files.get(below);
+    pin.zip(content).is_some_and(|(pin, content)| pin.checksum == checksum(content))
+}
+
 /// Writes the list of a run's pinned files.
 pub(super) fn save(path: &Path, pins: &WorkflowPins) -> Result<(), Error> {
-    let text = serde_json::to_vec_pretty(pins);
-    let text = text.map_err(|error| Error::io("write", path)(error.into()))?;
-    files::replace(path, &text)
+    files::replace(path, &json(path, pins)?)
+}
+
+/// Returns the list of a run's pinned files as it is written to a path.
+pub(super) fn json(path: &Path, pins: &WorkflowPins) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec_pretty(pins).map_err(|error| Error::io("write", path)(error.into()))
 }
 
 #[cfg(test)]

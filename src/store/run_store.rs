@@ -1,25 +1,26 @@
 //! A run directory in the hands of its one supervisor: made, opened, written.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+mod copy;
+mod create;
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use super::acknowledged::{self, AcknowledgedEnd};
-use super::capture::WorkflowCapture;
 use super::layout::{RunDir, RunsRoot};
 use super::lock::{self, RunLock};
-use super::replay::{self, replay_whole};
+use super::replay::replay_whole;
 use super::snapshot::{self, SnapshotSchedule};
-use super::user_state::UserState;
 use super::view::no_such_run;
 use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
-use super::{Error, files, inbox, pinned, record, seal, stop_request};
-use crate::domain::apply::{ApplyError, begin};
+use super::{Error, files, inbox, record, stop_request};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
-use crate::domain::sealed_terms::RunSeal;
 use crate::plain_file;
 use crate::proof::{ProofKey, StepProofs};
+
+pub use self::create::NewRun;
 
 /// A run directory that this process holds.
 #[derive(Debug)]
@@ -32,17 +33,6 @@ pub struct LockedRun {
     first_session: String,
     /// The keys that prove commands in the inbox and records.
     keys: Option<RunKeys>,
-}
-
-/// The parts of a new run besides its first record.
-#[derive(Debug, Default)]
-pub struct NewRun<'a> {
-    /// The workflow's files.
-    pub workflow: Option<&'a WorkflowCapture>,
-    /// The key that proves its records and its commands; without one it takes no commands.
-    pub key: Option<ProofKey>,
-    /// Its seal, and the directory that it is kept in.
-    pub seal: Option<(&'a UserState, RunSeal)>,
 }
 
 /// The keys of a run that is held for a user.
@@ -80,90 +70,6 @@ pub struct RecoveredRun {
 }
 
 impl LockedRun {
-    /// Makes the directory of a new run, with its first record in it, as a whole or not at all. The seal comes first,
-    /// because a run without a seal has to be confirmed.
-    ///
-    /// # Errors
-    /// [`Error::Exists`] if the id is taken, [`Error::Io`].
-    pub fn create(
-        root: &RunsRoot,
-        first: &Record,
-        parts: NewRun<'_>,
-    ) -> Result<(Self, Run), Error> {
-        let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
-        let first_session = replay::first_session(first).to_owned();
-        let dir = root.run(&run.workflow_id);
-        if dir.path().exists() {
-            return Err(Error::Exists { id: run.workflow_id });
-        }
-        files::make_dir(root.path())?;
-        files::hide(root.path())?;
-        let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
-        let draft = RunDir(root.runs().join(name));
-        let keys = parts.key.map(|key| RunKeys::of(&dir, &first_session, key));
-        let line = encode(first, &draft.journal(), keys.as_ref())?;
-        let made = Self::fill(&draft, &line, &run, parts.workflow).and_then(|(lock, size)| {
-            if let Some((state, seal)) = &parts.seal {
-                seal::save(state, seal)?;
-            }
-            std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
-                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
-                    Error::Exists { id: run.workflow_id.clone() }
-                }
-                _ => Error::io("make the directory", dir.path())(error),
-            })?;
-            Ok((lock, size))
-        });
-        let (lock, size) = made.inspect_err(|_| {
-            let _ = std::fs::remove_dir_all(draft.path());
-        })?;
-        files::sync_dir(&root.runs())?;
-        let growth = SnapshotSchedule::after_snapshot(size);
-        Ok((Self { dir, _lock: lock, growth, writer: None, first_session, keys }, run))
-    }
-
-    /// Writes the files of a new run's directory; returns its lock and the size of its snapshot.
-    fn fill(
-        draft: &RunDir,
-        first: &str,
-        run: &Run,
-        workflow: Option<&WorkflowCapture>,
-    ) -> Result<(RunLock, usize), Error> {
-        for path in [draft.steps(), draft.inbox()] {
-            files::make_dir(&path)?;
-        }
-        if let Some(workflow) = workflow {
-            workflow.write(&draft.workflow())?;
-            pinned::save(&draft.pins(), &workflow.pins())?;
-        }
-        let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
-        files::replace(&draft.journal(), format!("{first}\n").as_bytes())?;
-        let state = state_json(run, 0);
-        files::replace(&draft.state(), &state)?;
-        Ok((lock, state.len()))
-    }
-
-    /// Replaces the pinned files of the workflow.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn repin(&self, workflow: &WorkflowCapture) -> Result<(), Error> {
-        let (copy, draft) = (self.dir.workflow(), self.dir.path().join("workflow.new"));
-        for path in [&draft, &copy] {
-            match std::fs::remove_dir_all(path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(Error::io("remove the directory", path)(error));
-                }
-                _ => {}
-            }
-            if *path == draft {
-                workflow.write(&draft)?;
-            }
-        }
-        std::fs::rename(&draft, &copy).map_err(Error::io("make the directory", &copy))?;
-        pinned::save(&self.dir.pins(), &workflow.pins())
-    }
-
     /// Opens the directory of a run that was started earlier, and recovers it.
     ///
     /// # Errors
@@ -198,7 +104,8 @@ impl LockedRun {
         let no_turn_began =
             std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());
         let untouched = replayed.untouched.filter(|_| no_turn_began);
-        let growth = SnapshotSchedule::after_snapshot(state_json(&replayed.run, 0).len());
+        let snapshot = dir.state().metadata().map_or(0, |found| found.len());
+        let growth = SnapshotSchedule::after_snapshot(snapshot);
         Ok((
             Self {
                 dir,
@@ -263,16 +170,17 @@ impl LockedRun {
     /// # Errors
     /// [`Error::Io`].
     pub fn save_last_snapshot(&self, run: &Run) -> Result<(), Error> {
-        files::replace(&self.dir.state(), &state_json(run, 0))
+        files::replace_with(&self.dir.state(), |file| snapshot::write(run, file).map(drop))
     }
 
-    /// Writes a snapshot after all appended records.
+    /// Writes a snapshot after all appended records. The run can change meanwhile.
     pub fn snapshot(&mut self, run: &Run) {
-        let state = state_json(run, self.growth.snapshot());
-        self.growth = SnapshotSchedule::after_snapshot(state.len());
-        if let Some(writer) = &self.writer {
-            writer.snapshot(state);
-        }
+        let Some(writer) = &self.writer else { return };
+        let (run, size) = (run.clone(), self.growth.begin());
+        writer.snapshot(move |file| {
+            size.store(snapshot::write(&run, file)?, Ordering::Relaxed);
+            Ok(())
+        });
     }
 
     /// Sets the key that proves records and the commands that are taken.
@@ -326,24 +234,6 @@ fn truncate_torn_record(journal: &Path, end: u64) -> Result<(), Error> {
             file.sync_all()
         })
         .map_err(Error::io("cut off the torn record of", journal))
-}
-
-fn encode(record: &Record, journal: &Path, keys: Option<&RunKeys>) -> Result<String, Error> {
-    record::encode_before(record, false, keys.map(|keys| &keys.records))
-        .map_err(|why| Error::Stopped { path: journal.to_owned(), why })
-}
-
-/// Returns a run's state as JSON, of about the `expected` size; its types have no value that JSON cannot hold.
-fn state_json(run: &Run, expected: usize) -> Vec<u8> {
-    let mut json = Vec::with_capacity(expected + expected / 8);
-    match serde_json::to_writer_pretty(&mut json, run) {
-        Ok(()) => snapshot::with_checksum(json),
-        Err(_) => Vec::new(),
-    }
-}
-
-fn refused_at(path: &Path, refused: &ApplyError) -> Error {
-    Error::Stopped { path: PathBuf::from(path), why: refused.to_string() }
 }
 
 #[cfg(test)]

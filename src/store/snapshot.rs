@@ -4,10 +4,13 @@
 //! same however long a run is. A snapshot that is unreadable or of an earlier version costs nothing but time, because
 //! the journal holds everything; a snapshot of a newer program is refused.
 
-use std::io::ErrorKind;
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Deserialize;
+use crc32fast::Hasher;
+use serde::{Deserialize, Serialize};
 
 use super::Error;
 use crate::domain::run::{Run, SNAPSHOT_VERSION};
@@ -65,6 +68,12 @@ pub fn load(path: &Path) -> Result<SnapshotLookup, Error> {
     })
 }
 
+/// The number of bytes that are written at a time.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// The end of a snapshot without its checksum.
+const JSON_END: &[u8] = b"\n}";
+
 /// The text before the checksum of a snapshot, which is its last entry.
 const CHECKSUM: &[u8] = b",\n  \"checksum\": \"";
 
@@ -77,15 +86,56 @@ const MISFIT: &str = "its checksum is wrong";
 /// The error of a snapshot that was changed.
 const MISSING: &str = "it has no checksum";
 
-/// Adds the checksum to a snapshot: it covers all bytes before it.
-#[must_use]
-pub(super) fn with_checksum(mut json: Vec<u8>) -> Vec<u8> {
-    if json.ends_with(b"\n}") {
-        json.truncate(json.len() - 2);
-        let crc = format!("{:08x}", crc32fast::hash(&json));
-        json.extend([CHECKSUM, crc.as_bytes(), END].concat());
+/// Writes a snapshot of a run, and returns its size in bytes. Its checksum covers all bytes before it.
+///
+/// # Errors
+/// The system's error.
+pub(super) fn write(run: &impl Serialize, file: impl Write) -> std::io::Result<u64> {
+    let checked = ChecksumWriter { file, crc: Hasher::new(), end: Vec::new(), length: 0 };
+    let mut writer = BufWriter::with_capacity(BUFFER_BYTES, checked);
+    serde_json::to_writer_pretty(&mut writer, run)?;
+    writer.into_inner()?.finish()
+}
+
+/// Writes JSON, and puts its checksum before its end.
+struct ChecksumWriter<W> {
+    file: W,
+    crc: Hasher,
+    /// The last bytes, which are held back: the end, once all is written.
+    end: Vec<u8>,
+    length: u64,
+}
+
+impl<W: Write> ChecksumWriter<W> {
+    fn pass(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.length += bytes.len() as u64;
+        self.file.write_all(bytes)
     }
-    json
+
+    fn finish(mut self) -> std::io::Result<u64> {
+        if self.end != JSON_END {
+            return Err(std::io::Error::other("a snapshot is an object in JSON"));
+        }
+        let crc = format!("{:08x}", self.crc.clone().finalize());
+        self.pass(&[CHECKSUM, crc.as_bytes(), END].concat())?;
+        Ok(self.length)
+    }
+}
+
+impl<W: Write> Write for ChecksumWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut bytes_and_end = std::mem::take(&mut self.end);
+        bytes_and_end.extend_from_slice(bytes);
+        let end = bytes_and_end.len().saturating_sub(JSON_END.len());
+        self.end = bytes_and_end.split_off(end);
+        self.crc.update(&bytes_and_end);
+        self.pass(&bytes_and_end)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Returns the error in the checksum of a snapshot; `None` if there is none. A snapshot of this version without a
@@ -101,30 +151,31 @@ fn flaw(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// The schedule of the next snapshot.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct SnapshotSchedule {
     since: u64,
-    allowed: u64,
-    snapshot: usize,
+    /// The size of the last snapshot, which the thread that writes it sets.
+    size: Arc<AtomicU64>,
 }
 
 impl SnapshotSchedule {
     /// Returns the schedule after a snapshot of `size` bytes.
     #[must_use]
-    pub fn after_snapshot(size: usize) -> Self {
-        Self { since: 0, allowed: (2 * size as u64).max(LEAST_GROWTH), snapshot: size }
+    pub fn after_snapshot(size: u64) -> Self {
+        Self { since: 0, size: Arc::new(AtomicU64::new(size)) }
     }
 
-    /// Returns the size of the last snapshot, in bytes.
+    /// Notes that a snapshot is being written; returns the place for its size.
     #[must_use]
-    pub fn snapshot(self) -> usize {
-        self.snapshot
+    pub fn begin(&mut self) -> Arc<AtomicU64> {
+        self.since = 0;
+        Arc::clone(&self.size)
     }
 
     /// Counts appended bytes; returns whether a snapshot is due.
     #[must_use]
     pub fn grow(&mut self, bytes: usize) -> bool {
         self.since += bytes as u64;
-        self.since > self.allowed
+        self.since > (2 * self.size.load(Ordering::Relaxed)).max(LEAST_GROWTH)
     }
 }

@@ -50,8 +50,11 @@ pub enum WriteOutcome {
 
 enum WriterJob {
     Append { seq: u64, line: String },
-    Snapshot(Vec<u8>),
+    Snapshot(SnapshotSource),
 }
+
+/// Writes the content of a snapshot into its file.
+type SnapshotSource = Box<dyn FnOnce(&mut File) -> io::Result<()> + Send>;
 
 /// The most bytes that are written together.
 const BATCH: usize = 1 << 20;
@@ -115,9 +118,9 @@ impl JournalWriter {
         self.hand_over(WriterJob::Append { seq, line });
     }
 
-    /// Sends a snapshot; it is written after all earlier lines.
-    pub fn snapshot(&self, state: Vec<u8>) {
-        self.hand_over(WriterJob::Snapshot(state));
+    /// Sends a snapshot, which `fill` writes on the thread, after all earlier lines.
+    pub fn snapshot(&self, fill: impl FnOnce(&mut File) -> io::Result<()> + Send + 'static) {
+        self.hand_over(WriterJob::Snapshot(Box::new(fill)));
     }
 
     /// Sends a job. A thread that has failed has reported that, and takes no more jobs.
@@ -134,7 +137,7 @@ fn run_jobs<M: JournalStorage>(
     let mut next = jobs.recv().ok();
     while let Some(job) = next.take() {
         match job {
-            WriterJob::Snapshot(state) => files::replace(&target.state, &state)?,
+            WriterJob::Snapshot(fill) => files::replace_with(&target.state, fill)?,
             WriterJob::Append { seq, line } => {
                 let (last, lines, after) = gather(seq, line, jobs);
                 next = after;
@@ -259,7 +262,7 @@ mod tests {
         let (writer, told) = start(file, dir.path());
         writer.append(1, "one".into());
         writer.append(2, "two".into());
-        writer.snapshot(b"{}".to_vec());
+        writer.snapshot(|file| file.write_all(b"{}"));
         writer.append(3, "three".into());
         writer.finish().expect("all is written");
         let last = told.into_iter().last();

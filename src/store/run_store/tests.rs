@@ -186,7 +186,9 @@ fn snapshot_of_earlier_version_is_rebuilt_without_warning() {
     let before = body.replacen("\"version\": 3", "\"version\": 2", 1);
     assert_ne!(before, body);
     for json in [before.clone() + "\n}", format!("{before},\n  \"unknown\": {{}}\n}}")] {
-        let checked = snapshot::with_checksum(json.clone().into_bytes());
+        let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let mut checked = Vec::new();
+        snapshot::write(&value, &mut checked).expect("written");
         for stored in [json.into_bytes(), checked] {
             std::fs::write(&state, stored).expect("written");
             assert_eq!(read(&root).expect("the journal is whole"), (recovered.run.clone(), vec![]));
@@ -222,7 +224,6 @@ fn missing_run_or_empty_journal_is_reported() {
     let message = LockedRun::open(&root, &other).expect_err("none").to_string();
     assert!(message.contains("there is no run other in"), "{message}");
     std::fs::write(root.run(&id()).journal(), "").expect("written");
-    std::fs::remove_file(root.run(&id()).state()).expect("removed");
     assert!(
         LockedRun::open(&root, &id())
             .expect_err("empty")
@@ -309,4 +310,41 @@ fn journal_cut_inside_acknowledged_part_is_an_error() {
         std::fs::write(&path, &overwritten).expect("written");
         assert!(read(&root).is_err(), "overwritten from {end}");
     }
+}
+
+#[test]
+fn damaged_copy_of_workflow_is_made_again_from_its_contents() {
+    use crate::store::capture::{CapturedFile, WorkflowCapture};
+    let large = vec![b'x'; usize::try_from(crate::store::contents::LARGE).expect("small")];
+    let files = [("A.md", &b"one"[..]), ("bin/big", &large), ("empty", b""), ("sub/B.md", b"two")];
+    let file = |content: &[u8]| CapturedFile { content: content.to_vec(), is_executable: false };
+    let files = files.into_iter().map(|(name, content)| (name.to_owned(), file(content)));
+    let workflow = WorkflowCapture::of_files(files.collect());
+    let place = tempfile::tempdir().expect("a directory");
+    let root = RunsRoot::new(place.path());
+    let parts = NewRun { workflow: Some(&workflow), ..NewRun::default() };
+    let (store, _) = LockedRun::create(&root, &first(), parts).expect("created");
+    let (pins, copy) = (workflow.pins(), store.dir().workflow());
+    assert!(!store.mend_copy(&pins).expect("whole"));
+    let damage: [&dyn Fn(); 4] = [
+        &|| std::fs::remove_file(copy.join("A.md")).expect("removed"),
+        &|| std::fs::remove_dir_all(copy.join("sub")).expect("removed"),
+        &|| {
+            std::fs::remove_file(copy.join("A.md")).expect("removed");
+            std::fs::write(copy.join("A.md"), "").expect("written");
+        },
+        &|| std::fs::write(copy.join("more"), "added").expect("written"),
+    ];
+    for damage in damage {
+        damage();
+        assert!(store.mend_copy(&pins).expect("mended"));
+        let again = WorkflowCapture::of(&copy, Path::new("/nowhere")).expect("read");
+        assert_eq!(again.pins(), pins);
+    }
+    std::fs::remove_file(copy.join("bin/big")).expect("removed");
+    assert!(!store.mend_copy(&pins).expect("large files are known only from the copy"));
+    std::fs::write(store.dir().contents(), "oneXXX").expect("written");
+    std::fs::remove_dir_all(&copy).expect("removed");
+    assert!(!store.mend_copy(&pins).expect("the contents were changed too"));
+    assert!(!copy.exists(), "nothing unproven is made");
 }

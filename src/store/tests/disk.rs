@@ -129,7 +129,8 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
         }
         next = burst.end;
         if snapshot && !burst.is_empty() {
-            writer.snapshot(story.state(next));
+            let state = story.state(next);
+            writer.snapshot(move |file| std::io::Write::write_all(file, &state));
             snapshots.push(next);
         }
         if waiting {

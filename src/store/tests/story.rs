@@ -13,7 +13,7 @@ use crate::domain::transition::{TagName, Transition};
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::record::encode;
 use crate::store::run_store::{LockedRun, NewRun, RecoveredRun};
-use crate::store::snapshot::with_checksum;
+use crate::store::snapshot;
 
 /// A run as it should be.
 pub(super) struct Story {
@@ -71,7 +71,9 @@ impl Story {
 
     /// Returns the snapshot after so many records.
     pub(super) fn state(&self, records: usize) -> Vec<u8> {
-        with_checksum(serde_json::to_vec_pretty(&self.runs[records - 1]).expect("JSON"))
+        let mut state = Vec::new();
+        snapshot::write(&self.runs[records - 1], &mut state).expect("written");
+        state
     }
 
     /// Returns a new run's directory, with the first record in it.

@@ -1,0 +1,69 @@
+//! The contents of a run's pinned files, one after another in one file.
+//!
+//! The copy of a workflow has many files, and a flush of each would take longer than the rest of a run's start. So the
+//! copy is written without flushes, and this file is flushed in their place: if a power cut damages the copy, the copy
+//! is made again from it. The list of pinned files gives the order and the sizes, and its checksums prove each content.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use super::capture::{CapturedFile, MAX_TOTAL, WorkflowCapture, content_of};
+use super::{Error, files};
+use crate::domain::workflow_pins::{PinnedFile, WorkflowPins};
+use crate::language::checksum::checksum;
+use crate::plain_file;
+
+/// The size from which a file is flushed by itself, in bytes, and is not in this file.
+pub(super) const LARGE: u64 = 256 * 1024;
+
+/// Writes the contents of a workflow's files into a file that is not there yet.
+pub(super) fn save(path: &Path, workflow: &WorkflowCapture) -> Result<(), Error> {
+    let small = workflow.files.values().filter(|file| !is_large(file.content.len() as u64));
+    let contents: Vec<&[u8]> = small.map(|file| file.content.as_slice()).collect();
+    files::create(path, &contents.concat())
+}
+
+/// Returns the pinned files, each from the file of contents or else from the copy; `None` unless all are as pinned.
+pub(super) fn load(
+    path: &Path,
+    copy: &Path,
+    pins: &WorkflowPins,
+) -> Result<Option<WorkflowCapture>, Error> {
+    let mut contents = match plain_file::open(path) {
+        Ok(file) => file.take(MAX_TOTAL),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("read", path)(error)),
+    };
+    let mut found = BTreeMap::new();
+    for (name, pin) in &pins.files {
+        let content = if is_large(pin.size) {
+            content_of(&copy.join(name))
+        } else {
+            next(&mut contents, pin).map_err(Error::io("read", path))?
+        };
+        match content.filter(|content| checksum(content) == pin.checksum) {
+            Some(content) => {
+                found.insert(
+                    name.clone(),
+                    CapturedFile { content, is_executable: pin.is_executable },
+                );
+            }
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(WorkflowCapture::of_files(found)))
+}
+
+/// Reads the content of the next file; `None` at the end.
+fn next(contents: &mut std::io::Take<File>, pin: &PinnedFile) -> std::io::Result<Option<Vec<u8>>> {
+    let mut content = Vec::new();
+    contents.take(pin.size).read_to_end(&mut content)?;
+    Ok((content.len() as u64 == pin.size).then_some(content))
+}
+
+/// Returns whether a file of that size is flushed by itself.
+pub(super) fn is_large(size: u64) -> bool {
+    size >= LARGE
+}

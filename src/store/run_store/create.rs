@@ -1,0 +1,103 @@
+//! The directory of a new run: made as a whole or not at all.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::{LockedRun, RunKeys};
+use crate::domain::apply::{ApplyError, begin};
+use crate::domain::event::Record;
+use crate::domain::run::Run;
+use crate::domain::sealed_terms::RunSeal;
+use crate::proof::ProofKey;
+use crate::store::capture::WorkflowCapture;
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::lock::{self, RunLock};
+use crate::store::snapshot::SnapshotSchedule;
+use crate::store::user_state::UserState;
+use crate::store::{Error, contents, files, pinned, record, replay, seal};
+
+/// The parts of a new run besides its first record.
+#[derive(Debug, Default)]
+pub struct NewRun<'a> {
+    /// The workflow's files.
+    pub workflow: Option<&'a WorkflowCapture>,
+    /// The key that proves its records and its commands; without one it takes no commands.
+    pub key: Option<ProofKey>,
+    /// Its seal, and the directory that it is kept in.
+    pub seal: Option<(&'a UserState, RunSeal)>,
+}
+
+impl LockedRun {
+    /// Makes the directory of a new run, with its first record in it, as a whole or not at all. The seal comes first,
+    /// because a run without a seal has to be confirmed.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if the id is taken, [`Error::Io`].
+    pub fn create(
+        root: &RunsRoot,
+        first: &Record,
+        parts: NewRun<'_>,
+    ) -> Result<(Self, Run), Error> {
+        let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
+        let first_session = replay::first_session(first).to_owned();
+        let dir = root.run(&run.workflow_id);
+        if dir.path().exists() {
+            return Err(Error::Exists { id: run.workflow_id });
+        }
+        files::make_dir(&root.runs())?;
+        files::hide(root.path())?;
+        let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
+        let draft = RunDir(root.runs().join(name));
+        let keys = parts.key.map(|key| RunKeys::of(&dir, &first_session, key));
+        let line = encode(first, &draft.journal(), keys.as_ref())?;
+        let made = fill(&draft, &line, &run, parts.workflow).and_then(|lock| {
+            if let Some((state, seal)) = &parts.seal {
+                seal::save(state, seal)?;
+            }
+            std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
+                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
+                    Error::Exists { id: run.workflow_id.clone() }
+                }
+                _ => Error::io("make the directory", dir.path())(error),
+            })?;
+            Ok(lock)
+        });
+        let lock = made.inspect_err(|_| {
+            let _ = std::fs::remove_dir_all(draft.path());
+        })?;
+        files::sync_dir(&root.runs())?;
+        let growth = SnapshotSchedule::after_snapshot(0);
+        Ok((Self { dir, _lock: lock, growth, writer: None, first_session, keys }, run))
+    }
+}
+
+/// Writes the files of a new run's directory, and returns its lock. Nobody sees the draft of a directory, so its
+/// entries are made durable together.
+fn fill(
+    draft: &RunDir,
+    first: &str,
+    run: &Run,
+    workflow: Option<&WorkflowCapture>,
+) -> Result<RunLock, Error> {
+    for path in [draft.path(), &draft.steps(), &draft.inbox()] {
+        files::make_draft_dir(path)?;
+    }
+    if let Some(workflow) = workflow {
+        workflow.write(&draft.workflow())?;
+        contents::save(&draft.contents(), workflow)?;
+        files::create(&draft.pins(), &pinned::json(&draft.pins(), &workflow.pins())?)?;
+    }
+    let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
+    files::create(&draft.journal(), format!("{first}\n").as_bytes())?;
+    files::sync_dir(draft.path())?;
+    Ok(lock)
+}
+
+fn encode(record: &Record, journal: &Path, keys: Option<&RunKeys>) -> Result<String, Error> {
+    record::encode_before(record, false, keys.map(|keys| &keys.records))
+        .map_err(|why| Error::Stopped { path: journal.to_owned(), why })
+}
+
+fn refused_at(path: &Path, refused: &ApplyError) -> Error {
+    Error::Stopped { path: PathBuf::from(path), why: refused.to_string() }
+}

@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -23,7 +24,8 @@ use super::child::subreaper;
 use super::command::EnvironmentMarker;
 use super::config_files::remove_all_configs_but;
 use super::copy_check::CopyCheck;
-use super::follow::{FollowEnd, FollowTimeouts, follow};
+use super::ending_sessions::EndingSessions;
+use super::follow::{FollowEnd, FollowTimeouts, StreamWatch, follow};
 use super::host::{self, MemoryProbe};
 use super::notice::TurnNotice;
 use super::pool::WorkerPool;
@@ -49,6 +51,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// tenth of a second.
 const FIRST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The time for which the first turn is followed without a watch: to end one takes the system longer than a short turn.
+const UNWATCHED: Duration = Duration::from_millis(20);
+
 /// Claude Code, as a run uses it.
 #[derive(Debug)]
 pub struct ClaudeRunner {
@@ -68,9 +73,12 @@ pub struct ClaudeRunner {
     capacity: usize,
     pub(super) memory_probe: MemoryProbe,
     pub(super) process_counts: ProcessCounts,
-    pub(super) groups: RunGroups,
+    pub(super) groups: Arc<RunGroups>,
     pub(super) starts_ahead: Cell<bool>,
+    pub(super) ending: EndingSessions,
     warned_of_version: Cell<bool>,
+    /// True if a turn was followed before.
+    has_followed: Cell<bool>,
     writes: WriteWatches,
     /// True if a turn may have had a system prompt of its own: once one had, and in a run that an earlier runtime
     /// served.
@@ -99,7 +107,7 @@ impl ClaudeRunner {
         marker: EnvironmentMarker,
     ) -> Self {
         let memory_probe = MemoryProbe::default();
-        let groups = RunGroups::of(&marker, &steps);
+        let groups = Arc::new(RunGroups::of(&marker, &steps));
         let writes = WriteWatches::of(steps.clone());
         let has_served = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
         let capacity = match settings.max_procs {
@@ -123,7 +131,9 @@ impl ClaudeRunner {
             process_counts: ProcessCounts::default(),
             groups,
             starts_ahead: Cell::new(false),
+            ending: EndingSessions::default(),
             warned_of_version: Cell::new(false),
+            has_followed: Cell::new(false),
             writes,
             own_system_prompts: Cell::new(has_served),
         }
@@ -263,6 +273,7 @@ impl ClaudeRunner {
             self.refuse_if_unproven(input, &files)?;
             self.attach(input, &files).await?
         } else {
+            self.ending.ended(&input.session).await;
             self.begin(input, &files, stop).await?
         };
         let mut end = self.watch(&mut turn, input, stop, &notices).await;
@@ -287,9 +298,12 @@ impl ClaudeRunner {
         let WorkerTurn { worker, stream, took_over, .. } = turn;
         let Worker { process, follower, files, .. } = worker;
         let for_first_output = took_over.then(|| first_output_timeout(input));
-        let watch = self.writes.watch(&files.stream);
-        let timeouts = FollowTimeouts { limits: input.limits, for_first_output, watch };
-        follow(process, follower, stream, stop, timeouts, |stream| {
+        let stream_path = files.stream.clone();
+        let begin = || self.writes.watch(&stream_path);
+        let after = if self.has_followed.replace(true) { Duration::ZERO } else { UNWATCHED };
+        let watch = StreamWatch { begin: &begin, after };
+        let timeouts = FollowTimeouts { limits: input.limits, for_first_output };
+        follow(process, follower, stream, stop, (timeouts, watch), |stream| {
             self.warn_of_version(stream);
             if let Some(seen) = &stream.activity {
                 notices(TurnNotice::Active(seen));

@@ -60,8 +60,14 @@ pub struct FollowTimeouts {
     pub limits: TurnTimeouts,
     /// The timeout of its first output, if that is known to come soon.
     pub for_first_output: Option<Duration>,
-    /// The watch of the stream, where the system reports writes.
-    pub watch: Option<WriteWatch>,
+}
+
+/// The watch of a stream, where the system reports writes.
+pub struct StreamWatch<'a> {
+    /// Begins it.
+    pub begin: &'a dyn Fn() -> Option<WriteWatch>,
+    /// The time after which it begins.
+    pub after: Duration,
 }
 
 /// Follows a turn to its end, and calls `changed` after new output.
@@ -70,17 +76,28 @@ pub async fn follow(
     follower: &mut StreamFollower,
     stream: &mut StreamParser,
     stop: &mut watch::Receiver<StopLevel>,
-    timeouts: FollowTimeouts,
+    (timeouts, watch): (FollowTimeouts, StreamWatch<'_>),
     changed: impl Fn(&StreamParser),
 ) -> FollowEnd {
-    let FollowTimeouts { limits, for_first_output, watch } = timeouts;
-    let deadline = Instant::now() + Duration::from_millis(limits.timeout_ms);
-    let mut progressed = Instant::now();
+    let FollowTimeouts { limits, for_first_output } = timeouts;
+    let began = Instant::now();
+    let deadline = began + Duration::from_millis(limits.timeout_ms);
+    let mut progressed = began;
     let mut grace = None;
-    // A write wakes the follower at once. The file is also read after a pause, in case a write was not reported.
-    let first_pause = if watch.is_some() { MAX_POLL_PAUSE } else { MIN_POLL_PAUSE };
+    let mut writes = None;
+    let mut first_pause = MIN_POLL_PAUSE;
     let mut pause = first_pause;
     loop {
+        if writes.is_none() && began.elapsed() >= watch.after {
+            let begun = (watch.begin)();
+            // A write wakes the follower at once. The file is also read after a pause, in case a write was not
+            // reported.
+            if begun.is_some() {
+                first_pause = MAX_POLL_PAUSE;
+                pause = first_pause;
+            }
+            writes = Some(begun);
+        }
         match follower.read(stream) {
             Ok(true) => {
                 pause = first_pause;
@@ -119,7 +136,7 @@ pub async fn follow(
             () = stopped(stop) => return FollowEnd::Stopped,
             () = sleep_until(grace.unwrap_or(deadline)), if grace.is_some() => return FollowEnd::Stopped,
             () = sleep_until(deadline) => return FollowEnd::TimedOut,
-            () = written(watch.as_ref()) => {}
+            () = written(writes.as_ref().and_then(Option::as_ref)) => {}
             () = sleep(pause) => {}
         }
     }

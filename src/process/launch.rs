@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
 
+use super::child::cgroup::RunGroups;
 use super::claude::ClaudeRunner;
 use super::command::arguments;
 use super::config_files::{ConfigFiles, take_out_configs};
@@ -109,15 +110,16 @@ impl ClaudeRunner {
         };
         // One that is started ahead serves no turn yet.
         let proofs = launch.agent.map(|_| self.proofs.clone()).unwrap_or_default();
+        let groups = Arc::clone(&self.groups);
         let started = if self.pool.is_busy() {
             let (files, prompt) = (files.clone(), launch.prompt.map(str::to_owned));
-            let start = move || start_with(&files, &proofs, prompt.as_deref(), start);
+            let start = move || start_with(&files, &proofs, prompt.as_deref(), (start, &groups));
             let lost = |error: JoinError| Err(LaunchError::Process(error.into()));
             spawn_blocking(start).await.unwrap_or_else(lost)
         } else {
-            start_with(&files, &proofs, launch.prompt, start)
+            start_with(&files, &proofs, launch.prompt, (start, &groups))
         };
-        let process = started.map_err(|unstarted| match unstarted {
+        let (process, group) = started.map_err(|unstarted| match unstarted {
             LaunchError::Files(path, error) => unwritable(&path, &error),
             LaunchError::Process(error) => not_started(&self.program, &cwd, &error),
         })?;
@@ -125,8 +127,7 @@ impl ClaudeRunner {
         let mut worker =
             Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
         worker.configs = configs.leave();
-        worker.cgroup =
-            worker.process.group().and_then(|group| self.groups.put(&launch.name, group));
+        worker.cgroup = group;
         worker.slot = launch.slot;
         worker.options = launch.options;
         worker.reads_results = launch.reads_results;
@@ -189,14 +190,17 @@ enum LaunchError {
     Process(std::io::Error),
 }
 
+/// Makes the files of a process, starts it, and puts it into a control group; returns that too, if there can be one.
 fn start_with(
     files: &ProcessFiles,
     proofs: &StepProofs,
     prompt: Option<&str>,
-    start: WorkerSpec,
-) -> Result<WorkerProcess, LaunchError> {
+    (start, groups): (WorkerSpec, &RunGroups),
+) -> Result<(WorkerProcess, Option<PathBuf>), LaunchError> {
     point("spawn.before");
     files.prove_start(proofs).map_err(|(path, error)| LaunchError::Files(path, error))?;
     let opened = files.create(prompt).map_err(|(path, error)| LaunchError::Files(path, error))?;
-    WorkerProcess::start(start, opened).map_err(LaunchError::Process)
+    let process = WorkerProcess::start(start, opened).map_err(LaunchError::Process)?;
+    let group = process.group().and_then(|group| groups.put(&files.name, group));
+    Ok((process, group))
 }

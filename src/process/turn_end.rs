@@ -63,6 +63,15 @@ impl ClaudeRunner {
             self.keep_for_next(worker, input, &stream);
             return outcome(end, &stream, &files, input.limits);
         }
+        if is_settled(&worker, &stream, &end, stop) {
+            let files = worker.files.clone();
+            worker.note_ending();
+            let (marker, stop) = (self.marker.clone(), stop.clone());
+            self.ending.end(input.session.id.clone(), async move {
+                worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await;
+            });
+            return outcome(end, &stream, &files, input.limits);
+        }
         let how = match end {
             FollowEnd::Result if has_tasks => ShutdownMode::Now,
             FollowEnd::Result => ShutdownMode::Patiently,
@@ -126,6 +135,21 @@ impl ClaudeRunner {
             Err(worker) => self.retire(*worker),
         }
     }
+}
+
+/// Returns whether nothing that a process still does can matter: its answer is complete, and it has nothing running.
+fn is_settled(
+    worker: &Worker,
+    stream: &StreamParser,
+    end: &FollowEnd,
+    stop: &watch::Receiver<StopLevel>,
+) -> bool {
+    matches!(end, FollowEnd::Result)
+        && stream.result.as_ref().is_some_and(|result| !result.is_error)
+        && !worker.may_leave_others
+        && !stream.background.has_running()
+        && stream.partials == 0
+        && *stop.borrow() == StopLevel::None
 }
 
 /// Reads the cost of background tasks that end with the turn. They are not stopped one by one, because Claude Code

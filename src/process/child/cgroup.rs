@@ -7,9 +7,10 @@
 //! The groups of a run are inside a group whose name holds the identity of the directory of runs, not its path. Its
 //! path is noted beside the streams, because the next raymond may itself be in another group.
 
-use std::cell::{Cell, RefCell};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::group::{self, ProcessGroup};
@@ -34,8 +35,8 @@ pub struct RunGroups {
     name: Option<String>,
     steps: PathBuf,
     /// The group of the run, once it has been made.
-    own: RefCell<Option<PathBuf>>,
-    is_refused: Cell<bool>,
+    own: Mutex<Option<PathBuf>>,
+    is_refused: AtomicBool,
 }
 
 impl RunGroups {
@@ -48,15 +49,16 @@ impl RunGroups {
         Self {
             name,
             steps: steps.to_owned(),
-            own: RefCell::default(),
-            is_refused: Cell::new(false),
+            own: Mutex::default(),
+            is_refused: AtomicBool::new(false),
         }
     }
 
-    /// Puts a process that was just started into a group of its own; returns the group, if there can be one.
+    /// Puts a process that was just started into a group of its own; returns the group, if there can be one. The first
+    /// one after a while may take the system tens of milliseconds.
     #[must_use]
     pub fn put(&self, process: &str, started: ProcessGroup) -> Option<PathBuf> {
-        if self.is_refused.get() {
+        if self.is_refused.load(Ordering::Relaxed) {
             return None;
         }
         let put = || {
@@ -70,25 +72,32 @@ impl RunGroups {
             moved.ok().map(|()| group)
         };
         let group = put();
-        self.is_refused.set(group.is_none());
+        self.is_refused.store(group.is_none(), Ordering::Relaxed);
         group
     }
 
     /// Makes the group of the run.
     fn make(&self) -> Option<PathBuf> {
-        let made = self.own.borrow_mut().take().or_else(|| {
-            let group = below_own(&mount()?)?.join(self.name.as_ref()?);
-            match std::fs::create_dir(&group) {
-                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return None,
-                _ => {}
-            }
-            std::fs::write(self.steps.join(NOTE_FILE), group.as_os_str().as_encoded_bytes())
-                .ok()?;
-            remove_abandoned(&group);
-            Some(group)
-        });
-        self.own.borrow_mut().clone_from(&made);
-        made
+        let mut own = self.own();
+        if own.is_none() {
+            *own = self.make_anew();
+        }
+        own.clone()
+    }
+
+    fn make_anew(&self) -> Option<PathBuf> {
+        let group = below_own(&mount()?)?.join(self.name.as_ref()?);
+        match std::fs::create_dir(&group) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return None,
+            _ => {}
+        }
+        std::fs::write(self.steps.join(NOTE_FILE), group.as_os_str().as_encoded_bytes()).ok()?;
+        remove_abandoned(&group);
+        Some(group)
+    }
+
+    fn own(&self) -> MutexGuard<'_, Option<PathBuf>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the group of a process that an earlier raymond put into one.
@@ -110,7 +119,7 @@ impl RunGroups {
                 }
             }
             if keep.is_empty() && std::fs::remove_dir(&run).is_ok() {
-                self.own.replace(None);
+                *self.own() = None;
                 let _ = std::fs::remove_file(self.steps.join(NOTE_FILE));
             }
         }

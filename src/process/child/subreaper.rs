@@ -19,10 +19,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use rustix::process::{WaitId, WaitIdOptions};
+use tokio::time::MissedTickBehavior;
+
 use super::{group, orphans};
 use crate::process::command::EnvironmentMarker;
 
-/// The pause before orphans that have ended are waited for.
+/// The pause between two looks for orphans that have ended.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Number of times that orphans are looked for, because one that is ended may just have started another.
@@ -93,14 +96,23 @@ pub(super) fn start_noted<T>(
     Ok(child)
 }
 
-/// Waits for orphans that end, as long as it is polled.
+/// Waits for orphans that end, as long as it is polled. It asks once in a while, because the signal of an ended child
+/// would wake two threads for each turn.
 pub async fn reap_orphans() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut ends) = signal(SignalKind::child()) else { return };
-    while TAKES_ORPHANS.load(Ordering::Acquire) && ends.recv().await.is_some() {
-        tokio::time::sleep(REAP_INTERVAL).await;
-        drop(tokio::task::spawn_blocking(find_orphans).await);
+    let mut looks = tokio::time::interval(REAP_INTERVAL);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while TAKES_ORPHANS.load(Ordering::Acquire) {
+        looks.tick().await;
+        if has_ended_child() {
+            drop(tokio::task::spawn_blocking(find_orphans).await);
+        }
     }
+}
+
+/// Returns whether a child has ended and was not waited for: an orphan, or one that is about to be waited for.
+fn has_ended_child() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    rustix::process::waitid(WaitId::All, look).is_ok_and(|ended| ended.is_some())
 }
 
 /// Ends the orphans that no living process of a turn can have started.

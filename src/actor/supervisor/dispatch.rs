@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{AsyncContext, Context as Ctx};
+use actix::{Addr, AsyncContext, Context as Ctx};
 use uuid::Uuid;
 
 use super::{ShutdownPhase, Supervisor};
@@ -77,6 +77,10 @@ impl Supervisor {
         if is_queued || (!goes_on && !self.admission.is_reserved(id)) {
             return;
         }
+        if !self.run.agents.contains_key(id) {
+            return;
+        }
+        self.actor_of(id);
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(AgentView::of(agent));
         if agent.question().is_some() {
@@ -108,7 +112,15 @@ impl Supervisor {
         }
     }
 
-    /// Gives an agent its due work, with a permit if it takes one. Its actor is started only now.
+    /// Returns the actor of a live agent. It is started when the agent is born or the run is resumed, and again after
+    /// it has died.
+    fn actor_of(&mut self, id: &AgentId) -> &Addr<AgentActor> {
+        let context = &self.context;
+        let launch = || AgentActor::launch(id.clone(), Rc::clone(context));
+        self.agents.entry(id.clone()).or_insert_with(launch)
+    }
+
+    /// Gives an agent its due work, with a permit if it takes one.
     pub(super) fn assign(&mut self, id: &AgentId, admitted: Option<TurnPermit>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let assignment = TurnAssignment {
@@ -134,12 +146,7 @@ impl Supervisor {
         if assignment.runs_graph || assignment.activity.is_some() {
             self.advancing.insert(id.clone());
         }
-        let context = &self.context;
-        let address = self
-            .agents
-            .entry(id.clone())
-            .or_insert_with(|| AgentActor::launch(id.clone(), Rc::clone(context)));
-        address.do_send(DispatchTurn(assignment, admitted));
+        self.actor_of(id).do_send(DispatchTurn(assignment, admitted));
     }
 
     /// Admits the agents that may run, and checks whether the run can continue at all.

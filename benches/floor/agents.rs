@@ -57,9 +57,11 @@ pub(crate) fn figure(
     goals.add(
         format!("steps/s with {number} live agents over {FEW_AGENTS}"),
         ratios.median(),
-        GoalBound::AtLeast(0.85),
+        GoalBound::AtLeast(0.90),
         "",
     );
+    let born = many.grown / 1e6;
+    goals.add("  while they are forked", born, GoalBound::AtMost(56.0), " MB");
     let mut table = Table::new(
         "Live agents, 16 of them with a turn, scripted replies",
         ["live agents", "steps/s", "peak", "now", "peak while forked", "forked within"],
@@ -104,7 +106,7 @@ fn kill_repeatedly(
     goals.add(
         format!("peak memory with {number} live agents"),
         peak / 1e6,
-        GoalBound::AtMost(48.0),
+        GoalBound::AtMost(40.0),
         " MB",
     );
     goals.add(

@@ -37,18 +37,30 @@ pub(crate) fn beside(
     Ok((workflow, agents * each + agents + 1))
 }
 
+/// The number of agents that are forked in one call. The states of the call are used again, because a workflow has
+/// fewer files than the parent has children.
+const FORKS_PER_CALL: usize = 100;
+
 /// Writes a workflow of a parent that forks so many agents one after another, each with one turn. Also
 /// returns the number of steps.
 pub(crate) fn forked(place: &BenchFolder, agents: usize) -> Fallible<(WorkflowFolder, usize)> {
     let workflow = place.workflow()?;
     workflow.write("WORKER.md", "<result>done</result>")?;
-    for agent in 1..=agents {
-        let name = if agent == 1 { "START.md".to_owned() } else { format!("F{agent}.md") };
-        let next = if agent == agents { "END.md".to_owned() } else { format!("F{}.md", agent + 1) };
-        workflow.write(&name, &format!("<fork next=\"{next}\">WORKER.md</fork>"))?;
+    for fork in 1..=FORKS_PER_CALL {
+        let next =
+            if fork == FORKS_PER_CALL { "BACK.md".to_owned() } else { format!("F{}.md", fork + 1) };
+        workflow
+            .write(&format!("F{fork}.md"), &format!("<fork next=\"{next}\">WORKER.md</fork>"))?;
+    }
+    workflow.write("BACK.md", "<result>forked</result>")?;
+    let calls = agents / FORKS_PER_CALL;
+    for call in 1..=calls {
+        let name = if call == 1 { "START.md".to_owned() } else { format!("C{call}.md") };
+        let next = if call == calls { "END.md".to_owned() } else { format!("C{}.md", call + 1) };
+        workflow.write(&name, &format!("<call return=\"{next}\">F1.md</call>"))?;
     }
     workflow.write("END.md", "<result>all are forked</result>")?;
-    Ok((workflow, 2 * agents + 1))
+    Ok((workflow, 2 * agents + 2 * calls + 1))
 }
 
 fn states(workflow: &WorkflowFolder, first: &str, steps: usize, heads: [&str; 2]) -> Fallible<()> {

@@ -71,6 +71,11 @@ impl ComparisonRounds {
         ]
     }
 
+    /// Returns a summary of a number of raymond beyond the floor's in the same round.
+    pub(crate) fn differences(&self, number: impl Fn(&SpentTime) -> f64) -> Summary {
+        Summary::of(self.pairs.iter().map(|(floor, raymond)| number(raymond) - number(floor)))
+    }
+
     /// Returns a summary of a number of the disk over the rounds.
     pub(crate) fn disk(&self, number: impl Fn(&DiskTimes) -> f64) -> Summary {
         Summary::of(self.disk.iter().map(number))

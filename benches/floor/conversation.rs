@@ -24,7 +24,7 @@ pub(crate) fn figure(
     scale: &Scale,
     goals: &mut Goals,
 ) -> Fallible<Vec<Table>> {
-    let mut tables = vec![long(place, scale, goals)?, beside_the_floor(place, scale)?];
+    let mut tables = vec![long(place, scale, goals)?, beside_the_floor(place, scale, goals)?];
     tables.extend(among::tables(place, scale, goals)?);
     Ok(tables)
 }
@@ -79,7 +79,7 @@ fn talk(place: &BenchFolder, scale: &Scale) -> Fallible<ConversationMeasurement>
     })
 }
 
-fn beside_the_floor(place: &BenchFolder, scale: &Scale) -> Fallible<Table> {
+fn beside_the_floor(place: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
     let mut table = Table::new(
         "Turns of a conversation a second, median (least–greatest)",
         ["", "floor", "raymond", "of the floor", "rounds"],
@@ -96,6 +96,10 @@ fn beside_the_floor(place: &BenchFolder, scale: &Scale) -> Fallible<Table> {
         let [floor, raymond, ratio] =
             taken.summaries(|spent| taken.steps / spent.wall.as_secs_f64());
         let number = taken.len().to_string();
+        if asserts {
+            let name = "a conversation's turns that assert, over the floor's";
+            goals.add(name, ratio.median(), GoalBound::AtLeast(0.55), "");
+        }
         table.row([name.to_owned(), floor.shown(), raymond.shown(), ratio.shown(), number]);
     }
     table.note("As in `steps`: the fake, one process a turn.");

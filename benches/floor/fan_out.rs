@@ -92,7 +92,7 @@ fn add_goals(goals: &mut Goals, number: &str, seen: &FanOutTimes, ratio: &Summar
         " s",
     );
     let memory = seen.memory.peak / 1e6;
-    goals.add("  peak memory, join included", memory, GoalBound::AtMost(64.0), " MB");
+    goals.add("  peak memory, join included", memory, GoalBound::AtMost(48.0), " MB");
     goals.add("  steps/s over the floor's", ratio.median(), GoalBound::AtLeast(0.85), "");
     let joined = seen.join + seen.prompt;
     goals.add("  the join's record and its prompt", joined, GoalBound::AtMost(1.0), " s");

@@ -43,7 +43,7 @@ pub(crate) fn figure(
             rounds.summaries(|spent| rounds.steps / spent.wall.as_secs_f64());
         let agents = u32::try_from(agents).map_or(f64::NAN, f64::from);
         let name = format!("{} agents forked by one: CPU over the floor's", whole(agents));
-        goals.add(name, ratio.median(), GoalBound::AtMost(2.0), "");
+        goals.add(name, ratio.median(), GoalBound::AtMost(1.2), "");
         all.push(ratio.median());
         table.row([
             whole(agents),

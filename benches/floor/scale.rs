@@ -56,7 +56,7 @@ impl Scale {
             window: 4_000,
             windows: 7,
             kills: 5,
-            forks: &[(1_000, 3), (5_000, 1)],
+            forks: &[(1_000, 3), (10_000, 1)],
             fan_out: 10_000,
             nodes: 200_000,
             turns: 10_000,

@@ -6,6 +6,7 @@ use crate::chain;
 use crate::compare::{ComparisonRounds, rounds};
 use crate::goals::{GoalBound, Goals};
 use crate::scale::Scale;
+use crate::spent::SpentTime;
 use crate::table::{Table, whole};
 
 pub(crate) fn figure(
@@ -25,10 +26,17 @@ pub(crate) fn figure(
     }
     for (agents, rounds) in &taken {
         let [_, _, ratio] = rounds.summaries(|spent| 1.0 / spent.wall.as_secs_f64());
-        let goal = if *agents == 1 { 0.7 } else { 0.9 };
+        let (goal, own_goal) = if *agents == 1 { (0.75, 0.20) } else { (0.90, 0.12) };
         let name = format!("durable steps/s over the floor's, {agents} at a time");
         goals.add(name, ratio.median(), GoalBound::AtLeast(goal), "");
+        let own = |spent: &SpentTime| spent.cpu.map_or(f64::NAN, |cpu| cpu.own);
+        let beyond = rounds.differences(own).scaled(1e3 / rounds.steps);
+        let name = "  own processor time a step beyond the floor's";
+        goals.add(name, beyond.median(), GoalBound::AtMost(own_goal), " ms");
     }
+    let start_and_end = single.differences(|spent| spent.wall.as_secs_f64() * 1e3);
+    let name = "a run of one step beyond its process";
+    goals.add(name, start_and_end.median(), GoalBound::AtMost(5.0), " ms");
     Ok(vec![speed(&taken, &single), processor(&taken)])
 }
 

@@ -303,12 +303,7 @@ fn damaged_record_in_the_middle_is_an_error_naming_it() {
 fn snapshot_of_a_newer_version_is_refused() {
     let test = held_later();
     kill_at(&test, 2, true);
-    let path = test.run_dir().join("state.json");
-    let content = fs::read(&path).expect("a snapshot");
-    let mut state: Value = serde_json::from_slice(&content).expect("a snapshot is JSON");
-    assert!(state["version"].is_u64(), "a snapshot says its version: {state}");
-    state["version"] = 999.into();
-    fs::write(&path, state.to_string()).expect("it is written");
+    fs::write(test.run_dir().join("state.json"), r#"{"version":999}"#).expect("it is written");
     test.resume(&[]).code(65).stderr_has("state.json").stderr_has("999").stderr_has("newer");
     assert_eq!(test.calls().len(), 2);
 }

@@ -70,7 +70,10 @@ pub async fn supervise(
     } = launch;
     let RunLaunch { performer, graphs, builtins, stay_up, .. } = launch;
     let begun = runner.begun_turns(run.agents.values().map(Agent::turn_id).collect());
-    Rc::clone(&runner).sweep(begun.clone()).await;
+    // Of a run that begins there is no process yet.
+    if !matches!(start, SupervisorStart::FirstRecord(_)) {
+        Rc::clone(&runner).sweep(begun.clone()).await;
+    }
     let settings = start.settings(&run).clone();
     let throttle = TurnThrottle::new(runner.capacity());
     let (tell, mut journaled) = mpsc::unbounded_channel();

@@ -11,11 +11,13 @@ use super::context::RunContext;
 use super::message::{ApiThrottled, TurnEnded};
 use super::runner::TurnNotice;
 use crate::domain::refusal::notice as notice_of;
-use crate::domain::turn::{FailureCause, TurnFailure, TurnInput, TurnOutcome};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 
 /// A running turn.
 pub struct TurnActor {
-    input: TurnInput,
+    turn: TurnId,
+    /// The input, until the turn begins.
+    input: Option<TurnInput>,
     context: Rc<RunContext>,
     agent: Recipient<TurnEnded>,
 }
@@ -28,11 +30,11 @@ impl TurnActor {
         context: Rc<RunContext>,
         agent: Recipient<TurnEnded>,
     ) -> Addr<Self> {
-        Self { input, context, agent }.start()
+        Self { turn: input.turn.clone(), input: Some(input), context, agent }.start()
     }
 
     fn tell(&self, outcome: TurnOutcome) {
-        self.agent.do_send(TurnEnded { turn: self.input.turn.clone(), outcome });
+        self.agent.do_send(TurnEnded { turn: self.turn.clone(), outcome });
     }
 }
 
@@ -40,7 +42,8 @@ impl Actor for TurnActor {
     type Context = Ctx<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let agent = self.input.turn.agent.clone();
+        let Some(input) = self.input.take() else { return };
+        let agent = self.turn.agent.clone();
         self.context.registry.running(&agent, now());
         let registry = std::sync::Arc::clone(&self.context.registry);
         let context = Rc::clone(&self.context);
@@ -53,7 +56,7 @@ impl Actor for TurnActor {
             }
             TurnNotice::Throttled => context.supervisor.throttles.do_send(ApiThrottled),
         });
-        let turn = Rc::clone(&self.context.runner).run(self.input.clone(), notices);
+        let turn = Rc::clone(&self.context.runner).run(input, notices);
         ctx.spawn(turn.into_actor(self).map(|outcome, this, ctx| {
             this.tell(outcome);
             ctx.stop();

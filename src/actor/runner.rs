@@ -64,6 +64,11 @@ pub trait StepRunner {
 
     /// Ends all running turns and processes of the run, except the turns to `keep`.
     fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> LocalFuture<usize>;
+
+    /// Returns whether [`sweep`](Self::sweep) ends all processes of the run, also those of graphs.
+    fn sweeps_all_processes(&self) -> bool {
+        false
+    }
 }
 
 impl StepRunner for ClaudeRunner {
@@ -113,5 +118,9 @@ impl StepRunner for ClaudeRunner {
 
     fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> LocalFuture<usize> {
         Box::pin(async move { ClaudeRunner::sweep(&self, &keep).await })
+    }
+
+    fn sweeps_all_processes(&self) -> bool {
+        true
     }
 }

@@ -172,6 +172,7 @@ pub async fn supervised(
         plugins.finish(None).await;
         return Err(error);
     }
+    let sweeps_all_processes = runner.sweeps_all_processes();
     let source = Arc::new(scope);
     let (observers, interceptors) = plugins.take();
     let launch = RunLaunch {
@@ -189,8 +190,10 @@ pub async fn supervised(
         interceptors,
     };
     let outcome = Box::pin(supervise(launch, interrupts)).await;
-    // Only the runner of Claude Code ends them itself, but a scripted run may have commands of graphs.
-    end_processes_of_run(&marker).await;
+    // A scripted run may have commands of graphs.
+    if outcome.is_err() || !sweeps_all_processes {
+        end_processes_of_run(&marker).await;
+    }
     tokio::select! {
         () = plugins.finish(outcome.as_ref().ok()) => {}
         Some(()) = interrupts.recv() => {}

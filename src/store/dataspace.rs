@@ -48,6 +48,9 @@ const MAX_CHANGE_LOG_BYTES: u64 = 1024 * 1024;
 /// The purpose of the proofs of facts.
 const FACT: &str = "fact";
 
+/// The least number of facts for which a thread is worth its start.
+const FACTS_PER_THREAD: usize = 256;
+
 /// The longest file of a fact, in bytes: a value of escaped bytes alone, and the other fields.
 const MAX_FACT_LENGTH: u64 = 8 * 1024 * 1024;
 
@@ -134,21 +137,46 @@ impl Dataspace {
             listing.warnings.push(damaged(folder, "it is no directory of facts"));
             return Ok(());
         }
-        for path in entries(folder)? {
-            if path.extension().is_some_and(|ending| ending == "json") {
-                match self.read(&path)? {
-                    FactLookup::Fact(fact) if self.fact(&fact.label, &fact.key)? == path => {
-                        listing.facts.push(fact);
-                    }
-                    FactLookup::Fact(_) => {
-                        listing.warnings.push(damaged(&path, "it lies elsewhere"));
-                    }
-                    FactLookup::Damaged(why) => listing.warnings.push(why),
-                    FactLookup::Nothing => {}
-                }
+        let mut paths = entries(folder)?;
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+        for found in self.read_all(&paths)? {
+            match found {
+                FactLookup::Fact(fact) => listing.facts.push(fact),
+                FactLookup::Damaged(why) => listing.warnings.push(why),
+                FactLookup::Nothing => {}
             }
         }
         Ok(())
+    }
+
+    /// Reads files of facts, many of them on several threads.
+    fn read_all(&self, paths: &[PathBuf]) -> Result<Vec<FactLookup>, Error> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let each = paths.len().div_ceil(threads).max(FACTS_PER_THREAD);
+        let read = |paths: &[PathBuf]| -> Result<Vec<FactLookup>, Error> {
+            paths.iter().map(|path| self.read_in_place(path)).collect()
+        };
+        let (first, others) = paths.split_at(paths.len().min(each));
+        std::thread::scope(|scope| {
+            let parts: Vec<_> =
+                others.chunks(each).map(|part| (part, scope.spawn(move || read(part)))).collect();
+            let mut found = read(first)?;
+            for (part, thread) in parts {
+                // What a thread could not read, because it failed, is read here.
+                found.extend(thread.join().unwrap_or_else(|_| read(part))?);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Reads the file of a fact, which has to be the one of its label and key.
+    fn read_in_place(&self, path: &Path) -> Result<FactLookup, Error> {
+        Ok(match self.read(path)? {
+            FactLookup::Fact(fact) if self.fact(&fact.label, &fact.key)? != path => {
+                FactLookup::Damaged(damaged(path, "it lies elsewhere"))
+            }
+            found => found,
+        })
     }
 
     fn read(&self, path: &Path) -> Result<FactLookup, Error> {

@@ -162,6 +162,7 @@ impl AdmissionQueue {
     pub fn release(&mut self, agent: &AgentId) {
         self.holders.remove(agent);
         self.reserved.remove(agent);
+        self.ready.retain(|ready| ready != agent);
         if let Some(QueuedTurn { place, waits_for_share, .. }) = self.queued.remove(agent) {
             match waits_for_share {
                 None => self.lines.remove(place, agent, self.clock),
@@ -175,6 +176,7 @@ impl AdmissionQueue {
     pub fn drop_reserved(&mut self) {
         for agent in std::mem::take(&mut self.reserved) {
             self.holders.remove(&agent);
+            self.bring_back(&agent);
         }
     }
 
@@ -233,7 +235,7 @@ impl AdmissionQueue {
 
     /// Returns the agent that is next, if a permit is for it.
     fn next(&self, limits: &AdmissionLimits<'_>) -> Option<AgentId> {
-        let before = Timestamp(limits.now.0.saturating_sub(self.patience_ms));
+        let before = Timestamp(self.clock.0.saturating_sub(self.patience_ms));
         if let Some((_, overdue)) = self.lines.overdue(before) {
             return Some(overdue.clone());
         }

@@ -202,3 +202,35 @@ fn freed_share_admits_first_agent_waiting_for_it() {
     let away: Vec<AgentId> = admission.rejected().into_iter().map(|(agent, _)| agent).collect();
     assert_eq!(away, [lead.child(6)], "all who still wait, not only the first");
 }
+
+#[test]
+fn released_agent_is_not_admitted_with_its_reserved_permit() {
+    let state = StateName::parse("W.md").expect("a state");
+    let mut admission = AdmissionQueue::default();
+    admission.reserve(child(1), state);
+    ask(&mut admission, 1);
+    admission.release(&child(1));
+    assert!(admission.is_idle());
+    ask(&mut admission, 2);
+    ask(&mut admission, 1);
+    assert_eq!(admit(&mut admission, 1, &UNLIMITED), [child(2)], "there is one permit");
+    admission.release(&child(2));
+    assert_eq!(admit(&mut admission, 1, &UNLIMITED), [child(1)]);
+}
+
+#[test]
+fn dropped_reservation_frees_its_share() {
+    let usd = Usd::from_dollars;
+    let worker = StateName::parse("W.md").expect("a state");
+    let known = BTreeMap::from([(worker.clone(), usd(0.4))]);
+    let lead = child(1);
+    let share = BudgetShare { limit_usd: usd(0.5), spent_usd: Usd::ZERO, live: 3 };
+    let shares = [(lead.clone(), share)].into();
+    let budget = Budget { shares: &shares, max_turn_costs: &known, ..UNLIMITED };
+    let mut admission = AdmissionQueue::default();
+    admission.reserve(lead.child(1), worker);
+    ask_as(&mut admission, lead.child(2));
+    assert!(admit(&mut admission, 8, &budget).is_empty());
+    admission.drop_reserved();
+    assert_eq!(admit(&mut admission, 8, &budget), [lead.child(2)]);
+}

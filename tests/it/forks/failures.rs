@@ -57,11 +57,15 @@ fn join_is_met_by_required_number_of_results() {
 #[test]
 fn missed_join_fails_agent_and_names_failed_workers() {
     let test = three("join: all", 3);
-    play(&test, &[]).code(1);
+    let ended = play(&test, &[]);
+    ended.code(1);
     let why = error(&test, "main");
     assert!(why.starts_with("in JOIN.md: "), "{why}");
-    assert!(why.contains("of the 3 agents it waited for failed (join: all); on_failure: keep continues without them. main."), "{why}");
-    assert!(why.contains(": in BAD.md: the reply has no transition tag"), "{why}");
+    assert!(why.contains("of the 3 agents it waited for failed (join: all): main."), "{why}");
+    assert!(why.ends_with("; on_failure: keep continues without them"), "{why}");
+    let reason = "in BAD.md: the reply has no transition tag";
+    let failed = test.events("agent_failed").len() - 1;
+    assert_eq!(ended.stdout.matches(reason).count(), failed, "each reason stands once");
     assert!(
         test.events("agent_failed")
             .iter()

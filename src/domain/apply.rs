@@ -243,7 +243,7 @@ fn step_finished(
             run,
             id,
             AgentEnding::Result(payload),
-            AgentEndDetails { cause: None, structured },
+            AgentEndDetails { cause: None, failed_in: None, structured },
         ),
     };
     released.extend(effects);

@@ -1,4 +1,4 @@
-//! The failed agents of a run, counted by the state they began in and by cause.
+//! The failed agents of a run, counted by the state they failed in and by cause.
 //!
 //! A run is completed if each of its failures was taken by an agent that waited for it, such as one that joined its
 //! forks and kept their failures. Nevertheless they are failures, and whoever looks at the run is told of them.
@@ -28,10 +28,10 @@ pub struct AgentFailures {
     pub groups: Vec<FailureGroup>,
 }
 
-/// The agents that began in one state and failed for one cause.
+/// The agents that failed in one state for one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailureGroup {
-    /// The state they began in, if it is known.
+    /// The state they failed in, if it is known.
     pub state: Option<StateName>,
     /// The kind of failure, if it is known.
     pub cause: Option<FailureCause>,
@@ -48,9 +48,10 @@ impl AgentFailures {
         for agent in run.finished.iter().filter(|agent| has_failed(agent)) {
             failures.failed += 1;
             failures.kept += usize::from(agent.parent_notified);
-            let key = (agent.state.as_ref(), word(agent.cause));
+            let state = agent.failed_in.as_ref().or(agent.state.as_ref());
+            let key = (state, word(agent.cause));
             let group = counts.entry(key).or_insert_with(|| FailureGroup {
-                state: agent.state.clone(),
+                state: state.cloned(),
                 cause: agent.cause,
                 agents: 0,
             });
@@ -132,12 +133,14 @@ mod tests {
     use crate::domain::id::AgentId;
     use crate::domain::money::Usd;
 
-    /// Returns a run whose agents have ended: the state each began in, its cause and whether a join has kept it.
+    /// Returns a run whose agents began in BEGIN.md and have ended: the state of each then, its cause and whether a join
+    /// has kept it.
     fn ended(agents: &[(&str, Option<FailureCause>, bool)]) -> Run {
         let mut run = Scene::begin().run;
-        let finished = (1..).zip(agents).map(|(number, (began, cause, kept))| FinishedAgent {
+        let finished = (1..).zip(agents).map(|(number, (last, cause, kept))| FinishedAgent {
             id: AgentId::main().child(number),
-            state: Some(state(began)),
+            state: Some(state("BEGIN.md")),
+            failed_in: cause.map(|_| state(last)),
             ending: match cause {
                 Some(cause) => AgentEnding::Error(cause.to_string()),
                 None => AgentEnding::Result(String::new()),

@@ -189,6 +189,9 @@ pub struct FinishedAgent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateName>,
     /// The agent's ending.
+    /// The state it failed in, if it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_in: Option<StateName>,
     #[serde(flatten)]
     pub ending: AgentEnding,
     /// True if its result is a JSON object that was checked against a schema.

@@ -110,6 +110,7 @@ fn result_without_caller_ends_agent() {
             state: Some(state("A.md")),
             ending: AgentEnding::Result(" as it\nstands ".into()),
             structured: false,
+            failed_in: None,
             cause: None,
             cost_usd: Usd::from_dollars(CENT),
             unbilled_turn: None,

@@ -24,6 +24,8 @@ pub struct AgentFailures {
     pub failed: usize,
     /// The number of failed ones that a waiting agent was notified of.
     pub kept: usize,
+    /// True if they fail the run: no waiting agent took one of them, or the run is strict.
+    pub fails_run: bool,
     /// The failed ones by state and cause: the states by name, the most frequent cause of each first.
     pub groups: Vec<FailureGroup>,
 }
@@ -57,6 +59,7 @@ impl AgentFailures {
             });
             group.agents += 1;
         }
+        failures.fails_run = !failures.are_kept() || fails_strictly(run);
         failures.groups = counts.into_values().collect();
         // The sort is stable, so that causes of equal number stay in the order of their words.
         failures.groups.sort_by(|a, b| a.state.cmp(&b.state).then(b.agents.cmp(&a.agents)));
@@ -116,6 +119,13 @@ impl fmt::Display for AgentFailures {
             _ => f.write_str(", …"),
         }
     }
+}
+
+/// Returns whether a run whose failures are kept has failed all the same: it is strict, and has lost something, because a
+/// tool was refused or an agent failed.
+#[must_use]
+pub fn fails_strictly(run: &Run) -> bool {
+    run.settings.strict && (!run.refused_tools.is_empty() || run.finished.iter().any(has_failed))
 }
 
 fn word(cause: Option<FailureCause>) -> String {
@@ -190,6 +200,20 @@ mod tests {
         ]));
         assert!(failures.is_empty() && failures.groups.is_empty());
         assert_eq!(failures.outcome(), "finished");
+    }
+
+    #[test]
+    fn kept_failures_fail_strict_run_only() {
+        for (kept, strict, fails) in
+            [(true, false, false), (true, true, true), (false, false, true), (false, true, true)]
+        {
+            let mut run = ended(&[("B.md", Some(FailureCause::Crash), kept)]);
+            run.settings.strict = strict;
+            assert_eq!(AgentFailures::of(&run).fails_run, fails, "{kept} {strict}");
+        }
+        let mut run = ended(&[("A.md", None, false)]);
+        run.settings.strict = true;
+        assert!(!AgentFailures::of(&run).fails_run);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub(super) fn headline(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> Strin
     };
     let word = match (run.status, known.held) {
         (RunStatus::Paused, true) => "pausing",
-        (status, held) => standing(status, held),
+        (_, held) => standing(run, held),
     };
     let refused = match run.refused_tools.count() {
         0 => String::new(),

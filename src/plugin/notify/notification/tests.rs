@@ -135,7 +135,11 @@ fn end_notification_names_failures_that_join_kept() {
     occasions.of(&published(failed("x", false), None));
     let group =
         FailureGroup { state: Some(state("W.md")), cause: Some(FailureCause::Protocol), agents: 2 };
-    let failures = AgentFailures { ended: 3, failed: 2, kept: 2, groups: vec![group] };
+    let mut failures =
+        AgentFailures { ended: 3, failed: 2, kept: 2, fails_run: true, groups: vec![group] };
+    let strict = occasions.at_the_end(Some(&failures)).expect("none lives");
+    assert_eq!(strict.status, RunStatus::Failed);
+    failures.fails_run = false;
     let ended = occasions.at_the_end(Some(&failures)).expect("none lives");
     assert_eq!(ended.status, RunStatus::Completed);
     assert_eq!(

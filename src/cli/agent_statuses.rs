@@ -55,7 +55,9 @@ impl<'run> AgentStatuses<'run> {
     fn shortage(&self) -> &BudgetShortage<'run> {
         self.shortage.get_or_init(|| {
             let run = &self.view.run;
-            let is_limited = run.settings.budget_usd.is_some() || !run.shares.is_empty();
+            let is_limited = run.settings.budget_usd.is_some()
+                || !run.shares.is_empty()
+                || run.budget().calls.is_any();
             let running = run.agents.values().filter(|agent| is_limited && self.has_begun(agent));
             BudgetShortage::of(run, running)
         })

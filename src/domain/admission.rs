@@ -12,10 +12,10 @@
 //! before it left, and not from its own request: in a fan-out of thousands all would be overdue together, and none
 //! would be finished before the last has begun.
 //!
-//! The budget is checked as well, so that a turn the run cannot afford does not start. An agent whose own share is
-//! reserved by others is set aside and does not block agents that have money. An agent whose share is spent is
-//! turned away. A turn that began before the run was resumed has its permit reserved: it runs already or is paid
-//! for, so no limit stops it.
+//! The budget is checked as well, so that a turn the run cannot afford does not start. An agent whose own share, or
+//! whose call's budget, is reserved by others is set aside and does not block agents that have money. An agent whose
+//! share is spent is turned away. A turn that began before the run was resumed has its permit reserved: it runs
+//! already or is paid for, so no limit stops it.
 
 mod waiting_lines;
 
@@ -99,7 +99,7 @@ pub struct AdmissionLimits<'run> {
 struct QueuedTurn {
     place: LinePlace,
     state: StateName,
-    /// The owner of the share that it waits for, if it is set aside.
+    /// The owner of the share or call that it waits for, if it is set aside.
     waits_for_share: Option<AgentId>,
 }
 
@@ -220,8 +220,12 @@ impl AdmissionQueue {
             let Some(QueuedTurn { state, .. }) = self.queued.get(&agent) else { break };
             match limits.budget.check((&agent, state), &self.holders.iter()) {
                 BudgetCheck::Enough => admitted.extend(self.admit_next(agent)),
-                BudgetCheck::Reserved(BudgetScope::Share(owner)) => self.set_aside(agent, owner),
-                BudgetCheck::Spent(whose @ BudgetScope::Share(_)) => self.reject(agent, whose),
+                BudgetCheck::Reserved(
+                    BudgetScope::Share(owner) | BudgetScope::Call { caller: owner, .. },
+                ) => self.set_aside(agent, owner),
+                BudgetCheck::Spent(whose @ (BudgetScope::Share(_) | BudgetScope::Call { .. })) => {
+                    self.reject(agent, whose);
+                }
                 BudgetCheck::Spent(BudgetScope::Run) if self.turns_away => {
                     self.reject(agent, BudgetScope::Run);
                 }

@@ -5,6 +5,7 @@ use super::graph::end_wait_of_parent;
 use super::money::{EstimateUpdate, close_shares, spend};
 use super::program::{fail_requests_of, release};
 use super::{ApplyError, due};
+use crate::domain::call_budget::keep_calls;
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentFailed;
 use crate::domain::id::{AgentId, StateName};
@@ -32,6 +33,7 @@ pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Eff
 fn end_all(run: &mut Run, culprit: &AgentId) {
     let others = run.agents.drain();
     run.shares.clear();
+    run.ended_calls.clear();
     run.finished.extend(others.into_iter().map(|agent| FinishedAgent {
         ending: AgentEnding::Error(format!(
             "ended in {} because {culprit} failed, which ends the run (on_exhausted: fail-run)",
@@ -87,6 +89,9 @@ pub(super) fn retire(
 ) -> Vec<Effect> {
     let agent = run.agents.remove(&id);
     close_shares(run, &id);
+    if let Some(agent) = &agent {
+        keep_calls(run, agent);
+    }
     let failed = match (&agent, &ending) {
         (Some(agent), AgentEnding::Error(error)) => fail_requests_of(run, agent, error),
         _ => None,

@@ -127,6 +127,7 @@ fn accepted_transition_records_all_turn_fields() {
         new_session: None,
         options: Box::default(),
         children: Vec::new(),
+        call_budget_usd: None,
         restarted: None,
     };
     assert_eq!(one(&scene, judgement), Event::StepFinished(expected));

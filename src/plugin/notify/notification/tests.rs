@@ -33,6 +33,7 @@ fn occasions() -> NotificationTracker {
         refused_tools: ToolRefusals::default(),
         max_turn_costs_usd: std::collections::BTreeMap::new(),
         shares: std::collections::BTreeMap::new(),
+        ended_calls: Vec::new(),
         settings: Settings::default(),
         used_answers: std::collections::BTreeMap::new(),
         definitions: std::collections::BTreeMap::new(),
@@ -72,6 +73,7 @@ fn step(tag: TagName, attributes: &[(&str, &str)], target: &str) -> Event {
         without_turn: false,
         evaluator: None,
         children: Vec::new(),
+        call_budget_usd: None,
         restarted: None,
     })
 }

@@ -1,5 +1,6 @@
-//! Runs turns without any model: the replies come from the workflow's own script. Each turn leaves a stream as one of
-//! Claude Code does.
+//! Runs turns without any model: the replies come from the workflow's own script.
+//!
+//! Each turn leaves a stream, as one of Claude Code does.
 
 use std::path::PathBuf;
 use std::rc::Rc;

@@ -1,5 +1,6 @@
-//! The stream of a turn that a script answers. Its lines are those of Claude Code, so that what reads the turns of a
-//! run need not know who answers.
+//! The stream of a turn that a script answers.
+//!
+//! Its lines are those of Claude Code, so that what reads the turns of a run need not know who answers.
 
 use std::fs::File;
 use std::io::Write;

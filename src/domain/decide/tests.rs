@@ -17,7 +17,6 @@ use crate::domain::apply::tests::scene::{
 };
 use crate::domain::effect::Effect;
 use crate::domain::event::{AgentFailed, TurnFailed};
-use crate::domain::money::Usd;
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::session::Session;

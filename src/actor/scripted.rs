@@ -1,5 +1,8 @@
 //! Runs turns without any model: the replies come from the workflow's own script.
+//!
+//! Each turn leaves a stream, as one of Claude Code does.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -15,26 +18,50 @@ use crate::language::replies::ScriptedReplies;
 use crate::language::template;
 use crate::process::cancellation::CancellationTokens;
 use crate::process::host;
+use crate::process::scripted_stream::ScriptedStream;
 
 /// A script, as a run uses it.
 #[derive(Debug)]
 pub struct ScriptedRunner {
     path: String,
     replies: ScriptedReplies,
+    /// The directory for the streams of the turns.
+    steps: PathBuf,
     capacity: usize,
     stops: CancellationTokens,
 }
 
 impl ScriptedRunner {
     /// Returns the replies of a workflow. `path` is named when they run out; `max_procs` turns may run at the same
-    /// time.
+    /// time, and leave their streams in `steps`.
     #[must_use]
-    pub fn new(path: String, replies: ScriptedReplies, max_procs: MaxProcs) -> Self {
+    pub fn new(
+        path: String,
+        replies: ScriptedReplies,
+        steps: PathBuf,
+        max_procs: MaxProcs,
+    ) -> Self {
         let capacity = match max_procs {
             MaxProcs::Auto => capacity::processes(host::cores(), None),
             MaxProcs::Count(count) => count,
         };
-        Self { path, replies, capacity, stops: CancellationTokens::default() }
+        Self { path, replies, steps, capacity, stops: CancellationTokens::default() }
+    }
+
+    /// Answers a turn, and writes its stream.
+    async fn take_turn(&self, input: &TurnInput) -> TurnOutcome {
+        let begun = ScriptedStream::begin(&self.steps, &input.turn, &input.prompt);
+        let stream = match begun {
+            Ok(stream) => stream,
+            Err(failure) => return TurnOutcome::Failed(failure),
+        };
+        match self.answer(input).await {
+            TurnOutcome::Replied(reply) => match stream.end(&reply) {
+                Ok(()) => TurnOutcome::Replied(reply),
+                Err(failure) => TurnOutcome::Failed(failure),
+            },
+            failed @ TurnOutcome::Failed(_) => failed,
+        }
     }
 
     async fn answer(&self, input: &TurnInput) -> TurnOutcome {
@@ -81,14 +108,16 @@ impl StepRunner for ScriptedRunner {
         notices: TurnNoticeHandler,
     ) -> LocalFuture<TurnOutcome> {
         Box::pin(async move {
-            notices(TurnNotice::Active("scripted"));
-            let outcome = self.answer(&input).await;
+            notices(TurnNotice::Active("a script answers it"));
+            let outcome = self.take_turn(&input).await;
             self.stops.forget(&input.turn.agent);
             outcome
         })
     }
 
-    fn begun_turns(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
+    /// Returns none: a turn that was interrupted is answered again, and has not begun until then.
+    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+        ScriptedStream::discard(&self.steps, &turns);
         Vec::new()
     }
 

@@ -11,7 +11,6 @@ use crate::actor::clock::now;
 use crate::domain::agent::Agent;
 use crate::domain::agent_status::{AgentStatus, RunObservation};
 use crate::domain::budget_shortage::BudgetShortage;
-use crate::domain::settings::AnswererKind;
 use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
 use crate::plugin::sentence::wait::{
@@ -37,15 +36,11 @@ impl<'run> AgentStatuses<'run> {
         Self { view, steps: dir.steps(), seen, shortage: OnceCell::new() }
     }
 
-    /// Returns the status of an agent. Looks for turn files only in a locked run of Claude Code.
+    /// Returns the status of an agent. Looks for turn files only in a locked run.
     #[must_use]
     pub fn status(&self, agent: &Agent) -> AgentStatus {
         let run = &self.view.run;
-        let begun = match run.settings.answerer {
-            AnswererKind::Claude => Some(self.has_begun(agent)),
-            AnswererKind::Scripted => None,
-        };
-        match AgentStatus::of(run, agent, self.seen, begun) {
+        match AgentStatus::of(run, agent, self.seen, self.has_begun(agent)) {
             status @ AgentStatus::Waiting(WaitReason::Permit) => {
                 self.shortage().refine(agent, status)
             }
@@ -60,7 +55,9 @@ impl<'run> AgentStatuses<'run> {
     fn shortage(&self) -> &BudgetShortage<'run> {
         self.shortage.get_or_init(|| {
             let run = &self.view.run;
-            let is_limited = run.settings.budget_usd.is_some() || !run.shares.is_empty();
+            let is_limited = run.settings.budget_usd.is_some()
+                || !run.shares.is_empty()
+                || run.budget().calls.is_any();
             let running = run.agents.values().filter(|agent| is_limited && self.has_begun(agent));
             BudgetShortage::of(run, running)
         })
@@ -74,7 +71,6 @@ pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
         AgentStatus::Running if agent.runs_graph() => EXECUTES_GRAPH.to_owned(),
         AgentStatus::Running if agent.runs_program() => EXECUTES_PROGRAM.to_owned(),
         AgentStatus::Running => "running".to_owned(),
-        AgentStatus::Scripted => "a script answers it".to_owned(),
         AgentStatus::Waiting(reason) => wait_sentence(reason, date),
     }
 }
@@ -84,7 +80,6 @@ pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
 pub fn of_many(status: &AgentStatus) -> &'static str {
     match status {
         AgentStatus::Running => "running",
-        AgentStatus::Scripted => "are answered by a script",
         AgentStatus::Waiting(reason) => waits_of_many(reason),
     }
 }

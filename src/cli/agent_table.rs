@@ -207,7 +207,7 @@ fn in_many(status: &AgentStatus) -> (u8, String) {
     let rank = match status {
         AgentStatus::Waiting(reason) if reason.is_for_person() => 0,
         AgentStatus::Running => 1,
-        AgentStatus::Scripted | AgentStatus::Waiting(_) => 2,
+        AgentStatus::Waiting(_) => 2,
     };
     (rank, agent_statuses::of_many(status).to_owned())
 }
@@ -224,7 +224,7 @@ mod tests {
     /// Returns the cells of each row: the name, the state and the activity.
     fn said(scene: &Scene) -> Vec<String> {
         let seen = RunObservation { now: Timestamp(0), held: true };
-        let of = |agent: &Agent| AgentStatus::of(&scene.run, agent, seen, Some(false));
+        let of = |agent: &Agent| AgentStatus::of(&scene.run, agent, seen, false);
         let table = AgentTable::of(AgentTree::of(&scene.run), of);
         let row = |row: &TreeRow| {
             format!("{} | {} | {}", table.name(row), table.state_text(row), table.summary(row))

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use strum::VariantArray;
 
-use crate::domain::failures::AgentFailures;
+use crate::domain::failures::fails_strictly;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::domain::run::{PauseReason, Run, RunStatus};
 use crate::language::diagnostic::Diagnostic;
@@ -56,7 +56,7 @@ impl CliExitCode {
     #[must_use]
     pub fn of(run: &Run) -> Self {
         match (run.status, &run.pause) {
-            (RunStatus::Completed, _) if run.settings.strict && has_loss(run) => Self::AgentFailed,
+            (RunStatus::Completed, _) if fails_strictly(run) => Self::AgentFailed,
             (RunStatus::Completed, _) => Self::Success,
             (RunStatus::Failed, _) => Self::AgentFailed,
             (
@@ -83,11 +83,6 @@ impl CliExitCode {
             (_, Some(PauseReason::Interrupted | PauseReason::Stopped) | None) => Self::Interrupted,
         }
     }
-}
-
-/// Returns whether a run that is completed has lost anything: a tool was refused, or a join kept a failure.
-fn has_loss(run: &Run) -> bool {
-    !run.refused_tools.is_empty() || !AgentFailures::of(run).is_empty()
 }
 
 impl From<CliExitCode> for ExitCode {

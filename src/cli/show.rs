@@ -113,9 +113,7 @@ impl AgentDetails<'_> {
             (None, None) => text.push('\n'),
         }
         if self.is_scripted() {
-            text.push_str(
-                "answered by a script: prompts and answers of its turns are not stored\n",
-            );
+            text.push_str("answered by a script: no model was called, the costs are simulated\n");
         }
         text
     }
@@ -127,8 +125,7 @@ impl AgentDetails<'_> {
         let mut is_cut = false;
         for (place, turn) in turns.iter().enumerate() {
             let is_new = place == 0 || turns[place - 1].id != turn.id;
-            let prompt_and_reply =
-                if is_new && !self.is_scripted() { self.prompt_and_reply(turn)? } else { None };
+            let prompt_and_reply = if is_new { self.prompt_and_reply(turn)? } else { None };
             if is_new {
                 let whose = turn.evaluator.as_ref().map(|asked| format!("  evaluator {asked}"));
                 let (number, whose) = (turn.id.turn + 1, whose.unwrap_or_default());

@@ -53,7 +53,11 @@ fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
     for (agent, live) in agents.zip(view.run.agents.values()) {
         agent_statuses::add_status(agent, &statuses.status(live));
         for frame in agent["stack"].as_array_mut().into_iter().flatten() {
+            let budget = frame["budget"].take();
             *frame = json!({ "session": frame["session"], "state": frame["state"] });
+            if !budget.is_null() {
+                frame["budget"] = budget;
+            }
         }
     }
     value

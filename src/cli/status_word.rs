@@ -1,20 +1,22 @@
 //! The word for the status of a run, as people and programs read it.
 
-use crate::domain::run::RunStatus;
+use crate::domain::failures::fails_strictly;
+use crate::domain::run::{Run, RunStatus};
 use crate::store::view::RunView;
 
 /// Returns the status for people: a running run that no process has locked is interrupted.
 #[must_use]
 pub fn word(view: &RunView) -> &'static str {
-    standing(view.run.status, view.held)
+    standing(&view.run, view.held)
 }
 
-/// Returns the word for a status and the lock.
-pub(super) fn standing(status: RunStatus, held: bool) -> &'static str {
-    match status {
+/// Returns the word for a run and the lock.
+pub(super) fn standing(run: &Run, held: bool) -> &'static str {
+    match run.status {
         RunStatus::Running if held => "running",
         RunStatus::Running => "interrupted",
         RunStatus::Paused => "paused",
+        RunStatus::Completed if fails_strictly(run) => "failed",
         RunStatus::Completed => "completed",
         RunStatus::Failed => "failed",
     }

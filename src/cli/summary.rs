@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use super::agent_table::AgentTable;
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::failures::AgentFailures;
+use crate::domain::id::AgentId;
 use crate::domain::printable::{printable_block, printable_line};
 use crate::domain::refusal::closing_line;
 use crate::domain::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
@@ -76,6 +77,14 @@ pub fn closing(run: &Run) -> String {
     printable_line(&closing_sentence(run))
 }
 
+/// Returns the first agent whose failure no waiting agent took, so that it fails the run.
+fn first_failed(run: &Run) -> Option<&AgentId> {
+    let fails_run = |agent: &&FinishedAgent| {
+        matches!(agent.ending, AgentEnding::Error(_)) && !agent.parent_notified
+    };
+    run.finished.iter().find(fails_run).map(|agent| &agent.id)
+}
+
 fn closing_sentence(run: &Run) -> String {
     let spent = run.total_cost_usd;
     let id = &run.workflow_id;
@@ -88,7 +97,11 @@ fn closing_sentence(run: &Run) -> String {
             format!("run {id} {outcome}, {spent} spent{strict}; `raymond log {id}` shows how")
         }
         (RunStatus::Failed, _) => {
-            format!("run {id} {}, {spent} spent", AgentFailures::of(run).outcome())
+            let outcome = AgentFailures::of(run).outcome();
+            let look = first_failed(run).map_or_else(String::new, |agent| {
+                format!("; `raymond show {id} {agent}` shows why")
+            });
+            format!("run {id} {outcome}, {spent} spent{look}")
         }
         (_, Some(pause @ PauseReason::Budget { .. })) => {
             format!("paused: {pause}; resume with more: raymond resume {id} --budget USD")

@@ -12,10 +12,10 @@
 //! before it left, and not from its own request: in a fan-out of thousands all would be overdue together, and none
 //! would be finished before the last has begun.
 //!
-//! The budget is checked as well, so that a turn the run cannot afford does not start. An agent whose own share is
-//! reserved by others is set aside and does not block agents that have money. An agent whose share is spent is
-//! turned away. A turn that began before the run was resumed has its permit reserved: it runs already or is paid
-//! for, so no limit stops it.
+//! The budget is checked as well, so that a turn the run cannot afford does not start. An agent whose own share, or
+//! whose call's budget, is reserved by others is set aside and does not block agents that have money. An agent whose
+//! share is spent is turned away. A turn that began before the run was resumed has its permit reserved: it runs
+//! already or is paid for, so no limit stops it.
 
 mod waiting_lines;
 
@@ -99,7 +99,7 @@ pub struct AdmissionLimits<'run> {
 struct QueuedTurn {
     place: LinePlace,
     state: StateName,
-    /// The owner of the share that it waits for, if it is set aside.
+    /// The owner of the share or call that it waits for, if it is set aside.
     waits_for_share: Option<AgentId>,
 }
 
@@ -162,6 +162,7 @@ impl AdmissionQueue {
     pub fn release(&mut self, agent: &AgentId) {
         self.holders.remove(agent);
         self.reserved.remove(agent);
+        self.ready.retain(|ready| ready != agent);
         if let Some(QueuedTurn { place, waits_for_share, .. }) = self.queued.remove(agent) {
             match waits_for_share {
                 None => self.lines.remove(place, agent, self.clock),
@@ -175,6 +176,7 @@ impl AdmissionQueue {
     pub fn drop_reserved(&mut self) {
         for agent in std::mem::take(&mut self.reserved) {
             self.holders.remove(&agent);
+            self.bring_back(&agent);
         }
     }
 
@@ -218,8 +220,12 @@ impl AdmissionQueue {
             let Some(QueuedTurn { state, .. }) = self.queued.get(&agent) else { break };
             match limits.budget.check((&agent, state), &self.holders.iter()) {
                 BudgetCheck::Enough => admitted.extend(self.admit_next(agent)),
-                BudgetCheck::Reserved(BudgetScope::Share(owner)) => self.set_aside(agent, owner),
-                BudgetCheck::Spent(whose @ BudgetScope::Share(_)) => self.reject(agent, whose),
+                BudgetCheck::Reserved(
+                    BudgetScope::Share(owner) | BudgetScope::Call { caller: owner, .. },
+                ) => self.set_aside(agent, owner),
+                BudgetCheck::Spent(whose @ (BudgetScope::Share(_) | BudgetScope::Call { .. })) => {
+                    self.reject(agent, whose);
+                }
                 BudgetCheck::Spent(BudgetScope::Run) if self.turns_away => {
                     self.reject(agent, BudgetScope::Run);
                 }
@@ -233,7 +239,7 @@ impl AdmissionQueue {
 
     /// Returns the agent that is next, if a permit is for it.
     fn next(&self, limits: &AdmissionLimits<'_>) -> Option<AgentId> {
-        let before = Timestamp(limits.now.0.saturating_sub(self.patience_ms));
+        let before = Timestamp(self.clock.0.saturating_sub(self.patience_ms));
         if let Some((_, overdue)) = self.lines.overdue(before) {
             return Some(overdue.clone());
         }

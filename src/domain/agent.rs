@@ -224,6 +224,18 @@ impl Agent {
         (self.step, self.turn) == (1, 0)
     }
 
+    /// Returns the number of its calls that the work of a child counts to, the outermost first. A child that it has
+    /// neither forked and not joined nor waits for counts to none.
+    #[must_use]
+    pub fn depth_of(&self, child: &str) -> usize {
+        let number = child.rsplit_once('.').and_then(|(_, number)| number.parse().ok());
+        let roles = || self.program().into_iter().flat_map(|program| program.handles.values());
+        let is_awaited =
+            || self.awaited_agent().into_iter().chain(roles()).any(|id| id.as_str() == child);
+        let forked = number.and_then(|number| self.unjoined.depth_of(number));
+        forked.unwrap_or_else(|| if is_awaited() { self.stack.len() } else { 0 })
+    }
+
     /// Returns the number of turns it has had with its current prompt.
     #[must_use]
     pub fn visit(&self) -> u32 {

@@ -13,8 +13,6 @@ use super::wait_reason::WaitReason;
 pub enum AgentStatus {
     /// Its turn has begun, or its graph or program is executed.
     Running,
-    /// Its turn runs or waits for a permit. A script leaves no trace of its turns, so it is not known which.
-    Scripted,
     /// It waits.
     Waiting(WaitReason),
 }
@@ -29,19 +27,19 @@ pub struct RunObservation {
 }
 
 impl AgentStatus {
-    /// Returns the status of an agent; `begun` tells whether its turn has begun, if that is known.
+    /// Returns the status of an agent; `begun` tells whether its turn has begun.
     #[must_use]
-    pub fn of(run: &Run, agent: &Agent, seen: RunObservation, begun: Option<bool>) -> Self {
+    pub fn of(run: &Run, agent: &Agent, seen: RunObservation, begun: bool) -> Self {
         let own = WaitReason::of_agent(agent);
         if let Some(reason) = own.clone().filter(|reason| reason.hold_end().is_none()) {
             return Self::Waiting(reason);
         }
         let begun = if agent.runs_graph() || agent.runs_program() {
-            Some(run.status == RunStatus::Running)
+            run.status == RunStatus::Running
         } else {
             begun
         };
-        if seen.held && begun == Some(true) {
+        if seen.held && begun {
             return Self::Running;
         }
         let hold = own.filter(|reason| reason.hold_end() > Some(seen.now));
@@ -53,10 +51,8 @@ impl AgentStatus {
             hold
         } else if let Some(until) = run.limited(seen.now) {
             WaitReason::UsageLimit(until)
-        } else if begun.is_some() {
-            WaitReason::Permit
         } else {
-            return Self::Scripted;
+            WaitReason::Permit
         })
     }
 
@@ -65,7 +61,7 @@ impl AgentStatus {
     pub fn wait_reason(&self) -> Option<&WaitReason> {
         match self {
             Self::Waiting(reason) => Some(reason),
-            Self::Running | Self::Scripted => None,
+            Self::Running => None,
         }
     }
 
@@ -74,7 +70,6 @@ impl AgentStatus {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Running => "running",
-            Self::Scripted => "scripted",
             Self::Waiting(_) => "waiting",
         }
     }
@@ -92,14 +87,13 @@ mod tests {
 
     const NOW: RunObservation = RunObservation { now: Timestamp(100_000), held: true };
 
-    fn status(scene: &Scene, seen: RunObservation, begun: Option<bool>) -> AgentStatus {
+    fn status(scene: &Scene, seen: RunObservation, begun: bool) -> AgentStatus {
         AgentStatus::of(&scene.run, scene.agent("main"), seen, begun)
     }
 
-    /// Returns the names of the status of `main`, or of its wait reason, if its turn has begun, if it has not, and
-    /// if that is unknown.
-    fn names(scene: &Scene, seen: RunObservation) -> [&'static str; 3] {
-        [Some(true), Some(false), None].map(|begun| {
+    /// Returns the names of the status of `main`, or of its wait reason, if its turn has begun, and if it has not.
+    fn names(scene: &Scene, seen: RunObservation) -> [&'static str; 2] {
+        [true, false].map(|begun| {
             let status = status(scene, seen, begun);
             status.wait_reason().map_or(status.name(), WaitReason::name)
         })
@@ -108,16 +102,16 @@ mod tests {
     #[test]
     fn highest_priority_wait_reason_is_reported() {
         let mut scene = Scene::begin();
-        assert_eq!(names(&scene, NOW), ["running", "permit", "scripted"]);
-        assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["run_interrupted"; 3]);
+        assert_eq!(names(&scene, NOW), ["running", "permit"]);
+        assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["run_interrupted"; 2]);
         scene.run.limited_until = Some(Timestamp(200_000));
-        assert_eq!(names(&scene, NOW), ["running", "usage_limit", "usage_limit"]);
+        assert_eq!(names(&scene, NOW), ["running", "usage_limit"]);
         let failure = scene.failure("main");
         scene.happens(Event::TurnFailed(failure));
         let early = RunObservation { now: Timestamp(2000), ..NOW };
-        assert_eq!(names(&scene, early), ["running", "backoff", "backoff"]);
+        assert_eq!(names(&scene, early), ["running", "backoff"]);
         scene.happens(Event::RunPaused { pause: PauseReason::Stopped });
-        let running_turns_end_first = ["running", "run_paused", "run_paused"];
+        let running_turns_end_first = ["running", "run_paused"];
         assert_eq!(names(&scene, NOW), running_turns_end_first);
     }
 
@@ -132,10 +126,10 @@ mod tests {
         scene.happens(Event::AgentFailed(scene.end_badly("main.2")));
         let until = scene.agent("main").pending_join().and_then(PendingJoin::until);
         let expected = WaitReason::Join { more: 2, of: 5, done: 1, failed: 1, until };
-        assert_eq!(status(&scene, NOW, None), AgentStatus::Waiting(expected));
+        assert_eq!(status(&scene, NOW, false), AgentStatus::Waiting(expected));
         scene.take("main.3", result("done"));
         scene.take("main.4", result("done"));
-        assert_eq!(status(&scene, NOW, None), AgentStatus::Scripted, "that is enough");
+        assert_eq!(status(&scene, NOW, true), AgentStatus::Running, "that is enough");
     }
 
     #[test]
@@ -145,12 +139,12 @@ mod tests {
         let agent = scene.agent("main").clone();
         scene.run.agents.insert(Agent { hold: Some(TurnHold::Stagger { until }), ..agent.clone() });
         let stagger = AgentStatus::Waiting(WaitReason::Stagger(until));
-        assert_eq!(status(&scene, NOW, Some(false)), stagger);
+        assert_eq!(status(&scene, NOW, false), stagger);
         scene.run.agents.insert(Agent { hold: Some(TurnHold::Backoff { until }), ..agent });
         let backoff = AgentStatus::Waiting(WaitReason::Backoff(until));
-        assert_eq!(status(&scene, NOW, Some(false)), backoff);
+        assert_eq!(status(&scene, NOW, false), backoff);
         let later = RunObservation { now: until, ..NOW };
-        assert_eq!(status(&scene, later, Some(false)), AgentStatus::Waiting(WaitReason::Permit));
+        assert_eq!(status(&scene, later, false), AgentStatus::Waiting(WaitReason::Permit));
     }
 
     #[test]
@@ -160,6 +154,6 @@ mod tests {
         let reason = "crashed".to_owned();
         let parked = crate::domain::event::AgentParked { turn, state, reason };
         scene.happens(Event::AgentParked(parked));
-        assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["person"; 3]);
+        assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["person"; 2]);
     }
 }

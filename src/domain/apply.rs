@@ -28,10 +28,11 @@ use self::program::{
 use self::questions::{question_answered, question_timed_out};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, AgentSpec, AskedQuestion, QuestionTimeout, ReturnFrame};
+use super::call_budget::CallBudget;
 use super::effect::Effect;
 use super::event::{Event, PermanentRestart, Record, RunCommand, RunStarted, StepFinished};
 use super::fact::KnownFacts;
-use super::id::{AgentId, SessionId};
+use super::id::{AgentId, SessionId, StateName};
 use super::money::Usd;
 use super::question::Question;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
@@ -121,6 +122,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         refused_tools: ToolRefusals::default(),
         max_turn_costs_usd: BTreeMap::new(),
         shares: BTreeMap::new(),
+        ended_calls: Vec::new(),
         settings: settings.clone(),
         agents: [main].into_iter().collect(),
         used_answers: BTreeMap::new(),
@@ -243,7 +245,7 @@ fn step_finished(
             run,
             id,
             AgentEnding::Result(payload),
-            AgentEndDetails { cause: None, structured },
+            AgentEndDetails { cause: None, failed_in: None, structured },
         ),
     };
     released.extend(effects);
@@ -257,6 +259,17 @@ enum TransitionEffect {
     Dropped(usize),
     Forked(Vec<Agent>),
     Ended { payload: String, structured: bool },
+}
+
+/// Returns the pending return of a call that a step makes.
+fn return_frame(
+    event: &StepFinished,
+    target: &StateName,
+    here: &Session,
+    return_to: &StateName,
+) -> ReturnFrame {
+    let budget = event.call_budget_usd.map(|limit| CallBudget::of(target.clone(), limit));
+    ReturnFrame::of(here, return_to.clone(), budget)
 }
 
 /// Applies a transition to an agent; `opened` is the id of the new session, if the transition opens one.
@@ -280,12 +293,12 @@ fn take_transition(
             if dropped == 0 { TransitionEffect::GoesOn } else { TransitionEffect::Dropped(dropped) }
         }
         Transition::Call { target, return_to, variables } => {
-            agent.stack.push(ReturnFrame::of(&here, return_to.clone()));
+            agent.stack.push(return_frame(event, target, &here, return_to));
             agent.enter(target.clone(), here.branched(opened), variables.clone(), at);
             TransitionEffect::GoesOn
         }
         Transition::Function { target, return_to, variables } => {
-            agent.stack.push(ReturnFrame::of(&here, return_to.clone()));
+            agent.stack.push(return_frame(event, target, &here, return_to));
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
             TransitionEffect::GoesOn
         }

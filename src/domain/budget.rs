@@ -1,8 +1,9 @@
 //! The budget check: a run starts a turn only if it can afford it.
 //!
 //! A budget is a tree: the run has one, and an agent may have a share, which is for it and for all it forks. A
-//! share is a limit, not a sum set aside: money one agent leaves, its siblings may use. Each turn reserves before
-//! it starts, in the run's budget and in every share it belongs to. At its end its cost replaces the reservation.
+//! share is a limit, not a sum set aside: money one agent leaves, its siblings may use. A call may have a limit as
+//! well ([`call_budget`](super::call_budget)). Each turn reserves before it starts, in the run's budget and in every
+//! share and call it belongs to. At its end its cost replaces the reservation.
 //!
 //! The cost of a turn is not known before it ends, so it reserves the maximum that any turn in its state has cost
 //! so far. Of the turns in states without a known cost, only one runs at a time. A hundred workers then overshoot
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::call_budget::{OpenCall, OpenCalls};
 use super::id::{AgentId, StateName};
 use super::money::Usd;
 
@@ -37,6 +39,8 @@ pub struct Budget<'run> {
     pub max_turn_costs: &'run BTreeMap<StateName, Usd>,
     /// The shares of its agents.
     pub shares: &'run BTreeMap<AgentId, BudgetShare>,
+    /// The calls with a budget.
+    pub calls: OpenCalls<'run>,
 }
 
 /// A turn that runs, or is to run: its agent and its state.
@@ -61,6 +65,19 @@ pub enum BudgetScope {
     Run,
     /// The share of this agent.
     Share(AgentId),
+    /// The budget of a call of this agent.
+    Call {
+        /// The agent.
+        caller: AgentId,
+        /// The number of pending returns around the call.
+        depth: usize,
+    },
+}
+
+impl BudgetScope {
+    fn of_call(call: &OpenCall<'_>) -> Self {
+        Self::Call { caller: call.caller.clone(), depth: call.depth }
+    }
 }
 
 impl Budget<'_> {
@@ -86,6 +103,15 @@ impl Budget<'_> {
             let within = running.clone().filter(|(agent, _)| agent.is_within(owner));
             if !self.fits(left, state, within) {
                 return BudgetCheck::Reserved(BudgetScope::Share(owner.clone()));
+            }
+        }
+        for call in self.calls.around(agent) {
+            if call.budget.is_spent() {
+                return BudgetCheck::Spent(BudgetScope::of_call(&call));
+            }
+            let within = running.clone().filter(|(agent, _)| self.calls.counts(agent, &call));
+            if !self.fits(call.budget.left(), state, within) {
+                return BudgetCheck::Reserved(BudgetScope::of_call(&call));
             }
         }
         BudgetCheck::Enough
@@ -132,7 +158,8 @@ impl Budget<'_> {
         let run = self.limit.map(|limit| limit.saturating_sub(self.spent));
         let shares =
             self.shares_of(agent).map(|(_, share)| share.limit_usd.saturating_sub(share.spent_usd));
-        let left = run.into_iter().chain(shares).min()?;
+        let calls = self.calls.around(agent).into_iter().map(|call| call.budget.left());
+        let left = run.into_iter().chain(shares).chain(calls).min()?;
         Some(left.saturating_add(left.max(self.estimate_cost(state))))
     }
 
@@ -156,6 +183,14 @@ mod tests {
     }
 
     static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
+    static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
+    const UNLIMITED: Budget<'static> = Budget {
+        spent: Usd::ZERO,
+        limit: None,
+        max_turn_costs: &NOTHING,
+        shares: &NO_SHARES,
+        calls: OpenCalls::NONE,
+    };
 
     /// Returns whether a turn in W.md may start beside `beside` others there, and the given further ones.
     fn affords(
@@ -170,7 +205,7 @@ mod tests {
             spent: Usd::from_dollars(spent),
             limit: Some(Usd::from_dollars(limit)),
             max_turn_costs: &known,
-            shares: &NO_SHARES,
+            ..UNLIMITED
         };
         let mut running = vec![state("W.md"); beside];
         running.extend(further.iter().map(|name| state(name)));
@@ -183,7 +218,7 @@ mod tests {
     fn unlimited_budget_affords_every_turn() {
         let known = BTreeMap::new();
         let spent = Usd::from_dollars(1e6);
-        let budget = Budget { spent, limit: None, max_turn_costs: &known, shares: &NO_SHARES };
+        let budget = Budget { spent, max_turn_costs: &known, ..UNLIMITED };
         let (main, worker) = (AgentId::main(), state("W.md"));
         let running = std::iter::repeat_n((&main, &worker), 1000);
         assert_eq!(budget.check((&main, &worker), &running), BudgetCheck::Enough);
@@ -239,7 +274,7 @@ mod tests {
         let shares: BTreeMap<AgentId, BudgetShare> =
             [(id("main.1"), share(0.5, 0.1)), (id("main.2"), share(0.3, 0.3))].into();
         let budget =
-            Budget { spent: usd(0.4), limit: None, max_turn_costs: &known, shares: &shares };
+            Budget { spent: usd(0.4), max_turn_costs: &known, shares: &shares, ..UNLIMITED };
         let worker = state("W.md");
         let means = |agent: &str, running: &[&str]| {
             let running: Vec<AgentId> = running.iter().map(|agent| id(agent)).collect();
@@ -260,8 +295,13 @@ mod tests {
         let shares =
             [(AgentId::main(), BudgetShare { limit_usd: limit, spent_usd: Usd::ZERO, live: 1 })]
                 .into();
-        let budget =
-            Budget { spent: limit, limit: Some(limit), max_turn_costs: &known, shares: &shares };
+        let budget = Budget {
+            spent: limit,
+            limit: Some(limit),
+            max_turn_costs: &known,
+            shares: &shares,
+            ..UNLIMITED
+        };
         let means = budget.check((&AgentId::main(), &worker), &std::iter::empty());
         assert_eq!(means, BudgetCheck::Spent(BudgetScope::Run));
     }
@@ -272,15 +312,20 @@ mod tests {
         let usd = Usd::from_dollars;
         let main = AgentId::main();
         let most = |spent, shares: &BTreeMap<AgentId, BudgetShare>| {
-            Budget { spent: usd(spent), limit: Some(usd(2.0)), max_turn_costs: &known, shares }
-                .process_limit(&main, &worker)
+            Budget {
+                spent: usd(spent),
+                limit: Some(usd(2.0)),
+                max_turn_costs: &known,
+                shares,
+                ..UNLIMITED
+            }
+            .process_limit(&main, &worker)
         };
         assert_eq!(most(0.0, &NO_SHARES), Some(usd(4.0)));
         assert_eq!(most(1.9, &NO_SHARES), Some(usd(0.6)));
         let share = BudgetShare { limit_usd: usd(1.0), spent_usd: usd(0.4), live: 1 };
         assert_eq!(most(0.0, &[(main.clone(), share)].into()), Some(usd(1.2)));
-        let free =
-            Budget { spent: usd(9.0), limit: None, max_turn_costs: &known, shares: &NO_SHARES };
+        let free = Budget { spent: usd(9.0), max_turn_costs: &known, ..UNLIMITED };
         assert_eq!(free.process_limit(&main, &worker), None);
     }
 }

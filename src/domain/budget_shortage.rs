@@ -12,7 +12,7 @@ use super::wait_reason::WaitReason;
 
 /// A check of the budget for the next turn of each agent, beside the running turns.
 ///
-/// Without shares the answer is the same for all agents in a state, and is computed once.
+/// Without shares and calls with a budget the answer is the same for all agents in a state, and is computed once.
 #[derive(Debug)]
 pub struct BudgetShortage<'run> {
     run: &'run Run,
@@ -45,12 +45,14 @@ impl<'run> BudgetShortage<'run> {
             let running = self.running.iter().copied();
             self.run.budget().check((&agent.id, agent.prompt()), &running) != BudgetCheck::Enough
         };
-        match (self.run.settings.budget_usd, self.run.shares.is_empty()) {
-            (None, true) => false,
-            (Some(_), true) => {
+        let is_shared =
+            !self.run.shares.is_empty() || self.run.budget().calls.has_around(&agent.id);
+        match (self.run.settings.budget_usd, is_shared) {
+            (None, false) => false,
+            (Some(_), false) => {
                 *self.by_state.borrow_mut().entry(agent.prompt().clone()).or_insert_with(check)
             }
-            (_, false) => check(),
+            (_, true) => check(),
         }
     }
 }

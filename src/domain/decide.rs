@@ -31,6 +31,7 @@ use super::fork::ForkGroup;
 use super::graph_advance::GraphAdvance;
 use super::id::{MessageId, SessionId, StateName};
 use super::join::Join;
+use super::money::Usd;
 use super::policy::{AcceptedTransition, TransitionPolicy};
 use super::question::Question;
 use super::restart::{RestartDecision, restart};
@@ -54,6 +55,8 @@ pub struct TurnReport {
     pub judgement: TurnJudgement,
     /// The settings of the child of a plain fork.
     pub child_options: AgentOptions,
+    /// The budget of the call that it makes, if the called state gives one.
+    pub call_budget_usd: Option<Usd>,
     /// The children of any other fork.
     pub children: Vec<ForkGroup>,
     /// The head start of the first of them, in milliseconds, if the state sets one.
@@ -115,6 +118,7 @@ impl TurnReport {
             message: None,
             judgement: TurnJudgement::NotStarted,
             child_options: AgentOptions::default(),
+            call_budget_usd: None,
             children: Vec::new(),
             stagger_ms: None,
             allowed: TransitionPolicy::default(),
@@ -237,6 +241,8 @@ fn step_finished(
     } else {
         (None, None)
     };
+    let is_call =
+        matches!(accepted.transition, Transition::Call { .. } | Transition::Function { .. });
     let new_session = match accepted.transition {
         Transition::Goto { .. } | Transition::Ask { .. } => None,
         Transition::Call { .. } => Some(chosen.session),
@@ -264,6 +270,7 @@ fn step_finished(
         new_session,
         options: Box::new(report.child_options.clone()),
         children: fork_groups(run, accepted, report, chosen.now),
+        call_budget_usd: report.call_budget_usd.filter(|_| is_call),
         restarted: restart_at.map(|not_before| PermanentRestart { not_before }),
     });
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };

@@ -34,6 +34,7 @@ use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
 use super::id::{MessageId, RunId, SessionId, StateName};
+use super::money::Usd;
 use super::question::AnswerCommand;
 use super::run::PauseReason;
 use super::settings::Settings;
@@ -184,6 +185,8 @@ pub struct StepFinished {
     pub options: Box<AgentOptions>,
     /// The children of any other fork.
     pub children: Vec<ForkGroup>,
+    /// The budget of the call that the transition makes, if the called state gives one.
+    pub call_budget_usd: Option<Usd>,
     /// The restart of a permanent agent after its result, in the session that is opened.
     pub restarted: Option<PermanentRestart>,
 }

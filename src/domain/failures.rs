@@ -1,4 +1,4 @@
-//! The failed agents of a run, counted by the state they began in and by cause.
+//! The failed agents of a run, counted by the state they failed in and by cause.
 //!
 //! A run is completed if each of its failures was taken by an agent that waited for it, such as one that joined its
 //! forks and kept their failures. Nevertheless they are failures, and whoever looks at the run is told of them.
@@ -24,14 +24,16 @@ pub struct AgentFailures {
     pub failed: usize,
     /// The number of failed ones that a waiting agent was notified of.
     pub kept: usize,
+    /// True if they fail the run: no waiting agent took one of them, or the run is strict.
+    pub fails_run: bool,
     /// The failed ones by state and cause: the states by name, the most frequent cause of each first.
     pub groups: Vec<FailureGroup>,
 }
 
-/// The agents that began in one state and failed for one cause.
+/// The agents that failed in one state for one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailureGroup {
-    /// The state they began in, if it is known.
+    /// The state they failed in, if it is known.
     pub state: Option<StateName>,
     /// The kind of failure, if it is known.
     pub cause: Option<FailureCause>,
@@ -48,14 +50,16 @@ impl AgentFailures {
         for agent in run.finished.iter().filter(|agent| has_failed(agent)) {
             failures.failed += 1;
             failures.kept += usize::from(agent.parent_notified);
-            let key = (agent.state.as_ref(), word(agent.cause));
+            let state = agent.failed_in.as_ref().or(agent.state.as_ref());
+            let key = (state, word(agent.cause));
             let group = counts.entry(key).or_insert_with(|| FailureGroup {
-                state: agent.state.clone(),
+                state: state.cloned(),
                 cause: agent.cause,
                 agents: 0,
             });
             group.agents += 1;
         }
+        failures.fails_run = !failures.are_kept() || fails_strictly(run);
         failures.groups = counts.into_values().collect();
         // The sort is stable, so that causes of equal number stay in the order of their words.
         failures.groups.sort_by(|a, b| a.state.cmp(&b.state).then(b.agents.cmp(&a.agents)));
@@ -117,6 +121,13 @@ impl fmt::Display for AgentFailures {
     }
 }
 
+/// Returns whether a run whose failures are kept has failed all the same: it is strict, and has lost something, because a
+/// tool was refused or an agent failed.
+#[must_use]
+pub fn fails_strictly(run: &Run) -> bool {
+    run.settings.strict && (!run.refused_tools.is_empty() || run.finished.iter().any(has_failed))
+}
+
 fn word(cause: Option<FailureCause>) -> String {
     cause.map_or_else(|| "unknown cause".to_owned(), |cause| cause.to_string())
 }
@@ -132,12 +143,14 @@ mod tests {
     use crate::domain::id::AgentId;
     use crate::domain::money::Usd;
 
-    /// Returns a run whose agents have ended: the state each began in, its cause and whether a join has kept it.
+    /// Returns a run whose agents began in BEGIN.md and have ended: the state of each then, its cause and whether a join
+    /// has kept it.
     fn ended(agents: &[(&str, Option<FailureCause>, bool)]) -> Run {
         let mut run = Scene::begin().run;
-        let finished = (1..).zip(agents).map(|(number, (began, cause, kept))| FinishedAgent {
+        let finished = (1..).zip(agents).map(|(number, (last, cause, kept))| FinishedAgent {
             id: AgentId::main().child(number),
-            state: Some(state(began)),
+            state: Some(state("BEGIN.md")),
+            failed_in: cause.map(|_| state(last)),
             ending: match cause {
                 Some(cause) => AgentEnding::Error(cause.to_string()),
                 None => AgentEnding::Result(String::new()),
@@ -187,6 +200,20 @@ mod tests {
         ]));
         assert!(failures.is_empty() && failures.groups.is_empty());
         assert_eq!(failures.outcome(), "finished");
+    }
+
+    #[test]
+    fn kept_failures_fail_strict_run_only() {
+        for (kept, strict, fails) in
+            [(true, false, false), (true, true, true), (false, false, true), (false, true, true)]
+        {
+            let mut run = ended(&[("B.md", Some(FailureCause::Crash), kept)]);
+            run.settings.strict = strict;
+            assert_eq!(AgentFailures::of(&run).fails_run, fails, "{kept} {strict}");
+        }
+        let mut run = ended(&[("A.md", None, false)]);
+        run.settings.strict = true;
+        assert!(!AgentFailures::of(&run).fails_run);
     }
 
     #[test]

@@ -180,6 +180,13 @@ impl AgentId {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
+    /// Returns the number of the child of `ancestor` that it is or descends from.
+    #[must_use]
+    pub fn number_below(&self, ancestor: &Self) -> Option<u32> {
+        let below = self.0.strip_prefix(&*ancestor.0)?.strip_prefix('.')?;
+        below.split('.').next()?.parse().ok()
+    }
+
     /// Returns a short text for file names: the id itself, or the beginning of a long id and a checksum. It
     /// has at most 100 bytes.
     #[must_use]

@@ -179,6 +179,12 @@ impl UnjoinedChildren {
         self.0.iter().any(|batch| batch.contains(number))
     }
 
+    /// Returns the number of pending returns that the agent had when it forked that child, without those that have
+    /// returned since; `None` if it is not among them.
+    pub(super) fn depth_of(&self, number: u32) -> Option<usize> {
+        self.0.iter().find(|batch| batch.contains(number)).map(|batch| batch.depth)
+    }
+
     /// Iterates over the numbers of the children that an agent with `depth` pending returns waits for.
     pub fn numbers(&self, depth: usize) -> impl Iterator<Item = u32> {
         let own = self.0.iter().filter(move |batch| batch.depth >= depth);

@@ -13,6 +13,7 @@ pub mod allowed_address;
 pub mod apply;
 pub mod budget;
 pub mod budget_shortage;
+pub mod call_budget;
 pub mod capacity;
 pub mod consult;
 pub mod decide;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::agent::Agent;
 use super::agents::LiveAgents;
 use super::budget::{Budget, BudgetShare};
+use super::call_budget::{EndedCall, OpenCalls};
 use super::fact::KnownFacts;
 use super::id::{AgentId, RunId, StateName};
 use super::money::Usd;
@@ -57,6 +58,9 @@ pub struct Run {
     /// Limit and spending of every agent that has its own share of the budget.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shares: BTreeMap<AgentId, BudgetShare>,
+    /// The calls with a budget whose caller has ended, while agents that were forked in them live.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_calls: Vec<EndedCall>,
     /// The settings it was started with.
     pub settings: Settings,
     /// The number of answers given ahead of time that are used up, by the name they are asked under.
@@ -188,6 +192,9 @@ pub struct FinishedAgent {
     /// The state it began in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateName>,
+    /// The state it failed in, if it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_in: Option<StateName>,
     /// The agent's ending.
     #[serde(flatten)]
     pub ending: AgentEnding,
@@ -239,6 +246,7 @@ impl Run {
             limit: self.settings.budget_usd,
             max_turn_costs: &self.max_turn_costs_usd,
             shares: &self.shares,
+            calls: OpenCalls::of(self),
         }
     }
 

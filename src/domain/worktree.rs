@@ -219,6 +219,7 @@ mod tests {
         let ended = |id: AgentId| FinishedAgent {
             id,
             state: None,
+            failed_in: None,
             ending: AgentEnding::Result(String::new()),
             structured: false,
             cause: None,

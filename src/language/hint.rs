@@ -28,6 +28,16 @@ pub fn is_slip(name: &str, meant: &str) -> bool {
     begins || (longer > 2 && strsim::osa_distance(name, meant) <= (longer / 3).min(3))
 }
 
+/// Returns the candidate of which `name` is the likeliest misspelling, if it is one of any. Ties go to the first.
+#[must_use]
+pub fn closest_slip<'names>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'names str>,
+) -> Option<&'names str> {
+    let slips = candidates.into_iter().filter(|candidate| is_slip(name, candidate));
+    slips.min_by_key(|candidate| strsim::osa_distance(name, candidate))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +66,7 @@ mod tests {
         ] {
             assert!(is_slip(name, meant), "{name}");
         }
+        assert_eq!(closest_slip("resul", ["reset", "result"]), Some("result"));
         for (name, other) in [("notify", "not"), ("as", "at"), ("sleep", "signal"), ("", "a")] {
             assert!(!is_slip(name, other), "{name}");
         }

@@ -281,6 +281,7 @@ mod tests {
             new_session: None,
             options: Box::default(),
             children: Vec::new(),
+            call_budget_usd: None,
             restarted: None,
         };
         sentence(&Record { seq: 1, at: Timestamp(0), event: Event::StepFinished(event) })

@@ -32,6 +32,7 @@ pub mod plugin_process;
 pub mod pool;
 pub mod process_counts;
 pub mod protected;
+pub mod scripted_stream;
 mod start_failure;
 pub mod startup;
 pub mod stream;

@@ -34,7 +34,7 @@ pub struct TurnFiles {
     /// The name that they have in common.
     stem: String,
     /// The stream of a process whose first turn it is.
-    stream: PathBuf,
+    pub(super) stream: PathBuf,
     /// The file with the turn's offset in the stream of another.
     pub turn_offset: PathBuf,
     /// The proof that raymond started the process whose first turn it is.

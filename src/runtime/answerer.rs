@@ -45,6 +45,7 @@ pub fn build_runner(
             Ok(Rc::new(ScriptedRunner::new(
                 path.clone(),
                 ScriptedReplies::parse(&path, &yaml)?,
+                steps,
                 settings.max_procs,
             )))
         }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use raymond::language::tag::misspelt::misspelt;
 use serde_json::{Value, json};
 
 use crate::support::Test;
@@ -194,4 +195,39 @@ fn program_error_shows_source_line_with_caret() {
 
     let test = test.file("bad.duet", b"(workflow w\n \xff");
     test.raymond(&["check", "bad.duet"]).code(65).stdout_has("bad.duet:2:2: RF001 this is not UTF");
+}
+
+/// Adds the Markdown files below a directory.
+fn add_markdown(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            add_markdown(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn documents_and_sample_prompts_have_no_near_tags_but_those_they_speak_of() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    for dir in ["docs", "examples", "tests", "workflows"] {
+        add_markdown(&root.join(dir), &mut files);
+    }
+    assert!(files.len() > 60, "{}", files.len());
+    let mut found = Vec::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).expect("a text");
+        let name = file.strip_prefix(root).expect("it is below").display();
+        found.extend(misspelt(&text).iter().map(|one| format!("{name} {}", one.mistake)));
+    }
+    found.sort();
+    let shown = "docs/reference/frontmatter.md";
+    let expected = [
+        format!("{shown} <gotto>, which is not a tag; did you mean <goto>?"),
+        format!("{shown} a <goto> without its </goto>"),
+    ];
+    assert_eq!(found, expected);
 }

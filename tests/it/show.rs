@@ -106,19 +106,30 @@ fn show_includes_the_running_turn_of_a_live_run() {
 }
 
 #[test]
-fn show_notes_that_scripted_turns_store_no_texts() {
+fn show_lists_prompts_and_answers_of_scripted_turns() {
+    let replies = "START.md: [no tag, { reply: 'to {{input}} <goto>NEXT.md</goto>', cost: 0.5 }]\nNEXT.md: ['<result>ok</result>']\n";
     let test = Test::new()
-        .prompt("START.md", "start")
-        .file("replies.yaml", b"START.md: [{ reply: '<result>ok</result>', cost: 0.5 }]\n");
-    test.run(&["START.md", "--agent", "scripted"]).ok();
+        .prompt("START.md", "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n  - { tag: result }\n---\nstart of {{input}}")
+        .prompt("NEXT.md", NEXT)
+        .file("replies.yaml", replies.as_bytes());
+    test.run(&["START.md", "--agent", "scripted", "--input", "it"]).ok();
     test.raymond(&["show", "t", "main"])
         .ok()
-        .stdout_has("answered by a script: prompts and answers of its turns are not stored")
+        .stdout_has("answered by a script: no model was called")
+        .stdout_has("start of it")
+        .stdout_has("to it <goto>NEXT.md</goto>")
         .stdout_has("$0.50");
     let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
-    assert_eq!((&shown["scripted"], &turns(&shown)[0]["prompt"]), (&json!(true), &Value::Null));
+    let turns = turns(&shown);
+    let texts = |key: &str| -> Vec<String> {
+        turns.iter().map(|turn| turn[key].as_str().unwrap_or("none").to_owned()).collect()
+    };
+    assert_eq!(shown["scripted"], json!(true));
+    assert_eq!(texts("answer"), ["no tag", "to it <goto>NEXT.md</goto>", "<result>ok</result>"]);
+    let prompts = texts("prompt");
+    assert_eq!((prompts[0].as_str(), prompts[2].as_str()), ("start of it", "next"));
+    assert_eq!(turns[0]["reminder"].as_str(), Some(prompts[1].as_str()));
 }
-
 #[test]
 fn unknown_agent_is_refused_with_a_suggestion() {
     let test = pair();

@@ -52,7 +52,7 @@ fn each_agent_is_listed_below_its_parent_with_its_status() {
 
     let shown = test.raymond(&["tree", "t"]);
     let lines: Vec<&str> = shown.ok().stdout.lines().collect();
-    assert_eq!(lines[1], "1 of the 2 agents that have ended failed (START.md: 1 protocol)");
+    assert_eq!(lines[1], "1 of the 2 agents that have ended failed (LAST.md: 1 protocol)");
     assert!(lines[3].starts_with("main    "), "{lines:#?}");
     assert!(lines[3].contains("failed (protocol)") && lines[3].contains("$0.09"), "{lines:#?}");
     let reason = main["error"].as_str().unwrap_or_default();
@@ -163,6 +163,39 @@ fn tree_lists_agents_of_scripted_run() {
     );
     test.run(&["START.md", "--agent", "scripted"]).ok();
     test.raymond(&["tree", "t"]).ok().stdout_has("main.1").stdout_has("finished");
+}
+
+#[test]
+fn tree_top_and_run_show_the_same_scripted_turns_as_running() {
+    let replies = "START.md: ['<fork each=[1,2,3] next=\"NEXT.md\">WORKER.md</fork>']\nWORKER.md: [{ reply: '<result>w</result>', delay: 1h }]\nNEXT.md: [{ reply: '<result>n</result>', delay: 1h }]\n";
+    let replies = replies.replace("each=[1,2,3]", "each=\"[1,2,3]\"");
+    let test = pair().file("replies.yaml", replies.as_bytes());
+    let options = ["--agent", "scripted", "--max-procs", "2", "--stagger", "0s"];
+    let mut live = test.spawn(&[&["START.md"], &options[..]].concat());
+    let statuses = || -> Vec<String> {
+        let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
+        let of_agent = |agent: &Value| {
+            let waits_for = agent["waits_for"]["kind"].as_str();
+            waits_for.or(agent["status"].as_str()).unwrap_or_default().to_owned()
+        };
+        tree["agents"].as_array().expect("agents").iter().map(of_agent).collect()
+    };
+    live.wait_event("step_finished", 1);
+    crate::support::wait_until("two that run", || {
+        let all = statuses();
+        all.iter().filter(|status| *status == "running").count() == 2
+            && all.iter().filter(|status| *status == "permit").count() == 2
+    });
+    let mut screen = test.on_screen(&["top"], (24, 100));
+    screen.wait_for(&["2 running, 2 waiting", "a script answers it", "waits for a free process"]);
+    screen.keys("q");
+    assert_eq!(screen.wait_for_exit(), Some(0));
+    test.raymond(&["status", "t"])
+        .ok()
+        .stdout_has("running")
+        .stdout_has("waits for a free process");
+    live.interrupt_until_it_ends().code(130);
+    assert_eq!(statuses(), ["run_paused"; 4]);
 }
 
 /// Changes the run `t` into one whose `main` has forked so many workers, none of which has begun.

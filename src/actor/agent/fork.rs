@@ -16,7 +16,7 @@ use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::fork::{ChildSpec, ForkGroup, agent_count};
 use crate::domain::id::{Folder, SessionId};
 use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
-use crate::domain::transition::{ForkTag, Transition, Variables};
+use crate::domain::transition::{ForkTag, TagName, Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
 use crate::fault::point;
 use crate::language::output::placeholder;
@@ -34,7 +34,8 @@ enum ForkError {
 }
 
 impl AgentActor {
-    /// Reports a turn that takes a transition, with the children that it forks.
+    /// Reports a turn that takes a transition, with the budget of the call that it makes, or with the children that
+    /// it forks.
     pub(super) fn report_taken(
         &mut self,
         mut report: TurnReport,
@@ -42,7 +43,13 @@ impl AgentActor {
         turn_context: &TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
-        let Some(taken @ Transition::Fork { .. }) = taken else { return self.report(report) };
+        let Some(taken) = taken else { return self.report(report) };
+        if matches!(taken.tag(), TagName::Call | TagName::Function) {
+            let source = self.context.source_of(turn_context.folder.as_ref());
+            report.call_budget_usd =
+                source.ok().and_then(|source| step::call_budget(&taken, &*source));
+        }
+        let Transition::Fork { .. } = taken else { return self.report(report) };
         // A JSON answer is not reminded of the policy: without room for the children, the run pauses.
         let is_by_tag = turn_context.output.is_none();
         report.allowed =

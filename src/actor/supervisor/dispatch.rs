@@ -209,7 +209,8 @@ impl Supervisor {
         let proposed = agent.proposal().map(|proposal| &proposal.transition);
         let source = &*self.context.source;
         let child = proposed.map(|wanted| step::child_options(wanted, source)).unwrap_or_default();
-        let events = out_of_money(&self.run, agent, whose, child, choice(None));
+        let call = proposed.and_then(|wanted| step::call_budget(wanted, source));
+        let events = out_of_money(&self.run, agent, whose, (child, call), choice(None));
         self.commit_all(events, ctx);
     }
 

@@ -83,7 +83,7 @@ impl TopAgentStatus {
                 StatusFilter::Stuck
             }
             Self::Live(AgentStatus::Running) => StatusFilter::Running,
-            Self::Live(AgentStatus::Scripted | AgentStatus::Waiting(_)) => StatusFilter::Waiting,
+            Self::Live(AgentStatus::Waiting(_)) => StatusFilter::Waiting,
             Self::Failed => StatusFilter::Failed,
             Self::Finished | Self::Unneeded => StatusFilter::Finished,
         }
@@ -98,7 +98,7 @@ impl TopAgentStatus {
             Self::Live(AgentStatus::Waiting(
                 WaitReason::Backoff(_) | WaitReason::Plugin { .. },
             )) => 2,
-            Self::Live(AgentStatus::Waiting(_) | AgentStatus::Scripted) => 3,
+            Self::Live(AgentStatus::Waiting(_)) => 3,
             Self::Failed => 4,
             Self::Finished | Self::Unneeded => 5,
         }
@@ -194,11 +194,7 @@ fn status(
     seen: Option<&MonitoredTurn>,
 ) -> TopAgentStatus {
     let MonitoredRun { run, held, now, .. } = known;
-    let begun = match (seen, run.settings.answerer) {
-        (None, AnswererKind::Scripted) => None,
-        (seen, AnswererKind::Claude | AnswererKind::Scripted) => Some(seen.is_some()),
-    };
-    let status = AgentStatus::of(run, agent, RunObservation { now, held }, begun);
+    let status = AgentStatus::of(run, agent, RunObservation { now, held }, seen.is_some());
     match (shortage.refine(agent, status), seen) {
         (AgentStatus::Running, Some(seen)) if is_silent(run, agent, seen, now) => {
             TopAgentStatus::Silent
@@ -208,8 +204,11 @@ fn status(
 }
 
 /// Returns whether a turn has been silent for half of its idle timeout. A tool at work is no silence, so then half
-/// of the timeout for the whole turn counts.
+/// of the timeout for the whole turn counts. A script has no timeouts.
 fn is_silent(run: &Run, agent: &Agent, seen: &MonitoredTurn, now: Timestamp) -> bool {
+    if run.settings.answerer == AnswererKind::Scripted {
+        return false;
+    }
     let limits = run.supervision_of(agent).limits();
     let granted = if seen.at_work { limits.timeout_ms } else { limits.idle_timeout_ms };
     now.since(seen.progressed.max(agent.since)) > granted / 2

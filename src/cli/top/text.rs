@@ -8,6 +8,7 @@ use crate::cli::status_word::standing;
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};
+use crate::domain::settings::AnswererKind;
 use crate::domain::tree::fold::{RowSubject, TreeRow};
 use crate::plugin::screen::clock;
 use crate::plugin::sentence::wait::{EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence};
@@ -69,7 +70,7 @@ pub(super) fn headline(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> Strin
     };
     let word = match (run.status, known.held) {
         (RunStatus::Paused, true) => "pausing",
-        (status, held) => standing(status, held),
+        (_, held) => standing(run, held),
     };
     let refused = match run.refused_tools.count() {
         0 => String::new(),
@@ -176,7 +177,11 @@ pub(super) fn activity(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     let agent = known.run.agents.get(&entry.id);
     let doing = || {
         let seen = known.seen.get(&entry.id).and_then(|seen| seen.doing.as_deref());
-        seen.unwrap_or("starting").to_owned()
+        let silent = match known.run.settings.answerer {
+            AnswererKind::Claude => "starting",
+            AnswererKind::Scripted => "a script answers it",
+        };
+        seen.unwrap_or(silent).to_owned()
     };
     match &entry.status {
         TopAgentStatus::Silent => format!("silent since: {}", doing()),
@@ -186,7 +191,6 @@ pub(super) fn activity(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
             Some(agent) if agent.runs_program() => EXECUTES_PROGRAM.to_owned(),
             _ => doing(),
         },
-        TopAgentStatus::Live(AgentStatus::Scripted) => "a script answers it".to_owned(),
         TopAgentStatus::Live(AgentStatus::Waiting(reason)) => {
             wait_sentence(reason, |until| format!("in {}", clock(until.since(known.now))))
         }

@@ -7,12 +7,18 @@ mod properties;
 
 use super::*;
 use crate::domain::budget::BudgetShare;
+use crate::domain::call_budget::OpenCalls;
 use crate::domain::money::Usd;
 
 static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
 static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
-const UNLIMITED: Budget<'static> =
-    Budget { spent: Usd::ZERO, limit: None, max_turn_costs: &NOTHING, shares: &NO_SHARES };
+const UNLIMITED: Budget<'static> = Budget {
+    spent: Usd::ZERO,
+    limit: None,
+    max_turn_costs: &NOTHING,
+    shares: &NO_SHARES,
+    calls: OpenCalls::NONE,
+};
 
 fn child(number: u32) -> AgentId {
     AgentId::main().child(number)
@@ -99,7 +105,7 @@ fn families_are_admitted_round_robin() {
 fn reserved_turn_is_admitted_despite_permits_and_budget() {
     let known = BTreeMap::new();
     let spent = Usd::from_dollars(1.0);
-    let empty = Budget { spent, limit: Some(spent), max_turn_costs: &known, shares: &NO_SHARES };
+    let empty = Budget { spent, limit: Some(spent), max_turn_costs: &known, ..UNLIMITED };
     let mut admission = AdmissionQueue::default();
     for number in [1, 2] {
         admission.reserve(child(number), StateName::parse("W.md").expect("a state"));
@@ -125,7 +131,7 @@ fn closed_queue_admits_no_agent() {
 #[test]
 fn spent_budget_blocks_admission() {
     let spent = Usd::from_dollars(1.0);
-    let budget = Budget { spent, limit: Some(spent), max_turn_costs: &NOTHING, shares: &NO_SHARES };
+    let budget = Budget { spent, limit: Some(spent), ..UNLIMITED };
     let mut admission = AdmissionQueue::default();
     assert!(!admission.is_starved(&budget));
     ask(&mut admission, 1);
@@ -166,7 +172,7 @@ fn agent_waiting_for_share_does_not_block_others() {
 #[test]
 fn spent_budget_rejects_agents_only_if_rejection_is_enabled() {
     let spent = Usd::from_dollars(1.0);
-    let budget = Budget { spent, limit: Some(spent), max_turn_costs: &NOTHING, shares: &NO_SHARES };
+    let budget = Budget { spent, limit: Some(spent), ..UNLIMITED };
     let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     assert!(admit(&mut admission, 1, &budget).is_empty() && admission.is_starved(&budget));
@@ -201,4 +207,36 @@ fn freed_share_admits_first_agent_waiting_for_it() {
     assert!(admitted(&mut admission, 1.0).is_empty());
     let away: Vec<AgentId> = admission.rejected().into_iter().map(|(agent, _)| agent).collect();
     assert_eq!(away, [lead.child(6)], "all who still wait, not only the first");
+}
+
+#[test]
+fn released_agent_is_not_admitted_with_its_reserved_permit() {
+    let state = StateName::parse("W.md").expect("a state");
+    let mut admission = AdmissionQueue::default();
+    admission.reserve(child(1), state);
+    ask(&mut admission, 1);
+    admission.release(&child(1));
+    assert!(admission.is_idle());
+    ask(&mut admission, 2);
+    ask(&mut admission, 1);
+    assert_eq!(admit(&mut admission, 1, &UNLIMITED), [child(2)], "there is one permit");
+    admission.release(&child(2));
+    assert_eq!(admit(&mut admission, 1, &UNLIMITED), [child(1)]);
+}
+
+#[test]
+fn dropped_reservation_frees_its_share() {
+    let usd = Usd::from_dollars;
+    let worker = StateName::parse("W.md").expect("a state");
+    let known = BTreeMap::from([(worker.clone(), usd(0.4))]);
+    let lead = child(1);
+    let share = BudgetShare { limit_usd: usd(0.5), spent_usd: Usd::ZERO, live: 3 };
+    let shares = [(lead.clone(), share)].into();
+    let budget = Budget { shares: &shares, max_turn_costs: &known, ..UNLIMITED };
+    let mut admission = AdmissionQueue::default();
+    admission.reserve(lead.child(1), worker);
+    ask_as(&mut admission, lead.child(2));
+    assert!(admit(&mut admission, 8, &budget).is_empty());
+    admission.drop_reserved();
+    assert_eq!(admit(&mut admission, 8, &budget), [lead.child(2)]);
 }

@@ -152,6 +152,18 @@ impl Agent {
         let prompt = self.prompt().clone();
         self.visits.add(&prompt);
         self.throttles = 0;
+        self.count_cost(cost);
+    }
+
+    /// Counts a cost of its own, also to its calls that have not returned.
+    pub(in crate::domain) fn count_cost(&mut self, cost: Usd) {
         self.cost_usd += cost;
+        self.count_to_calls(self.stack.len(), cost);
+    }
+
+    /// Counts a cost to the outermost `depth` of its calls that have not returned.
+    pub(in crate::domain) fn count_to_calls(&mut self, depth: usize, cost: Usd) {
+        let budgets = self.stack.iter_mut().take(depth).filter_map(|frame| frame.budget.as_mut());
+        budgets.for_each(|budget| budget.spent_usd += cost);
     }
 }

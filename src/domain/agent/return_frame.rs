@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::call_budget::CallBudget;
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::session::{Session, SessionOrigin};
 
@@ -18,14 +19,21 @@ pub struct ReturnFrame {
     /// The origin of that session, if the caller has had no turn in it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unbegun: Option<SessionOrigin>,
+    /// The budget of the call, if the called state gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<CallBudget>,
 }
 
 impl ReturnFrame {
     /// Creates the return to a caller that resumes in a state, in its current session.
-    pub(in crate::domain) fn of(caller: &Session, state: StateName) -> Self {
+    pub(in crate::domain) fn of(
+        caller: &Session,
+        state: StateName,
+        budget: Option<CallBudget>,
+    ) -> Self {
         let unbegun = (caller.origin != SessionOrigin::Resumed).then(|| caller.origin.clone());
         let (session, checkpoint) = (caller.id.clone(), caller.checkpoint.clone());
-        Self { session, state, checkpoint, unbegun }
+        Self { session, state, checkpoint, unbegun, budget }
     }
 
     /// Returns the caller's session as it is resumed.

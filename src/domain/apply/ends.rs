@@ -5,9 +5,10 @@ use super::graph::end_wait_of_parent;
 use super::money::{EstimateUpdate, close_shares, spend};
 use super::program::{fail_requests_of, release};
 use super::{ApplyError, due};
+use crate::domain::call_budget::keep_calls;
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentFailed;
-use crate::domain::id::AgentId;
+use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{AgentEnding, FinishedAgent, Run, UnbilledTurn};
 use crate::domain::turn::{FailureCause, TurnId};
@@ -18,7 +19,8 @@ pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Eff
     let estimate = EstimateUpdate::of_failed_turn(event.cost.estimated, event.cost.amount);
     spend(run, &event.turn.agent, &event.state, event.cost.amount, estimate);
     let ending = AgentEnding::Error(event.error.clone());
-    let retirement = AgentEndDetails { cause: Some(event.cause), structured: false };
+    let failed_in = Some(event.state.clone());
+    let retirement = AgentEndDetails { cause: Some(event.cause), failed_in, structured: false };
     let mut effects = retire(run, event.turn.agent.clone(), ending, retirement);
     if event.ends_run {
         end_all(run, &event.turn.agent);
@@ -31,6 +33,7 @@ pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Eff
 fn end_all(run: &mut Run, culprit: &AgentId) {
     let others = run.agents.drain();
     run.shares.clear();
+    run.ended_calls.clear();
     run.finished.extend(others.into_iter().map(|agent| FinishedAgent {
         ending: AgentEnding::Error(format!(
             "ended in {} because {culprit} failed, which ends the run (on_exhausted: fail-run)",
@@ -39,6 +42,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
         unbilled_turn: Some(UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
         id: agent.id,
         state: Some(agent.spec.state),
+        failed_in: Some(agent.current_state),
         cause: Some(FailureCause::Interrupted),
         structured: false,
         variables: None,
@@ -71,6 +75,8 @@ pub(super) fn cost_counted(
 pub(super) struct AgentEndDetails {
     /// The kind of failure, if it was one.
     pub(super) cause: Option<FailureCause>,
+    /// The state it failed in, if it did.
+    pub(super) failed_in: Option<StateName>,
     /// The result is an object that was checked.
     pub(super) structured: bool,
 }
@@ -79,10 +85,13 @@ pub(super) fn retire(
     run: &mut Run,
     id: AgentId,
     ending: AgentEnding,
-    AgentEndDetails { cause, structured }: AgentEndDetails,
+    AgentEndDetails { cause, failed_in, structured }: AgentEndDetails,
 ) -> Vec<Effect> {
     let agent = run.agents.remove(&id);
     close_shares(run, &id);
+    if let Some(agent) = &agent {
+        keep_calls(run, agent);
+    }
     let failed = match (&agent, &ending) {
         (Some(agent), AgentEnding::Error(error)) => fail_requests_of(run, agent, error),
         _ => None,
@@ -92,6 +101,7 @@ pub(super) fn retire(
     run.finished.push(FinishedAgent {
         id: id.clone(),
         state: agent.as_ref().map(|agent| agent.spec.state.clone()),
+        failed_in,
         ending,
         structured,
         cause,

@@ -100,6 +100,7 @@ fn stop_children(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> V
             parent_notified: true,
             id: agent.id,
             state: Some(agent.spec.state),
+            failed_in: None,
         });
         effects.push(Effect::Discard(id.clone()));
     }

@@ -1,6 +1,7 @@
-//! Accounting: a cost counts to the run, to the state it was spent in, and to every share it belongs to.
+//! Accounting: a cost counts to the run, to the state it was spent in, and to every share and call it belongs to.
 
 use crate::domain::budget::BudgetShare;
+use crate::domain::call_budget::count_to_calls_of_ancestors;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::Run;
@@ -28,6 +29,7 @@ pub(super) fn spend(
     estimate: EstimateUpdate,
 ) {
     run.total_cost_usd += cost;
+    count_to_calls_of_ancestors(run, agent, cost);
     for_each_share(run, agent, |share| share.spent_usd += cost);
     if estimate == EstimateUpdate::Yes {
         let most = run.max_turn_costs_usd.entry(state.clone()).or_default();

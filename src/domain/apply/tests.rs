@@ -5,6 +5,7 @@
 //!
 //! `scene` moves a run by hand, `plausible` by chance; `laws` holds the invariants.
 
+mod calls;
 mod laws;
 mod pauses;
 pub(crate) mod plausible;
@@ -41,6 +42,7 @@ fn frame(caller: u64, return_to: &str, checkpoint: u64) -> ReturnFrame {
         session: session(caller),
         state: state(return_to),
         checkpoint: Some(message(checkpoint)),
+        budget: None,
     }
 }
 
@@ -108,6 +110,7 @@ fn result_without_caller_ends_agent() {
         [FinishedAgent {
             id: AgentId::main(),
             state: Some(state("A.md")),
+            failed_in: None,
             ending: AgentEnding::Result(" as it\nstands ".into()),
             structured: false,
             cause: None,

@@ -59,7 +59,7 @@ pub(super) fn turn_failed(
 ) -> Result<Vec<Effect>, ApplyError> {
     let own = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
-    agent.cost_usd += event.cost.amount;
+    agent.count_cost(event.cost.amount);
     if let Some(session) = &event.session {
         agent.retry_turn(session.clone());
     }

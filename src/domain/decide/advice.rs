@@ -116,18 +116,19 @@ pub(super) fn not_started(
 
 /// Ends an agent whose turn cannot start because its budget is spent. If the turn is its evaluator's, the proposed
 /// transition is taken without a check, because it is paid for. `child_options` holds the settings of the agent that
-/// it forks, if it does.
+/// it forks, if it does, `call_budget_usd` the budget of the call that it makes.
 #[must_use]
 pub fn out_of_money(
     run: &Run,
     agent: &Agent,
     whose: &BudgetScope,
-    child_options: AgentOptions,
+    (child_options, call_budget_usd): (AgentOptions, Option<Usd>),
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let Some(proposal) = agent.proposal() else { return vec![without_money(run, agent, whose)] };
     let (transition, implicit) = (proposal.transition.clone(), proposal.implicit);
-    let report = TurnReport { child_options, ..TurnReport::empty(agent.turn_id()) };
+    let empty = TurnReport::empty(agent.turn_id());
+    let report = TurnReport { child_options, call_budget_usd, ..empty };
     let accepted = AcceptedTransition { transition, implicit, overruled: None };
     step_finished(run, agent, &accepted, &report, chosen)
 }
@@ -149,6 +150,20 @@ fn without_money(run: &Run, agent: &Agent, whose: &BudgetScope) -> Event {
                 format!("its budget {amounts}{place}")
             } else {
                 format!("the budget of {owner}, for it and all it forks, {amounts}{place}")
+            }
+        }
+        BudgetScope::Call { caller, depth } => {
+            let calls = run.budget().calls.around(&agent.id);
+            let call = calls.iter().find(|call| (call.caller, call.depth) == (caller, *depth));
+            let spent = call.map(|call| {
+                let amounts = amounts(call.budget.limit_usd, call.budget.spent_usd);
+                format!(" {amounts} (`budget` in {})", call.budget.state)
+            });
+            let spent = spent.unwrap_or_default();
+            if *caller == agent.id {
+                format!("the budget of its call{spent}")
+            } else {
+                format!("the budget of a call by {caller}{spent}")
             }
         }
     };

@@ -16,7 +16,7 @@ use crate::domain::turn::FailureCause;
 use crate::domain::turn_cost::TurnCost;
 
 /// The maximum number of failed agents that are named.
-const MAX_NAMED_FAILURES: usize = 3;
+const MAX_NAMED_FAILURES: usize = 12;
 
 /// Begins the join of an agent in a state that waits for those it has forked.
 pub(super) fn begin_join(agent: &Agent, join: &Join, report: &TurnReport) -> Vec<Event> {
@@ -123,18 +123,23 @@ fn unmet_reason(
         );
     }
     format!(
-        "{failed} of the {count} agents it waited for failed (join: {wanted}); on_failure: keep continues without them. {}",
-        first_failures(run, agent, &agent.unjoined)
+        "{failed} of the {count} agents it waited for failed (join: {wanted}): {}; on_failure: keep continues without them",
+        first_failed(run, agent, &agent.unjoined)
     )
 }
 
-fn first_failures(run: &Run, agent: &Agent, forks: &UnjoinedChildren) -> String {
-    let own = run.finished.iter().filter(|ended| {
-        ended.id.parent() == Some(agent.id.as_str()) && forks.contains(ended.id.number())
+/// Returns the ids of the first agents that failed. Each has told its own reason.
+fn first_failed(run: &Run, agent: &Agent, forks: &UnjoinedChildren) -> String {
+    let failed = run.finished.iter().filter(|ended| {
+        ended.id.parent() == Some(agent.id.as_str())
+            && forks.contains(ended.id.number())
+            && matches!(ended.ending, AgentEnding::Error(_))
     });
-    let failed = own.filter_map(|ended| match &ended.ending {
-        AgentEnding::Error(error) => Some(format!("{}: {error}", ended.id)),
-        AgentEnding::Result(_) => None,
-    });
-    failed.take(MAX_NAMED_FAILURES).collect::<Vec<_>>().join("; ")
+    let failed: Vec<&str> = failed.map(|ended| ended.id.as_str()).collect();
+    match failed.split_at_checked(MAX_NAMED_FAILURES) {
+        Some((named, more)) if !more.is_empty() => {
+            format!("{} and {} more", named.join(", "), more.len())
+        }
+        _ => failed.join(", "),
+    }
 }

@@ -286,6 +286,7 @@ pub fn role_stopped(agent: &Agent) -> Option<Event> {
         new_session: None,
         options: Box::default(),
         children: Vec::new(),
+        call_budget_usd: None,
         restarted: None,
     }))
 }

@@ -17,7 +17,6 @@ use crate::domain::apply::tests::scene::{
 };
 use crate::domain::effect::Effect;
 use crate::domain::event::{AgentFailed, TurnFailed};
-use crate::domain::money::Usd;
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::session::Session;
@@ -127,6 +126,7 @@ fn accepted_transition_records_all_turn_fields() {
         new_session: None,
         options: Box::default(),
         children: Vec::new(),
+        call_budget_usd: None,
         restarted: None,
     };
     assert_eq!(one(&scene, judgement), Event::StepFinished(expected));

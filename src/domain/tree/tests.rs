@@ -51,6 +51,7 @@ fn ended(id: AgentId) -> FinishedAgent {
     FinishedAgent {
         id,
         state: Some(state("W.md")),
+        failed_in: None,
         ending: AgentEnding::Result(String::new()),
         structured: false,
         cause: None,

@@ -31,7 +31,10 @@ pub const CODES: [(&str, &str); 33] = [
     ("RF304", "an agent never ends: no way leads to a result (warning)"),
     ("RF305", "agents fork copies of themselves, so their number keeps growing (warning)"),
     ("RF306", "a join waits for no agent, or for more agents than are forked (warning)"),
-    ("RF307", "a budget has no effect, because no agent begins in its state (warning)"),
+    (
+        "RF307",
+        "a budget has no effect, because no agent begins in its state and no call leads to it (warning)",
+    ),
     ("RF401", "nothing fills a placeholder (warning)"),
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),

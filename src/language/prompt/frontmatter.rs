@@ -12,6 +12,7 @@ use crate::domain::agent::AgentOptions;
 use crate::domain::fork::ForkRules;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
+use crate::domain::money::Usd;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
@@ -35,7 +36,7 @@ pub struct Frontmatter {
     pub model: Option<ModelName>,
     /// The options of its turns.
     pub options: TurnOptions,
-    /// The options of agents that begin here.
+    /// The options of agents that begin here. Its budget is also that of a call that leads here.
     pub agent_options: AgentOptions,
     /// The second check of transitions requested here.
     pub evaluator: Option<Evaluator>,
@@ -57,8 +58,8 @@ listed_keys! {
         model: Option<PlacedValue<String>> => shape::model,
         /// The supervision of agents that start here.
         supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
-        /// The budget, in US dollars, of agents that start here.
-        budget: Option<PlacedValue<String>> => shape::dollars,
+        /// The budget, in US dollars, of agents that start here, and of each call that leads here.
+        budget: Option<PlacedValue<String>> => shape::positive_dollars,
         /// A second check of a requested transition, before it is taken.
         evaluator: Option<PlacedValue<evaluator::RawEvaluator>> => evaluator::RawEvaluator::shape,
         /// True if agents that start here get a git worktree of their own.
@@ -188,7 +189,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     places.budget = place(raw.budget.as_ref());
     frontmatter.agent_options = AgentOptions {
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
-        budget_usd: errors.keep(value(raw.budget, manifest::dollars)).flatten(),
+        budget_usd: errors.keep(value(raw.budget, budget)).flatten(),
         worktree: raw.worktree.unwrap_or_default(),
     };
     if let Some(evaluator) = raw.evaluator.filter(|_| is_whole) {
@@ -198,6 +199,16 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
         frontmatter.evaluator = errors.keep(read);
     }
     examined
+}
+
+/// Reads a budget of an agent or a call, which is above zero.
+fn budget(text: &str) -> Result<Usd, String> {
+    match manifest::dollars(text)? {
+        Usd::ZERO => {
+            Err("write an amount above 0, because nothing can be asked without money".to_owned())
+        }
+        amount => Ok(amount),
+    }
 }
 
 fn place(written: Option<&PlacedValue<String>>) -> Option<SourcePlace> {

@@ -12,6 +12,7 @@ use crate::domain::graph_execution::PromptTask;
 use crate::domain::id::StateName;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
+use crate::domain::money::Usd;
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::TurnReply;
@@ -250,6 +251,21 @@ pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> Ag
     match transition {
         Transition::Fork { target, .. } => agent_options(target, source),
         _ => AgentOptions::default(),
+    }
+}
+
+/// Returns the budget of the call that a transition makes, if it is a call and the called state gives one.
+#[must_use]
+pub fn call_budget(transition: &Transition, source: &dyn WorkflowSource) -> Option<Usd> {
+    match transition {
+        Transition::Call { target, .. } | Transition::Function { target, .. } => {
+            agent_options(target, source).budget_usd
+        }
+        Transition::Goto { .. }
+        | Transition::Reset { .. }
+        | Transition::Fork { .. }
+        | Transition::Ask { .. }
+        | Transition::Result { .. } => None,
     }
 }
 

@@ -41,6 +41,12 @@ pub(in crate::language) fn dollars() -> Value {
     json!({ "type": ["string", "number"], "pattern": pattern, "minimum": 0 })
 }
 
+/// Returns an amount in US dollars above zero.
+pub(in crate::language) fn positive_dollars() -> Value {
+    let pattern = r"^\$*\+?(?=[0-9.]*[1-9])([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$";
+    json!({ "type": ["string", "number"], "pattern": pattern, "exclusiveMinimum": 0 })
+}
+
 /// Returns a whole number greater than zero.
 pub(in crate::language) fn count() -> Value {
     json!({ "type": ["integer", "string"], "minimum": 1, "pattern": r"^\+?0*[1-9][0-9]*$" })

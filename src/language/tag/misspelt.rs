@@ -9,12 +9,30 @@ use std::ops::Range;
 use super::{NearMiss, TagFinder, name_at, next_open, open};
 use crate::domain::id::StateName;
 use crate::domain::transition::TagName;
-use crate::language::hint::is_slip;
+use crate::language::hint::{closest_slip, is_slip};
 use crate::language::prompt::kind::StateKind;
 
 /// Names that resemble those of tags, and that prompts and HTML use for other things.
-const OTHER_NAMES: [&str; 9] =
-    ["calls", "cell", "form", "forks", "functions", "mask", "preset", "results", "task"];
+const OTHER_NAMES: [&str; 18] = [
+    "all",
+    "calls",
+    "cell",
+    "fall",
+    "folk",
+    "for",
+    "form",
+    "forks",
+    "fraction",
+    "functions",
+    "hall",
+    "junction",
+    "mask",
+    "preset",
+    "rest",
+    "results",
+    "task",
+    "work",
+];
 
 /// A text that is nearly a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,12 +131,14 @@ fn unknown(name: &str, follows: &str, encloses_state: bool) -> Option<TagMistake
     if OTHER_NAMES.contains(&lower.as_str()) {
         return None;
     }
-    let is_near = |tag: &TagName| is_slip(&lower, tag.name());
-    let meant = if encloses_state {
-        TagName::ALL.iter().copied().find(is_near)?
-    } else {
-        Some(TagName::Result).filter(is_near).filter(|_| follows.starts_with("</"))?
-    };
+    // Around anything but a state a text is the result of an agent, if it is a tag at all.
+    let first = (!encloses_state).then_some(TagName::Result);
+    let names = first.into_iter().chain(TagName::ALL.iter().copied()).map(TagName::name);
+    let meant = closest_slip(&lower, names).and_then(TagName::from_name)?;
+    let is_result = meant == TagName::Result && follows.starts_with("</");
+    if !encloses_state && !is_result {
+        return None;
+    }
     Some(TagMistake::UnknownName { written: name.to_owned(), meant })
 }
 
@@ -159,6 +179,13 @@ mod tests {
                 "<frok next=\"B.md\">A.md</frok>",
                 "0 A.md <frok>, which is not a tag; did you mean <fork>?",
             ),
+            (
+                "<Result>A.md</Result>",
+                "0 A.md <Result>, which is not a tag; did you mean <result>?",
+            ),
+            ("<resset>A.md</resset>", "0 A.md <resset>, which is not a tag; did you mean <reset>?"),
+            ("<resul>A.md</resul>", "0 A.md <resul>, which is not a tag; did you mean <result>?"),
+            ("<RESULT>done</RESULT>", "0 - <RESULT>, which is not a tag; did you mean <result>?"),
             ("<reslt>done</reslt>", "0 - <reslt>, which is not a tag; did you mean <result>?"),
             ("<goto>A.md<goto>", "0 A.md a <goto> without its </goto>"),
             ("<goto> A.md\nor wait", "0 A.md a <goto> without its </goto>"),
@@ -187,6 +214,9 @@ mod tests {
             "<gotto>somewhere</gotto>",
             "<result>a\nb",
             "Use <goto> to go on, such as <goto>A.md</goto>.",
+            "<Component>A.md</Component> <T>A.md</T> <div>A.md</div> `<Vec<T>>` <work>A.md</work>",
+            "```jsx\n<Form>A.md</Form>\n<For each={items}>A.md</For>\n```",
+            "<Reset>x</Reset> clears the form, <Call>1-800</Call> rings.",
         ] {
             assert!(found(text).is_empty(), "{text}: {:?}", found(text));
         }

@@ -203,12 +203,16 @@ impl NotificationTracker {
                 self.notification(NotificationKind::Broken, &self.with_refusals(message), None)
             });
         }
-        let seen =
-            || AgentFailures { ended: self.ended, failed: self.failed, ..Default::default() };
+        let seen = || AgentFailures {
+            ended: self.ended,
+            failed: self.failed,
+            fails_run: self.failed > 0,
+            ..Default::default()
+        };
         let failures = failures.cloned().unwrap_or_else(seen);
         let message = format!("run {run} {}, {spent} spent", failures.outcome());
         let ended = self.notification(NotificationKind::Ended, &self.with_refusals(message), None);
-        let status = if failures.are_kept() { RunStatus::Completed } else { RunStatus::Failed };
+        let status = if failures.fails_run { RunStatus::Failed } else { RunStatus::Completed };
         Some(Notification { status, failures: Some(failures), ..ended })
     }
 

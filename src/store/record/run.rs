@@ -7,6 +7,7 @@ use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{PermanentRestart, ProgramDefined};
 use crate::domain::fork::ForkGroup;
 use crate::domain::id::{MessageId, RunId, SessionId, StateName};
+use crate::domain::money::Usd;
 use crate::domain::settings::Settings;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::TurnId;
@@ -78,6 +79,9 @@ two_way_mirror_of_event! {
         /// The children of any other fork.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         children: Vec<ForkGroup>,
+        /// The budget of the call that the transition makes, if the called state gives one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_budget_usd: Option<Usd>,
         /// The restart of a permanent agent after its result, in the session that is opened.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         restarted: Option<PermanentRestart>,

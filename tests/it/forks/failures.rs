@@ -57,11 +57,15 @@ fn join_is_met_by_required_number_of_results() {
 #[test]
 fn missed_join_fails_agent_and_names_failed_workers() {
     let test = three("join: all", 3);
-    play(&test, &[]).code(1);
+    let ended = play(&test, &[]);
+    ended.code(1);
     let why = error(&test, "main");
     assert!(why.starts_with("in JOIN.md: "), "{why}");
-    assert!(why.contains("of the 3 agents it waited for failed (join: all); on_failure: keep continues without them. main."), "{why}");
-    assert!(why.contains(": in BAD.md: the reply has no transition tag"), "{why}");
+    assert!(why.contains("of the 3 agents it waited for failed (join: all): main."), "{why}");
+    assert!(why.ends_with("; on_failure: keep continues without them"), "{why}");
+    let reason = "in BAD.md: the reply has no transition tag";
+    let failed = test.events("agent_failed").len() - 1;
+    assert_eq!(ended.stdout.matches(reason).count(), failed, "each reason stands once");
     assert!(
         test.events("agent_failed")
             .iter()
@@ -91,12 +95,12 @@ fn on_failure_keep_passes_failures_on_as_results() {
 #[test]
 fn failures_that_join_kept_are_counted_wherever_run_is_shown() {
     let test = three("join: all\non_failure: keep", 2);
-    let outcome = "finished: 2 of 4 agents failed, kept by the join (WORKER.md: 2 protocol)";
+    let outcome = "finished: 2 of 4 agents failed, kept by the join (BAD.md: 2 protocol)";
     play(&test, &[]).ok().stderr_has(&format!("run t {outcome}, $"));
-    let groups = json!([{ "state": "WORKER.md", "cause": "protocol", "agents": 2 }]);
+    let groups = json!([{ "state": "BAD.md", "cause": "protocol", "agents": 2 }]);
     for command in [&["status", "t"][..], &["tree", "t"], &["list"]] {
         let shown = test.raymond(command);
-        shown.ok().stdout_has("WORKER.md: 2 protocol");
+        shown.ok().stdout_has("BAD.md: 2 protocol");
         let json = test.raymond(&[command, &["--json"]].concat()).ok().json();
         let run = if json.is_array() { &json[0] } else { &json };
         assert_eq!(run["failed_agents"], 2, "{command:?}");
@@ -111,9 +115,10 @@ fn failures_that_join_kept_are_counted_wherever_run_is_shown() {
 fn strict_run_fails_if_join_kept_failures() {
     let test = three("join: all\non_failure: keep", 1);
     let ended = play(&test, &["--strict"]);
-    ended.code(1).stderr_has("kept by the join (WORKER.md: 1 protocol)");
+    ended.code(1).stderr_has("kept by the join (BAD.md: 1 protocol)");
     ended.stderr_has("that fails the run (--strict)");
-    assert_eq!(test.status()["status"], "completed");
+    assert_eq!(test.status()["status"], "failed");
+    test.raymond(&["list", "--status", "failed"]).ok().stdout_has("t  failed");
     test.resume(&[]).code(1).stderr_has("that fails the run (--strict)");
     play(&three("join: all\non_failure: keep", 0), &["--strict"]).ok().stderr_lacks("--strict");
 }

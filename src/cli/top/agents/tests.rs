@@ -56,6 +56,20 @@ fn running_turn_is_silent_after_half_its_timeout() {
 }
 
 #[test]
+fn scripted_turn_runs_and_is_never_silent() {
+    let mut scene = scene();
+    scene.run.settings.answerer = AnswererKind::Scripted;
+    let asked =
+        MonitoredTurn { doing: None, tokens: 0, at_work: false, progressed: Timestamp(MINUTE) };
+    let seen = [(agent_id("main.1"), asked)].into();
+    let now = Timestamp(100 * MINUTE);
+    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now };
+    let running = TopAgentStatus::Live(AgentStatus::Running);
+    assert_eq!(told(known, "main.1"), (running, "a script answers it".to_owned()));
+    assert_eq!(told(known, "main").1, "waits for a free process");
+}
+
+#[test]
 fn each_wait_reason_of_an_agent_is_shown() {
     let mut scene = scene();
     let now = Timestamp(10 * MINUTE);
@@ -72,9 +86,6 @@ fn each_wait_reason_of_an_agent_is_shown() {
     );
     assert!(text.starts_with("waits for the usage limit until Jan 1"), "{text}");
     scene.run.limited_until = None;
-
-    scene.run.settings.answerer = AnswererKind::Scripted;
-    assert_eq!(why(&scene.run, true).1, "a script answers it");
 
     let not_before = Some(now.plus(5000));
     let failed = TurnFailed { not_before, ..scene.failure("main.1") };

@@ -109,6 +109,16 @@ fn head_that_leaves_by_itself_restarts_the_patience_of_its_line() {
     assert_eq!(admitted, [child(8)], "the second agent has been the head for a minute only");
 }
 
+#[test]
+fn overdue_line_stays_overdue_when_the_clock_is_set_back() {
+    let mut admission = AdmissionQueue::new(TurnOrder::Depth, 10 * MINUTE);
+    ask(&mut admission, 1);
+    let later = AdmissionLimits { now: NOW.plus(10 * MINUTE), ..limits(0) };
+    assert!(admit_within(&mut admission, &later).is_empty());
+    begun(&mut admission, child(8), 1);
+    assert_eq!(admit_within(&mut admission, &limits(1)), [child(1)]);
+}
+
 /// Runs workers of `states` turns each, a turn a minute, and returns how many processes they took: a worker whose last
 /// turn was among the last `permits` processes to become idle is served by its own.
 fn processes_of(workers: u32, states: u32, permits: usize, order: TurnOrder) -> usize {

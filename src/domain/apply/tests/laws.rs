@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
+use crate::domain::call_budget::OpenCalls;
 use crate::domain::event::AgentFailed;
 use crate::domain::fork::agent_count;
 use crate::domain::turn_cost::TurnCost;
@@ -39,6 +40,9 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
         let born = u32::try_from(agent_count(&step.children).max(1)).expect("a few");
         named.extend((1..=born).map(|number| parent.id.child(parent.forked_count + number)));
     }
+    let calls = OpenCalls::of(before);
+    let around = event.agent().map(|agent| calls.around(agent)).unwrap_or_default();
+    named.extend(around.into_iter().map(|call| call.caller.clone()));
     named.extend(of_forks(before, event));
     named.extend(of_programs(before, event));
     if let Event::RunResumed { .. } = event {
@@ -135,6 +139,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 new_session: session,
                 options: Box::default(),
                 children: Vec::new(),
+                call_budget_usd: cents.is_multiple_of(2).then_some(cost_usd),
                 restarted: None,
             }),
             2 => Event::TurnRejected(TurnRejected {

@@ -249,6 +249,7 @@ impl Journal {
             message,
             judgement,
             child_options,
+            call_budget_usd: cents.is_multiple_of(4).then_some(cost),
             children: self.fork_groups(cents),
             stagger_ms: cents.is_multiple_of(2).then_some(u64::from(cents)),
             allowed: TransitionPolicy::default(),

@@ -128,6 +128,7 @@ impl Scene {
             new_session: new_session.then(|| session(self.next())),
             options: Box::default(),
             children: Vec::new(),
+            call_budget_usd: None,
             restarted: None,
         }
     }

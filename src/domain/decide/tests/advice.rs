@@ -169,7 +169,7 @@ fn spent_budget_error_names_budget_owner() {
     assert_eq!(scene.run.shares.get(&agent_id("main.1")), Some(&share));
     let told = |agent: &str, whose: BudgetScope| {
         let agent = scene.agent(agent);
-        let said = out_of_money(&scene.run, agent, &whose, AgentOptions::default(), chosen());
+        let said = out_of_money(&scene.run, agent, &whose, Default::default(), chosen());
         let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
         (failed.cause, failed.error.clone())
     };
@@ -184,6 +184,25 @@ fn spent_budget_error_names_budget_owner() {
         format!("in V.md: the budget of main.1, for it and all it forks, {used}")
     );
     assert!(told("main", BudgetScope::Run).1.starts_with("in A.md: the run's budget of"));
+}
+
+#[test]
+fn spent_budget_error_names_called_state_and_caller() {
+    let mut scene = Scene::begin();
+    let mut call = scene.step("main", tag(TagName::Call, "R.md", "B.md"));
+    call.call_budget_usd = Some(Usd::from_dollars(0.5));
+    scene.happens(Event::StepFinished(call));
+    scene.take("main", tag(TagName::Fork, "C.md", "W.md"));
+    let whose = BudgetScope::Call { caller: agent_id("main"), depth: 0 };
+    let told = |agent: &str| {
+        let said =
+            out_of_money(&scene.run, scene.agent(agent), &whose, Default::default(), chosen());
+        let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
+        failed.error.clone()
+    };
+    let used = "of $0.50 is used up: $0.01 spent (`budget` in B.md)";
+    assert_eq!(told("main"), format!("in C.md: the budget of its call {used}"));
+    assert_eq!(told("main.1"), format!("in W.md: the budget of a call by main {used}"));
 }
 
 #[test]
@@ -250,8 +269,7 @@ fn proposal_is_accepted_unevaluated_when_budget_is_spent() {
     };
     scene.happens(one(&scene, proposed));
     let main = scene.agent("main").clone();
-    let said =
-        out_of_money(&scene.run, &main, &BudgetScope::Run, AgentOptions::default(), chosen());
+    let said = out_of_money(&scene.run, &main, &BudgetScope::Run, Default::default(), chosen());
     let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
     assert!(step.without_turn && step.overruled.is_none() && step.cost.amount == Usd::ZERO);
     scene.happens(said[0].clone());

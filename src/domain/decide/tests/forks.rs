@@ -149,7 +149,7 @@ fn join_is_missed_as_soon_as_condition_is_unreachable() {
     assert_eq!(
         error.as_deref(),
         Some(
-            "in N.md: 2 of the 3 agents it waited for failed (join: 2); on_failure: keep continues without them. main.1: unusable; main.3: unusable"
+            "in N.md: 2 of the 3 agents it waited for failed (join: 2): main.1, main.3; on_failure: keep continues without them"
         )
     );
 }

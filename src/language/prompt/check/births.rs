@@ -36,17 +36,35 @@ pub(super) struct GivenVariables<'a> {
 pub(super) type GivenToStates<'a> = BTreeMap<&'a StateName, GivenVariables<'a>>;
 
 impl FolderDiagnostics<'_> {
-    /// Warns of a budget in a state in which no agent begins.
+    /// Warns of a budget in a state in which no agent begins, and that no call leads to.
     pub(super) fn budgets(&mut self, workflow_map: &WorkflowMap) {
         let births = births(workflow_map);
-        for (name, prompt) in workflow_map.prompts().filter(|(name, _)| !births.contains_key(name))
-        {
+        let called = called(workflow_map);
+        let is_used = |name: &StateName| births.contains_key(name) || called.contains(name);
+        for (name, prompt) in workflow_map.prompts().filter(|(name, _)| !is_used(name)) {
             if let Some(place) = prompt.places.budget {
-                let message = "this budget has no effect, because no agent begins here: a call or a goto that leads here does not begin one; give it to the state in which the agent begins, or fork this one";
+                let message = "this budget has no effect, because no agent begins here and no call leads here: give it to the state in which the agent begins or that is called, or fork or call this one";
                 self.warning(name, place, "RF307", message.to_owned());
             }
         }
     }
+}
+
+/// Returns the states that known calls lead to. What a state without policy mentions may be forked as well, so that is
+/// among the births.
+fn called(workflow_map: &WorkflowMap) -> BTreeSet<&StateName> {
+    let prompts = workflow_map.prompts();
+    let known = prompts.flat_map(|(_, prompt)| known_transitions(prompt, workflow_map));
+    known
+        .filter_map(|transition| match transition {
+            Transition::Call { target, .. } | Transition::Function { target, .. } => Some(target),
+            Transition::Goto { .. }
+            | Transition::Reset { .. }
+            | Transition::Fork { .. }
+            | Transition::Ask { .. }
+            | Transition::Result { .. } => None,
+        })
+        .collect()
 }
 
 /// Returns the states in which agents begin, each with the variables that they are born with there.

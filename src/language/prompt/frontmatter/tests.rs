@@ -80,6 +80,11 @@ fn invalid_frontmatter_is_error_with_location_and_hint() {
             "allowed_transitions:\n  - { tag: result, wehn: { a: 1 } }\n",
             "2:26: unknown key `wehn`; did you mean `when`?",
         ),
+        (
+            "budget: 0.00\n",
+            "1:9: write an amount above 0, because nothing can be asked without money",
+        ),
+        ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
         ("model: opus\nmodel: haiku\n", "2:1: the key `model` stands in line 1 already"),
         (
             "allowed_transitions: yes please\n",

@@ -33,6 +33,7 @@ fn occasions() -> NotificationTracker {
         refused_tools: ToolRefusals::default(),
         max_turn_costs_usd: std::collections::BTreeMap::new(),
         shares: std::collections::BTreeMap::new(),
+        ended_calls: Vec::new(),
         settings: Settings::default(),
         used_answers: std::collections::BTreeMap::new(),
         definitions: std::collections::BTreeMap::new(),
@@ -72,6 +73,7 @@ fn step(tag: TagName, attributes: &[(&str, &str)], target: &str) -> Event {
         without_turn: false,
         evaluator: None,
         children: Vec::new(),
+        call_budget_usd: None,
         restarted: None,
     })
 }
@@ -135,7 +137,11 @@ fn end_notification_names_failures_that_join_kept() {
     occasions.of(&published(failed("x", false), None));
     let group =
         FailureGroup { state: Some(state("W.md")), cause: Some(FailureCause::Protocol), agents: 2 };
-    let failures = AgentFailures { ended: 3, failed: 2, kept: 2, groups: vec![group] };
+    let mut failures =
+        AgentFailures { ended: 3, failed: 2, kept: 2, fails_run: true, groups: vec![group] };
+    let strict = occasions.at_the_end(Some(&failures)).expect("none lives");
+    assert_eq!(strict.status, RunStatus::Failed);
+    failures.fails_run = false;
     let ended = occasions.at_the_end(Some(&failures)).expect("none lives");
     assert_eq!(ended.status, RunStatus::Completed);
     assert_eq!(

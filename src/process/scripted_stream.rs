@@ -1,0 +1,118 @@
+//! The stream of a turn that a script answers.
+//!
+//! Its lines are those of Claude Code, so that what reads the turns of a run need not know who answers.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::start_failure::unwritable;
+use super::transcript::TurnFiles;
+use crate::domain::turn::{TurnFailure, TurnId, TurnReply};
+use crate::plain_file;
+
+/// The stream of a turn that has begun.
+#[derive(Debug)]
+pub struct ScriptedStream {
+    path: PathBuf,
+    file: File,
+}
+
+impl ScriptedStream {
+    /// Begins the stream of a turn with its prompt, in place of that of an earlier try.
+    ///
+    /// # Errors
+    /// The failure of the turn, if the file cannot be written.
+    pub fn begin(steps: &Path, turn: &TurnId, prompt: &str) -> Result<Self, TurnFailure> {
+        let path = TurnFiles::of(steps, turn).stream;
+        match plain_file::create(&path) {
+            Ok(file) => {
+                let mut stream = Self { path, file };
+                let message =
+                    json!({ "role": "user", "content": [{ "type": "text", "text": prompt }] });
+                stream.write(&[
+                    json!({ "type": "user", "uuid": turn.stem(), "isReplay": true, "message": message }),
+                ])?;
+                Ok(stream)
+            }
+            Err(error) => Err(unwritable(&path, &error)),
+        }
+    }
+
+    /// Ends the stream with the turn's reply.
+    ///
+    /// # Errors
+    /// The failure of the turn, if the file cannot be written.
+    pub fn end(mut self, reply: &TurnReply) -> Result<(), TurnFailure> {
+        let TurnReply { text, cost, duration_ms, .. } = reply;
+        let message = json!({ "role": "assistant", "content": [{ "type": "text", "text": text }] });
+        self.write(&[
+            json!({ "type": "assistant", "message": message }),
+            json!({
+                "type": "result", "subtype": "success", "is_error": false, "result": text,
+                "total_cost_usd": cost, "duration_ms": duration_ms,
+            }),
+        ])
+    }
+
+    /// Removes the streams of turns that were begun and are begun again.
+    pub fn discard(steps: &Path, turns: &[TurnId]) {
+        for turn in turns {
+            // If it stays, the turn is only shown as one that has begun.
+            let _ = std::fs::remove_file(TurnFiles::of(steps, turn).stream);
+        }
+    }
+
+    /// Writes lines at once, so that a reader sees a whole message or none.
+    fn write(&mut self, lines: &[Value]) -> Result<(), TurnFailure> {
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        let text = lines.join("\n") + "\n";
+        self.file.write_all(text.as_bytes()).map_err(|error| unwritable(&self.path, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::AgentId;
+    use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
+
+    fn read(steps: &Path, turn: &TurnId) -> Option<PromptAndReply> {
+        let transcript = TurnTranscript::find(steps, &turn.stem());
+        transcript.map(|transcript| transcript.prompt_and_reply().expect("it can be read"))
+    }
+
+    #[test]
+    fn transcript_has_prompt_at_once_and_answer_at_the_end() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let steps = steps.path();
+        let turn = TurnId { agent: AgentId::main(), step: 1, turn: 0 };
+        let pair = |answer: Option<&str>| {
+            let (prompt, answer) = (Some("ask\nme".to_owned()), answer.map(str::to_owned));
+            Some(PromptAndReply { prompt, answer })
+        };
+        let stream = ScriptedStream::begin(steps, &turn, "ask\nme").expect("written");
+        assert!(TurnFiles::of(steps, &turn).are_there());
+        assert_eq!(read(steps, &turn), pair(None));
+        let text = "I say\n<result>done</result>".to_owned();
+        let reply = TurnReply { text, ..TurnReply::default() };
+        stream.end(&reply).expect("written");
+        assert_eq!(read(steps, &turn), pair(Some("I say\n<result>done</result>")));
+        drop(ScriptedStream::begin(steps, &turn, "ask\nme").expect("written"));
+        assert_eq!(read(steps, &turn), pair(None), "the turn is run again");
+        ScriptedStream::discard(steps, std::slice::from_ref(&turn));
+        assert_eq!(read(steps, &turn), None);
+    }
+
+    #[test]
+    fn unwritable_stream_fails_turn_as_storage() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let turn = TurnId { agent: AgentId::main(), step: 1, turn: 0 };
+        let failure = ScriptedStream::begin(&steps.path().join("none"), &turn, "ask");
+        let failure = failure.expect_err("no such directory");
+        assert_eq!(failure.cause, crate::domain::turn::FailureCause::Storage);
+        assert!(failure.message.contains("main-1-0.jsonl"), "{}", failure.message);
+    }
+}

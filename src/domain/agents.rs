@@ -35,12 +35,12 @@ impl LiveAgents {
     /// Returns the agent whose id is this text.
     #[must_use]
     pub fn named(&self, id: &str) -> Option<&Agent> {
-        self.0.get(id).map(Box::as_ref)
+        self.0.get(id).map(Arc::as_ref)
     }
 
     /// Returns the agent whose id is this text, to be changed.
     pub(super) fn named_mut(&mut self, id: &str) -> Option<&mut Agent> {
-        self.0.get_mut(id).map(Box::as_mut)
+        self.0.get_mut(id).map(Arc::make_mut)
     }
 
     /// Returns whether an agent with this id lives.

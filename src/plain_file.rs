@@ -9,7 +9,7 @@ pub mod replace;
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -88,23 +88,6 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
 /// The system's error; a directory is not removed.
 pub fn create(path: &Path) -> Result<File> {
     create_with(path, PRIVATE)
-}
-
-/// Returns the plain file at a path, empty and readable by its owner alone. Anything else that lies there, or has
-/// another name too, is replaced.
-///
-/// # Errors
-/// The system's error; a directory is not removed.
-pub fn emptied(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    if let Ok(file) = open_with(path, options.read(true).write(true)) {
-        let found = file.metadata()?;
-        if found.nlink() == 1 && found.mode() & 0o777 == PRIVATE {
-            file.set_len(0)?;
-            return Ok(file);
-        }
-    }
-    create(path)
 }
 
 /// Makes a new file of this mode, before the user's mask, in place of whatever is at the path.
@@ -230,24 +213,5 @@ mod tests {
             create(&path).expect_err("a directory").to_string(),
             "it is a directory, not a plain file"
         );
-    }
-
-    #[test]
-    fn emptied_file_is_reused_unless_it_is_shared_or_something_else() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let (path, other) = (dir.path().join("file"), dir.path().join("other"));
-        let inode = || path.symlink_metadata().expect("it is there").ino();
-        emptied(&path).expect("made").write_all(b"one").expect("written");
-        let first = inode();
-        emptied(&path).expect("emptied").write_all(b"2").expect("written");
-        assert_eq!((inode(), std::fs::read(&path).expect("read")), (first, b"2".to_vec()));
-        std::fs::hard_link(&path, &other).expect("linked");
-        emptied(&path).expect("made anew");
-        assert_eq!(std::fs::read(&other).expect("read"), b"2");
-        std::fs::remove_file(&path).expect("removed");
-        std::os::unix::fs::symlink(&other, &path).expect("linked");
-        emptied(&path).expect("made anew");
-        assert_eq!(std::fs::read(&other).expect("read"), b"2");
-        assert!(path.symlink_metadata().expect("it is there").is_file());
     }
 }

@@ -70,10 +70,8 @@ pub async fn supervise(
     } = launch;
     let RunLaunch { performer, graphs, builtins, stay_up, .. } = launch;
     let begun = runner.begun_turns(run.agents.values().map(Agent::turn_id).collect());
-    // Of a run that begins there is no process yet.
-    if !matches!(start, SupervisorStart::FirstRecord(_)) {
-        Rc::clone(&runner).sweep(begun.clone()).await;
-    }
+    // Also before the first turn: a run of this id may have been removed while its processes lived.
+    Rc::clone(&runner).sweep(begun.clone()).await;
     let settings = start.settings(&run).clone();
     let throttle = TurnThrottle::new(runner.capacity());
     let (tell, mut journaled) = mpsc::unbounded_channel();

@@ -125,10 +125,11 @@ impl Transition {
     ) -> Result<Self, InvalidTransition> {
         let mut variables = Variables::new();
         for (attribute, value) in attributes {
-            if variables.len() == MAX_ATTRIBUTES {
-                return Err(InvalidTransition::TooManyAttributes { tag });
-            }
+            let is_full = variables.len() == MAX_ATTRIBUTES;
             match variables.entry(attribute) {
+                Entry::Vacant(_) if is_full => {
+                    return Err(InvalidTransition::TooManyAttributes { tag });
+                }
                 Entry::Vacant(place) => {
                     place.insert(value);
                 }

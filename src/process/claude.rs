@@ -15,16 +15,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::spawn_local;
 
-use super::cancellation::{CancellationTokens, StopLevel};
+use super::cancellation::{CancellationTokens, StopLevel, stopped};
 use super::child::cgroup::RunGroups;
 use super::child::orphans;
 use super::child::subreaper;
 use super::command::EnvironmentMarker;
 use super::config_files::remove_all_configs_but;
 use super::copy_check::CopyCheck;
-use super::ending_sessions::EndingSessions;
+use super::ending_processes::EndingProcesses;
 use super::follow::{FollowEnd, FollowTimeouts, StreamWatch, follow};
 use super::host::{self, MemoryProbe};
 use super::notice::TurnNotice;
@@ -41,7 +40,7 @@ use crate::domain::capacity;
 use crate::domain::claude_version::version_warning;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::settings::{MaxProcs, Settings};
-use crate::domain::turn::{TurnFailure, TurnId, TurnInput, TurnOutcome};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 use crate::proof::StepProofs;
 
 /// The longest time to wait for the last processes of a run to end before they are killed.
@@ -75,7 +74,7 @@ pub struct ClaudeRunner {
     pub(super) process_counts: ProcessCounts,
     pub(super) groups: Arc<RunGroups>,
     pub(super) starts_ahead: Cell<bool>,
-    pub(super) ending: EndingSessions,
+    pub(super) ending: Rc<EndingProcesses>,
     warned_of_version: Cell<bool>,
     /// True if a turn was followed before.
     has_followed: Cell<bool>,
@@ -131,7 +130,7 @@ impl ClaudeRunner {
             process_counts: ProcessCounts::default(),
             groups,
             starts_ahead: Cell::new(false),
-            ending: EndingSessions::default(),
+            ending: Rc::default(),
             warned_of_version: Cell::new(false),
             has_followed: Cell::new(false),
             writes,
@@ -258,8 +257,16 @@ impl ClaudeRunner {
     /// Ends a process in a task of its own.
     pub(super) fn retire(&self, mut worker: Worker) {
         worker.note_ending();
+        self.end_beside(worker, None);
+    }
+
+    /// Ends a process in a task of its own. The next turn of `agent` waits for its end, and so does whoever continues
+    /// its session.
+    pub(super) fn end_beside(&self, worker: Worker, agent: Option<AgentId>) {
         let (marker, stop) = (self.marker.clone(), self.stops.of_run());
-        spawn_local(async move { worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await });
+        let session = worker.session.clone();
+        let end = async move { worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await };
+        self.ending.end(session, agent, end);
     }
 
     async fn turn(
@@ -273,7 +280,7 @@ impl ClaudeRunner {
             self.refuse_if_unproven(input, &files)?;
             self.attach(input, &files).await?
         } else {
-            self.ending.ended(&input.session).await;
+            self.wait_for_ending_processes(input, stop).await?;
             self.begin(input, &files, stop).await?
         };
         let mut end = self.watch(&mut turn, input, stop, &notices).await;
@@ -285,6 +292,22 @@ impl ClaudeRunner {
             end = self.watch(&mut turn, input, stop, &notices).await;
         }
         Ok(self.end_turn(turn, end, input, stop).await)
+    }
+
+    /// Waits until no process that is being ended can interfere with a turn.
+    async fn wait_for_ending_processes(
+        &self,
+        input: &TurnInput,
+        stop: &mut watch::Receiver<StopLevel>,
+    ) -> Result<(), TurnFailure> {
+        tokio::select! {
+            biased;
+            () = self.ending.ended(&input.session, &input.turn.agent) => Ok(()),
+            () = stopped(stop) => {
+                let why = "the turn was not started because it was stopped";
+                Err(TurnFailure::new(FailureCause::Interrupted, why))
+            }
+        }
     }
 
     async fn watch(

@@ -124,8 +124,8 @@ impl ClaudeRunner {
             LaunchError::Process(error) => not_started(&self.program, &cwd, &error),
         })?;
         let stream = files.stream.clone();
-        let mut worker =
-            Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
+        let mut worker = Worker::new(process, files, (launch.session.id.clone(), 0))
+            .map_err(|error| unwritable(&stream, &error))?;
         worker.configs = configs.leave();
         worker.cgroup = group;
         worker.slot = launch.slot;

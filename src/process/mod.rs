@@ -18,7 +18,7 @@ pub mod claude;
 pub mod command;
 pub mod config_files;
 pub mod copy_check;
-pub mod ending_sessions;
+pub mod ending_processes;
 pub mod follow;
 pub mod helper_environment;
 pub mod host;

@@ -190,7 +190,7 @@ impl ProcessFiles {
         };
         let stdin = prompt.map(write).transpose();
         let stderr = match &self.stderr {
-            Some(stderr) => plain_file::emptied(stderr).map_err(|error| (stderr.clone(), error))?,
+            Some(stderr) => plain_file::create(stderr).map_err(|error| (stderr.clone(), error))?,
             None => File::options()
                 .write(true)
                 .open("/dev/null")

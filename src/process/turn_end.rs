@@ -66,10 +66,7 @@ impl ClaudeRunner {
         if is_settled(&worker, &stream, &end, stop) {
             let files = worker.files.clone();
             worker.note_ending();
-            let (marker, stop) = (self.marker.clone(), stop.clone());
-            self.ending.end(input.session.id.clone(), async move {
-                worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await;
-            });
+            self.end_beside(worker, Some(input.turn.agent.clone()));
             return outcome(end, &stream, &files, input.limits);
         }
         let how = match end {
@@ -123,12 +120,15 @@ impl ClaudeRunner {
             Ok(_) if is_held => {}
             Ok(number) => {
                 let (pool, marker) = (Rc::clone(&self.pool), self.marker.clone());
+                let ending = Rc::clone(&self.ending);
                 let stop = self.stops.of_run();
                 let longest = Duration::from_millis(self.settings.warm_for_ms);
                 spawn_local(async move {
                     sleep(longest).await;
                     if let Some(worker) = pool.take_expired(number) {
-                        worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await;
+                        ending.end(worker.session.clone(), None, async move {
+                            worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await;
+                        });
                     }
                 });
             }

@@ -22,6 +22,7 @@ use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, StreamFollower};
 use super::worker_process::{ShutdownMode, WorkerProcess};
 use super::worker_slot::WorkerSlot;
+use crate::domain::id::SessionId;
 use crate::domain::option_switch::ProcessOptions;
 use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
@@ -56,6 +57,8 @@ pub struct Worker {
     pub background: BackgroundTasks,
     /// True if it may have left processes behind that are out of reach of a signal to its group.
     pub may_leave_others: bool,
+    /// Its session.
+    pub session: SessionId,
     /// The pipe to its stdin.
     pub stdin: Option<ChildStdin>,
     /// Its slot in the pool.
@@ -100,10 +103,11 @@ impl Worker {
     pub fn new(
         mut process: WorkerProcess,
         files: ProcessFiles,
-        position: u64,
+        (session, position): (SessionId, u64),
     ) -> std::io::Result<Self> {
         let follower = StreamFollower::open(&files.stream, position)?;
         Ok(Self {
+            session,
             stdin: process.take_stdin(),
             process,
             files,

@@ -142,15 +142,22 @@ impl WorkflowCapture {
         self.files.iter().filter_map(|(path, file)| Some((path.clone(), text(file)?))).collect()
     }
 
-    /// Writes the files into a directory that is not there yet. Only large files are durable; for the others,
-    /// [`contents`] are.
+    /// Writes the files into a directory that is not there yet. Only large files are durable below it; for the
+    /// others, [`contents`] are.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub(super) fn write(&self, directory: &Path) -> Result<(), Error> {
         files::make_draft_dir(directory)?;
+        let mut durable = BTreeSet::new();
         for (path, file) in &self.files {
             let path = directory.join(path);
+            if contents::is_large(file.content.len() as u64) {
+                let parents = path.ancestors().skip(1);
+                durable.extend(
+                    parents.take_while(|parent| parent.starts_with(directory)).map(Path::to_owned),
+                );
+            }
             files::make_draft_dir(path.parent().unwrap_or(directory))?;
             let mode = if file.is_executable { 0o500 } else { 0o400 };
             let mut options = files::private();
@@ -165,7 +172,7 @@ impl WorkflowCapture {
                 })
                 .map_err(Error::io("write", &path))?;
         }
-        Ok(())
+        durable.iter().try_for_each(|parent| files::sync_dir(parent))
     }
 }
 

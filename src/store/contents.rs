@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::capture::{CapturedFile, MAX_TOTAL, WorkflowCapture, content_of};
 use super::{Error, files};
@@ -25,10 +25,11 @@ pub(super) fn save(path: &Path, workflow: &WorkflowCapture) -> Result<(), Error>
     files::create(path, &contents.concat())
 }
 
-/// Returns the pinned files, each from the file of contents or else from the copy; `None` unless all are as pinned.
+/// Returns the pinned files, each from the file of contents or else from one of the copies; `None` unless all are as
+/// pinned.
 pub(super) fn load(
     path: &Path,
-    copy: &Path,
+    copies: &[PathBuf],
     pins: &WorkflowPins,
 ) -> Result<Option<WorkflowCapture>, Error> {
     let mut contents = match plain_file::open(path) {
@@ -38,12 +39,13 @@ pub(super) fn load(
     };
     let mut found = BTreeMap::new();
     for (name, pin) in &pins.files {
+        let is_as_pinned = |content: &Vec<u8>| checksum(content) == pin.checksum;
         let content = if is_large(pin.size) {
-            content_of(&copy.join(name))
+            copies.iter().filter_map(|copy| content_of(&copy.join(name))).find(is_as_pinned)
         } else {
-            next(&mut contents, pin).map_err(Error::io("read", path))?
+            next(&mut contents, pin).map_err(Error::io("read", path))?.filter(is_as_pinned)
         };
-        match content.filter(|content| checksum(content) == pin.checksum) {
+        match content {
             Some(content) => {
                 found.insert(
                     name.clone(),

@@ -29,6 +29,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread::Builder;
 
 pub use definitions::{DefinedProgram, ProgramListing};
 pub use name::InvalidFact;
@@ -158,12 +159,13 @@ impl Dataspace {
         };
         let (first, others) = paths.split_at(paths.len().min(each));
         std::thread::scope(|scope| {
-            let parts: Vec<_> =
-                others.chunks(each).map(|part| (part, scope.spawn(move || read(part)))).collect();
+            let start = |part| Builder::new().spawn_scoped(scope, move || read(part)).ok();
+            let parts: Vec<_> = others.chunks(each).map(|part| (part, start(part))).collect();
             let mut found = read(first)?;
             for (part, thread) in parts {
-                // What a thread could not read, because it failed, is read here.
-                found.extend(thread.join().unwrap_or_else(|_| read(part))?);
+                // Without a thread for it, a part is read here.
+                let by_thread = thread.and_then(|thread| thread.join().ok());
+                found.extend(by_thread.unwrap_or_else(|| read(part))?);
             }
             Ok(found)
         })

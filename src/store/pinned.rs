@@ -184,7 +184,17 @@ pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
             known: PINS_VERSION,
         });
     }
+    if let Some(name) = pins.files.keys().find(|name| !is_below(name)) {
+        let why = format!("`{name}` is not a path below the workflow's folder");
+        let error = std::io::Error::new(std::io::ErrorKind::InvalidData, why);
+        return Err(Error::io("read", path)(error));
+    }
     Ok(Some(pins))
+}
+
+/// Returns whether the path of a pinned file stays below the folder that it is joined to.
+fn is_below(path: &str) -> bool {
+    !path.is_empty() && path.split('/').all(|part| !["", ".", ".."].contains(&part))
 }
 
 /// Returns the text of a file of a run's copy; empty, if there is none.

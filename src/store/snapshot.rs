@@ -150,6 +150,9 @@ fn flaw(bytes: &[u8]) -> Option<&'static str> {
     (!fits).then_some(MISFIT)
 }
 
+/// The size of a snapshot that is being written.
+const BEING_WRITTEN: u64 = u64::MAX;
+
 /// The schedule of the next snapshot.
 #[derive(Debug)]
 pub struct SnapshotSchedule {
@@ -165,10 +168,11 @@ impl SnapshotSchedule {
         Self { since: 0, size: Arc::new(AtomicU64::new(size)) }
     }
 
-    /// Notes that a snapshot is being written; returns the place for its size.
+    /// Notes that a snapshot is being written; returns the place for its size. Until that is set, none is due.
     #[must_use]
     pub fn begin(&mut self) -> Arc<AtomicU64> {
         self.since = 0;
+        self.size.store(BEING_WRITTEN, Ordering::Relaxed);
         Arc::clone(&self.size)
     }
 
@@ -176,6 +180,7 @@ impl SnapshotSchedule {
     #[must_use]
     pub fn grow(&mut self, bytes: usize) -> bool {
         self.since += bytes as u64;
-        self.since > (2 * self.size.load(Ordering::Relaxed)).max(LEAST_GROWTH)
+        let size = self.size.load(Ordering::Relaxed);
+        size != BEING_WRITTEN && self.since > (2 * size).max(LEAST_GROWTH)
     }
 }

@@ -28,7 +28,10 @@ impl VisitCounts {
     pub(in crate::domain) fn add(&mut self, state: &StateName) {
         match self.place(state) {
             Ok(place) => self.0[place].1 = self.0[place].1.saturating_add(1),
-            Err(place) => self.insert(place, state.clone(), 1),
+            Err(place) => {
+                self.0.reserve_exact(1);
+                self.0.insert(place, (state.clone(), 1));
+            }
         }
     }
 
@@ -40,11 +43,6 @@ impl VisitCounts {
 
     fn place(&self, state: &StateName) -> Result<usize, usize> {
         self.0.binary_search_by(|(known, _)| known.cmp(state))
-    }
-
-    fn insert(&mut self, place: usize, state: StateName, count: u32) {
-        self.0.reserve_exact(1);
-        self.0.insert(place, (state, count));
     }
 }
 
@@ -66,14 +64,14 @@ impl<'de> Deserialize<'de> for VisitCounts {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<VisitCounts, A::Error> {
-                let mut counts = VisitCounts::default();
-                while let Some((state, count)) = map.next_entry::<StateName, u32>()? {
-                    match counts.place(&state) {
-                        Ok(place) => counts.0[place].1 = count,
-                        Err(place) => counts.insert(place, state, count),
-                    }
+                let mut counts = Vec::new();
+                while let Some(entry) = map.next_entry::<StateName, u32>()? {
+                    counts.push(entry);
                 }
-                Ok(counts)
+                counts.sort();
+                counts.dedup_by(|one, other| one.0 == other.0);
+                counts.shrink_to_fit();
+                Ok(VisitCounts(counts))
             }
         }
 

@@ -126,3 +126,20 @@ fn changed_pinned_copy_is_not_used() {
     std::fs::write(scene.place.path().join("copy/B.md"), "planted").expect("written");
     assert!(matches!(directory.read(&state("B.md")), Err(source::Error::NotPinned { .. })));
 }
+
+#[test]
+fn list_with_a_path_out_of_the_folder_is_refused() {
+    let place = tempfile::tempdir().expect("a directory");
+    let list = place.path().join("list.json");
+    for path in ["/etc/x", "../x", "a/../x", "a//x", "./x", "a/", ""] {
+        let pin = crate::domain::workflow_pins::PinnedFile {
+            checksum: String::new(),
+            size: 0,
+            is_executable: false,
+        };
+        let files = [(path.to_owned(), pin)].into_iter().collect();
+        save(&list, &WorkflowPins { version: PINS_VERSION, files }).expect("written");
+        let why = load(&list).expect_err(path).to_string();
+        assert!(why.contains("is not a path below the workflow's folder"), "{why}");
+    }
+}

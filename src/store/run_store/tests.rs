@@ -341,6 +341,9 @@ fn damaged_copy_of_workflow_is_made_again_from_its_contents() {
         let again = WorkflowCapture::of(&copy, Path::new("/nowhere")).expect("read");
         assert_eq!(again.pins(), pins);
     }
+    std::fs::rename(&copy, copy.with_file_name("workflow.old")).expect("renamed");
+    assert!(store.mend_copy(&pins).expect("a copy that was being replaced is mended"));
+    assert!(!copy.with_file_name("workflow.old").exists());
     std::fs::remove_file(copy.join("bin/big")).expect("removed");
     assert!(!store.mend_copy(&pins).expect("large files are known only from the copy"));
     std::fs::write(store.dir().contents(), "oneXXX").expect("written");

@@ -88,7 +88,7 @@ impl<'a> FileReplacement<'a> {
         };
         let remove_draft = |_: &ReplaceError| drop(std::fs::remove_file(&self.draft));
         point("replace.before");
-        self.fill(fill).map_err(failed("write", &self.draft)).inspect_err(remove_draft)?;
+        self.write_draft(fill).map_err(failed("write", &self.draft)).inspect_err(remove_draft)?;
         point("replace.written");
         std::fs::rename(&self.draft, self.path)
             .map_err(failed("replace", self.path))
@@ -98,9 +98,9 @@ impl<'a> FileReplacement<'a> {
         sync_directory(directory).map_err(failed("sync the directory", directory))
     }
 
-    fn fill(&self, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    fn write_draft(&self, content: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
         let mut file = create_with(&self.draft, self.mode)?;
-        fill(&mut file)?;
+        content(&mut file)?;
         if let Some(permissions) = &self.permissions {
             file.set_permissions(permissions.clone())?;
         }

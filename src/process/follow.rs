@@ -89,14 +89,14 @@ pub async fn follow(
     let mut pause = first_pause;
     loop {
         if writes.is_none() && began.elapsed() >= watch.after {
-            let begun = (watch.begin)();
+            let found = (watch.begin)();
             // A write wakes the follower at once. The file is also read after a pause, in case a write was not
             // reported.
-            if begun.is_some() {
+            if found.is_some() {
                 first_pause = MAX_POLL_PAUSE;
                 pause = first_pause;
             }
-            writes = Some(begun);
+            writes = Some(found);
         }
         match follower.read(stream) {
             Ok(true) => {

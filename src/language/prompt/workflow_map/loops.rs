@@ -55,6 +55,7 @@ impl WorkflowMap {
     }
 
     /// Returns for each state the prompts with a way to it.
+    #[must_use]
     pub fn ways_back(&self) -> BTreeMap<&StateName, Vec<&StateName>> {
         let mut back = BTreeMap::<_, Vec<_>>::new();
         for name in self.states.keys() {
@@ -114,16 +115,12 @@ mod tests {
 
     #[test]
     fn only_states_that_lead_to_each_other_are_in_one_loop() {
-        let texts = [policy("B"), policy("CD"), policy("BE"), policy("D"), policy("F")];
-        let [a, b, c, d, e] = &texts;
-        let map = map(&[
-            ("A.md", a),
-            ("B.md", b),
-            ("C.md", c),
-            ("D.md", d),
-            ("E.md", e),
-            ("F.md", "End."),
-        ]);
+        let texts =
+            [policy("B"), policy("CD"), policy("BE"), policy("D"), policy("F"), "End.".into()];
+        let names = ["A.md", "B.md", "C.md", "D.md", "E.md", "F.md"];
+        let files: Vec<(&str, &str)> =
+            names.into_iter().zip(texts.iter().map(String::as_str)).collect();
+        let map = map(&files);
         let loops = map.loops();
         let back = |from: &str, to: &str| loops.leads_back(&state(from), &state(to));
         assert!(back("C.md", "B.md") && back("B.md", "C.md") && back("D.md", "D.md"));

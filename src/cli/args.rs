@@ -31,6 +31,7 @@ pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, R
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
+use super::color::ColorArgs;
 use super::logging::LoggingArgs;
 use super::on_event::OnEventCommand;
 use super::options::RunOptions;
@@ -56,6 +57,10 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: CliCommand,
+
+    /// The option for colours.
+    #[command(flatten)]
+    pub color: ColorArgs,
 }
 
 /// The commands.

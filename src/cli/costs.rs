@@ -89,7 +89,7 @@ impl CostReport<'_> {
             }
             rows.extend(lines.iter().map(|(name, line)| row(name, line, self.whole(), has_tokens)));
         }
-        output::table(&right_align(rows))
+        output::table(&output::right_align(rows, usize::MAX))
     }
 
     /// Returns the notes on costs that the sums leave out.
@@ -192,17 +192,4 @@ fn row(name: &str, line: &LedgerLine, whole: Usd, has_tokens: bool) -> Vec<Strin
     }
     row.extend([used.cost_usd.to_string(), format!("{:.0}%", line.share(whole) * 100.0)]);
     row
-}
-
-/// Pads the cells of each column but the first, so that they align at the right.
-fn right_align(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    for column in 1..columns {
-        let cells = || rows.iter().filter_map(|row| row.get(column));
-        let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
-        for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
-            *cell = format!("{cell:>width$}");
-        }
-    }
-    rows
 }

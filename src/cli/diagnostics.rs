@@ -117,7 +117,8 @@ pub fn terminal(may_live: bool) -> Terminal {
         return Terminal::plain(LogLineWriter::default());
     }
     let live = may_live && stderr().is_terminal();
-    let terminal = if live { Terminal::live() } else { Terminal::plain(stderr()) };
+    let colours = console::colors_enabled_stderr();
+    let terminal = if live { Terminal::live(colours) } else { Terminal::lines(colours) };
     if LOG.get().is_none_or(|log| log.apart.is_none()) {
         let filter = LOG.get().map_or("warn", |log| log.filter.as_str());
         subscribe(filter, &terminal, LogFormat::Text, false);

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, CliCommand};
+use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
     answer, check, clean, costs, diagnostics, facts, graph, help, list, log, man, output, recover,
@@ -17,7 +18,9 @@ use crate::runtime;
 /// Runs a command line, program name included, and returns its exit code.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    let cli = match read(arguments) {
+    let colours = ColorChoice::in_arguments(&arguments);
+    colours.apply();
+    let cli = match read(arguments, colours) {
         Ok(cli) => cli,
         Err(error) => {
             output::print_help(&error);
@@ -36,8 +39,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 /// Parses the command line by a grammar that is made only once, because it is large.
-fn read(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut grammar = help::fitted(Cli::command());
+fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Error> {
+    let mut grammar = help::fitted(Cli::command()).color(colours.of_grammar());
     let arguments = with_default_command(&grammar, arguments);
     let mut matches = grammar.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))
@@ -45,11 +48,12 @@ fn read(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
 
 /// Puts `run` in front of a command line that begins with a target or an option of `run`.
 fn with_default_command(grammar: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
-    let first = arguments.get(1).and_then(|first| first.to_str()).unwrap_or("--help").to_owned();
+    let at = color::first_other(&arguments);
+    let first = arguments.get(at).and_then(|first| first.to_str()).unwrap_or("--help").to_owned();
     let known = grammar.get_subcommands().any(|known| known.get_name() == first)
         || ["help", "-h", "--help", "-V", "--version"].contains(&first.as_str());
     if !known {
-        arguments.insert(1, "run".into());
+        arguments.insert(at, "run".into());
     }
     arguments
 }
@@ -111,6 +115,8 @@ mod tests {
         );
         assert_eq!(shown("raymond --model opus w"), "raymond run --model opus w");
         assert_eq!(shown("raymond status x"), "raymond status x");
+        assert_eq!(shown("raymond --color never list"), "raymond --color never list");
+        assert_eq!(shown("raymond --color=never w"), "raymond --color=never run w");
         assert_eq!(shown("raymond --help"), "raymond --help");
         assert_eq!(shown("raymond"), "raymond");
     }

@@ -33,7 +33,7 @@ turn has the event `due`.";
 
 pub(super) const COSTS_HELP: &str = "Examples:
   raymond costs RUN                      by state, by model and by agent, most expensive first
-  raymond costs RUN --all                all agents, not only the most expensive
+  raymond costs RUN --all                each agent in a row of its own
   raymond costs RUN --json | jq '.states[] | {state, cost_usd, share}'
 
 --json prints { run, status, total_cost_usd, budget_usd, scripted, unbilled_agents, total, states, models,
@@ -118,7 +118,7 @@ pub struct CostsArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
-    /// Show all agents, not only the most expensive
-    #[arg(long)]
+    /// Show each agent in a row of its own, not only the most expensive
+    #[arg(long, short = 'v', visible_alias = "verbose")]
     pub all: bool,
 }

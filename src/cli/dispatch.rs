@@ -9,8 +9,9 @@ use super::args::{Cli, CliCommand};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    answer, check, clean, costs, diagnostics, facts, graph, help, list, log, man, output, recover,
-    run, schema, show, signal, start, status, stop, top, tree, trust, workflow, worktrees,
+    answer, check, clean, completions, costs, diagnostics, facts, graph, help, list, log, man,
+    output, recover, run, schema, show, signal, start, status, stop, top, tree, trust,
+    workflow, worktrees,
 };
 use crate::process::helper_environment::NamedVariables;
 use crate::runtime;
@@ -18,6 +19,9 @@ use crate::runtime;
 /// Runs a command line, program name included, and returns its exit code.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    if let Some(answered) = completions::answer(&arguments) {
+        return answered;
+    }
     let colours = ColorChoice::in_arguments(&arguments);
     colours.apply();
     let cli = match read(arguments, colours) {
@@ -89,11 +93,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Graph(args) => graph::graph(&args),
         CliCommand::Workflow(command) => workflow::workflow(command),
         CliCommand::Schema(args) => schema::print(&args),
-        CliCommand::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "raymond", &mut script);
-            output::print_exactly(&String::from_utf8_lossy(&script))
-        }
+        CliCommand::Completions { shell } => completions::print_script(shell),
         CliCommand::Man(args) => man::man(&args),
     }
 }

@@ -12,6 +12,7 @@ pub mod background;
 pub mod check;
 pub mod clean;
 pub mod color;
+mod completions;
 mod confirm;
 pub mod costs;
 pub mod diagnostics;

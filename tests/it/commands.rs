@@ -1,6 +1,7 @@
 //! The commands, used by people and programs.
 
 mod clean;
+mod completions;
 mod help;
 mod list;
 mod named_runs;

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 use super::DirArgs;
+use crate::cli::completions::complete_runs;
 use crate::domain::id::RunId;
 use crate::domain::time::millis;
 
@@ -31,7 +33,7 @@ pub(super) const MAN_HELP: &str = "Examples:
 #[derive(Debug, Clone, Args)]
 pub struct CleanArgs {
     /// The runs to remove: ids, or the beginnings of ids
-    #[arg(value_name = "RUN", value_parser = RunId::parse)]
+    #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
     pub runs: Vec<RunId>,
     /// Only runs that ended longer ago than this: 12h, 7d, 4w
     #[arg(long, value_name = "AGE", value_parser = age)]

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 
+use crate::cli::completions::complete_runs;
 use crate::domain::id::RunId;
 
 pub(super) const LIST_HELP: &str = "Examples:
@@ -27,7 +29,7 @@ pub struct DirArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct NamedRunArgs {
     /// The run's id, or the beginning of one [default: asks on a terminal]
-    #[arg(value_name = "RUN", value_parser = RunId::parse)]
+    #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
     pub run: Option<RunId>,
     /// Take the run that was started last
     #[arg(long, conflicts_with = "run")]

@@ -74,7 +74,10 @@ fn age(text: &str) -> Result<u64, String> {
 }
 
 fn wrong(text: &str) -> String {
-    format!("`{text}` is not an age; write for example 12h, 7d or 4w")
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) {
+        return format!("`{text}` has no unit; write {text}d for days (s, m, h, d or w)");
+    }
+    format!("`{text}` is not an age; write a number with s, m, h, d or w, such as 12h, 7d or 4w")
 }
 
 #[cfg(test)]
@@ -89,5 +92,6 @@ mod tests {
         for bad in ["7", "d", "-1d", "1.5w", "week", ""] {
             assert!(age(bad).is_err(), "{bad:?}");
         }
+        assert!(age("7").is_err_and(|text| text.contains("write 7d for days")));
     }
 }

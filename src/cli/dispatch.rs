@@ -1,6 +1,7 @@
 //! The way from arguments to a command, and from its result to an exit code.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -10,9 +11,10 @@ use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
     answer, check, clean, completions, costs, diagnostics, facts, graph, help, list, log, man,
-    output, recover, run, schema, show, signal, start, status, stop, top, tree, trust,
+    output, recover, run, schema, show, signal, start, status, stop, target, top, tree, trust,
     workflow, worktrees,
 };
+use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
 use crate::runtime;
 
@@ -24,9 +26,18 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     }
     let colours = ColorChoice::in_arguments(&arguments);
     colours.apply();
+    let first = arguments.get(color::first_other(&arguments)).cloned();
+    let misspelt = first.as_ref().and_then(|first| misspelt(first));
     let cli = match read(arguments, colours) {
         Ok(cli) => cli,
         Err(error) => {
+            if let Some(command) = misspelt.filter(|_| error.use_stderr()) {
+                output::complain(&format!(
+                    "{}: there is no such command, file or run; did you mean `raymond {command}`?",
+                    first.unwrap_or_default().to_string_lossy()
+                ));
+                return CliExitCode::Usage.into();
+            }
             output::print_help(&error);
             return if error.use_stderr() { CliExitCode::Usage.into() } else { ExitCode::SUCCESS };
         }
@@ -40,6 +51,15 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     });
     diagnostics::flush();
     exit.into()
+}
+
+/// Returns the command that a first argument means which is neither a command nor a path.
+fn misspelt(first: &OsStr) -> Option<String> {
+    let word = first.to_str().filter(|word| !word.starts_with('-') && !word.is_empty())?;
+    let is_command = Cli::command().get_subcommands().any(|known| known.get_name() == word);
+    let is_known = is_command || word == "help" || Path::new(word).symlink_metadata().is_ok();
+    let command = target::misspelt_command(word).filter(|command| is_slip(word, command));
+    command.filter(|_| !is_known)
 }
 
 /// Parses the command line by a grammar that is made only once, because it is large.

@@ -7,6 +7,7 @@ mod list;
 mod named_runs;
 mod runs_dir;
 mod stop;
+mod wording;
 
 use std::fs;
 use std::path::Path;

@@ -71,8 +71,14 @@ pub struct ListArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub status: Vec<RunStatusArg>,
     /// The most runs that are shown [default: all; on a terminal 50]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub limit: Option<usize>,
+}
+
+/// Reads a number that is not 0.
+fn one_or_more(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| "write a number from 1".to_owned())
 }
 
 /// The status of a run, as `list` and `status` print it.

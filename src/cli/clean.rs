@@ -63,6 +63,9 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
     for run in removable {
         match cleaner.remove(&run.id) {
             Ok(bytes) => report.removed.push(RemovedRun { bytes, ..run }),
+            Err(_) if !root.run(&run.id).path().exists() => {
+                output::tell(&format!("{} was removed by another process meanwhile", run.id));
+            }
             Err(refusal) => report.kept.push((run.id, refusal)),
         }
     }
@@ -104,6 +107,8 @@ enum CleanRefusal {
     AgeUnproven,
     #[error("its last event is not old enough")]
     TooYoung,
+    #[error("another raymond has locked it, which resumes or removes it")]
+    Locked,
     #[error("its directory is a symbolic link")]
     Link,
     #[error("processes of it are left; `raymond resume {0}` ends them")]
@@ -218,7 +223,7 @@ impl RunCleaner<'_> {
     /// Removes a run, and returns the number of bytes of its files.
     fn remove(&self, id: &RunId) -> Result<u64, CleanRefusal> {
         let _lock = match lock::acquire(&self.root.run(id).lock(), id) {
-            Err(store::Error::Held { .. }) => return Err(CleanRefusal::NotOver("running")),
+            Err(store::Error::Held { .. }) => return Err(CleanRefusal::Locked),
             lock => lock?,
         };
         // It may be another run by now, or have been resumed while the question stood.

@@ -91,6 +91,23 @@ fn clean_of_run_with_forged_end_needs_its_name() {
 }
 
 #[test]
+fn two_cleans_at_once_do_not_disturb_each_other() {
+    let test = pair();
+    for number in 0..8 {
+        test.run(&["START.md", "--id", &format!("run-{number}")]).ok();
+    }
+    let left = test.dir().join("runs/.removed-old/steps/a");
+    fs::create_dir_all(&left).expect("made");
+    (0..500).for_each(|number| fs::write(left.join(number.to_string()), "x").expect("written"));
+    let cleans = [(); 3].map(|()| test.start(&["clean", "--older-than", "0d", "--yes"]));
+    for clean in cleans {
+        clean.wait().ok().stderr_lacks("warning");
+    }
+    test.raymond(&["clean", "--older-than", "0d", "--yes"]).ok();
+    assert_eq!(runs(&test), [""; 0]);
+}
+
+#[test]
 fn clean_marks_named_run_that_does_not_prove_its_end() {
     let test = with_runs();
     // With another key of the user nothing proves what was recorded.

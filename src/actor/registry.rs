@@ -3,6 +3,9 @@
 //! It is a map that many threads share, so a slow terminal never holds up the run. It is only a
 //! picture: the truth is the supervisor's state.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use dashmap::DashMap;
 
 use crate::domain::agent::Agent;
@@ -125,8 +128,15 @@ pub struct EndedTally {
 #[derive(Debug, Default)]
 pub struct AgentRegistry {
     live: DashMap<AgentId, AgentView>,
-    ended: DashMap<AgentId, FanOutKey>,
-    tallies: DashMap<FanOutKey, EndedTally>,
+    /// Locked while an agent changes from live to ended, so that it is always counted once.
+    ended: Mutex<EndedAgents>,
+}
+
+/// The agents that have ended, and their numbers.
+#[derive(Debug, Default)]
+struct EndedAgents {
+    keys: HashMap<AgentId, FanOutKey>,
+    tallies: HashMap<FanOutKey, EndedTally>,
 }
 
 impl AgentRegistry {
@@ -137,10 +147,11 @@ impl AgentRegistry {
 
     /// Counts an agent that has ended, and no longer shows it.
     pub fn end(&self, agent: &FinishedAgent) {
-        self.live.remove(&agent.id);
         let key = FanOutKey::of(&agent.id, agent.state.as_ref());
-        if self.ended.insert(agent.id.clone(), key.clone()).is_none() {
-            let mut tally = self.tallies.entry(key).or_default();
+        let mut ended = self.ended();
+        self.live.remove(&agent.id);
+        if ended.keys.insert(agent.id.clone(), key.clone()).is_none() {
+            let tally = ended.tallies.entry(key).or_default();
             tally.ended += 1;
             tally.failed += usize::from(agent.has_failed());
             tally.cost += agent.cost_usd;
@@ -173,28 +184,30 @@ impl AgentRegistry {
     /// Returns the number of all agents, live or ended.
     #[must_use]
     pub fn total(&self) -> usize {
-        self.live.len() + self.ended.len()
+        let ended = self.ended();
+        self.live.len() + ended.keys.len()
     }
 
     /// Returns the fan-out of an agent, live or ended.
     #[must_use]
     pub fn fan_out_of(&self, agent: &AgentId) -> Option<FanOutKey> {
         let live = self.live.get(agent).map(|view| FanOutKey::of(agent, Some(&view.began)));
-        live.or_else(|| self.ended.get(agent).map(|key| key.clone()))
+        live.or_else(|| self.ended().keys.get(agent).cloned())
     }
 
-    /// Returns a copy of the picture: the live agents in the order of their numbers.
+    /// Returns a copy of the picture: the live agents in the order of their numbers, and the numbers of the others.
     #[must_use]
-    pub fn views(&self) -> Vec<AgentView> {
+    pub fn snapshot(&self) -> (Vec<AgentView>, Vec<(FanOutKey, EndedTally)>) {
+        let ended = self.ended();
         let mut views: Vec<AgentView> =
             self.live.iter().map(|entry| entry.value().clone()).collect();
+        let tallies = ended.tallies.iter().map(|(key, tally)| (key.clone(), *tally)).collect();
+        drop(ended);
         views.sort_by(|a, b| a.id.cmp_by_number(&b.id));
-        views
+        (views, tallies)
     }
 
-    /// Returns the numbers of the agents that have ended.
-    #[must_use]
-    pub fn tallies(&self) -> Vec<(FanOutKey, EndedTally)> {
-        self.tallies.iter().map(|entry| (entry.key().clone(), *entry.value())).collect()
+    fn ended(&self) -> MutexGuard<'_, EndedAgents> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

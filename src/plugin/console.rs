@@ -75,8 +75,8 @@ impl ConsolePlugin {
 
     /// Counts the agents anew, and returns the live ones.
     fn count_agents(&mut self) -> Vec<AgentView> {
-        let views = self.registry.views();
-        self.fan_outs = FanOuts::of(&views, self.registry.tallies());
+        let (views, ended) = self.registry.snapshot();
+        self.fan_outs = FanOuts::of(&views, ended);
         self.rates.sample(&self.fan_outs, now());
         self.counted = self.registry.total();
         views

@@ -260,8 +260,9 @@ pub fn rate_text(per_hour: u64) -> String {
 /// Returns the time left in words: a few units rather than seconds, because it is an estimate.
 #[must_use]
 pub fn left_text(millis: u64) -> String {
-    let minutes = millis.div_ceil(60_000);
+    let (tens, minutes) = (millis.div_ceil(10_000), millis.div_ceil(60_000));
     match minutes {
+        _ if tens <= 5 => format!("about {} s left", 10 * tens.max(1)),
         0..=1 => "about a minute left".to_owned(),
         2..=99 => format!("about {minutes} min left"),
         _ => format!("about {}:{:02} h left", minutes / 60, minutes % 60),

@@ -68,12 +68,18 @@ pub(super) fn table(run: &Run, times: &TurnTimes) -> String {
         let mut row = vec![name.map_or("unknown state".to_owned(), ToString::to_string)];
         row.extend([state.agents, state.finished, state.failed].map(|count| count.to_string()));
         row.extend(has_live.then(|| state.live.to_string()));
-        let slowest = state.slowest.map(|(took, id)| format!("{} {id}", clock(took)));
+        let slowest = state.slowest.map(|(took, id)| format!("{} {id}", time(took)));
         row.extend([state.cost.to_string(), slowest.unwrap_or_default()]);
         rows.push(row);
     }
     let last = rows[0].len() - 1;
     output::table(&output::right_align(rows, last))
+}
+
+/// Returns a time, with a tenth of a second if it is short.
+fn time(millis: u64) -> String {
+    let (seconds, tenths) = (millis / 1000, millis % 1000 / 100);
+    if seconds < 60 { format!("{seconds}.{tenths}s") } else { clock(millis) }
 }
 
 #[cfg(test)]
@@ -108,5 +114,6 @@ mod tests {
         let words: Vec<&str> = work.split_whitespace().collect();
         assert_eq!(words[..5], ["WORK.md", "3", "1", "1", "1"]);
         assert_eq!(words[6..], ["1:05", "main.2"]);
+        assert_eq!([time(150), time(59_999), time(60_000)], ["0.1s", "59.9s", "1:00"]);
     }
 }

@@ -211,3 +211,37 @@ impl AgentRegistry {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, result, tag};
+    use crate::domain::transition::TagName;
+
+    #[test]
+    fn agents_are_ordered_by_number_and_counted_once_when_they_end() {
+        let mut scene = Scene::begin();
+        (0..11).for_each(|_| {
+            scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
+        });
+        let registry = AgentRegistry::default();
+        scene.run.agents.values().for_each(|agent| registry.show(AgentView::of(agent)));
+        let ids = |registry: &AgentRegistry| -> Vec<String> {
+            registry.snapshot().0.iter().map(|view| view.id.to_string()).collect()
+        };
+        assert_eq!(ids(&registry)[..3], ["main", "main.1", "main.2"]);
+        assert_eq!(ids(&registry)[10..], ["main.10", "main.11"]);
+
+        scene.take("main.2", result("done"));
+        (0..2).for_each(|_| registry.end(&scene.run.finished[0]));
+        assert_eq!((registry.total(), ids(&registry).len()), (12, 11));
+        let (_, ended) = registry.snapshot();
+        let key = FanOutKey { depth: 1, began: StateName::parse("WORK.md").ok() };
+        assert_eq!(ended.len(), 1);
+        assert_eq!((&ended[0].0, ended[0].1.ended, ended[0].1.failed), (&key, 1, 0));
+        for id in ["main.1", "main.2"] {
+            let id = AgentId::parse(id).expect("an id");
+            assert_eq!(registry.fan_out_of(&id), Some(key.clone()), "{id}");
+        }
+    }
+}

@@ -144,8 +144,8 @@ struct TerminalWriter<S> {
 }
 
 impl<S: Write> TerminalWriter<S> {
-    /// Writes messages until all senders are gone. What has come meanwhile is written in one piece. A reader who is
-    /// gone is not an error.
+    /// Writes messages until all senders are gone. Around a live area, what has come meanwhile is written in one piece.
+    /// A reader who is gone is not an error.
     fn write_all(
         mut self,
         requests: &Receiver<TerminalRequest>,
@@ -153,9 +153,15 @@ impl<S: Write> TerminalWriter<S> {
         note: fn(u64) -> String,
     ) {
         while let Ok(first) = requests.recv() {
+            let lost = dropped.swap(0, Ordering::Relaxed);
+            if lost > 0 {
+                self.write(&(note(lost) + "\n"), false);
+            }
+            // Without a live area each message is written by itself: a stream may count on that.
+            let more = if self.area.is_some() { MAX_BATCH } else { 0 };
             let mut lines = String::new();
             let mut done = Vec::new();
-            for request in std::iter::once(first).chain(requests.try_iter().take(MAX_BATCH)) {
+            for request in std::iter::once(first).chain(requests.try_iter().take(more)) {
                 match request {
                     TerminalRequest::Line(text) => lines.extend([&*text, "\n"]),
                     TerminalRequest::Styled(line) => self.paint(line, &mut lines),
@@ -163,10 +169,6 @@ impl<S: Write> TerminalWriter<S> {
                     TerminalRequest::Prompt(row) => self.typed = row,
                     TerminalRequest::Clear(sender) => done.push(sender),
                 }
-            }
-            let lost = dropped.swap(0, Ordering::Relaxed);
-            if lost > 0 {
-                lines = note(lost) + "\n" + &lines;
             }
             self.write(&lines, !done.is_empty());
             for sender in done {

@@ -106,7 +106,7 @@ fn fan_out_of_many_is_one_row_with_progress_and_estimates() {
 }
 
 #[test]
-fn rows_are_cut_to_the_height_of_the_terminal() {
+fn thousands_of_agents_are_cut_to_a_few_rows() {
     let (views, ended) = crowd(300, 1700, 0);
     let table = [
         (3, vec!["300 running, 1700 queued", "0 of 2000 (0 %)", "… and 300 more: 300 running"]),

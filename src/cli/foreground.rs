@@ -66,9 +66,9 @@ pub(super) fn supervise_here(
     if !open.is_empty() {
         output::tell(open.trim_end());
     }
-    output::tell(&summary::closing(&run));
+    output::tell_fitted(&summary::closing(&run));
     if let Some(refused) = summary::refused_tools(&run) {
-        output::tell(&refused);
+        output::tell_fitted(&refused);
     }
     if let Some(left) = worktrees::left(root, &run) {
         output::tell(&left);

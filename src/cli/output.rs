@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-pub use super::diagnostics::{complain, tell, warn};
+pub use super::diagnostics::{complain, tell, tell_fitted, warn};
 use console::Term;
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ pub(super) fn fitted(table: String) -> String {
 }
 
 /// Breaks the lines that are wider than `width` between words; what follows is indented more than the line.
-fn broken(text: &str, width: usize) -> String {
+pub(super) fn broken(text: &str, width: usize) -> String {
     let mut lines = String::new();
     for line in text.lines() {
         let indent = line.chars().take_while(|&c| c == ' ').count() + CONTINUED_INDENT;

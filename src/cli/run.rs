@@ -103,9 +103,10 @@ fn resume_target(
             let verbosity = options.verbosity.verbosity();
             output::print_exactly(&summary::results(&recovered.run, verbosity, times))?;
         }
-        output::tell(&format!("nothing is left to do: {}", summary::closing(&recovered.run)));
+        let closing = summary::closing(&recovered.run);
+        output::tell_fitted(&format!("nothing is left to do: {closing}"));
         if let Some(refused) = summary::refused_tools(&recovered.run) {
-            output::tell(&refused);
+            output::tell_fitted(&refused);
         }
         return Ok(CliExitCode::of(&recovered.run));
     }

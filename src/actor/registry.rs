@@ -3,21 +3,33 @@
 //! It is a map that many threads share, so a slow terminal never holds up the run. It is only a
 //! picture: the truth is the supervisor's state.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use dashmap::DashMap;
 
 use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::money::Usd;
+use crate::domain::printable::flat;
+use crate::domain::run::FinishedAgent;
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
+
+/// The maximum length of the item that is shown of an agent, in bytes.
+const MAX_ITEM_BYTES: usize = 80;
 
 /// A live agent as it is seen from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentView {
     /// Its id.
     pub id: AgentId,
+    /// The state it began in.
+    pub began: StateName,
     /// The state it is in.
     pub state: StateName,
+    /// The entry of the fork list that it was forked with, in short.
+    pub item: Option<String>,
     /// The session its next turn runs in.
     pub session: SessionId,
     /// The number of its pending returns.
@@ -52,13 +64,24 @@ impl AgentView {
     pub fn of(agent: &Agent) -> Self {
         Self {
             id: agent.id.clone(),
+            began: agent.spec.state.clone(),
             state: agent.place(),
+            item: item_of(agent),
             session: agent.session.id.clone(),
             stack: agent.stack.len(),
             activity: AgentActivity::of(agent),
             cost: agent.cost_usd,
         }
     }
+}
+
+/// Returns the beginning of what a forked agent was given: its `item`, or else the first of its own variables.
+fn item_of(agent: &Agent) -> Option<String> {
+    agent.id.parent()?;
+    let variables = &agent.spec.variables;
+    let first = || agent.spec.own_variables().map(|(_, value)| value).next();
+    let item = variables.get("item").or_else(first)?;
+    Some(flat(&item[..item.floor_char_boundary(MAX_ITEM_BYTES * 2)], MAX_ITEM_BYTES))
 }
 
 impl AgentActivity {
@@ -73,31 +96,78 @@ impl AgentActivity {
     }
 }
 
-/// All live agents of a run.
+/// The agents that have begun in the same state and at the same depth: as a rule those of one fan-out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FanOutKey {
+    /// The number of their ancestors.
+    pub depth: usize,
+    /// The state they began in; `None` if it is not known.
+    pub began: Option<StateName>,
+}
+
+impl FanOutKey {
+    /// Returns the key of an agent that began in a state.
+    #[must_use]
+    pub fn of(agent: &AgentId, began: Option<&StateName>) -> Self {
+        Self { depth: agent.lineage().count() - 1, began: began.cloned() }
+    }
+}
+
+/// The agents of a fan-out that have ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EndedTally {
+    /// The number of agents.
+    pub ended: usize,
+    /// The number of failed ones among them.
+    pub failed: usize,
+    /// The cost of their turns.
+    pub cost: Usd,
+}
+
+/// All live agents of a run, and the numbers of those that have ended.
 #[derive(Debug, Default)]
-pub struct AgentRegistry(DashMap<AgentId, AgentView>);
+pub struct AgentRegistry {
+    live: DashMap<AgentId, AgentView>,
+    /// Locked while an agent changes from live to ended, so that it is always counted once.
+    ended: Mutex<EndedAgents>,
+}
+
+/// The agents that have ended, and their numbers.
+#[derive(Debug, Default)]
+struct EndedAgents {
+    keys: HashMap<AgentId, FanOutKey>,
+    tallies: HashMap<FanOutKey, EndedTally>,
+}
 
 impl AgentRegistry {
     /// Shows an agent as it is now.
     pub fn show(&self, view: AgentView) {
-        self.0.insert(view.id.clone(), view);
+        self.live.insert(view.id.clone(), view);
     }
 
-    /// Forgets an agent that has ended.
-    pub fn forget(&self, agent: &AgentId) {
-        self.0.remove(agent);
+    /// Counts an agent that has ended, and no longer shows it.
+    pub fn end(&self, agent: &FinishedAgent) {
+        let key = FanOutKey::of(&agent.id, agent.state.as_ref());
+        let mut ended = self.ended();
+        self.live.remove(&agent.id);
+        if ended.keys.insert(agent.id.clone(), key.clone()).is_none() {
+            let tally = ended.tallies.entry(key).or_default();
+            tally.ended += 1;
+            tally.failed += usize::from(agent.has_failed());
+            tally.cost += agent.cost_usd;
+        }
     }
 
     /// Shows that an agent's turn runs.
     pub fn running(&self, agent: &AgentId, since: Timestamp) {
-        if let Some(mut view) = self.0.get_mut(agent) {
+        if let Some(mut view) = self.live.get_mut(agent) {
             view.activity = AgentActivity::Turn { since, seen: String::new() };
         }
     }
 
     /// Shows the last seen activity of a running turn.
     pub fn active(&self, agent: &AgentId, now_seen: &str) {
-        if let Some(mut view) = self.0.get_mut(agent)
+        if let Some(mut view) = self.live.get_mut(agent)
             && let AgentActivity::Turn { seen, .. } = &mut view.activity
             && seen != now_seen
         {
@@ -105,24 +175,73 @@ impl AgentRegistry {
         }
     }
 
-    /// Returns the number of live agents.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Returns whether there is no live agent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.live.is_empty()
     }
 
-    /// Returns a copy of the picture: running agents first, then by id.
+    /// Returns the number of all agents, live or ended.
     #[must_use]
-    pub fn views(&self) -> Vec<AgentView> {
-        let mut views: Vec<AgentView> = self.0.iter().map(|entry| entry.value().clone()).collect();
-        let idle = |view: &AgentView| !matches!(view.activity, AgentActivity::Turn { .. });
-        views.sort_by(|a, b| idle(a).cmp(&idle(b)).then_with(|| a.id.cmp(&b.id)));
-        views
+    pub fn total(&self) -> usize {
+        let ended = self.ended();
+        self.live.len() + ended.keys.len()
+    }
+
+    /// Returns the fan-out of an agent, live or ended.
+    #[must_use]
+    pub fn fan_out_of(&self, agent: &AgentId) -> Option<FanOutKey> {
+        let live = self.live.get(agent).map(|view| FanOutKey::of(agent, Some(&view.began)));
+        live.or_else(|| self.ended().keys.get(agent).cloned())
+    }
+
+    /// Returns a copy of the picture: the live agents in the order of their numbers, and the numbers of the others.
+    #[must_use]
+    pub fn snapshot(&self) -> (Vec<AgentView>, Vec<(FanOutKey, EndedTally)>) {
+        let ended = self.ended();
+        let mut views: Vec<AgentView> =
+            self.live.iter().map(|entry| entry.value().clone()).collect();
+        let tallies = ended.tallies.iter().map(|(key, tally)| (key.clone(), *tally)).collect();
+        drop(ended);
+        views.sort_by(|a, b| a.id.cmp_by_number(&b.id));
+        (views, tallies)
+    }
+
+    fn ended(&self) -> MutexGuard<'_, EndedAgents> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, result, tag};
+    use crate::domain::transition::TagName;
+
+    #[test]
+    fn agents_are_ordered_by_number_and_counted_once_when_they_end() {
+        let mut scene = Scene::begin();
+        (0..11).for_each(|_| {
+            scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
+        });
+        let registry = AgentRegistry::default();
+        scene.run.agents.values().for_each(|agent| registry.show(AgentView::of(agent)));
+        let ids = |registry: &AgentRegistry| -> Vec<String> {
+            registry.snapshot().0.iter().map(|view| view.id.to_string()).collect()
+        };
+        assert_eq!(ids(&registry)[..3], ["main", "main.1", "main.2"]);
+        assert_eq!(ids(&registry)[10..], ["main.10", "main.11"]);
+
+        scene.take("main.2", result("done"));
+        (0..2).for_each(|_| registry.end(&scene.run.finished[0]));
+        assert_eq!((registry.total(), ids(&registry).len()), (12, 11));
+        let (_, ended) = registry.snapshot();
+        let key = FanOutKey { depth: 1, began: StateName::parse("WORK.md").ok() };
+        assert_eq!(ended.len(), 1);
+        assert_eq!((&ended[0].0, ended[0].1.ended, ended[0].1.failed), (&key, 1, 0));
+        for id in ["main.1", "main.2"] {
+            let id = AgentId::parse(id).expect("an id");
+            assert_eq!(registry.fan_out_of(&id), Some(key.clone()), "{id}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::tree::fold::{FAMILY_FOLD_SIZE, FoldSource, RowSubject, TreeRow};
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
+use crate::plugin::styled::TextTone;
 
 /// The hint that names the command for all agents.
 const EACH: &str = "raymond tree --all shows them";
@@ -101,6 +102,19 @@ impl<'run> AgentTable<'run> {
         let named = named.collect::<Vec<_>>().join(", ") + more;
         let began = || members.first().and_then(|&index| self.began(index));
         if named.is_empty() { began().map(ToString::to_string).unwrap_or_default() } else { named }
+    }
+
+    /// Returns the tone of a row: of its most urgent agent.
+    pub(super) fn tone(&self, row: &TreeRow) -> TextTone {
+        let tone = |index: &usize| match (self.tree.nodes()[*index].member, &self.status[*index]) {
+            _ if self.stands_out(*index).is_some() => TextTone::Bad,
+            (TreeMember::Live(_), Some(AgentStatus::Running)) => TextTone::Good,
+            (TreeMember::Live(_), _) => TextTone::Plain,
+            (TreeMember::Ended(_), _) => TextTone::Faint,
+        };
+        let order = [TextTone::Bad, TextTone::Good, TextTone::Plain, TextTone::Faint];
+        let tones: Vec<TextTone> = row.of.members().iter().map(tone).collect();
+        order.into_iter().find(|tone| tones.contains(tone)).unwrap_or_default()
     }
 
     /// Returns an agent's status or result, the counts of a family, and a note about cut descendants.

@@ -14,6 +14,7 @@ pub mod worktrees;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 
 use self::answers::{ANSWER_HELP, AnswerArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
@@ -31,6 +32,8 @@ pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, R
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
+use super::color::ColorArgs;
+use super::completions::{complete_runs, complete_targets};
 use super::logging::LoggingArgs;
 use super::on_event::OnEventCommand;
 use super::options::RunOptions;
@@ -56,6 +59,10 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: CliCommand,
+
+    /// The option for colours.
+    #[command(flatten)]
+    pub color: ColorArgs,
 }
 
 /// The commands.
@@ -177,6 +184,7 @@ holds what programs need (PATH, HOME, LANG and the like) and the variables that 
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// A folder with START.md, workflow.yaml or workflow.lisp, such a file, or the id of a run to resume
+    #[arg(add = ArgValueCompleter::new(complete_targets))]
     pub target: String,
 
     /// The directory of the runs.
@@ -196,7 +204,7 @@ pub struct RunArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
     /// The run's id, or the beginning of one [default: asks on a terminal]
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete_runs))]
     pub run: Option<String>,
 
     /// Take the run that was started last

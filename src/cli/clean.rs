@@ -16,13 +16,12 @@ use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
-use crate::process::turn_tail::changed;
 use crate::runtime::graphs::working_dirs;
 use crate::runtime::{directories, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
-use crate::store::view::{ids, load_view};
+use crate::store::view::{ids, last_event_at, load_view};
 use crate::store::{self, lock, removal, seal};
 
 /// Runs `raymond clean`.
@@ -54,13 +53,19 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
         report.removed = removable;
         return cleaner.print(&report);
     }
-    cleaner.confirm(&removable)?;
+    if !cleaner.is_confirmed(&removable)? {
+        output::tell("no run is removed");
+        return Ok(CliExitCode::Usage);
+    }
     if let Err(error) = removal::remove_leftovers(&root) {
         output::warn(&error.to_string());
     }
     for run in removable {
         match cleaner.remove(&run.id) {
             Ok(bytes) => report.removed.push(RemovedRun { bytes, ..run }),
+            Err(_) if !root.run(&run.id).path().exists() => {
+                output::tell(&format!("{} was removed by another process meanwhile", run.id));
+            }
             Err(refusal) => report.kept.push((run.id, refusal)),
         }
     }
@@ -79,6 +84,8 @@ struct RemovedRun {
     id: RunId,
     status: &'static str,
     bytes: u64,
+    /// True if its directory proves that it has ended.
+    proven: bool,
 }
 
 /// The reason why a run stays.
@@ -94,8 +101,14 @@ enum CleanRefusal {
         "it has worktrees; `raymond worktrees {0} --prune` removes them, and with --all keeps their work in git"
     )]
     Worktrees(RunId),
+    #[error(
+        "its directory does not prove how old it is; name it without --older-than to remove it"
+    )]
+    AgeUnproven,
     #[error("its last event is not old enough")]
     TooYoung,
+    #[error("another raymond has locked it, which resumes or removes it")]
+    Locked,
     #[error("its directory is a symbolic link")]
     Link,
     #[error("processes of it are left; `raymond resume {0}` ends them")]
@@ -138,9 +151,9 @@ impl RunCleaner<'_> {
         Ok(candidates)
     }
 
-    /// Returns whether the last event of a run is as old as was asked for.
+    /// Returns whether the last event of a run is as old as was asked for, by its record.
     fn is_old_enough(&self, id: &RunId) -> bool {
-        let last = || changed(&self.root.run(id).journal());
+        let last = || last_event_at(&self.root.run(id));
         let is_old = |age| last().is_some_and(|at: Timestamp| now().since(at) >= age);
         self.args.older_than.is_none_or(is_old)
     }
@@ -152,13 +165,13 @@ impl RunCleaner<'_> {
         if view.held {
             return Err(CleanRefusal::NotOver("running"));
         }
-        self.check(id, &view.run, status)?;
+        let proven = self.check(id, &view.run, status)?;
         let bytes = removal::size(self.root, id).map_err(CleanRefusal::Unreadable)?;
-        Ok(RemovedRun { id: id.clone(), status, bytes })
+        Ok(RemovedRun { id: id.clone(), status, bytes, proven })
     }
 
-    /// Checks that a run that no raymond holds may be removed.
-    fn check(&self, id: &RunId, run: &Run, status: &'static str) -> Result<(), CleanRefusal> {
+    /// Checks that a run that no raymond holds may be removed; returns whether its directory proves that it has ended.
+    fn check(&self, id: &RunId, run: &Run, status: &'static str) -> Result<bool, CleanRefusal> {
         if run.can_resume() {
             return Err(CleanRefusal::NotOver(status));
         }
@@ -171,9 +184,12 @@ impl RunCleaner<'_> {
         if !self.is_old_enough(id) {
             return Err(CleanRefusal::TooYoung);
         }
-        let is_named = !self.args.runs.is_empty();
-        if !is_named && seals::check_ended(&self.state, self.root, run).is_err() {
+        let is_proven = seals::check_ended(&self.state, self.root, run).is_ok();
+        if !is_proven && self.args.runs.is_empty() {
             return Err(CleanRefusal::Unproven);
+        }
+        if !is_proven && self.args.older_than.is_some() {
+            return Err(CleanRefusal::AgeUnproven);
         }
         // What is recorded of worktrees is not proven, so they are not removed on the way.
         if self.root.worktrees(id).symlink_metadata().is_ok()
@@ -185,33 +201,29 @@ impl RunCleaner<'_> {
         if !orphans::find(&marker).is_empty() {
             return Err(CleanRefusal::Processes(id.clone()));
         }
-        Ok(())
+        Ok(is_proven)
     }
 
-    /// Asks whether the runs are to be removed, unless that was said.
-    fn confirm(&self, runs: &[RemovedRun]) -> Result<(), Error> {
+    /// Returns whether the runs are to be removed: it was said, or the person at the terminal says so.
+    fn is_confirmed(&self, runs: &[RemovedRun]) -> Result<bool, Error> {
         if self.args.yes {
-            return Ok(());
+            return Ok(true);
         }
         if !(stdin().is_terminal() && stderr().is_terminal()) {
-            return Err(Error::Usage(
-                "give --yes to remove runs without a question; --dry-run shows what would be removed"
-                    .to_owned(),
-            ));
+            return Err(Error::Usage(format!(
+                "there is no terminal to ask on whether to remove {}; --yes removes without a question, --dry-run only shows",
+                amount(runs)
+            )));
         }
         output::tell(&output::table(&runs.iter().map(row).collect::<Vec<_>>()));
         let question = format!("Type yes to remove {}: ", amount(runs));
-        if confirm::is_answered_yes(&question) {
-            Ok(())
-        } else {
-            Err(Error::Usage("nothing was removed".to_owned()))
-        }
+        Ok(confirm::is_answered_yes(&question))
     }
 
     /// Removes a run, and returns the number of bytes of its files.
     fn remove(&self, id: &RunId) -> Result<u64, CleanRefusal> {
         let _lock = match lock::acquire(&self.root.run(id).lock(), id) {
-            Err(store::Error::Held { .. }) => return Err(CleanRefusal::NotOver("running")),
+            Err(store::Error::Held { .. }) => return Err(CleanRefusal::Locked),
             lock => lock?,
         };
         // It may be another run by now, or have been resumed while the question stood.
@@ -250,7 +262,7 @@ impl RunCleaner<'_> {
         let removed = report
             .removed
             .iter()
-            .map(|run| json!({ "run": run.id, "status": run.status, "bytes": run.bytes }));
+            .map(|run| json!({ "run": run.id, "status": run.status, "bytes": run.bytes, "proven": run.proven }));
         let kept = report.kept.iter().map(|(id, why)| json!({ "run": id, "why": why.to_string() }));
         json!({
             "dry_run": self.args.dry_run,
@@ -262,7 +274,8 @@ impl RunCleaner<'_> {
 }
 
 fn row(run: &RemovedRun) -> Vec<String> {
-    vec![run.id.to_string(), run.status.to_owned(), size(run.bytes)]
+    let unproven = if run.proven { "" } else { "its directory does not prove that it has ended" };
+    vec![run.id.to_string(), run.status.to_owned(), size(run.bytes), unproven.to_owned()]
 }
 
 /// Returns the number and the size of runs.

@@ -1,10 +1,13 @@
 //! `raymond costs`: a run's money by state, model and agent, and the unknown part of it.
 
+mod agent_rows;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use self::agent_rows::AgentCostRow;
 use super::args::readers::CostsArgs;
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice, status, status_word};
@@ -12,9 +15,6 @@ use crate::domain::ledger::{Ledger, LedgerLine};
 use crate::domain::money::Usd;
 use crate::domain::settings::AnswererKind;
 use crate::store::view::{RunView, story};
-
-/// The number of agents that are shown without `--all`.
-const DEFAULT_AGENT_ROWS: usize = 10;
 
 /// Runs `raymond costs`.
 ///
@@ -29,7 +29,7 @@ pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
     if args.one.json {
         return output::print_json(&costs.as_json());
     }
-    output::print(&costs.as_text(if args.all { usize::MAX } else { DEFAULT_AGENT_ROWS }))
+    output::print(&costs.as_text(args.all))
 }
 
 struct CostReport<'run> {
@@ -51,7 +51,7 @@ impl CostReport<'_> {
         self.view.run.finished.iter().filter(|ended| ended.unbilled_turn.is_some()).count()
     }
 
-    fn as_text(&self, max_rows: usize) -> String {
+    fn as_text(&self, all: bool) -> String {
         let mut text = status::headline(self.view);
         let mut parts = vec![("", vec![("in all".to_owned(), self.ledger.total)])];
         let states = most_expensive_first(&self.ledger.states).into_iter();
@@ -66,20 +66,16 @@ impl CostReport<'_> {
                 most_expensive_first(&self.ledger.models).into_iter().map(model).collect(),
             ));
         }
-        let agents = most_expensive_first(&self.ledger.agents);
-        let shown = &agents[..agents.len().min(max_rows)];
-        let rest = &agents[shown.len()..];
-        let mut lines: Vec<(String, LedgerLine)> =
-            shown.iter().map(|(agent, line)| (agent.to_string(), **line)).collect();
-        if !rest.is_empty() {
-            lines.push((format!("{} others (--all)", rest.len()), LedgerLine::sum(rest)));
-        }
-        parts.push(("agent", lines));
-        text.push_str(&self.table(&parts));
+        let agents = agent_rows::rows(&self.view.run, self.ledger, all);
+        text.push_str(&self.table(&parts, &agents));
         text + &self.not_known()
     }
 
-    fn table(&self, parts: &[(&str, Vec<(String, LedgerLine)>)]) -> String {
+    fn table(
+        &self,
+        parts: &[(&str, Vec<(String, LedgerLine)>)],
+        agents: &[AgentCostRow],
+    ) -> String {
         let has_tokens = self.ledger.models.keys().any(Option::is_some);
         let mut rows = Vec::new();
         for (what, lines) in parts {
@@ -89,7 +85,20 @@ impl CostReport<'_> {
             }
             rows.extend(lines.iter().map(|(name, line)| row(name, line, self.whole(), has_tokens)));
         }
-        output::table(&right_align(rows))
+        rows.push(Vec::new());
+        let mut agent_head = head("agent", has_tokens);
+        if agents.iter().any(|agent| agent.mean_and_most.is_some()) {
+            agent_head.extend(["mean", "most expensive"].map(str::to_owned));
+        }
+        rows.push(agent_head);
+        for agent in agents {
+            let mut cells = row(&agent.name, &agent.line, self.whole(), has_tokens);
+            if let Some((mean, most, cost)) = &agent.mean_and_most {
+                cells.extend([mean.to_string(), format!("{most} {cost}")]);
+            }
+            rows.push(cells);
+        }
+        output::table(&output::right_align(rows, usize::MAX))
     }
 
     /// Returns the notes on costs that the sums leave out.
@@ -192,17 +201,4 @@ fn row(name: &str, line: &LedgerLine, whole: Usd, has_tokens: bool) -> Vec<Strin
     }
     row.extend([used.cost_usd.to_string(), format!("{:.0}%", line.share(whole) * 100.0)]);
     row
-}
-
-/// Pads the cells of each column but the first, so that they align at the right.
-fn right_align(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    for column in 1..columns {
-        let cells = || rows.iter().filter_map(|row| row.get(column));
-        let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
-        for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
-            *cell = format!("{cell:>width$}");
-        }
-    }
-    rows
 }

@@ -16,13 +16,15 @@ use std::io::{IsTerminal, Write, stderr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::OnceLock;
 
+use console::Term;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::exit::Error;
 use super::log_line::{JsonFormatter, TerminalLog, TextFormatter, lost};
 use super::logging::{LogFormat, LoggingArgs};
-use crate::domain::printable::printable_block;
+use super::output;
+use crate::domain::printable::{printable_block, printable_line};
 use crate::plugin::terminal::Terminal;
 
 /// The target of messages for people.
@@ -117,7 +119,8 @@ pub fn terminal(may_live: bool) -> Terminal {
         return Terminal::plain(LogLineWriter::default());
     }
     let live = may_live && stderr().is_terminal();
-    let terminal = if live { Terminal::live() } else { Terminal::plain(stderr()) };
+    let colours = console::colors_enabled_stderr();
+    let terminal = if live { Terminal::live(colours) } else { Terminal::lines(colours) };
     if LOG.get().is_none_or(|log| log.apart.is_none()) {
         let filter = LOG.get().map_or("warn", |log| log.filter.as_str());
         subscribe(filter, &terminal, LogFormat::Text, false);
@@ -139,6 +142,18 @@ pub fn tell(text: &str) {
         tracing::info!(target: PEOPLE, "{text}");
     } else {
         let _ = writeln!(stderr(), "{}", printable_block(text));
+    }
+}
+
+/// Prints a line for people; on a terminal it is broken between words, so that a long reason can be read.
+pub fn tell_fitted(text: &str) {
+    let stderr = Term::stderr();
+    match stderr.size_checked().filter(|_| stderr.is_term() && !owns_stderr()) {
+        Some((_, columns)) => {
+            let text = output::broken(&printable_line(text), usize::from(columns));
+            let _ = write!(std::io::stderr(), "{text}");
+        }
+        None => tell(text),
     }
 }
 

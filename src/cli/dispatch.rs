@@ -1,25 +1,43 @@
 //! The way from arguments to a command, and from its result to an exit code.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, CliCommand};
+use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    answer, check, clean, costs, diagnostics, facts, graph, help, list, log, man, output, recover,
-    run, schema, show, signal, start, status, stop, top, tree, trust, workflow, worktrees,
+    answer, check, clean, completions, costs, diagnostics, facts, graph, help, list, log, man,
+    output, recover, run, schema, show, signal, start, status, stop, target, top, tree, trust,
+    workflow, worktrees,
 };
+use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
 use crate::runtime;
 
 /// Runs a command line, program name included, and returns its exit code.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    let cli = match read(arguments) {
+    if let Some(answered) = completions::answer(&arguments) {
+        return answered;
+    }
+    let colours = ColorChoice::in_arguments(&arguments);
+    colours.apply();
+    let first = arguments.get(color::first_other(&arguments)).cloned();
+    let misspelt = first.as_ref().and_then(|first| misspelt(first));
+    let cli = match read(arguments, colours) {
         Ok(cli) => cli,
         Err(error) => {
+            if let Some(command) = misspelt.filter(|_| error.use_stderr()) {
+                output::complain(&format!(
+                    "{}: there is no such command, file or run; did you mean `raymond {command}`?",
+                    first.unwrap_or_default().to_string_lossy()
+                ));
+                return CliExitCode::Usage.into();
+            }
             output::print_help(&error);
             return if error.use_stderr() { CliExitCode::Usage.into() } else { ExitCode::SUCCESS };
         }
@@ -35,9 +53,18 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     exit.into()
 }
 
+/// Returns the command that a first argument means which is neither a command nor a path.
+fn misspelt(first: &OsStr) -> Option<String> {
+    let word = first.to_str().filter(|word| !word.starts_with('-') && !word.is_empty())?;
+    let is_command = Cli::command().get_subcommands().any(|known| known.get_name() == word);
+    let is_known = is_command || word == "help" || Path::new(word).symlink_metadata().is_ok();
+    let command = target::misspelt_command(word).filter(|command| is_slip(word, command));
+    command.filter(|_| !is_known)
+}
+
 /// Parses the command line by a grammar that is made only once, because it is large.
-fn read(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut grammar = help::fitted(Cli::command());
+fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Error> {
+    let mut grammar = help::fitted(Cli::command()).color(colours.of_grammar());
     let arguments = with_default_command(&grammar, arguments);
     let mut matches = grammar.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))
@@ -45,11 +72,12 @@ fn read(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
 
 /// Puts `run` in front of a command line that begins with a target or an option of `run`.
 fn with_default_command(grammar: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
-    let first = arguments.get(1).and_then(|first| first.to_str()).unwrap_or("--help").to_owned();
+    let at = color::first_other(&arguments);
+    let first = arguments.get(at).and_then(|first| first.to_str()).unwrap_or("--help").to_owned();
     let known = grammar.get_subcommands().any(|known| known.get_name() == first)
         || ["help", "-h", "--help", "-V", "--version"].contains(&first.as_str());
     if !known {
-        arguments.insert(1, "run".into());
+        arguments.insert(at, "run".into());
     }
     arguments
 }
@@ -85,11 +113,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Graph(args) => graph::graph(&args),
         CliCommand::Workflow(command) => workflow::workflow(command),
         CliCommand::Schema(args) => schema::print(&args),
-        CliCommand::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "raymond", &mut script);
-            output::print_exactly(&String::from_utf8_lossy(&script))
-        }
+        CliCommand::Completions { shell } => completions::print_script(shell),
         CliCommand::Man(args) => man::man(&args),
     }
 }
@@ -111,6 +135,8 @@ mod tests {
         );
         assert_eq!(shown("raymond --model opus w"), "raymond run --model opus w");
         assert_eq!(shown("raymond status x"), "raymond status x");
+        assert_eq!(shown("raymond --color never list"), "raymond --color never list");
+        assert_eq!(shown("raymond --color=never w"), "raymond --color=never run w");
         assert_eq!(shown("raymond --help"), "raymond --help");
         assert_eq!(shown("raymond"), "raymond");
     }

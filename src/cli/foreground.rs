@@ -11,17 +11,20 @@ use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::on_event;
 use super::options::RunOptions;
+use super::summary::TurnTimes;
 use super::{diagnostics, output, plugins, questions, summary, telemetry, worktrees};
 use crate::actor::registry::AgentRegistry;
 use crate::actor::stay_up::StayUp;
 use crate::domain::run::Run;
 use crate::plugin::console::ConsolePlugin;
+use crate::plugin::line_choice::Verbosity;
 use crate::plugin::lines::JsonLinesPlugin;
 use crate::plugin::terminal::Terminal;
 use crate::process::child::subreaper;
 use crate::process::helper_environment::NamedVariables;
 use crate::runtime::{self, InterruptReceiver, PlugIns, PreparedRun};
 use crate::store::layout::RunsRoot;
+use crate::store::view::story;
 
 /// Supervises a run until it has ended or is stopped, and returns its exit code.
 ///
@@ -32,8 +35,8 @@ pub(super) fn supervise_here(
     root: &RunsRoot,
     mut prepared: PreparedRun,
 ) -> Result<CliExitCode, Error> {
-    let json = options.json;
-    let terminal = diagnostics::terminal(!json);
+    let (json, verbosity) = (options.json, options.verbosity.verbosity());
+    let terminal = diagnostics::terminal(!json && verbosity != Verbosity::Quiet);
     for line in plugins::announced(&prepared) {
         terminal.line(&line);
     }
@@ -53,7 +56,8 @@ pub(super) fn supervise_here(
                 .await;
         terminal.clear();
         let run = run?;
-        let mut last = if json { String::new() } else { summary::endings(&run) };
+        let times = || turn_times(root, &run);
+        let mut last = if json { String::new() } else { summary::results(&run, verbosity, times) };
         last.push_str(&questions::document(&run));
         print_patiently(last, &mut interrupts).await?;
         Ok::<Run, Error>(run)
@@ -62,14 +66,21 @@ pub(super) fn supervise_here(
     if !open.is_empty() {
         output::tell(open.trim_end());
     }
-    output::tell(&summary::closing(&run));
+    output::tell_fitted(&summary::closing(&run));
     if let Some(refused) = summary::refused_tools(&run) {
-        output::tell(&refused);
+        output::tell_fitted(&refused);
     }
     if let Some(left) = worktrees::left(root, &run) {
         output::tell(&left);
     }
     Ok(CliExitCode::of(&run))
+}
+
+/// Returns the times of all turns of a run; none if its journal cannot be read.
+pub(super) fn turn_times(root: &RunsRoot, run: &Run) -> TurnTimes {
+    let mut times = TurnTimes::default();
+    let read = story(root, &run.workflow_id, |_, record| times.count(&record.event));
+    read.map(|_| times).unwrap_or_default()
 }
 
 /// Returns the person to ask, if one is there. The run stays up for them, or because `--on-wait stay` says so.
@@ -103,7 +114,8 @@ async fn supervised(
     if options.json {
         plugins.add_own("lines", JsonLinesPlugin::new(stdout()));
     } else {
-        let console = ConsolePlugin::new(terminal.clone(), Arc::clone(&registry), &prepared.run);
+        let (terminal, verbosity) = (terminal.clone(), options.verbosity.verbosity());
+        let console = ConsolePlugin::new(terminal, Arc::clone(&registry), &prepared.run, verbosity);
         plugins.add_own("console", console);
     }
     if let Some(person) = person {

@@ -6,20 +6,25 @@ use serde_json::{Value, json};
 
 use super::args::{AllRunsArgs, ListArgs, RunStatusArg};
 use super::exit::{CliExitCode, Error};
+use super::table::{self, TableCell};
 use super::{age, output, status_word};
 use crate::actor::clock::now;
 use crate::domain::failures::AgentFailures;
 use crate::domain::id::RunId;
-use crate::domain::printable::one_line;
+use crate::domain::printable::flat;
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::time::Timestamp;
 use crate::plugin::sentence::date;
+use crate::plugin::styled::TextTone;
 use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view, newest_first};
 
 /// The most runs that are shown on a terminal without `--limit`.
 const DEFAULT_TERMINAL_LIMIT: usize = 50;
+
+/// The maximum length of the reason why a run does not proceed.
+const MAX_REASON_BYTES: usize = 4000;
 
 /// Runs `raymond list`.
 ///
@@ -104,7 +109,7 @@ pub(super) fn show(
     if runs.is_empty() {
         output::tell(none);
     }
-    let shown = output::print(&output::table(&runs.iter().map(as_row).collect::<Vec<_>>()));
+    let shown = table::print(table::lines(&runs.iter().map(as_row).collect::<Vec<_>>()));
     for ListedRun { id, view, .. } in runs {
         if let Err(error) = view {
             output::tell(&format!("{id}: {error}"));
@@ -129,34 +134,39 @@ fn as_json(run: &ListedRun) -> Value {
     value
 }
 
-fn as_row(run: &ListedRun) -> Vec<String> {
+fn as_row(run: &ListedRun) -> Vec<TableCell> {
     let age = age::text(now().since(run.started));
-    let mut row = vec![run.id.to_string(), word(run).to_owned(), age];
+    let word = word(run);
+    let mut row = vec![
+        TableCell::of(TextTone::Plain, run.id.as_str()),
+        TableCell::of(status_word::tone(word), word),
+        TableCell::of(TextTone::Faint, &age),
+    ];
     if let Ok(view) = &run.view {
         row.extend([
-            format!("{} live", view.run.agents.len()),
-            finished(&AgentFailures::of(&view.run)),
-            view.run.total_cost_usd.to_string(),
-            why(&view.run),
+            format!("{} live", view.run.agents.len()).into(),
+            ended(&AgentFailures::of(&view.run)).into(),
+            view.run.total_cost_usd.to_string().into(),
+            why(&view.run).into(),
         ]);
     }
     row
 }
 
 /// Returns the number of agents that have ended, with that of the failed ones.
-fn finished(failures: &AgentFailures) -> String {
+fn ended(failures: &AgentFailures) -> String {
     let AgentFailures { ended, failed, .. } = failures;
     if failures.is_empty() {
-        format!("{ended} finished")
+        format!("{ended} ended")
     } else {
-        format!("{ended} finished, {failed} failed")
+        format!("{ended} ended, {failed} failed")
     }
 }
 
 /// Returns the reason why a run does not proceed, in short, or else what its agents failed of.
 fn why(run: &Run) -> String {
     match (&run.pause, run.limited(now()).filter(|_| run.status == RunStatus::Running)) {
-        (Some(pause), _) => one_line(&pause.to_string()),
+        (Some(pause), _) => flat(&pause.to_string(), MAX_REASON_BYTES),
         (None, Some(until)) => format!("usage limit until {}", date(until)),
         (None, None) => AgentFailures::of(run).to_string(),
     }

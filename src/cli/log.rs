@@ -10,7 +10,9 @@ use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::printable::printable_json;
 use crate::domain::protocol::event::PublicRecord;
-use crate::plugin::sentence::sentence;
+use crate::plugin::line_choice::tone;
+use crate::plugin::sentence::{moment, sentence};
+use crate::plugin::styled::{StyledLine, TextTone};
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunsRoot;
 use crate::store::record::RecordError;
@@ -36,8 +38,8 @@ pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
     Ok(CliExitCode::Success)
 }
 
-/// Prints the records of a run, as they are written if asked to, each as `text` renders its line; returns whether
-/// the reader stayed to the end.
+/// Prints the records of a run, as they are written if asked to, each as `text` renders its printable line; returns
+/// whether the reader stayed to the end.
 ///
 /// # Errors
 /// [`Error`] if there is no such run, or a record is damaged.
@@ -56,7 +58,7 @@ pub(super) fn follow(
         let held = stays && lock::is_held(&dir.lock())?.is_some();
         while let Some((seq, line)) = journal.read()? {
             let text = text(&line).map_err(|flaw| journal.damaged(seq, &flaw))?;
-            if !text.map_or(Ok(true), |text| output::print_line(&text))? {
+            if !text.map_or(Ok(true), |text| output::print_printable_line(&text))? {
                 return Ok(false);
             }
         }
@@ -82,5 +84,7 @@ fn text(line: &str, args: &LogArgs) -> Result<Option<String>, RecordError> {
     if args.one.json {
         return Ok(Some(json_line(record)));
     }
-    Ok(Some(format!("{}  {}", record.at, sentence(&record))))
+    let line = StyledLine::of(TextTone::Faint, &moment(record.at))
+        .with(tone(&record.event), &format!("  {}", sentence(&record)));
+    Ok(Some(line.painted(console::colors_enabled())))
 }

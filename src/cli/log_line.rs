@@ -39,7 +39,7 @@ where
         };
         let said = LogEventVisitor::of(event);
         if self.timed {
-            write!(writer, "{} ", now())?;
+            write!(writer, "{} ", jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z"))?;
         }
         let mut text = format!("{label}: {}", said.message);
         let field = |(name, value): &(&str, Value)| match value {

@@ -20,6 +20,7 @@ use crate::language::manifest::{dollars, max_procs, model};
 use crate::language::prompt::forking::count as how_many_agents;
 use crate::language::supervision::{restarts, some_time};
 use crate::language::turn_options::tool_rule;
+use crate::plugin::line_choice::Verbosity;
 use crate::plugin::telemetry::config::url as collector;
 
 const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; \
@@ -105,6 +106,10 @@ pub struct RunOptions {
     #[command(flatten)]
     pub supervision: SupervisionArgs,
 
+    /// The amount that is printed.
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+
     /// The logging options.
     #[command(flatten)]
     pub logging: LoggingArgs,
@@ -115,7 +120,12 @@ impl RunOptions {
     #[must_use]
     pub fn not_kept(&self) -> Vec<OsString> {
         let mut arguments = self.logging.arguments();
-        let flags = [("--json", self.json), ("--migrate", self.answers.migrate)];
+        let flags = [
+            ("--json", self.json),
+            ("--migrate", self.answers.migrate),
+            ("--verbose", self.verbosity.verbose),
+            ("--quiet", self.verbosity.quiet),
+        ];
         arguments
             .extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
         if let Some(on_wait) = self.answers.on_wait.and_then(|on_wait| on_wait.to_possible_value())
@@ -129,6 +139,30 @@ impl RunOptions {
             arguments.extend(["--otlp".into(), url.into()]);
         }
         arguments
+    }
+}
+
+/// The amount that is printed about a run.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct VerbosityArgs {
+    /// Print each step, and the result of each agent at the end, however many there are
+    #[arg(long, short)]
+    pub verbose: bool,
+
+    /// Print no progress: only failures, the result of the first agent, and how the run ends
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
+}
+
+impl VerbosityArgs {
+    /// Returns the amount.
+    #[must_use]
+    pub fn verbosity(self) -> Verbosity {
+        match (self.verbose, self.quiet) {
+            (true, _) => Verbosity::Verbose,
+            (false, true) => Verbosity::Quiet,
+            (false, false) => Verbosity::Normal,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-pub use super::diagnostics::{complain, tell, warn};
+pub use super::diagnostics::{complain, tell, tell_fitted, warn};
 use console::Term;
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ pub(super) fn fitted(table: String) -> String {
 }
 
 /// Breaks the lines that are wider than `width` between words; what follows is indented more than the line.
-fn broken(text: &str, width: usize) -> String {
+pub(super) fn broken(text: &str, width: usize) -> String {
     let mut lines = String::new();
     for line in text.lines() {
         let indent = line.chars().take_while(|&c| c == ' ').count() + CONTINUED_INDENT;
@@ -80,12 +80,12 @@ pub fn print_exactly(text: &str) -> Result<CliExitCode, Error> {
     if io::stdout().is_terminal() { print(text) } else { print_styled(text) }
 }
 
-/// Prints a text and the end of its line; returns whether anyone still reads.
+/// Prints a printable text and the end of its line; returns whether anyone still reads.
 ///
 /// # Errors
 /// As [`print()`].
-pub(super) fn print_line(text: &str) -> Result<bool, Error> {
-    write(&(printable(text) + "\n"))
+pub(super) fn print_printable_line(text: &str) -> Result<bool, Error> {
+    write(&format!("{text}\n"))
 }
 
 /// Writes a text, and returns whether anyone still reads.
@@ -168,6 +168,19 @@ pub fn table(rows: &[Vec<String>]) -> String {
         let _ = writeln!(text, "{}", cells.join("  ").trim_end());
     }
     text
+}
+
+/// Pads the cells of the columns after the first and before `end`, so that they align at the right.
+pub(super) fn right_align(mut rows: Vec<Vec<String>>, end: usize) -> Vec<Vec<String>> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    for column in 1..columns.min(end) {
+        let cells = || rows.iter().filter_map(|row| row.get(column));
+        let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            *cell = format!("{cell:>width$}");
+        }
+    }
+    rows
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::answers;
 use super::args::{NamedRunArgs, NewRunArgs, ResumeArgs, RunArgs};
 use super::exit::{CliExitCode, Error};
-use super::foreground::supervise_here;
+use super::foreground::{supervise_here, turn_times};
 use super::options::RunOptions;
 use super::target::{self, RunTarget};
 use super::{background, confirm, output, person, run_choice, settings, summary};
@@ -99,11 +99,14 @@ fn resume_target(
         sweep(root, id)?;
         recovered.run.settings.strict |= settings.strict;
         if !options.json {
-            output::print_exactly(&summary::endings(&recovered.run))?;
+            let times = || turn_times(root, &recovered.run);
+            let verbosity = options.verbosity.verbosity();
+            output::print_exactly(&summary::results(&recovered.run, verbosity, times))?;
         }
-        output::tell(&format!("nothing is left to do: {}", summary::closing(&recovered.run)));
+        let closing = summary::closing(&recovered.run);
+        output::tell_fitted(&format!("nothing is left to do: {closing}"));
         if let Some(refused) = summary::refused_tools(&recovered.run) {
-            output::tell(&refused);
+            output::tell_fitted(&refused);
         }
         return Ok(CliExitCode::of(&recovered.run));
     }

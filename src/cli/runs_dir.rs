@@ -16,31 +16,54 @@ use crate::store::layout::RunsRoot;
 const NAME: &str = ".raymond";
 
 impl DirArgs {
-    /// Returns the directory of all runs as it was given or found. Says which directories of others were skipped.
+    /// Returns the directory of all runs as it was given or found, to read in it. Says which directories of others were
+    /// skipped, or that the only one belongs to another user.
     pub(super) fn root(&self) -> RunsRoot {
         if let Some(given) = &self.dir {
             return RunsRoot::new(given);
         }
-        let here = std::env::current_dir().unwrap_or_default();
-        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
-        let found = search(&here, home.as_deref());
-        let Some(path) = found.path else { return RunsRoot::new(NAME) };
-        for foreign in found.foreign {
-            output::warn(&format!(
-                "{} is not used, because it belongs to another user; --dir {0} uses it, {} is used instead",
-                foreign.display(),
-                path.display()
-            ));
+        let found = self.found();
+        let path = found.usable();
+        for foreign in &found.foreign {
+            output::warn(&if *foreign == path {
+                format!(
+                    "{} belongs to another user, who says what its runs are; --dir {0} uses it without this warning",
+                    foreign.display()
+                )
+            } else {
+                format!(
+                    "{} is not used, because it belongs to another user; --dir {0} uses it, {} is used instead",
+                    foreign.display(),
+                    path.display()
+                )
+            });
         }
-        RunsRoot::new(if path.parent() == Some(&here) { NAME.into() } else { path })
+        RunsRoot::new(if path.parent() == Some(&found.here) { NAME.into() } else { path })
     }
 
-    /// Returns the directory of all runs under its one real name.
+    /// Returns the directory of all runs under its one real name, to write in it.
     ///
     /// # Errors
-    /// As [`directories::root`].
+    /// [`Error::Usage`] if it was not given, and the only one belongs to another user; else as [`directories::root`].
     pub(super) fn real_root(&self) -> Result<RunsRoot, Error> {
+        let found = self.found();
+        let path = found.usable();
+        if found.foreign.contains(&path) {
+            return Err(Error::Usage(format!(
+                "{} belongs to another user, who could say what your runs do; use it with --dir {0}, or name another directory with --dir",
+                path.display()
+            )));
+        }
         Ok(directories::root(self.root().path())?)
+    }
+
+    fn found(&self) -> FoundRunsDir {
+        if let Some(given) = &self.dir {
+            return FoundRunsDir { path: Some(given.clone()), ..FoundRunsDir::default() };
+        }
+        let here = std::env::current_dir().unwrap_or_default();
+        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+        search(&here, home.as_deref())
     }
 }
 
@@ -51,11 +74,20 @@ struct FoundRunsDir {
     path: Option<PathBuf>,
     /// The nearer ones of other users.
     foreign: Vec<PathBuf>,
+    /// The directory where the search began.
+    here: PathBuf,
+}
+
+impl FoundRunsDir {
+    /// Returns the directory to use: the one of this user, or else the one where the search began.
+    fn usable(&self) -> PathBuf {
+        self.path.clone().unwrap_or_else(|| self.here.join(NAME))
+    }
 }
 
 /// Searches upwards from a directory.
 fn search(here: &Path, home: Option<&Path>) -> FoundRunsDir {
-    let mut found = FoundRunsDir::default();
+    let mut found = FoundRunsDir { here: here.to_owned(), ..FoundRunsDir::default() };
     let device = |path: &Path| path.metadata().map(|metadata| metadata.dev()).ok();
     for folder in here.ancestors().take_while(|folder| device(folder) == device(here)) {
         let path = folder.join(NAME);
@@ -95,7 +127,7 @@ mod tests {
     fn nearest_directory_above_is_found() {
         let (_place, home) = folders();
         let deep = home.join("project/deep/er");
-        assert_eq!(search(&deep, Some(&home)), FoundRunsDir::default());
+        assert_eq!(search(&deep, Some(&home)).path, None);
         std::fs::create_dir(home.join(NAME)).expect("made");
         assert_eq!(search(&deep, Some(&home)).path, Some(home.join(NAME)));
         std::fs::create_dir(home.join("project").join(NAME)).expect("made");
@@ -109,7 +141,7 @@ mod tests {
         let (_place, home) = folders();
         std::fs::create_dir(home.join(NAME)).expect("made");
         let project = home.join("project");
-        assert_eq!(search(&project.join("deep"), Some(&project)), FoundRunsDir::default());
+        assert_eq!(search(&project.join("deep"), Some(&project)).path, None);
     }
 
     #[test]
@@ -124,8 +156,15 @@ mod tests {
             Err(_) => PathBuf::from("/"),
         };
         std::os::unix::fs::symlink(target, &foreign).expect("linked");
+        let only = search(&project, Some(&project));
+        assert_eq!(
+            (&only.usable(), &only.foreign),
+            (&foreign, &vec![foreign.clone()]),
+            "it is the only one"
+        );
         std::fs::create_dir(home.join(NAME)).expect("made");
         let found = search(&project, Some(&home));
-        assert_eq!(found, FoundRunsDir { path: Some(home.join(NAME)), foreign: vec![foreign] });
+        assert_eq!(found.usable(), home.join(NAME));
+        assert_eq!((found.path, found.foreign), (Some(home.join(NAME)), vec![foreign]));
     }
 }

@@ -106,7 +106,7 @@ fn as_text(view: &RunView, statuses: &AgentStatuses<'_>) -> String {
     let mut text = output::fitted(text);
     text.push_str(&questions::as_text(run, &questions::open(run)));
     let (endings, another) = summary::endings_in_short(run);
-    text + &endings + if hint.is_empty() { &another } else { &hint }
+    text + &output::fitted(endings) + if hint.is_empty() { &another } else { &hint }
 }
 
 fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {

@@ -2,12 +2,23 @@
 
 use crate::domain::failures::fails_strictly;
 use crate::domain::run::{Run, RunStatus};
+use crate::plugin::styled::TextTone;
 use crate::store::view::RunView;
 
 /// Returns the status for people: a running run that no process has locked is interrupted.
 #[must_use]
 pub fn word(view: &RunView) -> &'static str {
     standing(&view.run, view.held)
+}
+
+/// Returns the tone of such a word.
+pub(super) fn tone(word: &str) -> TextTone {
+    match word {
+        "running" | "completed" => TextTone::Good,
+        "interrupted" | "paused" => TextTone::Warning,
+        "failed" | "unreadable" => TextTone::Bad,
+        _ => TextTone::Plain,
+    }
 }
 
 /// Returns the word for a run and the lock.

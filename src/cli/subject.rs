@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::exit::Error;
+use super::target::similar_path;
 use crate::domain::id::StateName;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::vocabulary::GraphVocabulary;
@@ -39,7 +40,14 @@ impl InspectedWorkflow {
             return Ok(Self { scope: scope(path)?, entry: None });
         }
         if path.symlink_metadata().is_err() {
-            return Err(runtime::Error::NoWorkflow { path: path.to_owned() }.into());
+            return Err(match similar_path(path) {
+                Some(similar) => Error::Usage(format!(
+                    "{}: there is no such file or folder; did you mean {}?",
+                    path.display(),
+                    similar.display()
+                )),
+                None => runtime::Error::NoWorkflow { path: path.to_owned() }.into(),
+            });
         }
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let entry = StateName::parse(name)?;

@@ -1,8 +1,12 @@
 //! The summary of a run that has ended or is stopped.
 
+mod by_state;
+
 use std::io::IsTerminal;
 
+pub use self::by_state::TurnTimes;
 use super::agent_table::AgentTable;
+use super::output;
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::failures::AgentFailures;
 use crate::domain::id::AgentId;
@@ -12,13 +16,35 @@ use crate::domain::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus
 use crate::domain::tree::fold::{FAMILY_FOLD_SIZE, RowSubject, TreeRow};
 use crate::domain::tree::{AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
+use crate::plugin::line_choice::Verbosity;
 use crate::plugin::sentence::date;
 
 /// Returns a line for each agent that has ended. Results are unchanged, but printable on a terminal, and their
 /// further lines indented.
 #[must_use]
-pub fn endings(run: &Run) -> String {
+fn endings(run: &Run) -> String {
     run.finished.iter().map(ending).collect()
+}
+
+/// The number of agents that have ended from which they are summed up by state.
+const MIN_SUMMED_UP: usize = 20;
+
+/// Returns the end of a run's agents: a line for each if they are few, else a table of their states and the result of
+/// the first; `times` returns the times of their turns.
+#[must_use]
+pub fn results(run: &Run, verbosity: Verbosity, times: impl FnOnce() -> TurnTimes) -> String {
+    let first = || run.finished.iter().find(|agent| agent.id == AgentId::main()).map(ending);
+    let few = run.finished.len() < MIN_SUMMED_UP;
+    match verbosity {
+        Verbosity::Verbose => endings(run),
+        Verbosity::Quiet => first().unwrap_or_default(),
+        Verbosity::Normal if few => endings(run),
+        Verbosity::Normal => {
+            let id = &run.workflow_id;
+            let hint = format!("each agent in a line of its own: raymond tree {id} --all\n");
+            by_state::table(run, &times()) + &hint + &first().unwrap_or_default()
+        }
+    }
 }
 
 /// Returns the same with a line for each family of many, and a hint for all agents if one is folded.
@@ -45,7 +71,11 @@ fn ending(agent: &FinishedAgent) -> String {
         }
         AgentEnding::Error(error) => format!("Agent {id} failed: {error}"),
     };
-    if std::io::stdout().is_terminal() { printable_block(&text) + "\n" } else { text + "\n" }
+    match &agent.ending {
+        _ if !std::io::stdout().is_terminal() => text + "\n",
+        AgentEnding::Result(_) => printable_block(&text) + "\n",
+        AgentEnding::Error(_) => output::fitted(printable_block(&text) + "\n"),
+    }
 }
 
 /// Returns the line about the tools that were refused in a run, if any was.

@@ -1,7 +1,10 @@
 //! The meaning of a target: a prompt file, a folder with START.md, or a run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::CommandFactory;
+
+use super::args::Cli;
 use super::exit::Error;
 use crate::domain::id::RunId;
 use crate::language::hint::closest;
@@ -38,49 +41,30 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
     run.map(RunTarget::Run).ok_or_else(|| Error::Usage(nothing(target, root)))
 }
 
+/// Returns the command that a word is a likely misspelling of.
+pub(super) fn misspelt_command(word: &str) -> Option<String> {
+    let grammar = Cli::command();
+    closest(word, grammar.get_subcommands().map(clap::Command::get_name)).map(str::to_owned)
+}
+
+/// Returns the file or folder whose name is most like that of a path which is not there.
+pub(super) fn similar_path(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    let similar = closest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(folder.map_or_else(|| PathBuf::from(similar), |folder| folder.join(similar)))
+}
+
 /// Returns the error text for an unknown name, with a similar one if there is any.
 fn nothing(target: &str, root: &RunsRoot) -> String {
-    const COMMANDS: [&str; 23] = [
-        "run",
-        "top",
-        "resume",
-        "start",
-        "status",
-        "list",
-        "log",
-        "tree",
-        "show",
-        "costs",
-        "stop",
-        "trust",
-        "recover",
-        "schema",
-        "answer",
-        "signal",
-        "facts",
-        "check",
-        "graph",
-        "workflow",
-        "worktrees",
-        "clean",
-        "man",
-    ];
     let ids = view::ids(root).unwrap_or_default();
-    let folder = Path::new(target)
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let files: Vec<String> = std::fs::read_dir(folder)
-        .map(|entries| {
-            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
-        })
-        .unwrap_or_default();
-    let name = Path::new(target).file_name().and_then(|name| name.to_str()).unwrap_or(target);
     let hint = if let Some(id) = closest(target, ids.iter().map(RunId::as_str)) {
         format!("; did you mean the run {id}?")
-    } else if let Some(file) = closest(name, files.iter().map(String::as_str)) {
-        format!("; did you mean {}?", folder.join(file).display())
-    } else if let Some(command) = closest(target, COMMANDS) {
+    } else if let Some(path) = similar_path(Path::new(target)) {
+        format!("; did you mean {}?", path.display())
+    } else if let Some(command) = misspelt_command(target) {
         format!("; did you mean the command `raymond {command}`?")
     } else {
         format!(": name a prompt file, a folder with {FIRST_STATE}, or a run of `raymond list`")

@@ -28,13 +28,14 @@ use self::draw::{ScreenContent, draw, room};
 use self::keys::{KeyCommand, press};
 use self::rows::rows;
 use self::screen::{ScreenView, TopScreen};
-use self::text::{TextTone, headline};
+use self::text::{headline, whole_reason};
 use self::watch::RunWatcher;
 use super::args::NamedRunArgs;
 use super::args::readers::TopArgs;
 use super::exit::{CliExitCode, Error};
 use super::stop;
 use crate::domain::tree::fold::TreeRow;
+use crate::plugin::styled::TextTone;
 use crate::runtime::directories;
 
 /// The interval between two checks for changes.
@@ -192,6 +193,11 @@ impl TopApp {
         self.screen.room = room(size.height);
         self.screen.follow_rows(&self.entries, &self.rows);
         self.messages = messages::lines(self.watch.messages(), size.width.into());
+        if let ScreenView::Messages { agent, .. } = &self.screen.view
+            && let Some(reason) = whole_reason(self.watch.known(), agent)
+        {
+            self.messages.extend(messages::reason(&reason, size.width.into()));
+        }
         if let ScreenView::Messages { back, .. } = &mut self.screen.view {
             *back = (*back).min(self.messages.len().saturating_sub(self.screen.room));
         }

@@ -6,10 +6,12 @@ use super::agent_statuses::{self, AgentStatuses};
 use super::agent_table::AgentTable;
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
+use super::table::{self, TableCell};
 use super::{output, run_choice, status, status_word};
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
+use crate::plugin::styled::{StyledLine, TextTone};
 use crate::store::view::{RunView, load_view};
 
 /// The deepest indentation of a row, in levels.
@@ -28,15 +30,17 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     if args.one.json {
         return output::print_json(&as_json(&view, &table));
     }
-    let head = ["agent", "state", "step", "cost", "with descendants", ""].map(str::to_owned);
+    let head = ["agent", "state", "step", "cost", "with descendants", ""];
+    let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
     let rows = table.rows(args.all);
-    let cells = rows.iter().map(|row| as_row(&table, row));
-    let table: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(cells).collect();
-    let hint = AgentTable::hint(&rows, &view.run.workflow_id);
-    output::print(&output::fitted(status::headline(&view) + &output::table(&table) + &hint))
+    let cells: Vec<Vec<TableCell>> = rows.iter().map(|row| as_row(&table, row)).collect();
+    let mut lines: Vec<StyledLine> = table::plain(&status::headline(&view)).collect();
+    lines.extend(table::lines(&[vec![head], cells].concat()));
+    lines.extend(table::plain(&AgentTable::hint(&rows, &view.run.workflow_id)));
+    table::print(lines)
 }
 
-fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
+fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {
     let below: usize = table.members(row).map(|node| node.descendants).sum();
     let step = match row.of.members() {
         [_] => table.members(row).map(step).collect(),
@@ -46,7 +50,10 @@ fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
     let cost = table.sum(row, |node| node.cost).to_string();
     let total = table.sum(row, |node| node.total_cost);
     let total = if below > 0 { total.to_string() } else { String::new() };
-    vec![name, table.state_text(row), step, cost, total, table.summary(row)]
+    let tone = table.tone(row);
+    let summary = TableCell::of(tone, &table.summary(row));
+    let state = TableCell::of(tone, &table.state_text(row));
+    vec![name.into(), state, step.into(), cost.into(), total.into(), summary]
 }
 
 fn step(node: &AgentNode<'_>) -> String {

@@ -151,6 +151,11 @@ impl RunWorktrees<'_> {
 
     fn tell_of_none(&self) {
         let id = &self.view.run.workflow_id;
+        if self.args.prune {
+            return output::tell(&format!(
+                "{id} has no worktrees now, so there is nothing to remove. Work kept from removed worktrees: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
+            ));
+        }
         output::tell(&format!(
             "{id} has no worktrees now; an agent gets one if the state it starts in says `worktree: true`. Work kept from removed worktrees: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
         ));

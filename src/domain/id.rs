@@ -5,6 +5,7 @@
 //! strings, because one name occurs in many records.
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -165,6 +166,15 @@ impl AgentId {
     #[must_use]
     pub fn number(&self) -> u32 {
         self.0.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
+    }
+
+    /// Compares by the numbers of its lineage, so that `main.2` comes before `main.10`.
+    #[must_use]
+    pub fn cmp_by_number(&self, other: &Self) -> Ordering {
+        let numbers = |id: &Self| -> Vec<u32> {
+            id.0.split('.').map(|part| part.parse().unwrap_or_default()).collect()
+        };
+        numbers(self).cmp(&numbers(other))
     }
 
     /// Iterates over its own id, its parent's, and so on up to `main`.

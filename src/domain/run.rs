@@ -217,6 +217,14 @@ pub struct FinishedAgent {
     pub parent_notified: bool,
 }
 
+impl FinishedAgent {
+    /// Returns whether it has failed; an agent that was only no longer needed has not.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        matches!(self.ending, AgentEnding::Error(_)) && self.cause != Some(FailureCause::Unneeded)
+    }
+}
+
 /// A turn that was running when the whole run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnbilledTurn {

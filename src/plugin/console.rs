@@ -1,68 +1,145 @@
-//! The console: a live view on a terminal, a line for each record elsewhere.
+//! The console: a live view on a terminal, lines elsewhere.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::{Actor, AsyncContext, Context, Handler};
 use console::Term;
 
-use super::screen::{RunHeadline, rows};
+use super::fan_out::{FAMILY_FOLD_SIZE, FanOutRates, FanOuts};
+use super::line_choice::{LineChoice, LineVerdict, ToldProgress, Verbosity, tone};
+use super::screen::{RunHeadline, RunPicture, progress_line};
 use super::sentence::{sentence, waiting};
+use super::styled::{StyledLine, TextTone};
 use super::terminal::Terminal;
 use crate::actor::clock::{now, wall_clock_now};
 use crate::actor::message::{FinishPublishing, Published};
-use crate::actor::registry::AgentRegistry;
+use crate::actor::registry::{AgentRegistry, AgentView};
 use crate::domain::event::Event;
 use crate::domain::printable::printable_block;
-use crate::domain::run::{AgentEnding, Run, RunStatus};
-use crate::domain::turn::FailureCause;
+use crate::domain::run::{Run, RunStatus};
 
-/// The redraw interval of the live view.
-const REDRAW: Duration = Duration::from_millis(200);
+/// The redraw interval of the live view, and of the check for progress elsewhere.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The pause after a drawing, as a multiple of the time that it took.
+const PAUSE_FACTOR: u32 = 10;
 
 /// The console's actor.
 pub struct ConsolePlugin {
     terminal: Terminal,
     registry: Arc<AgentRegistry>,
+    verbosity: Verbosity,
     headline: RunHeadline,
+    choice: LineChoice,
+    told: ToldProgress,
+    fan_outs: FanOuts,
+    rates: FanOutRates,
+    /// The number of agents at the last count.
+    counted: usize,
+    next_drawing: Instant,
 }
 
 impl ConsolePlugin {
     /// Returns a console for a run as it stands.
     #[must_use]
-    pub fn new(terminal: Terminal, registry: Arc<AgentRegistry>, run: &Run) -> Self {
-        let failed = run
-            .finished
-            .iter()
-            .filter(|agent| matches!(agent.ending, AgentEnding::Error(_)))
-            .count();
+    pub fn new(
+        terminal: Terminal,
+        registry: Arc<AgentRegistry>,
+        run: &Run,
+        verbosity: Verbosity,
+    ) -> Self {
+        run.finished.iter().for_each(|agent| registry.end(agent));
         let headline = RunHeadline {
             run: run.workflow_id.to_string(),
             since: now(),
-            ended: (run.finished.len(), failed),
             spent: run.total_cost_usd,
             budget: run.settings.budget_usd,
             status: run.status,
             limited_until: run.limited_until.filter(|_| run.status == RunStatus::Running),
         };
-        Self { terminal, registry, headline }
+        let choice = LineChoice::new(verbosity, terminal.is_live());
+        Self {
+            terminal,
+            registry,
+            verbosity,
+            headline,
+            choice,
+            told: ToldProgress::default(),
+            fan_outs: FanOuts::default(),
+            rates: FanOutRates::default(),
+            counted: 0,
+            next_drawing: Instant::now(),
+        }
     }
 
-    fn draw(&self) {
-        let size = Term::stderr().size();
-        self.terminal.draw(&rows(&self.headline, &self.registry.views(), now(), size));
+    /// Counts the agents anew, and returns the live ones.
+    fn count_agents(&mut self) -> Vec<AgentView> {
+        let (views, ended) = self.registry.snapshot();
+        self.fan_outs = FanOuts::of(&views, ended);
+        self.rates.sample(&self.fan_outs, now());
+        self.counted = self.registry.total();
+        views
     }
 
-    /// Updates the headline's numbers.
-    fn count(&mut self, published: &Published) {
+    /// Shows the present state: draws the live view, or tells of progress.
+    fn show(&mut self) {
+        let begin = Instant::now();
+        if begin < self.next_drawing {
+            return;
+        }
+        if self.terminal.is_live() {
+            let views = self.count_agents();
+            let (headline, fan_outs, rates) = (&self.headline, &self.fan_outs, &self.rates);
+            let picture = RunPicture { headline, views: &views, fan_outs, rates, now: now() };
+            self.terminal.draw(picture.rows(Term::stderr().size()));
+        } else if self.registry.total() > FAMILY_FOLD_SIZE {
+            self.count_agents();
+            self.tell_progress();
+        }
+        self.next_drawing = begin + begin.elapsed() * PAUSE_FACTOR;
+    }
+
+    /// Prints a line on each fan-out that has made progress, unless something else shows it.
+    fn tell_progress(&mut self) {
+        if self.terminal.is_live() || self.verbosity != Verbosity::Normal {
+            return;
+        }
+        for key in self.told.due(&self.fan_outs, now()) {
+            if let Some(progress) = self.fan_outs.0.get(&key) {
+                self.terminal.styled(progress_line(&key, progress, &self.rates, now()));
+            }
+        }
+    }
+
+    /// Prints the line of a record, if it is worth one.
+    fn tell(&mut self, published: &Published) {
+        let event = &published.record.event;
+        // New agents are counted at once, so that none of many has a line.
+        let counted = self.counted;
+        if self.registry.total() > counted + FAMILY_FOLD_SIZE.max(counted / 8) {
+            self.count_agents();
+        }
+        let fan_out = event.agent().and_then(|agent| self.registry.fan_out_of(agent));
+        let many = fan_out.filter(|key| self.fan_outs.is_large(key));
+        let verdict = self.choice.judge(event, many.as_ref());
+        if verdict != LineVerdict::Hidden {
+            self.terminal.styled(StyledLine::of(tone(event), &sentence(&published.record)));
+        }
+        if verdict == LineVerdict::ShownAsLast {
+            let began = many.and_then(|key| key.began).map(|state| format!(" of {state}"));
+            let note = format!(
+                "(more like that{} are only counted; -v shows each)",
+                began.unwrap_or_default()
+            );
+            self.terminal.styled(StyledLine::of(TextTone::Faint, &note));
+        }
+    }
+
+    /// Updates the headline.
+    fn follow(&mut self, published: &Published) {
         self.headline.spent = published.total_cost;
         match &published.record.event {
-            Event::StepFinished(_) if published.agent.is_none() => self.headline.ended.0 += 1,
-            Event::AgentFailed(failure) => {
-                let ended = if failure.ends_run { 1 + self.registry.len() } else { 1 };
-                self.headline.ended.0 += ended;
-                self.headline.ended.1 += ended;
-            }
             Event::LimitReached { until, .. } => self.headline.limited_until = Some(*until),
             Event::RunPaused { .. } => self.headline.status = RunStatus::Paused,
             Event::RunResumed { settings } => {
@@ -88,6 +165,7 @@ impl ConsolePlugin {
             | Event::TurnHeld(_)
             | Event::TurnRejected(_)
             | Event::TurnFailed(_)
+            | Event::AgentFailed(_)
             | Event::CostCounted { .. }
             | Event::AgentParked(_)
             | Event::CommandReceived { .. } => {}
@@ -95,50 +173,13 @@ impl ConsolePlugin {
     }
 }
 
-/// Returns whether a record is worth a line. A live view shows the steps itself; a pause and its reason are
-/// printed at the end of the run.
-fn is_shown(event: &Event, live: bool) -> bool {
-    match event {
-        Event::RunStarted(_)
-        | Event::RunResumed { .. }
-        | Event::TurnRejected(_)
-        | Event::AgentFailed(_)
-        | Event::AgentParked(_)
-        | Event::TurnHeld(_)
-        | Event::QuestionAnswered(_)
-        | Event::QuestionTimedOut(_)
-        | Event::LimitReached { .. } => true,
-        Event::ProgramLogged(event) => event.warning || !live,
-        Event::TurnFailed(event) => !matches!(
-            event.cause,
-            FailureCause::Authentication
-                | FailureCause::Unavailable
-                | FailureCause::Storage
-                | FailureCause::UsageLimit
-        ),
-        Event::StepFinished(step) => !live || step.overruled.is_some(),
-        Event::TransitionProposed(_)
-        | Event::GraphAdvanced(_)
-        | Event::ProgramStarted(_)
-        | Event::ProgramAdvanced(_)
-        | Event::RoleRequested(_)
-        | Event::RoleResponded(_)
-        | Event::RoleDelegated(_)
-        | Event::FactsSeen { .. }
-        | Event::JoinBegun(_)
-        | Event::JoinFinished(_)
-        | Event::CommandReceived { .. } => !live,
-        Event::ProgramDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
-    }
-}
-
 impl Actor for ConsolePlugin {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        if self.terminal.is_live() {
-            self.draw();
-            ctx.run_interval(REDRAW, |this, _| this.draw());
+        if self.terminal.is_live() || self.verbosity == Verbosity::Normal {
+            self.show();
+            ctx.run_interval(REDRAW_INTERVAL, |this, _| this.show());
         }
     }
 }
@@ -147,11 +188,11 @@ impl Handler<Published> for ConsolePlugin {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
-        self.count(&published);
-        if is_shown(&published.record.event, self.terminal.is_live()) {
-            self.terminal.line(&sentence(&published.record));
-        }
-        if let Event::GraphAdvanced(advanced) = &published.record.event {
+        self.follow(&published);
+        self.tell(&published);
+        if let Event::GraphAdvanced(advanced) = &published.record.event
+            && self.verbosity != Verbosity::Quiet
+        {
             for text in &advanced.shown {
                 self.terminal.line(&printable_block(text));
             }
@@ -169,6 +210,10 @@ impl Handler<FinishPublishing> for ConsolePlugin {
     type Result = ();
 
     fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) {
+        if self.registry.total() > FAMILY_FOLD_SIZE {
+            self.count_agents();
+            self.tell_progress();
+        }
         self.terminal.clear();
     }
 }

@@ -1,24 +1,38 @@
-//! The rows of the live view: agents, their states and activities, times and costs. Pure.
+//! The rows of the live view: the run, its large fan-outs, and the agents at work. Pure.
 //!
-//! It stays calm: a headline, the agents that run, as many as fit, and a line for the rest.
+//! It stays calm: a headline, a line for each fan-out of many, the agents that run or need someone, as many as fit, and
+//! a line for the rest. Of a fan-out of many, those that wait for their turn are only counted.
 
+use console::{Alignment, measure_text_width, pad_str};
+
+use super::fan_out::{
+    ActivityCounts, ActivityKind, FanOutProgress, FanOutRates, FanOuts, left_text, rate_text,
+};
 use super::sentence::date;
 use super::sentence::wait::{EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence};
-use crate::actor::registry::{AgentActivity, AgentView};
+use super::styled::{StyledLine, TextTone};
+use crate::actor::registry::{AgentActivity, AgentView, FanOutKey};
 use crate::domain::money::Usd;
 use crate::domain::run::RunStatus;
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
 
-/// The numbers of the headline.
+/// The most rows of agents.
+const MAX_AGENT_ROWS: usize = 12;
+
+/// The most rows of fan-outs.
+const MAX_FAN_OUT_ROWS: usize = 6;
+
+/// The widest column for ids and states, and for items.
+const MAX_COLUMN: usize = 32;
+
+/// The facts of the headline that the agents do not tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHeadline {
     /// The run.
     pub run: String,
     /// The time it was started or resumed.
     pub since: Timestamp,
-    /// The number of agents that have ended, and the number of failed ones among them.
-    pub ended: (usize, usize),
     /// The cost so far.
     pub spent: Usd,
     /// The limit of the cost.
@@ -29,70 +43,189 @@ pub struct RunHeadline {
     pub limited_until: Option<Timestamp>,
 }
 
-/// Returns the rows for a terminal of that size.
+/// All that the live view shows.
+#[derive(Debug, Clone, Copy)]
+pub struct RunPicture<'run> {
+    /// The headline.
+    pub headline: &'run RunHeadline,
+    /// The live agents in the order of their numbers.
+    pub views: &'run [AgentView],
+    /// The progress of the fan-outs.
+    pub fan_outs: &'run FanOuts,
+    /// The rates of the fan-outs.
+    pub rates: &'run FanOutRates,
+    /// The current time.
+    pub now: Timestamp,
+}
+
+impl RunPicture<'_> {
+    /// Returns the rows for a terminal of that many rows and columns.
+    #[must_use]
+    pub fn rows(self, (height, width): (u16, u16)) -> Vec<StyledLine> {
+        let (height, width) = (usize::from(height), usize::from(width).saturating_sub(1));
+        let mut rows = vec![self.head()];
+        rows.extend(self.fan_out_rows((height / 3).clamp(1, MAX_FAN_OUT_ROWS), width));
+        let room = height.saturating_sub(rows.len() + 2).clamp(1, MAX_AGENT_ROWS);
+        rows.extend(self.agent_rows(room, width));
+        rows.into_iter().map(|row| row.cut(width)).collect()
+    }
+
+    fn head(self) -> StyledLine {
+        let RunHeadline { run, since, spent, budget, status, limited_until } = self.headline;
+        let (live, ended) = self.fan_outs.sum();
+        let running = if live.running == 0 { Some("0 running".to_owned()) } else { None };
+        let finished = ended.ended - ended.failed;
+        let finished = (finished > 0).then(|| format!("{finished} finished"));
+        let counts: Vec<String> = running.into_iter().chain(live.words()).chain(finished).collect();
+        let mut head = StyledLine::of(TextTone::Strong, run)
+            .with(TextTone::Plain, &format!(" · {}", counts.join(", ")));
+        if ended.failed > 0 {
+            head.push(TextTone::Plain, ", ");
+            head.push(TextTone::Bad, &format!("{} failed", ended.failed));
+        }
+        let budget = budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+        let foreseen = self.fan_outs.cost_to_come();
+        let foreseen =
+            foreseen.map(|more| format!(", about {} in all", cents(spent.saturating_add(more))));
+        let foreseen = foreseen.unwrap_or_default();
+        let time = clock(self.now.since(*since));
+        head.push(TextTone::Plain, &format!(" · {spent}{budget}{foreseen} · {time}"));
+        match (status, limited_until.filter(|&until| until > self.now)) {
+            (RunStatus::Paused, _) => head.push(TextTone::Warning, " · pausing"),
+            (_, Some(until)) => {
+                let text = format!(" · usage limit, continues {}", date(until));
+                head.push(TextTone::Warning, &text);
+            }
+            _ => {}
+        }
+        head
+    }
+
+    fn fan_out_rows(self, room: usize, width: usize) -> Vec<StyledLine> {
+        let mut large: Vec<_> = self.fan_outs.large().collect();
+        large.sort_by_key(|(_, progress)| progress.left() == 0);
+        let shown = if large.len() > room { room.saturating_sub(1).max(1) } else { large.len() };
+        let state = column(large[..shown].iter().map(|(key, _)| name(key)), width);
+        let row = |(key, progress): &(&FanOutKey, &FanOutProgress)| {
+            let estimate = self.rates.estimate(key, progress, self.now);
+            fan_out_row(key, progress, estimate, state)
+        };
+        let mut rows: Vec<StyledLine> = large[..shown].iter().map(row).collect();
+        if shown < large.len() {
+            let more = format!("  … and {} more states with many agents", large.len() - shown);
+            rows.push(StyledLine::of(TextTone::Faint, &more));
+        }
+        rows
+    }
+
+    fn agent_rows(self, room: usize, width: usize) -> Vec<StyledLine> {
+        let is_shown = |view: &&AgentView| {
+            matches!(
+                ActivityKind::of(&view.activity),
+                ActivityKind::Running | ActivityKind::ForPerson
+            ) || !self.fan_outs.is_large(&FanOutKey::of(&view.id, Some(&view.began)))
+        };
+        let mut views: Vec<&AgentView> = self.views.iter().filter(is_shown).collect();
+        views.sort_by_key(|view| ActivityKind::of(&view.activity));
+        let shown = if views.len() > room { room - 1 } else { views.len() };
+        let (views, rest) = views.split_at(shown);
+        let columns = AgentColumns {
+            name: column(views.iter().map(|view| view.id.as_str()), width),
+            state: column(views.iter().map(|view| view.state.as_str()), width),
+            item: column(views.iter().filter_map(|view| view.item.as_deref()), width),
+        };
+        let limit = self.headline.limited_until.filter(|&until| until > self.now);
+        let mut rows: Vec<StyledLine> =
+            views.iter().map(|view| agent_row(view, self.now, columns, limit)).collect();
+        if !rest.is_empty() {
+            let mut counts = ActivityCounts::default();
+            for view in rest {
+                counts.add(ActivityKind::of(&view.activity));
+            }
+            let counts = counts.words().collect::<Vec<_>>().join(", ");
+            let more = format!("  … and {} more: {counts}", rest.len());
+            rows.push(StyledLine::of(TextTone::Faint, &more));
+        }
+        rows
+    }
+}
+
+/// The widths of the columns of agents; the one for items is left out if it is 0.
+#[derive(Debug, Clone, Copy)]
+struct AgentColumns {
+    name: usize,
+    state: usize,
+    item: usize,
+}
+
+fn column<'text>(texts: impl Iterator<Item = &'text str>, width: usize) -> usize {
+    let widest = texts.map(measure_text_width).max().unwrap_or(0);
+    widest.min((width / 4).clamp(8, MAX_COLUMN))
+}
+
+fn padded(text: &str, width: usize) -> String {
+    pad_str(text, width, Alignment::Left, Some("…")).into_owned()
+}
+
+fn name(key: &FanOutKey) -> &str {
+    key.began.as_ref().map_or("unknown state", |began| began.as_str())
+}
+
+/// Returns an amount that is only an estimate, to the cent.
+fn cents(amount: Usd) -> String {
+    format!("${:.2}", amount.dollars())
+}
+
+fn fan_out_row(
+    key: &FanOutKey,
+    progress: &FanOutProgress,
+    estimate: Option<super::fan_out::FanOutEstimate>,
+    state: usize,
+) -> StyledLine {
+    let (ended, total, percent) = (progress.ended.ended, progress.total(), progress.percent());
+    let mut row = StyledLine::of(TextTone::Strong, &format!("  {}", padded(name(key), state)))
+        .with(TextTone::Plain, &format!("  {ended} of {total} ({percent} %)"));
+    if let Some(estimate) = estimate {
+        row.push(TextTone::Good, &format!("  {}", left_text(estimate.left_ms)));
+    }
+    let live = progress.live.words().collect::<Vec<_>>().join(", ");
+    if !live.is_empty() {
+        row.push(TextTone::Plain, &format!("  {live}"));
+    }
+    if progress.ended.failed > 0 {
+        row.push(TextTone::Bad, &format!("  {} failed", progress.ended.failed));
+    }
+    row.push(TextTone::Plain, &format!("  {}", progress.cost()));
+    if let Some(estimate) = estimate {
+        row.push(TextTone::Faint, &format!("  {}", rate_text(estimate.per_hour)));
+    }
+    row
+}
+
+/// Returns the progress of a fan-out as a line of its own, for a log.
 #[must_use]
-pub fn rows(
-    headline: &RunHeadline,
-    views: &[AgentView],
+pub fn progress_line(
+    key: &FanOutKey,
+    progress: &FanOutProgress,
+    rates: &FanOutRates,
     now: Timestamp,
-    size: (u16, u16),
-) -> Vec<String> {
-    let (height, width) = (usize::from(size.0), usize::from(size.1));
-    let room = height.saturating_sub(3).clamp(1, 12);
-    let shown = if views.len() > room { room - 1 } else { views.len() };
-    let name = column(views[..shown].iter().map(|view| view.id.as_str()));
-    let state = column(views[..shown].iter().map(|view| view.state.as_str()));
-    let mut rows = vec![head(headline, views, now)];
-    let limit = headline.limited_until.filter(|&until| until > now);
-    rows.extend(views[..shown].iter().map(|view| row(view, now, (name, state), limit)));
-    if shown < views.len() {
-        rows.push(format!("  … and {} more", views.len() - shown));
-    }
-    rows.iter()
-        .map(|row| console::truncate_str(row, width.saturating_sub(1), "…").into_owned())
-        .collect()
+) -> StyledLine {
+    let estimate = rates.estimate(key, progress, now);
+    let row = fan_out_row(key, progress, estimate, measure_text_width(name(key)));
+    let more = progress.cost_to_come().filter(|_| progress.left() > 0);
+    let more =
+        more.map(|more| format!(", about {} in all", cents(progress.cost().saturating_add(more))));
+    StyledLine::of(TextTone::Plain, row.text().trim_start())
+        .with(TextTone::Plain, &more.unwrap_or_default())
 }
 
-fn column<'text>(texts: impl Iterator<Item = &'text str>) -> usize {
-    texts.map(str::len).max().unwrap_or(0).min(32)
-}
-
-fn head(headline: &RunHeadline, views: &[AgentView], now: Timestamp) -> String {
-    let running =
-        views.iter().filter(|view| !matches!(view.activity, AgentActivity::Waiting(_))).count();
-    let mut parts =
-        vec![format!("{running} running"), format!("{} waiting", views.len() - running)];
-    let (ended, failed) = headline.ended;
-    if ended > 0 {
-        parts.push(format!("{ended} finished"));
-    }
-    if failed > 0 {
-        parts.push(format!("{failed} failed"));
-    }
-    let spent = match headline.budget {
-        Some(budget) => format!("{} of {budget}", headline.spent),
-        None => headline.spent.to_string(),
-    };
-    let limited = headline.limited_until.filter(|&until| until > now);
-    let state = match (headline.status, limited) {
-        (RunStatus::Paused, _) => " · pausing".to_owned(),
-        (_, Some(until)) => format!(" · usage limit, continues {}", date(until)),
-        _ => String::new(),
-    };
-    format!(
-        "{} · {} · {spent} · {}{state}",
-        headline.run,
-        parts.join(", "),
-        clock(now.since(headline.since))
-    )
-}
-
-fn row(
+fn agent_row(
     view: &AgentView,
     now: Timestamp,
-    (name, state): (usize, usize),
+    columns: AgentColumns,
     limit: Option<Timestamp>,
-) -> String {
+) -> StyledLine {
+    let kind = ActivityKind::of(&view.activity);
     let (doing, time) = match &view.activity {
         AgentActivity::Turn { since, seen } => {
             let seen = if seen.is_empty() { "starting" } else { seen };
@@ -107,12 +240,21 @@ fn row(
             (wait_sentence(&reason, when), String::new())
         }
     };
-    format!(
-        "  {:name$}  {:state$}  {time:>6}  {:>8}  {doing}",
-        view.id,
-        view.state,
-        view.cost.to_string()
-    )
+    let tone = match kind {
+        ActivityKind::ForPerson => TextTone::Bad,
+        ActivityKind::Running => TextTone::Good,
+        ActivityKind::Waiting => TextTone::Plain,
+        ActivityKind::Queued => TextTone::Faint,
+    };
+    let mut row =
+        StyledLine::of(TextTone::Plain, &format!("  {}", padded(view.id.as_str(), columns.name)));
+    row.push(TextTone::Plain, &format!("  {}", padded(view.state.as_str(), columns.state)));
+    row.push(TextTone::Plain, &format!("  {time:>6}  {:>8}", view.cost.to_string()));
+    if columns.item > 0 {
+        let item = view.item.as_deref().unwrap_or_default();
+        row.push(TextTone::Plain, &format!("  {}", padded(item, columns.item)));
+    }
+    row.with(tone, &format!("  {doing}"))
 }
 
 /// Returns a duration as `0:05`, `12:34`, `1:02:03`.
@@ -128,76 +270,4 @@ pub fn clock(millis: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::id::{AgentId, SessionId, StateName};
-
-    fn view(number: u32, activity: AgentActivity) -> AgentView {
-        AgentView {
-            id: AgentId::main().child(number),
-            state: StateName::parse("WORKER.md").expect("a state"),
-            session: SessionId::new("s"),
-            stack: 0,
-            activity,
-            cost: Usd::from_dollars(0.02),
-        }
-    }
-
-    fn headline() -> RunHeadline {
-        RunHeadline {
-            run: "tour".into(),
-            since: Timestamp(0),
-            ended: (3, 1),
-            spent: Usd::from_dollars(0.25),
-            budget: Some(Usd::from_dollars(1.0)),
-            status: RunStatus::Running,
-            limited_until: None,
-        }
-    }
-
-    fn join(more: u32, of: u32) -> WaitReason {
-        WaitReason::Join { more, of, done: of - more, failed: 0, until: None }
-    }
-
-    #[test]
-    fn each_agent_row_shows_its_activity() {
-        let views = [
-            view(1, AgentActivity::Turn { since: Timestamp(60_000), seen: "Bash".into() }),
-            view(12, AgentActivity::Waiting(WaitReason::Permit)),
-            view(13, AgentActivity::Waiting(WaitReason::Backoff(Timestamp(67_000)))),
-            view(14, AgentActivity::Waiting(WaitReason::Stagger(Timestamp(67_000)))),
-            view(15, AgentActivity::Waiting(join(3, 5))),
-            view(16, AgentActivity::Waiting(join(1, 1))),
-            view(17, AgentActivity::Graph),
-        ];
-        assert_eq!(
-            rows(&headline(), &views, Timestamp(65_000), (24, 100)),
-            [
-                "tour · 2 running, 5 waiting, 3 finished, 1 failed · $0.25 of $1.00 · 1:05",
-                "  main.1   WORKER.md    0:05     $0.02  Bash",
-                "  main.12  WORKER.md             $0.02  waits for a free process",
-                "  main.13  WORKER.md             $0.02  is run again in 0:02",
-                "  main.14  WORKER.md             $0.02  starts in 0:02",
-                "  main.15  WORKER.md             $0.02  waits for 3 more of 5 agents",
-                "  main.16  WORKER.md             $0.02  waits for 1 more of 1 agent",
-                "  main.17  WORKER.md             $0.02  executes the graph",
-            ]
-        );
-    }
-
-    #[test]
-    fn thousands_of_agents_are_cut_to_a_few_rows() {
-        let views: Vec<AgentView> = (1..=5000)
-            .map(|number| view(number, AgentActivity::Waiting(WaitReason::Permit)))
-            .collect();
-        let rows = rows(&headline(), &views, Timestamp(0), (24, 40));
-        assert_eq!(rows.len(), 13);
-        assert_eq!(rows[12], "  … and 4989 more");
-        assert!(rows.iter().all(|row| row.chars().count() < 40));
-    }
-
-    #[test]
-    fn elapsed_time_is_formatted_as_clock() {
-        assert_eq!([clock(5_400), clock(754_000), clock(3_723_000)], ["0:05", "12:34", "1:02:03"]);
-    }
-}
+mod tests;

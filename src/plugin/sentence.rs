@@ -135,6 +135,12 @@ pub fn date(at: Timestamp) -> String {
     local(at).strftime("%b %-d, %H:%M %Z").to_string()
 }
 
+/// Returns a point in time with its date and its seconds, in the local time zone, with the offset from UTC.
+#[must_use]
+pub fn moment(at: Timestamp) -> String {
+    local(at).strftime("%Y-%m-%d %H:%M:%S%:z").to_string()
+}
+
 /// Returns a point in time in the local time zone.
 #[must_use]
 pub fn local(at: Timestamp) -> Zoned {

@@ -4,18 +4,28 @@
 //! writing, and all others leave their messages in a bounded queue: a message that does not fit is dropped and
 //! counted. All other threads never wait for a person.
 
+mod live_area;
+
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use console::Term;
 
-use crate::domain::printable::{printable, printable_line};
+use self::live_area::{LiveArea, TerminalForm};
+use super::styled::StyledLine;
+use crate::domain::printable::printable;
 
 /// The maximum number of messages that wait to be written.
 const MAX_WAITING_MESSAGES: usize = 4096;
+
+/// The maximum number of messages that are written in one piece.
+const MAX_BATCH: usize = 256;
+
+/// The indentation of a line that continues one.
+const CONTINUED_INDENT: usize = 4;
 
 /// The time that the last messages may take.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -30,7 +40,8 @@ pub struct Terminal {
 
 enum TerminalRequest {
     Line(String),
-    Rows(Vec<String>),
+    Styled(StyledLine),
+    Rows(Vec<StyledLine>),
     Prompt(Option<String>),
     Clear(SyncSender<()>),
 }
@@ -45,30 +56,36 @@ impl Terminal {
     /// Returns a terminal of plain lines; `note` makes a line of the number of dropped messages.
     #[must_use]
     pub fn noting(stream: impl Write + Send + 'static, note: fn(u64) -> String) -> Self {
-        Self::start(stream, None, note)
+        Self::start(stream, None, note, false)
+    }
+
+    /// Returns a terminal of lines in colours or without them, for stderr.
+    #[must_use]
+    pub fn lines(colours: bool) -> Self {
+        Self::start(std::io::stderr(), None, lost, colours)
     }
 
     /// Returns a live area on the terminal behind stderr, with lines printed above it.
     #[must_use]
-    pub fn live() -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-        let style = ProgressStyle::with_template("{msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        Self::start(std::io::stderr(), Some(bar), lost)
+    pub fn live(colours: bool) -> Self {
+        Self::start(std::io::stderr(), Some(LiveArea::default()), lost, colours)
     }
 
     fn start(
         stream: impl Write + Send + 'static,
-        bar: Option<ProgressBar>,
+        area: Option<LiveArea>,
         note: fn(u64) -> String,
+        colours: bool,
     ) -> Self {
         let (sender, requests) = sync_channel(MAX_WAITING_MESSAGES);
         let dropped = Arc::new(AtomicU64::new(0));
-        let (live, thread_dropped) = (bar.is_some(), Arc::clone(&dropped));
+        let live = area.is_some();
+        let writer = TerminalWriter { stream, area, rows: Vec::new(), typed: None, colours };
+        let thread_dropped = Arc::clone(&dropped);
         // Without a thread nothing can be shown, and the run continues.
         let _ = std::thread::Builder::new()
             .name("terminal".to_owned())
-            .spawn(move || write_all(&requests, stream, bar, &thread_dropped, note));
+            .spawn(move || writer.write_all(&requests, &thread_dropped, note));
         Self { sender, dropped, live }
     }
 
@@ -83,17 +100,22 @@ impl Terminal {
         self.say(TerminalRequest::Line(printable(text)));
     }
 
+    /// Prints a line in its tones; beside a live area it is broken between words.
+    pub fn styled(&self, line: StyledLine) {
+        self.say(TerminalRequest::Styled(line));
+    }
+
     /// Redraws the live area.
-    pub fn draw(&self, rows: &[String]) {
+    pub fn draw(&self, rows: Vec<StyledLine>) {
         if self.live {
-            self.say(TerminalRequest::Rows(rows.iter().map(|row| printable_line(row)).collect()));
+            self.say(TerminalRequest::Rows(rows));
         }
     }
 
     /// Shows the typed text in the last row of the live area, or clears that row.
     pub fn prompt(&self, row: Option<&str>) {
         if self.live {
-            self.say(TerminalRequest::Prompt(row.map(printable_line)));
+            self.say(TerminalRequest::Prompt(row.map(str::to_owned)));
         }
     }
 
@@ -112,57 +134,83 @@ impl Terminal {
     }
 }
 
-/// Writes messages until all senders are gone. A reader who is gone is not an error.
-fn write_all(
-    requests: &Receiver<TerminalRequest>,
-    mut stream: impl Write,
-    mut bar: Option<ProgressBar>,
-    dropped: &AtomicU64,
-    note: fn(u64) -> String,
-) {
-    let (mut rows, mut prompt) = (Vec::new(), None);
-    for request in requests {
-        let lost = dropped.swap(0, Ordering::Relaxed);
-        if lost > 0 {
-            line(&mut stream, bar.as_ref(), &note(lost));
-        }
-        match request {
-            TerminalRequest::Line(text) => line(&mut stream, bar.as_ref(), &text),
-            TerminalRequest::Rows(drawn) => {
-                rows = drawn;
-                draw(bar.as_ref(), &rows, prompt.as_ref());
+/// The writer of a terminal.
+struct TerminalWriter<S> {
+    stream: S,
+    area: Option<LiveArea>,
+    rows: Vec<StyledLine>,
+    typed: Option<String>,
+    colours: bool,
+}
+
+impl<S: Write> TerminalWriter<S> {
+    /// Writes messages until all senders are gone. Around a live area, what has come meanwhile is written in one piece.
+    /// A reader who is gone is not an error.
+    fn write_all(
+        mut self,
+        requests: &Receiver<TerminalRequest>,
+        dropped: &AtomicU64,
+        note: fn(u64) -> String,
+    ) {
+        while let Ok(first) = requests.recv() {
+            let lost = dropped.swap(0, Ordering::Relaxed);
+            if lost > 0 {
+                self.write(&(note(lost) + "\n"), false);
             }
-            TerminalRequest::Prompt(row) => {
-                prompt = row;
-                draw(bar.as_ref(), &rows, prompt.as_ref());
-            }
-            TerminalRequest::Clear(done) => {
-                if let Some(bar) = bar.take() {
-                    bar.finish_and_clear();
+            // Without a live area each message is written by itself: a stream may count on that.
+            let more = if self.area.is_some() { MAX_BATCH } else { 0 };
+            let mut lines = String::new();
+            let mut done = Vec::new();
+            for request in std::iter::once(first).chain(requests.try_iter().take(more)) {
+                match request {
+                    TerminalRequest::Line(text) => lines.extend([&*text, "\n"]),
+                    TerminalRequest::Styled(line) => self.paint(line, &mut lines),
+                    TerminalRequest::Rows(rows) => self.rows = rows,
+                    TerminalRequest::Prompt(row) => self.typed = row,
+                    TerminalRequest::Clear(sender) => done.push(sender),
                 }
-                let _ = done.send(());
+            }
+            self.write(&lines, !done.is_empty());
+            for sender in done {
+                let _ = sender.send(());
             }
         }
     }
-}
 
-fn draw(bar: Option<&ProgressBar>, rows: &[String], prompt: Option<&String>) {
-    if let Some(bar) = bar {
-        let rows: Vec<&str> = rows.iter().chain(prompt).map(String::as_str).collect();
-        bar.set_message(rows.join("\n"));
-        bar.tick();
+    /// Appends the text of a line in its tones.
+    fn paint(&self, line: StyledLine, lines: &mut String) {
+        let columns = self.area.as_ref().map(|_| usize::from(Term::stderr().size().1));
+        for part in line.broken(columns.unwrap_or(usize::MAX), CONTINUED_INDENT) {
+            lines.push_str(&part.painted(self.colours));
+            lines.push('\n');
+        }
+    }
+
+    /// Writes whole lines, and the live area below them unless it is over.
+    fn write(&mut self, lines: &str, is_over: bool) {
+        let text = match self.area.take() {
+            None => lines.to_owned(),
+            Some(mut area) => {
+                let (rows, columns) = Term::stderr().size();
+                let (rows, columns) = (usize::from(rows), usize::from(columns));
+                if is_over {
+                    area.erase(columns) + lines
+                } else {
+                    let form = TerminalForm { rows, columns, colours: self.colours };
+                    let text = area.redraw(lines, &self.rows, self.typed.as_deref(), form);
+                    self.area = Some(area);
+                    text
+                }
+            }
+        };
+        if !text.is_empty() {
+            let _ = self.stream.write_all(text.as_bytes()).and_then(|()| self.stream.flush());
+        }
     }
 }
 
 fn lost(messages: u64) -> String {
     format!("({messages} messages could not be shown in time)")
-}
-
-fn line(stream: &mut impl Write, bar: Option<&ProgressBar>, text: &str) {
-    match bar {
-        Some(bar) => bar.println(text),
-        None => drop(writeln!(stream, "{text}").and_then(|()| stream.flush())),
-    }
 }
 
 #[cfg(test)]
@@ -191,7 +239,7 @@ mod tests {
         let (go, stuck) = mpsc::channel();
         let (wrote, written) = mpsc::channel();
         let terminal = Terminal::plain(Stuck(stuck, wrote));
-        for number in 0..MAX_WAITING_MESSAGES + 100 {
+        for number in 0..MAX_WAITING_MESSAGES + MAX_BATCH + 100 {
             terminal.line(&format!("line {number}"));
         }
         drop(go);

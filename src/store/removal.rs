@@ -4,10 +4,13 @@
 //! the one before it, without following links, and only what lies in an open directory is removed. The run's directory
 //! is first renamed to a name that no run can have: a removal that is cut short leaves no half of a run.
 
+use std::cell::Cell;
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
@@ -18,17 +21,20 @@ use crate::domain::id::RunId;
 /// The beginning of the names of directories that are being removed. No run's id begins with a dot.
 const PREFIX: &str = ".removed-";
 
-/// The greatest depth of directories in that of a run.
+/// The greatest depth of directories that are open at a time. Deeper ones are moved up before they are removed.
 const MAX_DEPTH: usize = 64;
 
-/// Returns the number of bytes of the files in a run's directory.
+/// The number of tries to remove a directory that is not empty yet, because another removal is at work in it.
+const TRIES: u32 = 5;
+
+/// Returns the number of bytes of the files in a run's directory, but not of those that lie too deep.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::Io`], also if another file system is mounted in it.
 pub fn size(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
     let failed = |error: Errno| Error::io("read", root.run(id).path())(error.into());
     let runs = open(CWD, root.runs()).map_err(failed)?;
-    walk(&runs, &name(id.as_str()), MAX_DEPTH, false).map_err(failed)
+    Walk::of(&runs, false).and_then(|walk| walk.all(&name(id.as_str()))).map_err(failed)
 }
 
 /// Removes the directory of a run that the caller has locked, and returns the number of bytes of its files.
@@ -38,17 +44,20 @@ pub fn size(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
 pub fn remove(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
     let failed = |error: Errno| Error::io("remove", root.run(id).path())(error.into());
     let runs = open(CWD, root.runs()).map_err(failed)?;
-    let renamed = name(&format!("{PREFIX}{id}"));
-    match walk(&runs, &renamed, MAX_DEPTH, true) {
-        Ok(_) | Err(Errno::NOENT) => {}
-        Err(error) => return Err(failed(error)),
-    }
-    renameat(&runs, name(id.as_str()), &runs, &renamed).map_err(failed)?;
+    let (own, renamed) = (name(id.as_str()), name(&format!("{PREFIX}{id}")));
+    Walk::of(&runs, false).and_then(|walk| walk.all(&own)).map_err(failed)?;
+    let removal = Walk::of(&runs, true).map_err(failed)?;
+    removal.all(&renamed).map_err(failed)?;
+    renameat(&runs, own, &runs, &renamed).map_err(failed)?;
     files::sync_dir(&root.runs())?;
-    walk(&runs, &renamed, MAX_DEPTH, true).map_err(failed)
+    let bytes = removal.all(&renamed).map_err(failed)?;
+    if removal.has_moved.get() {
+        remove_leftovers(root)?;
+    }
+    Ok(bytes)
 }
 
-/// Removes what an earlier removal has left that was cut short.
+/// Removes what an earlier removal has left that was cut short. Another process may do the same at the same time.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -58,12 +67,17 @@ pub fn remove_leftovers(root: &RunsRoot) -> Result<(), Error> {
         Err(Errno::NOENT) => return Ok(()),
         opened => opened.map_err(failed)?,
     };
-    for name in entries(&runs).map_err(failed)? {
-        if name.to_bytes().starts_with(PREFIX.as_bytes()) {
-            walk(&runs, &name, MAX_DEPTH, true).map_err(failed)?;
-        }
+    let removal = Walk::of(&runs, true).map_err(failed)?;
+    // What is too deep is moved up meanwhile, so the directory is read again until nothing is left.
+    while let Some(name) = leftover(&runs).map_err(failed)? {
+        removal.all(&name).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Returns the name of a directory that is being removed.
+fn leftover(runs: &OwnedFd) -> Result<Option<CString>, Errno> {
+    Ok(entries(runs)?.into_iter().find(|name| name.to_bytes().starts_with(PREFIX.as_bytes())))
 }
 
 fn name(text: &str) -> CString {
@@ -75,23 +89,86 @@ fn open(parent: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
     openat(parent, path, flags, Mode::empty())
 }
 
-/// Goes through a file or a directory and all below it, and returns the number of bytes of the files. Removes them if
-/// it is to.
-fn walk(parent: &OwnedFd, name: &CString, depth: usize, removes: bool) -> Result<u64, Errno> {
-    let found = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    let unlink = |flags| if removes { unlinkat(parent, name, flags) } else { Ok(()) };
-    if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
-        unlink(AtFlags::empty())?;
-        return Ok(u64::try_from(found.st_size).unwrap_or_default());
+/// A way through a file or a directory and all below it, which removes them or only counts their bytes. What is gone
+/// meanwhile counts nothing: another removal may be on the same way.
+struct Walk<'runs> {
+    runs: &'runs OwnedFd,
+    removes: bool,
+    /// The file system of the directory of the runs, which the way never leaves.
+    device: u64,
+    /// True once something was moved up because it is too deep.
+    has_moved: Cell<bool>,
+}
+
+impl<'runs> Walk<'runs> {
+    fn of(runs: &'runs OwnedFd, removes: bool) -> Result<Self, Errno> {
+        Ok(Self { runs, removes, device: fstat(runs)?.st_dev, has_moved: Cell::new(false) })
     }
-    let Some(depth) = depth.checked_sub(1) else { return Err(Errno::LOOP) };
-    let directory = open(parent, name.as_c_str())?;
-    let mut bytes: u64 = 0;
-    for entry in entries(&directory)? {
-        bytes = bytes.saturating_add(walk(&directory, &entry, depth, removes)?);
+
+    /// Goes through an entry of the directory of the runs, and returns the number of bytes of the files.
+    fn all(&self, name: &CString) -> Result<u64, Errno> {
+        for tries in 1.. {
+            match self.step(self.runs, name, MAX_DEPTH) {
+                Err(Errno::NOTEMPTY | Errno::EXIST) if self.removes && tries < TRIES => {}
+                walked => return walked,
+            }
+        }
+        Ok(0)
     }
-    unlink(AtFlags::REMOVEDIR)?;
-    Ok(bytes)
+
+    fn step(&self, parent: &OwnedFd, name: &CString, depth: usize) -> Result<u64, Errno> {
+        let found = match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(0),
+            found => found?,
+        };
+        if found.st_dev != self.device {
+            return Err(Errno::XDEV);
+        }
+        if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+            self.unlink(parent, name, AtFlags::empty())?;
+            return Ok(u64::try_from(found.st_size).unwrap_or_default());
+        }
+        let Some(depth) = depth.checked_sub(1) else { return self.move_up(parent, name) };
+        let directory = match open(parent, name.as_c_str()) {
+            Err(Errno::NOENT) => return Ok(0),
+            opened => opened?,
+        };
+        let mut bytes: u64 = 0;
+        for entry in entries(&directory)? {
+            bytes = bytes.saturating_add(self.step(&directory, &entry, depth)?);
+        }
+        self.unlink(parent, name, AtFlags::REMOVEDIR)?;
+        Ok(bytes)
+    }
+
+    fn unlink(&self, parent: &OwnedFd, name: &CString, flags: AtFlags) -> Result<(), Errno> {
+        match unlinkat_if(self.removes, parent, name, flags) {
+            Err(Errno::NOENT) => Ok(()),
+            unlinked => unlinked,
+        }
+    }
+
+    /// Moves a directory that is too deep up to the directory of the runs, and goes through it there.
+    fn move_up(&self, parent: &OwnedFd, name: &CString) -> Result<u64, Errno> {
+        if !self.removes {
+            return Ok(0);
+        }
+        let up = CString::new(format!("{PREFIX}{}", uuid::Uuid::new_v4())).unwrap_or_default();
+        self.has_moved.set(true);
+        match renameat(parent, name, self.runs, &up) {
+            Ok(()) | Err(Errno::NOENT) => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn unlinkat_if(
+    removes: bool,
+    parent: &OwnedFd,
+    name: &CString,
+    flags: AtFlags,
+) -> Result<(), Errno> {
+    if removes { unlinkat(parent, name, flags) } else { Ok(()) }
 }
 
 fn entries(directory: &OwnedFd) -> Result<Vec<CString>, Errno> {
@@ -140,6 +217,36 @@ mod tests {
         std::fs::create_dir(outside.join("r")).expect("made");
         assert!(remove(&root, &id).is_err(), "the directory of the runs is a link");
         assert!(outside.join("r").exists());
+    }
+
+    #[test]
+    fn deep_directories_are_removed_whole() {
+        let (_place, root, id) = run();
+        let deep: std::path::PathBuf = std::iter::repeat_n("d", 3 * MAX_DEPTH).collect();
+        std::fs::create_dir_all(root.run(&id).steps().join(deep)).expect("made");
+        assert_eq!(size(&root, &id).expect("read"), 8);
+        assert_eq!(remove(&root, &id).expect("removed"), 8);
+        remove_leftovers(&root).expect("removed");
+        assert_eq!(std::fs::read_dir(root.runs()).expect("read").count(), 0);
+    }
+
+    #[test]
+    fn removals_at_the_same_time_do_not_disturb_each_other() {
+        let (_place, root, id) = run();
+        for number in 0..200 {
+            let left = root.runs().join(format!(".removed-{number}/steps/a/b"));
+            std::fs::create_dir_all(&left).expect("made");
+            std::fs::write(left.join("old"), "old").expect("written");
+        }
+        std::thread::scope(|scope| {
+            let removals: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| remove_leftovers(&root))).collect();
+            for removal in removals {
+                removal.join().expect("it ended").expect("removed");
+            }
+        });
+        let left: Vec<_> = std::fs::read_dir(root.runs()).expect("read").collect();
+        assert_eq!(left.len(), 1, "{left:?} has only the run {id}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Runs for readers: they are read beside a live supervisor, without disturbing it.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -18,6 +18,9 @@ use crate::plain_file;
 
 /// The most bytes that are read of a first record to find its time.
 const MAX_FIRST_RECORD: u64 = 4 * 1024 * 1024;
+
+/// The end of a journal in which its last record is looked for, in bytes.
+const MAX_LAST_RECORDS: u64 = 4 * 1024 * 1024;
 
 /// A run as its directory tells it now.
 #[derive(Debug)]
@@ -117,6 +120,18 @@ pub fn newest_first(root: &RunsRoot) -> Result<Vec<(RunId, Timestamp)>, Error> {
         ids(root)?.into_iter().map(|id| (id.clone(), started_at(&root.run(&id)))).collect();
     runs.sort_by(|(id, at), (other, others_at)| (others_at, other).cmp(&(at, id)));
     Ok(runs)
+}
+
+/// Returns the time of the last whole record in a run's journal; `None` if there is none, or if it is longer than any.
+#[must_use]
+pub fn last_event_at(dir: &RunDir) -> Option<Timestamp> {
+    let mut journal = plain_file::open(&dir.journal()).ok()?;
+    let length = journal.seek(SeekFrom::End(0)).ok()?;
+    journal.seek(SeekFrom::Start(length.saturating_sub(MAX_LAST_RECORDS))).ok()?;
+    let mut end = Vec::new();
+    journal.take(MAX_LAST_RECORDS).read_to_end(&mut end).ok()?;
+    let whole = &end[..end.iter().rposition(|&byte| byte == b'\n')?];
+    record::time(whole.rsplit(|&byte| byte == b'\n').next()?)
 }
 
 /// Returns the time of a run's first record, else that of its directory.

@@ -1,11 +1,13 @@
 //! The commands, used by people and programs.
 
 mod clean;
+mod completions;
 mod help;
 mod list;
 mod named_runs;
 mod runs_dir;
 mod stop;
+mod wording;
 
 use std::fs;
 use std::path::Path;
@@ -258,7 +260,7 @@ fn recover_lists_unfinished_runs_and_resumes_them_with_all() {
     for id in ["a", "b"] {
         test.run(&["START.md", "--id", id, "--budget", "0.01"]).code(75);
     }
-    test.raymond(&["recover"]).ok().stdout_has("a").stdout_has("b").stdout_lacks("ended");
+    test.raymond(&["recover"]).ok().stdout_has("a").stdout_has("b").stdout_lacks("completed");
     let listed = test.raymond(&["recover", "--json"]).ok().json_items();
     assert_eq!(listed.len(), 2, "{listed:#?}");
 

@@ -80,7 +80,7 @@ fn running_processes_never_exceed_max_procs() {
 #[test]
 fn forty_forked_workers_all_finish() {
     let test = crowd(40).rule(when("worker").reply("<result>w</result>"));
-    let outcome = test.run(&["START.md", "--max-procs", "8"]);
+    let outcome = test.run(&["START.md", "--max-procs", "8", "-v"]);
     outcome.ok();
     for worker in 1..=40 {
         outcome.ended(&format!("main.{worker}"), "w");

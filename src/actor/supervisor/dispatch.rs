@@ -41,7 +41,7 @@ impl Supervisor {
             }
             Effect::Ask(agent) => self.await_answer(&agent, ctx),
             Effect::Retire(agent) => {
-                self.context.registry.forget(&agent);
+                self.show_end(&agent);
                 self.show_join_of_parent(&agent);
                 self.dismiss(&agent);
             }
@@ -56,6 +56,13 @@ impl Supervisor {
                 self.context.performer.stop();
                 self.hold(None, ctx);
             }
+        }
+    }
+
+    /// Counts an agent that has ended, and shows it no longer.
+    pub(super) fn show_end(&self, ended: &AgentId) {
+        if let Some(ended) = self.run.finished.iter().rev().find(|agent| agent.id == *ended) {
+            self.context.registry.end(ended);
         }
     }
 

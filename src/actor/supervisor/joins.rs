@@ -45,7 +45,7 @@ impl Supervisor {
 
     /// Ends the running turn of an agent that was ended. Its actor stays until the turn has reported its cost.
     pub(super) fn discard(&mut self, id: &AgentId) {
-        self.context.registry.forget(id);
+        self.show_end(id);
         if self.admission.holders().any(|holder| holder == id) {
             self.context.runner.stop(id);
             if let Some(address) = self.agents.get(id) {

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 use super::DirArgs;
+use crate::cli::completions::complete_runs;
 use crate::domain::id::RunId;
 use crate::domain::time::millis;
 
@@ -31,7 +33,7 @@ pub(super) const MAN_HELP: &str = "Examples:
 #[derive(Debug, Clone, Args)]
 pub struct CleanArgs {
     /// The runs to remove: ids, or the beginnings of ids
-    #[arg(value_name = "RUN", value_parser = RunId::parse)]
+    #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
     pub runs: Vec<RunId>,
     /// Only runs that ended longer ago than this: 12h, 7d, 4w
     #[arg(long, value_name = "AGE", value_parser = age)]
@@ -72,7 +74,10 @@ fn age(text: &str) -> Result<u64, String> {
 }
 
 fn wrong(text: &str) -> String {
-    format!("`{text}` is not an age; write for example 12h, 7d or 4w")
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) {
+        return format!("`{text}` has no unit; write {text}d for days (s, m, h, d or w)");
+    }
+    format!("`{text}` is not an age; write a number with s, m, h, d or w, such as 12h, 7d or 4w")
 }
 
 #[cfg(test)]
@@ -87,5 +92,6 @@ mod tests {
         for bad in ["7", "d", "-1d", "1.5w", "week", ""] {
             assert!(age(bad).is_err(), "{bad:?}");
         }
+        assert!(age("7").is_err_and(|text| text.contains("write 7d for days")));
     }
 }

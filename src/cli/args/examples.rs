@@ -32,9 +32,10 @@ pub(super) const SCHEMA_HELP: &str = "Examples:
   raymond schema graph > graph.schema.json";
 
 pub(super) const COMPLETIONS_HELP: &str = "Examples:
-  raymond completions bash > ~/.local/share/bash-completion/completions/raymond
-  raymond completions zsh > ~/.zfunc/_raymond
-  raymond completions fish > ~/.config/fish/completions/raymond.fish";
+  source <(raymond completions bash)     in ~/.bashrc; zsh the same in ~/.zshrc, after compinit
+  raymond completions fish > ~/.config/fish/completions/raymond.fish
+
+The script asks raymond itself, so runs, agents of the run on the line and defined programs are completed, too.";
 
 pub(super) const DEFINE_HELP: &str = "Examples:
   raymond workflow define workflows/standing-reviewer

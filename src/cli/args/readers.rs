@@ -1,9 +1,11 @@
 //! The arguments of the commands that show the state, the history and the costs of a run's agents, and their help.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 use super::{DirArgs, OneRunArgs};
 use crate::cli::agent_selector::AgentSelector;
+use crate::cli::completions::{complete_agents, complete_runs};
 use crate::domain::id::{AgentId, RunId};
 
 pub(super) const TREE_HELP: &str = "Examples:
@@ -33,7 +35,7 @@ turn has the event `due`.";
 
 pub(super) const COSTS_HELP: &str = "Examples:
   raymond costs RUN                      by state, by model and by agent, most expensive first
-  raymond costs RUN --all                all agents, not only the most expensive
+  raymond costs RUN --all                each agent in a row of its own
   raymond costs RUN --json | jq '.states[] | {state, cost_usd, share}'
 
 --json prints { run, status, total_cost_usd, budget_usd, scripted, unbilled_agents, total, states, models,
@@ -69,7 +71,7 @@ pub struct LogArgs {
     #[arg(long, short)]
     pub follow: bool,
     /// Only the records of this agent; a trailing `.*` adds its descendants
-    #[arg(long, value_parser = AgentSelector::parse)]
+    #[arg(long, value_parser = AgentSelector::parse, add = ArgValueCompleter::new(complete_agents))]
     pub agent: Option<AgentSelector>,
 }
 
@@ -77,7 +79,7 @@ pub struct LogArgs {
 #[derive(Debug, Clone, Args)]
 pub struct TopArgs {
     /// The run's id, or the beginning of one [default: the live run, or the newest]
-    #[arg(value_name = "RUN", value_parser = RunId::parse)]
+    #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
     pub run: Option<RunId>,
     /// Take the run that was started last
     #[arg(long, conflicts_with = "run")]
@@ -105,7 +107,7 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub one: OneRunArgs,
     /// The agent's id, as in `main.2`
-    #[arg(value_parser = AgentId::parse)]
+    #[arg(value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
     pub agent: AgentId,
     /// Only this step, with its texts in full
     #[arg(long, value_name = "N")]
@@ -118,7 +120,7 @@ pub struct CostsArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
-    /// Show all agents, not only the most expensive
-    #[arg(long)]
+    /// Show each agent in a row of its own, not only the most expensive
+    #[arg(long, short = 'v', visible_alias = "verbose")]
     pub all: bool,
 }

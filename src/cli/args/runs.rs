@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 
+use crate::cli::completions::complete_runs;
 use crate::domain::id::RunId;
 
 pub(super) const LIST_HELP: &str = "Examples:
@@ -27,7 +29,7 @@ pub struct DirArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct NamedRunArgs {
     /// The run's id, or the beginning of one [default: asks on a terminal]
-    #[arg(value_name = "RUN", value_parser = RunId::parse)]
+    #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
     pub run: Option<RunId>,
     /// Take the run that was started last
     #[arg(long, conflicts_with = "run")]
@@ -69,8 +71,14 @@ pub struct ListArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub status: Vec<RunStatusArg>,
     /// The most runs that are shown [default: all; on a terminal 50]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub limit: Option<usize>,
+}
+
+/// Reads a number that is not 0.
+fn one_or_more(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| "write a number from 1".to_owned())
 }
 
 /// The status of a run, as `list` and `status` print it.

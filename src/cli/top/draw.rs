@@ -9,9 +9,10 @@ use ratatui::text::Line;
 use super::agents::{AgentEntry, MonitoredRun};
 use super::keys::HELP;
 use super::screen::{ScreenView, TopScreen};
-use super::text::{TableCells, TextTone, cells, situation};
+use super::text::{TableCells, cells, situation};
 use crate::domain::printable::printable_line;
 use crate::domain::tree::fold::TreeRow;
+use crate::plugin::styled::TextTone;
 
 /// The content of the screen.
 pub(super) struct ScreenContent<'run> {
@@ -78,8 +79,10 @@ impl DrawArea<'_, '_> {
         match tone {
             TextTone::Bad if self.colours => style.fg(Color::Red),
             TextTone::Good if self.colours => style.fg(Color::Green),
+            TextTone::Warning if self.colours => style.fg(Color::Yellow),
             TextTone::Faint => style.add_modifier(Modifier::DIM),
-            TextTone::Bad | TextTone::Good | TextTone::Plain => style,
+            TextTone::Strong => style.add_modifier(Modifier::BOLD),
+            TextTone::Bad | TextTone::Warning | TextTone::Good | TextTone::Plain => style,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The last messages of an agent as lines of a given width. Pure.
 
-use super::text::TextTone;
 use crate::domain::printable::printable;
+use crate::plugin::styled::TextTone;
 use crate::process::stream::activity::ConversationItem;
 
 /// The number of lines shown of a tool's result.
@@ -34,6 +34,13 @@ pub(super) fn lines<'said>(
         }
     }
     lines
+}
+
+/// Returns the lines of the reason why an agent does not proceed.
+pub(super) fn reason(text: &str, width: usize) -> Vec<(TextTone, String)> {
+    let lines = wrap(&printable(text), width.saturating_sub(2).max(1));
+    let lines = lines.into_iter().zip(std::iter::once("✗ ").chain(std::iter::repeat("  ")));
+    lines.map(|(line, ahead)| (TextTone::Bad, format!("{ahead}{line}"))).collect()
 }
 
 /// Breaks a text into lines of at most `width`, between words if possible.

@@ -6,6 +6,7 @@ use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus};
 use super::rows::AgentFilter;
 use crate::cli::status_word::standing;
 use crate::domain::agent_status::AgentStatus;
+use crate::domain::id::AgentId;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::settings::AnswererKind;
@@ -13,19 +14,7 @@ use crate::domain::tree::fold::{RowSubject, TreeRow};
 use crate::plugin::screen::clock;
 use crate::plugin::sentence::wait::{EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence};
 use crate::plugin::sentence::waiting;
-
-/// The tone of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TextTone {
-    /// It needs attention.
-    Bad,
-    /// It makes progress.
-    Good,
-    /// It is neutral.
-    Plain,
-    /// It is incidental.
-    Faint,
-}
+use crate::plugin::styled::TextTone;
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -204,6 +193,19 @@ pub(super) fn activity(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
                 (AgentEnding::Error(error), None) => one_line(error),
             }
         }
+    }
+}
+
+/// Returns the whole reason why an agent has failed or waits for a person; `None` if it does neither.
+pub(super) fn whole_reason(known: MonitoredRun<'_>, agent: &AgentId) -> Option<String> {
+    if let Some(agent) = known.run.agents.get(agent) {
+        return agent.parked_reason().map(|reason| format!("waits for a person: {reason}"));
+    }
+    let ended = known.run.finished.iter().find(|ended| ended.id == *agent)?;
+    match (&ended.ending, ended.cause) {
+        (AgentEnding::Error(error), Some(cause)) => Some(format!("failed ({cause}): {error}")),
+        (AgentEnding::Error(error), None) => Some(format!("failed: {error}")),
+        (AgentEnding::Result(_), _) => None,
     }
 }
 

@@ -8,8 +8,9 @@ use crate::cli::log::{follow, json_line};
 use crate::cli::{output, run_choice, summary};
 use crate::domain::event::{Event, ProgramAdvanced, Record};
 use crate::domain::fact::{Fact, FactChange};
+use crate::domain::printable::printable;
 use crate::domain::program_execution::{RequestBody, RequestStatus};
-use crate::plugin::sentence::sentence;
+use crate::plugin::sentence::{moment, sentence};
 use crate::store::record;
 use crate::store::view::load_view;
 
@@ -21,7 +22,7 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
         if args.json {
             return Ok(is_shown(&record.event).then(|| json_line(record)));
         }
-        Ok(shown(&record).map(|text| format!("{}  {text}", record.at)))
+        Ok(shown(&record).map(|text| printable(&format!("{}  {text}", moment(record.at)))))
     })?;
     if !goes_on {
         return Ok(CliExitCode::Success);

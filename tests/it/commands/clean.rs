@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::time::{Duration, SystemTime};
 
 use crate::support::{Test, held, pair};
 
@@ -90,11 +91,43 @@ fn clean_of_run_with_forged_end_needs_its_name() {
 }
 
 #[test]
+fn two_cleans_at_once_do_not_disturb_each_other() {
+    let test = pair();
+    for number in 0..8 {
+        test.run(&["START.md", "--id", &format!("run-{number}")]).ok();
+    }
+    let left = test.dir().join("runs/.removed-old/steps/a");
+    fs::create_dir_all(&left).expect("made");
+    (0..500).for_each(|number| fs::write(left.join(number.to_string()), "x").expect("written"));
+    let cleans = [(); 3].map(|()| test.start(&["clean", "--older-than", "0d", "--yes"]));
+    for clean in cleans {
+        clean.wait().ok().stderr_lacks("warning");
+    }
+    test.raymond(&["clean", "--older-than", "0d", "--yes"]).ok();
+    assert_eq!(runs(&test), [""; 0]);
+}
+
+#[test]
+fn clean_marks_named_run_that_does_not_prove_its_end() {
+    let test = with_runs();
+    // With another key of the user nothing proves what was recorded.
+    fs::remove_dir_all(test.root().join("home/.local/state/raymond")).expect("removed");
+    let by_age = test.raymond(&["clean", "--older-than", "0d", "--yes"]);
+    by_age.ok().stderr_has("ended stays: its directory does not prove that it has ended");
+    let both = test.raymond(&["clean", "ended", "--older-than", "0d", "--yes"]);
+    both.code(64).stderr_has("ended stays: its directory does not prove how old it is");
+    assert_eq!(runs(&test), ["ended", "paused"]);
+    let named = test.raymond(&["clean", "ended", "--yes"]);
+    named.ok().stdout_has("its directory does not prove that it has ended");
+    assert_eq!(runs(&test), ["paused"]);
+}
+
+#[test]
 fn clean_asks_on_terminal() {
     let test = with_runs();
     let mut screen = test.on_screen(&["clean", "ended"], (24, 100));
     screen.wait_for(&["ended  completed", "Type yes to remove 1 run of"]).keys("no\r");
-    screen.wait_for(&["nothing was removed"]);
+    screen.wait_for(&["no run is removed"]);
     assert_eq!(screen.wait_for_exit(), Some(64));
     let mut screen = test.on_screen(&["clean", "ended"], (24, 100));
     screen.wait_for(&["Type yes"]).keys("yes\r").wait_for(&["removed"]);
@@ -115,6 +148,18 @@ fn clean_keeps_runs_with_worktrees_and_what_planted_records_name() {
     test.raymond(&["clean", "ended", "--yes"]).code(64).stderr_has("ended stays: it has worktrees");
     test.raymond(&["worktrees", "ended", "--prune", "--all"]);
     assert_eq!(fs::read_to_string(victim.join("main/data")).expect("there"), "mine");
+    assert_eq!(runs(&test), ["ended", "paused"]);
+}
+
+#[test]
+fn clean_goes_by_the_last_record_and_not_by_the_time_of_the_file() {
+    let test = with_runs();
+    let journal =
+        fs::File::options().append(true).open(test.dir().join("runs/ended/journal.jsonl"));
+    let long_ago = SystemTime::now() - Duration::from_hours(720);
+    journal.expect("opened").set_modified(long_ago).expect("set");
+    let none = test.raymond(&["clean", "--older-than", "7d", "--yes"]);
+    none.ok().stderr_has("no run is removed");
     assert_eq!(runs(&test), ["ended", "paused"]);
 }
 

@@ -1,6 +1,7 @@
 //! The directory of all runs is found upwards, as git finds its own.
 
 use std::fs;
+use std::os::unix::fs::{chown, symlink};
 
 use crate::support::{Test, pair};
 
@@ -37,6 +38,23 @@ fn directory_without_runs_is_named() {
     let status = "unset RAYMOND_DIR; cd sub; \"$0\" status x";
     test.shell(status).wait().code(64).stderr_has(&format!("there is no run x in {path}"));
     assert!(!deep.join(".raymond").exists(), "only a run makes one");
+}
+
+#[test]
+fn only_directory_of_another_user_is_refused_by_commands_that_write() {
+    let test = found();
+    let foreign = test.flow().join(".raymond");
+    fs::create_dir(&foreign).expect("made");
+    // Root may give a directory away; anyone else has a link to one of root.
+    if chown(&foreign, Some(12345), None).is_err() {
+        fs::remove_dir(&foreign).expect("removed");
+        symlink("/", &foreign).expect("linked");
+    }
+    let run = test.shell("unset RAYMOND_DIR; \"$0\" run START.md --id t").wait();
+    run.code(64).stderr_has("belongs to another user, who could say what your runs do");
+    assert!(test.calls().is_empty());
+    let list = test.shell("unset RAYMOND_DIR; \"$0\" list").wait();
+    list.ok().stderr_has("warning: ").stderr_has("belongs to another user");
 }
 
 #[test]

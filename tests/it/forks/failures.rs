@@ -107,7 +107,7 @@ fn failures_that_join_kept_are_counted_wherever_run_is_shown() {
         assert_eq!(run["failures"], groups, "{command:?}");
     }
     test.raymond(&["status", "t"]).stdout_has(outcome);
-    test.raymond(&["list"]).stdout_has("4 finished, 2 failed");
+    test.raymond(&["list"]).stdout_has("4 ended, 2 failed");
     test.resume(&[]).ok().stderr_has(outcome);
 }
 

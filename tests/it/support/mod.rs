@@ -16,5 +16,6 @@ pub(crate) use call::{FakeCall, alive, most_at_once};
 pub(crate) use live::{RunningRaymond, kill, wait_until};
 pub(crate) use outcome::RaymondOutcome;
 pub(crate) use rule::{FakeRule, always, when};
+pub(crate) use screen::TerminalScreen;
 pub(crate) use test_folder::Test;
 pub(crate) use workflows::{crowd, held, pair};

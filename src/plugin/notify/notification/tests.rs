@@ -92,7 +92,9 @@ fn failed(error: &str, ends_run: bool) -> Event {
 fn view() -> AgentView {
     AgentView {
         id: AgentId::main(),
+        began: state("A.md"),
         state: state("A.md"),
+        item: None,
         session: SessionId::new("s"),
         stack: 0,
         activity: AgentActivity::Waiting(WaitReason::Permit),

@@ -1,0 +1,159 @@
+//! Tests of the rows of the live view: by the height and the width of the terminal, and by what the agents do.
+
+use super::*;
+use crate::actor::registry::EndedTally;
+use crate::domain::id::AgentId;
+use crate::plugin::fan_out::tests::{crowd, key, turn, view};
+
+fn headline() -> RunHeadline {
+    RunHeadline {
+        run: "tour".into(),
+        since: Timestamp(0),
+        spent: Usd::from_dollars(0.25),
+        budget: Some(Usd::from_dollars(1.0)),
+        status: RunStatus::Running,
+        limited_until: None,
+    }
+}
+
+fn worker(number: u32, activity: AgentActivity) -> AgentView {
+    view(&AgentId::main().child(number), "WORKER.md", activity)
+}
+
+fn waiting(number: u32, reason: WaitReason) -> AgentView {
+    worker(number, AgentActivity::Waiting(reason))
+}
+
+fn join(more: u32, of: u32) -> WaitReason {
+    WaitReason::Join { more, of, done: of - more, failed: 0, until: None }
+}
+
+fn drawn(
+    views: &[AgentView],
+    ended: Vec<(FanOutKey, EndedTally)>,
+    now: u64,
+    size: (u16, u16),
+) -> Vec<String> {
+    let (fan_outs, mut rates) = (FanOuts::of(views, ended), FanOutRates::default());
+    let mut none = fan_outs.clone();
+    none.0.values_mut().for_each(|one| one.ended = EndedTally::default());
+    rates.sample(&none, Timestamp(0));
+    let picture = RunPicture {
+        headline: &headline(),
+        views,
+        fan_outs: &fan_outs,
+        rates: &rates,
+        now: Timestamp(now),
+    };
+    picture.rows(size).iter().map(StyledLine::text).collect()
+}
+
+#[test]
+fn each_agent_row_shows_its_activity() {
+    let mut views = vec![
+        worker(1, turn(60_000)),
+        waiting(12, WaitReason::Permit),
+        waiting(13, WaitReason::Backoff(Timestamp(67_000))),
+        waiting(14, WaitReason::Stagger(Timestamp(67_000))),
+        waiting(15, join(3, 5)),
+        waiting(16, join(1, 1)),
+        worker(17, AgentActivity::Graph),
+        waiting(18, WaitReason::Person("it crashed".into())),
+    ];
+    let ended = EndedTally { ended: 3, failed: 1, cost: Usd::ZERO };
+    assert_eq!(
+        drawn(&views, vec![(key("WORKER.md", 1), ended)], 65_000, (24, 100)),
+        [
+            "tour · 2 running, 3 queued, 2 waiting, 1 for a person, 2 finished, 1 failed · $0.25 of $1.00 · 1:05",
+            "  main.18  WORKER.md             $0.02  waits for a person: it crashed",
+            "  main.1   WORKER.md    0:05     $0.02  Bash",
+            "  main.17  WORKER.md             $0.02  executes the graph",
+            "  main.15  WORKER.md             $0.02  waits for 3 more of 5 agents",
+            "  main.16  WORKER.md             $0.02  waits for 1 more of 1 agent",
+            "  main.12  WORKER.md             $0.02  waits for a free process",
+            "  main.13  WORKER.md             $0.02  is run again in 0:02",
+            "  main.14  WORKER.md             $0.02  starts in 0:02",
+        ]
+    );
+    views.truncate(2);
+    views[0].item = Some("src/a.rs".into());
+    let rows = drawn(&views, Vec::new(), 65_000, (24, 100));
+    assert_eq!(rows[1], "  main.1   WORKER.md    0:05     $0.02  src/a.rs  Bash");
+    assert_eq!(
+        rows[2],
+        "  main.12  WORKER.md             $0.02            waits for a free process"
+    );
+}
+
+#[test]
+fn fan_out_of_many_is_one_row_with_progress_and_estimates() {
+    let (mut views, ended) = crowd(2, 1561, 437);
+    views.insert(0, view(&AgentId::main(), "START.md", AgentActivity::Waiting(join(1563, 2000))));
+    let rows = drawn(&views, ended.clone(), 437_000, (24, 120));
+    assert_eq!(
+        rows,
+        [
+            "tour · 2 running, 1561 queued, 1 waiting, 436 finished, 1 failed · $0.25 of $1.00, about $125.29 in all · 7:17",
+            "  WORK.md  437 of 2000 (21 %)  about 27 min left  2 running, 1561 queued  1 failed  $74.96  60/min",
+            "  main.1  WORK.md     6:17     $0.02  Bash",
+            "  main.2  WORK.md     6:17     $0.02  Bash",
+            "  main    START.md             $0.02  waits for 1563 more of 2000 agents",
+        ]
+    );
+    let narrow = drawn(&views, ended, 437_000, (24, 40));
+    assert_eq!(narrow[1], "  WORK.md  437 of 2000 (21 %)  about 2…");
+    assert!(narrow.iter().all(|row| measure_text_width(row) < 40), "{narrow:#?}");
+}
+
+#[test]
+fn thousands_of_agents_are_cut_to_a_few_rows() {
+    let (views, ended) = crowd(300, 1700, 0);
+    let table = [
+        (3, vec!["300 running, 1700 queued", "0 of 2000 (0 %)", "… and 300 more: 300 running"]),
+        (6, vec!["main.1 ", "… and 299 more: 299 running"]),
+        (24, vec!["main.11 ", "… and 289 more: 289 running"]),
+        (200, vec!["main.11 ", "… and 289 more: 289 running"]),
+    ];
+    for (height, parts) in table {
+        let rows = drawn(&views, ended.clone(), 61_000, (height, 80));
+        assert!(rows.len() <= usize::from(height).max(3), "{height}: {rows:#?}");
+        let text = rows.join("\n");
+        for part in parts {
+            assert!(text.contains(part), "{height}: {part}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn usage_limit_and_pause_are_in_the_headline() {
+    let limited = RunHeadline { limited_until: Some(Timestamp(600_000)), ..headline() };
+    let pausing = RunHeadline { status: RunStatus::Paused, ..headline() };
+    let head = |headline: &RunHeadline| {
+        let (fan_outs, rates) = (FanOuts::default(), FanOutRates::default());
+        let now = Timestamp(0);
+        let picture = RunPicture { headline, views: &[], fan_outs: &fan_outs, rates: &rates, now };
+        picture.rows((24, 100))[0].text()
+    };
+    assert!(
+        head(&limited)
+            .starts_with("tour · 0 running · $0.25 of $1.00 · 0:00 · usage limit, continues ")
+    );
+    assert_eq!(head(&pausing), "tour · 0 running · $0.25 of $1.00 · 0:00 · pausing");
+}
+
+#[test]
+fn progress_line_tells_cost_and_time_of_the_rest() {
+    let (views, ended) = crowd(8, 1555, 437);
+    let fan_outs = FanOuts::of(&views, ended);
+    let (key, progress) = fan_outs.large().next().expect("a fan-out of many");
+    let line = progress_line(key, progress, &FanOutRates::default(), Timestamp(0));
+    assert_eq!(
+        line.text(),
+        "WORK.md  437 of 2000 (21 %)  8 running, 1555 queued  1 failed  $74.96, about $200.00 in all"
+    );
+}
+
+#[test]
+fn elapsed_time_is_formatted_as_clock() {
+    assert_eq!([clock(5_400), clock(754_000), clock(3_723_000)], ["0:05", "12:34", "1:02:03"]);
+}

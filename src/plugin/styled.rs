@@ -1,0 +1,207 @@
+//! Lines of printable text in several tones, cut or broken at the width of a terminal. Pure.
+
+use console::{Style, measure_text_width, truncate_str};
+
+use crate::domain::printable::printable_line;
+
+/// The tone of a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TextTone {
+    /// It needs attention.
+    Bad,
+    /// It may need attention.
+    Warning,
+    /// It makes progress.
+    Good,
+    /// It is neutral.
+    #[default]
+    Plain,
+    /// It is incidental.
+    Faint,
+    /// It stands for what follows.
+    Strong,
+}
+
+/// A line in several tones. What is in it is printable.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StyledLine(Vec<(TextTone, String)>);
+
+impl TextTone {
+    /// Returns a printable text in this tone, with or without colours.
+    #[must_use]
+    pub fn paint(self, text: &str, colours: bool) -> String {
+        let style = match self {
+            Self::Bad => Style::new().red(),
+            Self::Warning => Style::new().yellow(),
+            Self::Good => Style::new().green(),
+            Self::Faint => Style::new().dim(),
+            Self::Strong => Style::new().bold(),
+            Self::Plain => return text.to_owned(),
+        };
+        if colours && !text.is_empty() {
+            style.force_styling(true).apply_to(text).to_string()
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+impl StyledLine {
+    /// Makes a line of one text.
+    #[must_use]
+    pub fn of(tone: TextTone, text: &str) -> Self {
+        Self::default().with(tone, text)
+    }
+
+    /// Returns the line with a text at its end.
+    #[must_use]
+    pub fn with(mut self, tone: TextTone, text: &str) -> Self {
+        self.push(tone, text);
+        self
+    }
+
+    /// Appends a text.
+    pub fn push(&mut self, tone: TextTone, text: &str) {
+        if !text.is_empty() {
+            self.0.push((tone, printable_line(text)));
+        }
+    }
+
+    /// Returns the text without its tones.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.0.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// Returns the number of columns it takes.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| measure_text_width(text)).sum()
+    }
+
+    /// Returns the text with its tones as codes of a terminal, or without them.
+    #[must_use]
+    pub fn painted(&self, colours: bool) -> String {
+        self.0.iter().map(|(tone, text)| tone.paint(text, colours)).collect()
+    }
+
+    /// Cuts the line at a width; a mark shows that something is missing.
+    #[must_use]
+    pub fn cut(self, width: usize) -> Self {
+        if self.width() <= width {
+            return self;
+        }
+        let mut room = width;
+        let mut cut = Vec::new();
+        let mut texts = self.0.into_iter().peekable();
+        while let Some((tone, text)) = texts.next() {
+            let wide = measure_text_width(&text);
+            if wide > room || (wide == room && texts.peek().is_some()) {
+                let text = truncate_str(&format!("{text}…"), room, "…").into_owned();
+                cut.push((tone, text));
+                break;
+            }
+            room -= wide;
+            cut.push((tone, text));
+        }
+        Self(cut)
+    }
+
+    /// Breaks the line between words where it is wider than `width`; what follows is indented by `indent`.
+    #[must_use]
+    pub fn broken(self, width: usize, indent: usize) -> Vec<Self> {
+        let mut lines = Vec::new();
+        let mut rest = self;
+        while let Some(at) = break_of(&rest.text(), width) {
+            let (head, tail) = rest.split_at(at);
+            lines.push(head);
+            rest = Self(vec![(TextTone::Plain, " ".repeat(indent))]);
+            rest.0.extend(tail.0);
+        }
+        lines.push(rest);
+        lines
+    }
+
+    /// Splits the line at an offset in its text, and removes the blanks there.
+    fn split_at(self, at: usize) -> (Self, Self) {
+        let (mut head, mut tail) = (Self::default(), Self::default());
+        let mut left = at;
+        for (tone, text) in self.0 {
+            let (before, after) = text.split_at(left.min(text.len()));
+            left -= before.len();
+            if !before.is_empty() {
+                head.0.push((tone, before.to_owned()));
+            }
+            let after = if tail.0.is_empty() { after.trim_start() } else { after };
+            if !after.is_empty() {
+                tail.0.push((tone, after.to_owned()));
+            }
+        }
+        if let Some((_, text)) = head.0.last_mut() {
+            text.truncate(text.trim_end().len());
+        }
+        (head, tail)
+    }
+}
+
+/// Returns the offset of the last blank at which a line that is too wide can be broken.
+fn break_of(line: &str, width: usize) -> Option<usize> {
+    if measure_text_width(line) <= width {
+        return None;
+    }
+    let words = line.len() - line.trim_start().len();
+    let fits = truncate_str(line, width, "").len();
+    let is_blank_next = line[fits..].starts_with(' ');
+    let at = if is_blank_next { Some(fits) } else { line[..fits].rfind(' ') };
+    at.filter(|&at| at > words && !line[at..].trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line() -> StyledLine {
+        StyledLine::of(TextTone::Strong, "main").with(TextTone::Bad, "  it failed")
+    }
+
+    #[test]
+    fn colours_are_codes_around_each_text() {
+        assert_eq!(line().painted(false), "main  it failed");
+        assert_eq!(line().painted(true), "\u{1b}[1mmain\u{1b}[0m\u{1b}[31m  it failed\u{1b}[0m");
+    }
+
+    #[test]
+    fn control_characters_of_text_are_escaped() {
+        let line = StyledLine::of(TextTone::Plain, "a\u{1b}[2Jb\nc");
+        assert_eq!(line.painted(true), "a\\u{1b}[2Jb\\nc");
+    }
+
+    #[test]
+    fn line_is_cut_at_width() {
+        let table = [(20, "main  it failed"), (15, "main  it failed"), (14, "main  it fail…")];
+        for (width, text) in table {
+            assert_eq!(line().cut(width).text(), text, "{width}");
+        }
+        assert_eq!(line().cut(4).text(), "mai…");
+        let wide = StyledLine::of(TextTone::Plain, "漢字漢字");
+        assert!(wide.cut(5).width() <= 5);
+    }
+
+    #[test]
+    fn wide_line_is_broken_between_words_and_keeps_its_tones() {
+        let lines: Vec<String> =
+            line().broken(9, 2).iter().map(|line| line.painted(true)).collect();
+        let red = |text: &str| format!("\u{1b}[31m{text}\u{1b}[0m");
+        assert_eq!(
+            lines,
+            [format!("\u{1b}[1mmain\u{1b}[0m{}", red("  it")), "  ".to_owned() + &red("failed")]
+        );
+        let plain = |text: &str, width| {
+            let lines = StyledLine::of(TextTone::Plain, text).broken(width, 4);
+            lines.iter().map(StyledLine::text).collect::<Vec<_>>()
+        };
+        assert_eq!(plain("unbreakable", 4), ["unbreakable"]);
+        assert_eq!(plain("  one two three", 9), ["  one two", "    three"]);
+        assert_eq!(plain("éé éé", 3), ["éé", "    éé"]);
+    }
+}

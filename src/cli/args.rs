@@ -32,8 +32,8 @@ pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, R
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
+use super::candidates::{complete_runs, complete_targets};
 use super::color::ColorArgs;
-use super::completions::{complete_runs, complete_targets};
 use super::logging::LoggingArgs;
 use super::on_event::OnEventCommand;
 use super::options::RunOptions;

@@ -23,7 +23,7 @@ use tracing_subscriber::filter::LevelFilter;
 use super::exit::Error;
 use super::log_line::{JsonFormatter, TerminalLog, TextFormatter, lost};
 use super::logging::{LogFormat, LoggingArgs};
-use super::output;
+use super::wrapping;
 use crate::domain::printable::{printable_block, printable_line};
 use crate::plugin::terminal::Terminal;
 
@@ -150,7 +150,7 @@ pub fn tell_fitted(text: &str) {
     let stderr = Term::stderr();
     match stderr.size_checked().filter(|_| stderr.is_term() && !owns_stderr()) {
         Some((_, columns)) => {
-            let text = output::broken(&printable_line(text), usize::from(columns));
+            let text = wrapping::broken(&printable_line(text), usize::from(columns));
             let _ = write!(std::io::stderr(), "{text}");
         }
         None => tell(text),

@@ -9,6 +9,7 @@ mod answer_prompt;
 pub mod answers;
 pub mod args;
 pub mod background;
+mod candidates;
 pub mod check;
 pub mod clean;
 pub mod color;
@@ -57,5 +58,6 @@ pub mod tree;
 pub mod trust;
 pub mod workflow;
 pub mod worktrees;
+mod wrapping;
 
 pub use dispatch::main;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::exit::{CliExitCode, Error};
 use super::interrupts::is_reader_gone;
+use super::wrapping;
 use crate::domain::failures::AgentFailures;
 use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
 use crate::domain::run::{AgentEnding, FinishedAgent, Run};
@@ -16,9 +17,6 @@ use crate::domain::turn::FailureCause;
 
 /// The widest cell that widens its column, in characters.
 const MAX_CELL_WIDTH: usize = 80;
-
-/// The further indentation of a line that continues one of a table.
-const CONTINUED_INDENT: usize = 4;
 
 /// Prints a text for people to stdout, with unprintable characters made visible.
 ///
@@ -34,34 +32,9 @@ pub fn print(text: &str) -> Result<CliExitCode, Error> {
 pub(super) fn fitted(table: String) -> String {
     let stdout = Term::stdout();
     match stdout.size_checked().filter(|_| stdout.is_term()) {
-        Some((_, columns)) => broken(&table, usize::from(columns)),
+        Some((_, columns)) => wrapping::broken(&table, usize::from(columns)),
         None => table,
     }
-}
-
-/// Breaks the lines that are wider than `width` between words; what follows is indented more than the line.
-pub(super) fn broken(text: &str, width: usize) -> String {
-    let mut lines = String::new();
-    for line in text.lines() {
-        let indent = line.chars().take_while(|&c| c == ' ').count() + CONTINUED_INDENT;
-        let indent = " ".repeat(indent.min(width / 2));
-        let mut rest = line.to_owned();
-        while let Some(at) = break_of(&rest, width) {
-            let (head, tail) = rest.split_at(at);
-            let _ = writeln!(lines, "{}", head.trim_end());
-            rest = format!("{indent}{}", tail.trim_start());
-        }
-        let _ = writeln!(lines, "{rest}");
-    }
-    lines
-}
-
-/// Returns the offset of the last blank at which a line that is too wide can be broken.
-fn break_of(line: &str, width: usize) -> Option<usize> {
-    let (end, c) = line.char_indices().nth(width)?;
-    let words = line.len() - line.trim_start().len();
-    let at = line[..end + c.len_utf8()].rfind(' ').filter(|&at| at > words);
-    at.filter(|&at| !line[at..].trim().is_empty())
 }
 
 /// Prints a text for people with colours of its own; everything else in it has to be printable already.
@@ -181,18 +154,4 @@ pub(super) fn right_align(mut rows: Vec<Vec<String>>, end: usize) -> Vec<Vec<Str
         }
     }
     rows
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wide_lines_are_broken_between_words() {
-        let text = "  main.1  failed  it is not here\nshort\n";
-        assert_eq!(broken(text, 24), "  main.1  failed  it is\n      not here\nshort\n");
-        assert_eq!(broken(text, 80), text);
-        assert_eq!(broken("unbreakable\n", 4), "unbreakable\n");
-        assert_eq!(broken("éé éé\n", 3), "éé\n éé\n");
-    }
 }

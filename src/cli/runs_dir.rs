@@ -6,7 +6,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::args::DirArgs;
+use clap::Args;
+
 use super::exit::Error;
 use super::output;
 use crate::runtime::directories;
@@ -14,6 +15,14 @@ use crate::store::layout::RunsRoot;
 
 /// The name of the directory.
 const NAME: &str = ".raymond";
+
+/// The option for the directory of the runs.
+#[derive(Debug, Clone, Args)]
+pub struct DirArgs {
+    /// The directory of all runs [default: the nearest .raymond, in the current directory or above]
+    #[arg(long, env = "RAYMOND_DIR", hide_env_values = true)]
+    pub dir: Option<PathBuf>,
+}
 
 impl DirArgs {
     /// Returns the directory of all runs as it was given or found, to read in it. Says which directories of others were

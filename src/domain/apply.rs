@@ -3,6 +3,7 @@
 //! Live runs and replay share this one path. It checks first and changes after, so a refused event leaves the run
 //! as it was. It never panics, whatever the event.
 
+mod calls;
 mod ends;
 mod forks;
 mod graph;

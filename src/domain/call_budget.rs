@@ -13,7 +13,6 @@ use super::agents::LiveAgents;
 use super::id::{AgentId, StateName};
 use super::join::UnjoinedChildren;
 use super::money::Usd;
-use super::run::Run;
 
 /// The limit and the spending of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,10 +81,10 @@ impl<'run> OpenCalls<'run> {
     /// No calls.
     pub const NONE: Self = Self { agents: None, ended: &[] };
 
-    /// Returns the calls of a run.
+    /// Returns the calls of live agents, and those whose callers have ended.
     #[must_use]
-    pub fn of(run: &'run Run) -> Self {
-        Self { agents: Some(&run.agents), ended: &run.ended_calls }
+    pub fn of(agents: &'run LiveAgents, ended: &'run [EndedCall]) -> Self {
+        Self { agents: Some(agents), ended }
     }
 
     /// Returns the calls that a turn of an agent counts to: its own, and those of the agents it descends from.
@@ -139,7 +138,7 @@ impl<'run> OpenCalls<'run> {
 
 impl EndedCall {
     /// Returns the calls that an agent leaves when it ends, as far as it leaves agents that it forked in them.
-    fn left_by(agent: &Agent) -> impl Iterator<Item = Self> {
+    pub(in crate::domain) fn left_by(agent: &Agent) -> impl Iterator<Item = Self> {
         agent.stack.iter().enumerate().filter_map(|(depth, frame)| {
             let budget = frame.budget.clone()?;
             let forked = agent.unjoined.clone().take(depth + 1);
@@ -149,31 +148,7 @@ impl EndedCall {
     }
 
     /// Returns whether a turn of an agent counts to the call.
-    fn counts(&self, agent: &AgentId) -> bool {
+    pub(in crate::domain) fn counts(&self, agent: &AgentId) -> bool {
         agent.number_below(&self.caller).is_some_and(|number| self.forked.contains(number))
-    }
-}
-
-/// Keeps the calls of an agent that has ended for the agents it leaves, and forgets those that no live agent is in.
-pub(super) fn keep_calls(run: &mut Run, ended: &Agent) {
-    run.ended_calls.extend(EndedCall::left_by(ended));
-    let agents = &run.agents;
-    run.ended_calls.retain(|call| agents.unordered().any(|agent| call.counts(&agent.id)));
-}
-
-/// Counts what an agent has spent to the calls of the agents it descends from. To its own calls it has counted it
-/// itself, before the transition that may end one of them.
-pub(super) fn count_to_calls_of_ancestors(run: &mut Run, agent: &AgentId, cost: Usd) {
-    let mut child = None;
-    for id in agent.lineage() {
-        if let Some(below) = child
-            && let Some(caller) = run.agents.named_mut(id)
-        {
-            caller.count_to_calls(caller.depth_of(below), cost);
-        }
-        child = Some(id);
-    }
-    for call in run.ended_calls.iter_mut().filter(|call| call.counts(agent)) {
-        call.budget.spent_usd += cost;
     }
 }

@@ -254,7 +254,7 @@ impl Run {
             limit: self.settings.budget_usd,
             max_turn_costs: &self.max_turn_costs_usd,
             shares: &self.shares,
-            calls: OpenCalls::of(self),
+            calls: OpenCalls::of(&self.agents, &self.ended_calls),
         }
     }
 

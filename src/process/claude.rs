@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::cancellation::{CancellationTokens, StopLevel, stopped};
+use super::cancellation::{CancellationTokens, StopLevel};
 use super::child::cgroup::RunGroups;
 use super::child::orphans;
 use super::child::subreaper;
@@ -40,7 +40,7 @@ use crate::domain::capacity;
 use crate::domain::claude_version::version_warning;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::settings::{MaxProcs, Settings};
-use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
+use crate::domain::turn::{TurnFailure, TurnId, TurnInput, TurnOutcome};
 use crate::proof::StepProofs;
 
 /// The longest time to wait for the last processes of a run to end before they are killed.
@@ -254,21 +254,6 @@ impl ClaudeRunner {
         self.pool.promise(session);
     }
 
-    /// Ends a process in a task of its own.
-    pub(super) fn retire(&self, mut worker: Worker) {
-        worker.note_ending();
-        self.end_beside(worker, None);
-    }
-
-    /// Ends a process in a task of its own. The next turn of `agent` waits for its end, and so does whoever continues
-    /// its session.
-    pub(super) fn end_beside(&self, worker: Worker, agent: Option<AgentId>) {
-        let (marker, stop) = (self.marker.clone(), self.stops.of_run());
-        let session = worker.session.clone();
-        let end = async move { worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await };
-        self.ending.end(session, agent, end);
-    }
-
     async fn turn(
         &self,
         input: &TurnInput,
@@ -292,22 +277,6 @@ impl ClaudeRunner {
             end = self.watch(&mut turn, input, stop, &notices).await;
         }
         Ok(self.end_turn(turn, end, input, stop).await)
-    }
-
-    /// Waits until no process that is being ended can interfere with a turn.
-    async fn wait_for_ending_processes(
-        &self,
-        input: &TurnInput,
-        stop: &mut watch::Receiver<StopLevel>,
-    ) -> Result<(), TurnFailure> {
-        tokio::select! {
-            biased;
-            () = self.ending.ended(&input.session, &input.turn.agent) => Ok(()),
-            () = stopped(stop) => {
-                let why = "the turn was not started because it was stopped";
-                Err(TurnFailure::new(FailureCause::Interrupted, why))
-            }
-        }
     }
 
     async fn watch(

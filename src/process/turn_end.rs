@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
 
-use super::cancellation::StopLevel;
+use super::cancellation::{StopLevel, stopped};
 use super::claude::{ClaudeRunner, WorkerTurn};
 use super::follow::FollowEnd;
 use super::host::is_disk_full;
@@ -21,7 +21,8 @@ use super::stream::StreamParser;
 use super::transcript::TurnFiles;
 use super::worker::Worker;
 use super::worker_process::ShutdownMode;
-use crate::domain::turn::{TurnInput, TurnOutcome};
+use crate::domain::id::AgentId;
+use crate::domain::turn::{FailureCause, TurnFailure, TurnInput, TurnOutcome};
 use crate::domain::turn_options::BackgroundWork;
 use crate::fault::point;
 
@@ -110,6 +111,37 @@ impl ClaudeRunner {
             && stream.result.as_ref().is_some_and(|result| !result.is_error)
             && worker.stdin.is_some()
             && *stop.borrow() == StopLevel::None
+    }
+
+    /// Ends a process in a task of its own.
+    pub(super) fn retire(&self, mut worker: Worker) {
+        worker.note_ending();
+        self.end_beside(worker, None);
+    }
+
+    /// Ends a process in a task of its own. The next turn of `agent` waits for its end, and so does whoever continues
+    /// its session.
+    pub(super) fn end_beside(&self, worker: Worker, agent: Option<AgentId>) {
+        let (marker, stop) = (self.marker.clone(), self.stops.of_run());
+        let session = worker.session.clone();
+        let end = async move { worker.shut_down(&marker, &stop, ShutdownMode::Patiently).await };
+        self.ending.end(session, agent, end);
+    }
+
+    /// Waits until no process that is being ended can interfere with a turn.
+    pub(super) async fn wait_for_ending_processes(
+        &self,
+        input: &TurnInput,
+        stop: &mut watch::Receiver<StopLevel>,
+    ) -> Result<(), TurnFailure> {
+        tokio::select! {
+            biased;
+            () = self.ending.ended(&input.session, &input.turn.agent) => Ok(()),
+            () = stopped(stop) => {
+                let why = "the turn was not started because it was stopped";
+                Err(TurnFailure::new(FailureCause::Interrupted, why))
+            }
+        }
     }
 
     fn keep_for_next(&self, worker: Worker, input: &TurnInput, stream: &StreamParser) {

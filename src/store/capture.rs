@@ -8,7 +8,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Error, contents, files};
+use super::{Error, files};
 use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins};
 use crate::language::checksum::checksum;
 use crate::plain_file;
@@ -21,6 +21,9 @@ pub const MAX_TOTAL: u64 = 64 * 1024 * 1024;
 
 /// The most bytes of one file, and of a prompt.
 pub const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// The size from which a file of a copy is flushed by itself, in bytes.
+pub(super) const LARGE: u64 = 256 * 1024;
 
 /// The deepest folder below the workflow's.
 const MAX_DEPTH: usize = 16;
@@ -143,7 +146,7 @@ impl WorkflowCapture {
     }
 
     /// Writes the files into a directory that is not there yet. Only large files are durable below it; for the
-    /// others, [`contents`] are.
+    /// others, their [contents](super::contents) are.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -152,7 +155,7 @@ impl WorkflowCapture {
         let mut durable = BTreeSet::new();
         for (path, file) in &self.files {
             let path = directory.join(path);
-            if contents::is_large(file.content.len() as u64) {
+            if is_large(file.content.len() as u64) {
                 let parents = path.ancestors().skip(1);
                 durable.extend(
                     parents.take_while(|parent| parent.starts_with(directory)).map(Path::to_owned),
@@ -165,7 +168,7 @@ impl WorkflowCapture {
             written
                 .and_then(|mut written| {
                     std::io::Write::write_all(&mut written, &file.content)?;
-                    if contents::is_large(file.content.len() as u64) {
+                    if is_large(file.content.len() as u64) {
                         written.sync_all()?;
                     }
                     Ok(())
@@ -184,6 +187,11 @@ fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
     let mut entries: Vec<_> = named.collect();
     entries.sort();
     entries
+}
+
+/// Returns whether a file of that size is flushed by itself.
+pub(super) fn is_large(size: u64) -> bool {
+    size >= LARGE
 }
 
 fn is_part(folder: &str) -> bool {

@@ -9,14 +9,11 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::capture::{CapturedFile, MAX_TOTAL, WorkflowCapture, content_of};
+use super::capture::{CapturedFile, MAX_TOTAL, WorkflowCapture, content_of, is_large};
 use super::{Error, files};
 use crate::domain::workflow_pins::{PinnedFile, WorkflowPins};
 use crate::language::checksum::checksum;
 use crate::plain_file;
-
-/// The size from which a file is flushed by itself, in bytes, and is not in this file.
-pub(super) const LARGE: u64 = 256 * 1024;
 
 /// Writes the contents of a workflow's files into a file that is not there yet.
 pub(super) fn save(path: &Path, workflow: &WorkflowCapture) -> Result<(), Error> {
@@ -63,9 +60,4 @@ fn next(contents: &mut std::io::Take<File>, pin: &PinnedFile) -> std::io::Result
     let mut content = Vec::new();
     contents.take(pin.size).read_to_end(&mut content)?;
     Ok((content.len() as u64 == pin.size).then_some(content))
-}
-
-/// Returns whether a file of that size is flushed by itself.
-pub(super) fn is_large(size: u64) -> bool {
-    size >= LARGE
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
 use super::DirArgs;
-use crate::cli::completions::complete_runs;
+use crate::cli::candidates::complete_runs;
 use crate::domain::id::RunId;
 use crate::domain::time::millis;
 

@@ -5,7 +5,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use super::{DirArgs, OneRunArgs};
 use crate::cli::agent_selector::AgentSelector;
-use crate::cli::completions::{complete_agents, complete_runs};
+use crate::cli::candidates::{complete_agents, complete_runs};
 use crate::domain::id::{AgentId, RunId};
 
 pub(super) const TREE_HELP: &str = "Examples:

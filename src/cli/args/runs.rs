@@ -1,11 +1,10 @@
 //! The arguments that name runs, and the directory of all runs.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
-use crate::cli::completions::complete_runs;
+use crate::cli::candidates::complete_runs;
+pub use crate::cli::runs_dir::DirArgs;
 use crate::domain::id::RunId;
 
 pub(super) const LIST_HELP: &str = "Examples:
@@ -16,14 +15,6 @@ pub(super) const LIST_HELP: &str = "Examples:
 
 --json prints an array of { run, status, started_at, pause, live, finished, total_cost_usd, scope_dir }, in the same
 order; of a run that cannot be read only run, status, started_at and error.";
-
-/// The option for the directory of the runs.
-#[derive(Debug, Clone, Args)]
-pub struct DirArgs {
-    /// The directory of all runs [default: the nearest .raymond, in the current directory or above]
-    #[arg(long, env = "RAYMOND_DIR", hide_env_values = true)]
-    pub dir: Option<PathBuf>,
-}
 
 /// The run that a command is about.
 #[derive(Debug, Clone, Default, Args)]

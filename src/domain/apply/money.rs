@@ -1,7 +1,7 @@
 //! Accounting: a cost counts to the run, to the state it was spent in, and to every share and call it belongs to.
 
+use super::calls::count_to_calls_of_ancestors;
 use crate::domain::budget::BudgetShare;
-use crate::domain::call_budget::count_to_calls_of_ancestors;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::Run;

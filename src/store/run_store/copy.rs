@@ -79,3 +79,70 @@ fn remove_dir(path: &Path) -> Result<(), Error> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::event::{Event, Record, RunStarted};
+    use crate::domain::id::{RunId, SessionId, StateName};
+    use crate::domain::time::Timestamp;
+    use crate::store::capture::{CapturedFile, LARGE};
+    use crate::store::layout::RunsRoot;
+    use crate::store::run_store::NewRun;
+
+    fn first_record() -> Record {
+        let started = RunStarted {
+            workflow_id: RunId::parse("r").expect("an id"),
+            scope_dir: "w".into(),
+            entry: StateName::parse("A.md").expect("a state"),
+            session: SessionId::new("s"),
+            definition: None,
+            variables: crate::domain::transition::Variables::new(),
+            options: crate::domain::agent::AgentOptions::default(),
+            settings: crate::domain::settings::Settings::default(),
+        };
+        Record { seq: 1, at: Timestamp(1), event: Event::RunStarted(Box::new(started)) }
+    }
+
+    #[test]
+    fn damaged_copy_of_workflow_is_made_again_from_its_contents() {
+        let large = vec![b'x'; usize::try_from(LARGE).expect("small")];
+        let files =
+            [("A.md", &b"one"[..]), ("bin/big", &large), ("empty", b""), ("sub/B.md", b"two")];
+        let file =
+            |content: &[u8]| CapturedFile { content: content.to_vec(), is_executable: false };
+        let files = files.into_iter().map(|(name, content)| (name.to_owned(), file(content)));
+        let workflow = WorkflowCapture::of_files(files.collect());
+        let first = first_record();
+        let place = tempfile::tempdir().expect("a directory");
+        let root = RunsRoot::new(place.path());
+        let parts = NewRun { workflow: Some(&workflow), ..NewRun::default() };
+        let (store, _) = LockedRun::create(&root, &first, parts).expect("created");
+        let (pins, copy) = (workflow.pins(), store.dir().workflow());
+        assert!(!store.mend_copy(&pins).expect("whole"));
+        let damage: [&dyn Fn(); 4] = [
+            &|| std::fs::remove_file(copy.join("A.md")).expect("removed"),
+            &|| std::fs::remove_dir_all(copy.join("sub")).expect("removed"),
+            &|| {
+                std::fs::remove_file(copy.join("A.md")).expect("removed");
+                std::fs::write(copy.join("A.md"), "").expect("written");
+            },
+            &|| std::fs::write(copy.join("more"), "added").expect("written"),
+        ];
+        for damage in damage {
+            damage();
+            assert!(store.mend_copy(&pins).expect("mended"));
+            let again = WorkflowCapture::of(&copy, Path::new("/nowhere")).expect("read");
+            assert_eq!(again.pins(), pins);
+        }
+        std::fs::rename(&copy, copy.with_file_name("workflow.old")).expect("renamed");
+        assert!(store.mend_copy(&pins).expect("a copy that was being replaced is mended"));
+        assert!(!copy.with_file_name("workflow.old").exists());
+        std::fs::remove_file(copy.join("bin/big")).expect("removed");
+        assert!(!store.mend_copy(&pins).expect("large files are known only from the copy"));
+        std::fs::write(store.dir().contents(), "oneXXX").expect("written");
+        std::fs::remove_dir_all(&copy).expect("removed");
+        assert!(!store.mend_copy(&pins).expect("the contents were changed too"));
+        assert!(!copy.exists(), "nothing unproven is made");
+    }
+}

@@ -40,7 +40,7 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
         let born = u32::try_from(agent_count(&step.children).max(1)).expect("a few");
         named.extend((1..=born).map(|number| parent.id.child(parent.forked_count + number)));
     }
-    let calls = OpenCalls::of(before);
+    let calls = OpenCalls::of(&before.agents, &before.ended_calls);
     let around = event.agent().map(|agent| calls.around(agent)).unwrap_or_default();
     named.extend(around.into_iter().map(|call| call.caller.clone()));
     named.extend(of_forks(before, event));

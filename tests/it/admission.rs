@@ -17,7 +17,7 @@ fn crowd(workers: u32) -> Test {
 #[test]
 fn fork_burst_stays_within_max_procs() {
     let test = crowd(300).rule(when("work").reply("<result>worked</result>"));
-    let outcome = test.run(&["START.md", "--max-procs", "7"]);
+    let outcome = test.run(&["START.md", "--max-procs", "7", "-v"]);
     outcome.ok().ended("main", "led").ended("main.300", "worked");
     assert_eq!(test.calls_with("work").len(), 300);
     let most = most_at_once(&test.call_log());

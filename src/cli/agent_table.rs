@@ -75,12 +75,11 @@ impl<'run> AgentTable<'run> {
 
     /// Returns the agent's id, or the number of agents with the first and the last id.
     pub(super) fn name(&self, row: &TreeRow) -> String {
-        let id = |index: usize| self.tree.nodes()[index].id;
-        match row.of.members() {
-            [first, .., last] => {
-                format!("{} agents, {} … {}", row.of.members().len(), id(*first), id(*last))
-            }
-            one => one.iter().map(|&index| id(index).to_string()).collect(),
+        let mut ids: Vec<&AgentId> = self.members(row).map(|node| node.id).collect();
+        ids.sort_by(|one, other| one.cmp_by_number(other));
+        match ids.as_slice() {
+            [first, .., last] => format!("{} agents, {first} … {last}", ids.len()),
+            one => one.iter().map(ToString::to_string).collect(),
         }
     }
 

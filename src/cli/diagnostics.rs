@@ -118,7 +118,8 @@ pub fn terminal(may_live: bool) -> Terminal {
     if owns_stderr() {
         return Terminal::plain(LogLineWriter::default());
     }
-    let live = may_live && stderr().is_terminal();
+    let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+    let live = may_live && !is_dumb && stderr().is_terminal();
     let colours = console::colors_enabled_stderr();
     let terminal = if live { Terminal::live(colours) } else { Terminal::lines(colours) };
     if LOG.get().is_none_or(|log| log.apart.is_none()) {

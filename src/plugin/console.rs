@@ -37,6 +37,8 @@ pub struct ConsolePlugin {
     rates: FanOutRates,
     /// The number of agents at the last count.
     counted: usize,
+    /// True once a record was published.
+    has_begun: bool,
     next_drawing: Instant,
 }
 
@@ -69,6 +71,7 @@ impl ConsolePlugin {
             fan_outs: FanOuts::default(),
             rates: FanOutRates::default(),
             counted: 0,
+            has_begun: false,
             next_drawing: Instant::now(),
         }
     }
@@ -85,7 +88,8 @@ impl ConsolePlugin {
     /// Shows the present state: draws the live view, or tells of progress.
     fn show(&mut self) {
         let begin = Instant::now();
-        if begin < self.next_drawing {
+        // Before the first record, the agents that live on in a resumed run are not counted yet.
+        if !self.has_begun || begin < self.next_drawing {
             return;
         }
         if self.terminal.is_live() {
@@ -123,10 +127,10 @@ impl ConsolePlugin {
         let fan_out = event.agent().and_then(|agent| self.registry.fan_out_of(agent));
         let many = fan_out.filter(|key| self.fan_outs.is_large(key));
         let verdict = self.choice.judge(event, many.as_ref());
-        if verdict != LineVerdict::Hidden {
+        if verdict == LineVerdict::Shown {
             self.terminal.styled(StyledLine::of(tone(event), &sentence(&published.record)));
         }
-        if verdict == LineVerdict::ShownAsLast {
+        if verdict == LineVerdict::FirstHidden && self.verbosity != Verbosity::Quiet {
             let began = many.and_then(|key| key.began).map(|state| format!(" of {state}"));
             let note = format!(
                 "(more like that{} are only counted; -v shows each)",
@@ -138,6 +142,7 @@ impl ConsolePlugin {
 
     /// Updates the headline.
     fn follow(&mut self, published: &Published) {
+        self.has_begun = true;
         self.headline.spent = published.total_cost;
         match &published.record.event {
             Event::LimitReached { until, .. } => self.headline.limited_until = Some(*until),

@@ -17,6 +17,9 @@ use crate::domain::turn::FailureCause;
 /// The longest time in milliseconds between two lines on the progress of a fan-out that makes any.
 const PROGRESS_INTERVAL_MS: u64 = 30_000;
 
+/// The number of the first of many records alike that has no line.
+const FIRST_HIDDEN: usize = FAMILY_FOLD_SIZE + 1;
+
 /// The amount that is told about a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Verbosity {
@@ -34,8 +37,8 @@ pub enum Verbosity {
 pub enum LineVerdict {
     /// It has a line.
     Shown,
-    /// It has a line, as the last of many that are alike.
-    ShownAsLast,
+    /// It has none, as the first of many that are alike.
+    FirstHidden,
     /// It has none.
     Hidden,
 }
@@ -69,8 +72,8 @@ impl LineChoice {
                 let count = self.alike.entry((many.clone(), discriminant(event))).or_default();
                 *count += 1;
                 match *count {
-                    ..FAMILY_FOLD_SIZE => LineVerdict::Shown,
-                    FAMILY_FOLD_SIZE => LineVerdict::ShownAsLast,
+                    ..=FAMILY_FOLD_SIZE => LineVerdict::Shown,
+                    FIRST_HIDDEN => LineVerdict::FirstHidden,
                     _ => LineVerdict::Hidden,
                 }
             }
@@ -233,12 +236,7 @@ mod tests {
         let normal = judged(Verbosity::Normal);
         assert_eq!(
             normal[10..14],
-            [
-                LineVerdict::Shown,
-                LineVerdict::ShownAsLast,
-                LineVerdict::Hidden,
-                LineVerdict::Hidden
-            ]
+            [LineVerdict::Shown, LineVerdict::Shown, LineVerdict::FirstHidden, LineVerdict::Hidden]
         );
         assert_eq!(judged(Verbosity::Verbose), [LineVerdict::Shown; 20]);
     }

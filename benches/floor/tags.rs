@@ -101,7 +101,7 @@ pub(crate) fn figure(_: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Falli
         let name = format!("tag finder on the worst of the {kind}, {name}");
         goals.add(name, speed, GoalBound::AtLeast(100.0), " MB/s");
     }
-    table.note("The short ones are all read by pest; of a flood of tags only the first ones are.");
+    table.note("The short ones are read whole; of a flood of tags only the first ones are.");
     Ok(vec![table])
 }
 

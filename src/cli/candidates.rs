@@ -1,6 +1,6 @@
 //! The candidates of completions: runs, agents of the run on the line, and defined programs.
 //!
-//! What cannot be read completes nothing.
+//! A directory or a run that cannot be read has no candidates.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::actor::clock::now;
 use crate::domain::id::{AgentId, RunId};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{ids, load_view, newest_first};
+use crate::store::view::{ids_beginning, load_view, newest_first};
 
 /// The most agents that are offered.
 const MAX_AGENTS: usize = 1000;
@@ -107,12 +107,8 @@ impl CommandLine {
 
 /// Returns the run of this id, else the only one whose id begins with it.
 fn only_run(root: &RunsRoot, beginning: &RunId) -> Option<RunId> {
-    let mut found = ids(root).ok()?;
-    if !found.contains(beginning) {
-        found.retain(|id| id.as_str().starts_with(beginning.as_str()));
-        return found.pop().filter(|_| found.is_empty());
-    }
-    Some(beginning.clone())
+    let mut found = ids_beginning(root, beginning).ok()?;
+    found.pop().filter(|_| found.is_empty())
 }
 
 #[cfg(test)]

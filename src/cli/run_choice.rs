@@ -9,7 +9,7 @@ use crate::actor::clock::now;
 use crate::domain::id::RunId;
 use crate::domain::time::Timestamp;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{ids, newest_first, no_such_run};
+use crate::store::view::{ids_beginning, newest_first, no_such_run};
 
 /// The most runs that an error or a question lists.
 const MAX_CANDIDATES: usize = 10;
@@ -42,12 +42,7 @@ pub(super) fn chosen(named: &NamedRunArgs, root: &RunsRoot) -> Result<RunId, Err
 /// # Errors
 /// As [`chosen`].
 pub(super) fn find(root: &RunsRoot, beginning: &RunId) -> Result<RunId, Error> {
-    if root.run(beginning).path().is_dir() {
-        return Ok(beginning.clone());
-    }
-    let mut candidates = ids(root)?;
-    candidates.retain(|id| id.as_str().starts_with(beginning.as_str()));
-    match candidates.as_slice() {
+    match ids_beginning(root, beginning)?.as_slice() {
         [] => Err(no_such_run(root, beginning).into()),
         [one] => Ok(one.clone()),
         several => Err(Error::Usage(ambiguous(beginning, several))),

@@ -171,7 +171,7 @@ impl Budget<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::domain) mod tests {
     use super::*;
 
     fn state(name: &str) -> StateName {
@@ -184,7 +184,8 @@ mod tests {
 
     static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
     static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
-    const UNLIMITED: Budget<'static> = Budget {
+    /// No limit, and nothing spent.
+    pub(in crate::domain) const UNLIMITED: Budget<'static> = Budget {
         spent: Usd::ZERO,
         limit: None,
         max_turn_costs: &NOTHING,

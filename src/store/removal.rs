@@ -34,7 +34,7 @@ const TRIES: u32 = 5;
 pub fn size(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
     let failed = |error: Errno| Error::io("read", root.run(id).path())(error.into());
     let runs = open(CWD, root.runs()).map_err(failed)?;
-    Walk::of(&runs, false).and_then(|walk| walk.all(&name(id.as_str()))).map_err(failed)
+    RemovalWalk::of(&runs, false).and_then(|walk| walk.all(&name(id.as_str()))).map_err(failed)
 }
 
 /// Removes the directory of a run that the caller has locked, and returns the number of bytes of its files.
@@ -45,8 +45,8 @@ pub fn remove(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
     let failed = |error: Errno| Error::io("remove", root.run(id).path())(error.into());
     let runs = open(CWD, root.runs()).map_err(failed)?;
     let (own, renamed) = (name(id.as_str()), name(&format!("{PREFIX}{id}")));
-    Walk::of(&runs, false).and_then(|walk| walk.all(&own)).map_err(failed)?;
-    let removal = Walk::of(&runs, true).map_err(failed)?;
+    RemovalWalk::of(&runs, false).and_then(|walk| walk.all(&own)).map_err(failed)?;
+    let removal = RemovalWalk::of(&runs, true).map_err(failed)?;
     removal.all(&renamed).map_err(failed)?;
     renameat(&runs, own, &runs, &renamed).map_err(failed)?;
     files::sync_dir(&root.runs())?;
@@ -67,7 +67,7 @@ pub fn remove_leftovers(root: &RunsRoot) -> Result<(), Error> {
         Err(Errno::NOENT) => return Ok(()),
         opened => opened.map_err(failed)?,
     };
-    let removal = Walk::of(&runs, true).map_err(failed)?;
+    let removal = RemovalWalk::of(&runs, true).map_err(failed)?;
     // What is too deep is moved up meanwhile, so the directory is read again until nothing is left.
     while let Some(name) = leftover(&runs).map_err(failed)? {
         removal.all(&name).map_err(failed)?;
@@ -91,7 +91,7 @@ fn open(parent: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
 
 /// A way through a file or a directory and all below it, which removes them or only counts their bytes. What is gone
 /// meanwhile counts nothing: another removal may be on the same way.
-struct Walk<'runs> {
+struct RemovalWalk<'runs> {
     runs: &'runs OwnedFd,
     removes: bool,
     /// The file system of the directory of the runs, which the way never leaves.
@@ -100,7 +100,7 @@ struct Walk<'runs> {
     has_moved: Cell<bool>,
 }
 
-impl<'runs> Walk<'runs> {
+impl<'runs> RemovalWalk<'runs> {
     fn of(runs: &'runs OwnedFd, removes: bool) -> Result<Self, Errno> {
         Ok(Self { runs, removes, device: fstat(runs)?.st_dev, has_moved: Cell::new(false) })
     }

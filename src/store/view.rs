@@ -110,6 +110,19 @@ pub fn ids(root: &RunsRoot) -> Result<Vec<RunId>, Error> {
     Ok(ids)
 }
 
+/// Returns the run of this id, else all whose ids begin with it, sorted.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn ids_beginning(root: &RunsRoot, beginning: &RunId) -> Result<Vec<RunId>, Error> {
+    if root.run(beginning).path().is_dir() {
+        return Ok(vec![beginning.clone()]);
+    }
+    let mut found = ids(root)?;
+    found.retain(|id| id.as_str().starts_with(beginning.as_str()));
+    Ok(found)
+}
+
 /// Returns the ids of all runs with the times at which they were started, the newest first. The time of a run that
 /// cannot be read is that of its directory.
 ///

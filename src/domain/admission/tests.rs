@@ -7,18 +7,8 @@ mod properties;
 
 use super::*;
 use crate::domain::budget::BudgetShare;
-use crate::domain::call_budget::OpenCalls;
+use crate::domain::budget::tests::UNLIMITED;
 use crate::domain::money::Usd;
-
-static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
-static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
-const UNLIMITED: Budget<'static> = Budget {
-    spent: Usd::ZERO,
-    limit: None,
-    max_turn_costs: &NOTHING,
-    shares: &NO_SHARES,
-    calls: OpenCalls::NONE,
-};
 
 fn child(number: u32) -> AgentId {
     AgentId::main().child(number)

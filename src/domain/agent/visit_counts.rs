@@ -54,9 +54,9 @@ impl Serialize for VisitCounts {
 
 impl<'de> Deserialize<'de> for VisitCounts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Counts;
+        struct VisitCountsVisitor;
 
-        impl<'de> Visitor<'de> for Counts {
+        impl<'de> Visitor<'de> for VisitCountsVisitor {
             type Value = VisitCounts;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for VisitCounts {
             }
         }
 
-        deserializer.deserialize_map(Counts)
+        deserializer.deserialize_map(VisitCountsVisitor)
     }
 }
 

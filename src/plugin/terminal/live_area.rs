@@ -1,6 +1,6 @@
 //! The live area at the end of a terminal: rows that are drawn again and again, with lines printed above them. Pure.
 //!
-//! What was drawn is erased before anything else is written, all in one piece of text. A terminal that has become
+//! The rows are erased before anything else is written, all in one piece of text. A terminal that has become
 //! narrower since has broken the rows that no longer fit, and they are erased with all their parts. Each row is one
 //! column shorter than the terminal, and the cursor waits at the beginning of the last row, so that the `^C` that a
 //! terminal echoes breaks no line.

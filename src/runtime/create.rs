@@ -112,6 +112,7 @@ pub fn create(
         graphs,
         user_state: starter.state.clone(),
         pins,
+        capture: Some(examined.capture),
         notes: Vec::new(),
         believes_unproven_steps: false,
     })

@@ -58,7 +58,7 @@ pub fn resume(
                     store.dir().workflow().display()
                 ));
             }
-            let scope = pinned_scope(&run, &settings, store.dir(), pins.clone())?;
+            let scope = pinned_scope(&run, &settings, store.dir(), (pins.clone(), None))?;
             scope.check_copy().map_err(step::Error::from)?;
             check_graphs(&run, &scope, &graphs)?;
             pins
@@ -100,6 +100,7 @@ pub fn resume(
         graphs,
         user_state: starter.state.clone(),
         pins,
+        capture: None,
         notes,
         believes_unproven_steps: confirmed.is_new,
     })

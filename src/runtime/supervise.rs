@@ -25,6 +25,7 @@ use crate::plugin::debug::DebugPlugin;
 use crate::plugin::external::RunPosition;
 use crate::process::child::{end_processes_of_run, orphans};
 use crate::process::command::EnvironmentMarker;
+use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::pinned::PinnedFiles;
@@ -55,6 +56,8 @@ pub struct PreparedRun {
     pub user_state: UserState,
     /// The workflow's files as they were when the run began.
     pub pins: WorkflowPins,
+    /// Those files, if they were just read.
+    pub capture: Option<WorkflowCapture>,
     /// True if turns without a proof are believed, because the person vouches for them.
     pub believes_unproven_steps: bool,
 }
@@ -83,7 +86,7 @@ pub(super) fn pinned_scope(
     run: &Run,
     settings: &Settings,
     dir: &RunDir,
-    pins: WorkflowPins,
+    (pins, capture): (WorkflowPins, Option<&WorkflowCapture>),
 ) -> Result<WorkflowDir, Error> {
     let live = Path::new(&run.scope_dir);
     let copy = dir.workflow();
@@ -92,7 +95,10 @@ pub(super) fn pinned_scope(
     }
     let scope = open_scope(&copy, settings)?.shown_as(live);
     let pinned = PinnedFiles::new(pins, scope.root(), live, settings.live);
-    Ok(scope.pinned(pinned))
+    Ok(scope.pinned(match capture {
+        Some(capture) => pinned.with_captured(capture),
+        None => pinned,
+    }))
 }
 
 fn open_scope(path: &Path, settings: &Settings) -> Result<WorkflowDir, Error> {
@@ -122,10 +128,19 @@ pub async fn supervised(
     interrupts: &mut InterruptReceiver,
 ) -> Result<Run, Error> {
     let PreparedRun {
-        store, run, start, graphs, user_state, pins, believes_unproven_steps, ..
+        store,
+        run,
+        start,
+        graphs,
+        user_state,
+        pins,
+        capture,
+        believes_unproven_steps,
+        ..
     } = prepared;
     let settings = start.settings(&run).clone();
-    let scope = pinned_scope(&run, &settings, store.dir(), pins)?;
+    let scope = pinned_scope(&run, &settings, store.dir(), (pins, capture.as_ref()))?;
+    drop(capture);
     let steps = store.dir().steps();
     let proofs = store.step_proofs(believes_unproven_steps);
     let working_dirs = working_dirs(root, &run.workflow_id, &settings);

@@ -8,6 +8,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::file_version::FileVersion;
 use super::{Error, files};
 use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins};
 use crate::language::checksum::checksum;
@@ -51,6 +52,8 @@ pub struct CapturedFile {
     pub content: Vec<u8>,
     /// True if it could be executed.
     pub is_executable: bool,
+    /// Its version when it was read; `None` for the file of a copy.
+    pub(super) version: Option<FileVersion>,
 }
 
 /// The files of a workflow's folder, by their paths below it.
@@ -107,7 +110,8 @@ impl WorkflowCapture {
             Some(content) => {
                 self.total += content.len() as u64;
                 let is_executable = metadata.permissions().mode() & 0o100 != 0;
-                self.files.insert(path, CapturedFile { content, is_executable });
+                let version = Some(metadata.into());
+                self.files.insert(path, CapturedFile { content, is_executable, version });
             }
             None => self.left_out += 1,
         }

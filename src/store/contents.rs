@@ -46,7 +46,7 @@ pub(super) fn load(
             Some(content) => {
                 found.insert(
                     name.clone(),
-                    CapturedFile { content, is_executable: pin.is_executable },
+                    CapturedFile { content, is_executable: pin.is_executable, version: None },
                 );
             }
             None => return Ok(None),

@@ -9,6 +9,7 @@ pub mod capture;
 mod contents;
 pub mod dataspace;
 pub mod error;
+mod file_version;
 pub mod files;
 pub mod follow;
 pub mod inbox;

@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use self::verified_texts::{FileVersion, VerifiedTexts};
-use super::capture::{MAX_FILE, content_of};
+use self::verified_texts::VerifiedTexts;
+use super::capture::{MAX_FILE, WorkflowCapture, content_of};
+use super::file_version::FileVersion;
 use super::source_text::text;
 use super::{Error, files};
 use crate::domain::id::StateName;
@@ -46,6 +47,26 @@ impl PinnedFiles {
         let (copy, live) = (copy.to_owned(), live.to_owned());
         let verified = Arc::default();
         Self { pins: Arc::new(pins), copy, live, is_live, verified, warned: Arc::default() }
+    }
+
+    /// Takes the texts that the copy was just written from, so that they need not be read again.
+    #[must_use]
+    pub fn with_captured(self, capture: &WorkflowCapture) -> Self {
+        for (path, file) in &capture.files {
+            let is_pinned = self.pins.files.contains_key(path);
+            if let Ok(text) = std::str::from_utf8(&file.content)
+                && is_pinned
+            {
+                self.verified.keep(path, text, file.version);
+            }
+        }
+        self
+    }
+
+    /// Returns whether the text of a file of the copy was read before, and was as pinned.
+    pub(super) fn is_verified(&self, file: &Path) -> bool {
+        let path = file.strip_prefix(&self.copy).ok().and_then(Path::to_str);
+        path.is_some_and(|path| self.verified.has(path))
     }
 
     /// Returns whether a state is read afresh: only prompts are, and only on request.
@@ -82,7 +103,7 @@ impl PinnedFiles {
         }
         let kept = text(real, shown)?;
         if checksum(&kept) == pin.checksum {
-            self.verified.keep(path, &kept.as_str().into());
+            self.verified.keep(path, &kept, None);
             self.warn_of_change(path, &live, &kept);
             return Ok(kept);
         }

@@ -106,6 +106,10 @@ impl WorkflowDir {
                 self.resolve_below(&pinned.live_of(&self.root), name)
             }
             Some(pinned) => {
+                let path = self.root.join(name.as_str());
+                if pinned.is_verified(&path) {
+                    return Ok(path);
+                }
                 let found = self.resolve_below(&self.root, name);
                 let Err(Error::Missing { path, .. }) = &found else { return found };
                 match self.resolve_below(&pinned.live_of(&self.root), name) {

@@ -4,9 +4,9 @@
 //! when it is another version than the one that was last found equal.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::store::file_version::FileVersion;
 
 /// The maximum size of all texts that are kept, in bytes.
 const MAX_TOTAL_BYTES: usize = 8 * 1024 * 1024;
@@ -28,37 +28,23 @@ struct VerifiedText {
     equal: Option<FileVersion>,
 }
 
-/// A version of a file, as its metadata tell it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileVersion {
-    inode: u64,
-    length: u64,
-    /// Seconds and nanoseconds of the last change.
-    changed: (i64, i64),
-}
-
-impl FileVersion {
-    /// Returns the version of a file, if it is there.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let found = path.metadata().ok()?;
-        let changed = (found.ctime(), found.ctime_nsec());
-        Some(Self { inode: found.ino(), length: found.len(), changed })
-    }
-}
-
 impl VerifiedTexts {
     /// Returns the text of a path, if it was verified.
     pub(super) fn get(&self, path: &str) -> Option<Arc<str>> {
         self.lock().texts.get(path).map(|kept| Arc::clone(&kept.text))
     }
 
-    /// Keeps a verified text, if there is room for it.
-    pub(super) fn keep(&self, path: &str, text: &Arc<str>) {
+    /// Returns whether the text of a path was verified.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.lock().texts.contains_key(path)
+    }
+
+    /// Keeps a verified text, if there is room for it, and the version of the copied file that had it, if that is known.
+    pub(super) fn keep(&self, path: &str, text: &str, equal: Option<FileVersion>) {
         let mut kept = self.lock();
         if kept.bytes.saturating_add(text.len()) <= MAX_TOTAL_BYTES {
             kept.bytes += text.len();
-            let text = VerifiedText { text: Arc::clone(text), equal: None };
-            kept.texts.insert(path.to_owned(), text);
+            kept.texts.insert(path.to_owned(), VerifiedText { text: text.into(), equal });
         }
     }
 
@@ -86,10 +72,10 @@ mod tests {
     #[test]
     fn texts_are_kept_up_to_the_limit() {
         let texts = VerifiedTexts::default();
-        let text: Arc<str> = "x".repeat(MAX_TOTAL_BYTES - 1).into();
-        texts.keep("a", &text);
-        texts.keep("b", &"xx".into());
+        texts.keep("a", &"x".repeat(MAX_TOTAL_BYTES - 1), None);
+        texts.keep("b", "xx", None);
         assert!(texts.get("a").is_some() && texts.get("b").is_none());
+        assert!(texts.has("a") && !texts.has("b"));
     }
 
     #[test]
@@ -99,7 +85,7 @@ mod tests {
         std::fs::write(&path, "one").expect("written");
         let first = FileVersion::of(&path).expect("there");
         let texts = VerifiedTexts::default();
-        texts.keep("A.md", &"one".into());
+        texts.keep("A.md", "one", None);
         assert!(!texts.is_equal("A.md", first));
         texts.note_equal("A.md", first);
         assert!(texts.is_equal("A.md", first));

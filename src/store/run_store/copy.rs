@@ -109,8 +109,11 @@ mod tests {
         let large = vec![b'x'; usize::try_from(LARGE).expect("small")];
         let files =
             [("A.md", &b"one"[..]), ("bin/big", &large), ("empty", b""), ("sub/B.md", b"two")];
-        let file =
-            |content: &[u8]| CapturedFile { content: content.to_vec(), is_executable: false };
+        let file = |content: &[u8]| CapturedFile {
+            content: content.to_vec(),
+            is_executable: false,
+            version: None,
+        };
         let files = files.into_iter().map(|(name, content)| (name.to_owned(), file(content)));
         let workflow = WorkflowCapture::of_files(files.collect());
         let first = first_record();

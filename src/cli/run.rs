@@ -10,7 +10,8 @@ use super::options::RunOptions;
 use super::target::{self, RunTarget};
 use super::{background, confirm, output, person, run_choice, settings, summary};
 use crate::domain::id::RunId;
-use crate::process::child::cgroup::RunGroups;
+use crate::domain::settings::{AnswererKind, Settings};
+use crate::process::child::cgroup::{RunGroups, prepare_moves};
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
 use crate::runtime::graphs::GraphSetup;
@@ -72,6 +73,7 @@ pub(super) fn create_of(
     program: Option<String>,
 ) -> Result<PreparedRun, Error> {
     let settings = settings::new(args, workflow)?;
+    prepare_processes(&settings);
     let id = args.new_run.id.clone().or_else(|| args.new_run.label.clone());
     let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
     let request = RunRequest { id, input, program, no_check };
@@ -110,6 +112,7 @@ fn resume_target(
         }
         return Ok(CliExitCode::of(&recovered.run));
     }
+    prepare_processes(&settings);
     let mut taken = Some((store, recovered));
     let prepared = confirm::confirmed(options, |starter| {
         let (store, recovered) = match taken.take() {
@@ -122,6 +125,14 @@ fn resume_target(
     })
     .map_err(|error| answers::placed(error, &options.answers))?;
     supervise_here(options, root, prepared)
+}
+
+/// Prepares the start of processes while the run is made or read.
+fn prepare_processes(settings: &Settings) {
+    match settings.answerer {
+        AnswererKind::Claude => prepare_moves(),
+        AnswererKind::Scripted => {}
+    }
 }
 
 /// Ends the processes left by a raymond that was killed right after its run had ended.

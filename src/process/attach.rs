@@ -45,10 +45,12 @@ impl ClaudeRunner {
         let process_files = ProcessFiles::named(&self.steps, &name);
         let stream_file = process_files.stream.clone();
         let marker = self.marker.clone();
-        let found = spawn_blocking(move || orphans::find(&marker)).await.unwrap_or_default();
+        let mut found = spawn_blocking(move || orphans::find(&marker)).await.unwrap_or_default();
+        found.retain(|orphan| orphan.process == name);
+        let group = found.iter().find_map(|orphan| self.groups.find(orphan.pid));
         let process = found
             .into_iter()
-            .filter(|orphan| orphan.leads && orphan.process == name)
+            .filter(|orphan| orphan.leads)
             .filter(|orphan| orphans::writes_to(orphan, &stream_file))
             .min_by_key(|orphan| orphan.started)
             .map_or(WorkerProcess::Gone, WorkerProcess::Adopted);
@@ -57,7 +59,7 @@ impl ClaudeRunner {
             .map_err(|error| unwritable(&stream_file, &error))?;
         let mut worker = Worker::new(process, process_files, (input.session.id.clone(), from))
             .map_err(|error| unwritable(&stream_file, &error))?;
-        worker.cgroup = self.groups.find(&name);
+        worker.cgroup = group;
         worker.slot = self.pool.free_slot();
         worker.life = Some(self.process_counts.add());
         let stream = turn_offset.map_or_else(StreamParser::default, |turn_offset| {

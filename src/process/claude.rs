@@ -18,10 +18,7 @@ use tokio::sync::watch;
 
 use super::cancellation::{CancellationTokens, StopLevel};
 use super::child::cgroup::RunGroups;
-use super::child::orphans;
-use super::child::subreaper;
 use super::command::EnvironmentMarker;
-use super::config_files::remove_all_configs_but;
 use super::copy_check::CopyCheck;
 use super::ending_processes::EndingProcesses;
 use super::follow::{FollowEnd, FollowTimeouts, StreamWatch, follow};
@@ -42,9 +39,6 @@ use crate::domain::id::{AgentId, SessionId};
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{TurnFailure, TurnId, TurnInput, TurnOutcome};
 use crate::proof::StepProofs;
-
-/// The longest time to wait for the last processes of a run to end before they are killed.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The first-output timeout of a process that has served a turn before: normally it prints something within a
 /// tenth of a second.
@@ -181,30 +175,6 @@ impl ClaudeRunner {
     #[must_use]
     pub fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
-    }
-
-    /// Ends every process that bears the run's mark, except those of the turns to `keep`;
-    /// returns their number.
-    pub async fn sweep(&self, keep: &[TurnId]) -> usize {
-        if keep.is_empty() {
-            self.pool.drain().into_iter().for_each(|worker| self.retire(worker));
-            let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.pool.empty()).await;
-        }
-        let keep: Vec<String> = keep.iter().map(|turn| self.process_of(turn)).collect();
-        let is_over = |process: &str| !keep.iter().any(|kept| kept == process);
-        let ended = orphans::sweep(&self.marker, is_over).await;
-        self.groups.end_all_but(&keep).await;
-        if keep.is_empty() {
-            subreaper::end_all(&self.marker).await;
-        }
-        remove_all_configs_but(&self.steps, &keep);
-        ended
-    }
-
-    /// Returns the name of the files of the process that serves a turn.
-    fn process_of(&self, turn: &TurnId) -> String {
-        let turn_offset = TurnFiles::of(&self.steps, turn).turn_offset();
-        turn_offset.map_or_else(|| turn.stem(), |turn_offset| turn_offset.process)
     }
 
     /// Returns the number of turns that can run at the same time.

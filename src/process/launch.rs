@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
 
-use super::child::cgroup::RunGroups;
+use super::child::cgroup::{ProcessCgroup, RunGroups};
 use super::claude::ClaudeRunner;
 use super::command::arguments;
 use super::config_files::{ConfigFiles, take_out_configs};
@@ -195,12 +195,12 @@ fn start_with(
     files: &ProcessFiles,
     proofs: &StepProofs,
     prompt: Option<&str>,
-    (start, groups): (WorkerSpec, &RunGroups),
-) -> Result<(WorkerProcess, Option<PathBuf>), LaunchError> {
+    (start, groups): (WorkerSpec, &Arc<RunGroups>),
+) -> Result<(WorkerProcess, Option<ProcessCgroup>), LaunchError> {
     point("spawn.before");
     files.prove_start(proofs).map_err(|(path, error)| LaunchError::Files(path, error))?;
     let opened = files.create(prompt).map_err(|(path, error)| LaunchError::Files(path, error))?;
     let process = WorkerProcess::start(start, opened).map_err(LaunchError::Process)?;
-    let group = process.group().and_then(|group| groups.put(&files.name, group));
+    let group = process.group().and_then(|group| groups.put(group));
     Ok((process, group))
 }

@@ -36,6 +36,7 @@ pub mod scripted_stream;
 mod start_failure;
 pub mod startup;
 pub mod stream;
+mod sweep;
 pub mod transcript;
 pub mod turn_arguments;
 mod turn_end;

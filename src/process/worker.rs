@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::cancellation::{StopLevel, stopped};
-use super::child::cgroup::end_group;
+use super::child::cgroup::ProcessCgroup;
 use super::child::group::ProcessGroup;
 use super::child::{orphans, subreaper};
 use super::command::EnvironmentMarker;
@@ -42,7 +42,7 @@ pub struct Worker {
     /// The files of its configurations; not known of a process that an earlier runtime started.
     pub configs: Vec<PathBuf>,
     /// The control group of it and of all its descendants, if there could be one.
-    pub cgroup: Option<PathBuf>,
+    pub cgroup: Option<ProcessCgroup>,
     /// Byte of the stream at which its last turn begins.
     pub turn_from: u64,
     /// The options that it was started with, or last switched to.
@@ -219,7 +219,7 @@ impl Worker {
         self.process.end(stop, how).await;
         point("rest.group");
         if let Some(group) = self.cgroup.take() {
-            end_group(&group).await;
+            group.end().await;
         }
         if self.may_leave_others || self.began.elapsed() > BRIEF_LIFETIME {
             orphans::sweep(marker, |process| process == self.files.name).await;

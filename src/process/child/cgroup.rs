@@ -5,20 +5,28 @@
 //! and the right to make groups below the group of this process. Otherwise [`subreaper`](super::subreaper) is used.
 //!
 //! The groups of a run are inside a group whose name holds the identity of the directory of runs, not its path. Its
-//! path is noted beside the streams, because the next raymond may itself be in another group.
+//! path is noted beside the streams, because the next raymond may itself be in another group. A group that has become
+//! empty serves the next process, because to make and remove one takes longer than the rest of a start.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+mod mount;
+
+use self::mount::{below_own, group_of, is_group_of, mount};
 use super::group::{self, ProcessGroup};
 use crate::fault::may_use_cgroups;
 use crate::process::command::EnvironmentMarker;
 
 /// The beginning of the names of runs' groups.
 const PREFIX: &str = "raymond-";
+
+/// The file of a group that lists its processes, and moves a process whose id is written to it.
+const PROCESSES: &str = "cgroup.procs";
 
 /// The name of the file beside the streams that says where a run's groups are.
 const NOTE_FILE: &str = "cgroup";
@@ -34,9 +42,27 @@ const ROUND_INTERVAL: Duration = Duration::from_millis(10);
 pub struct RunGroups {
     name: Option<String>,
     steps: PathBuf,
-    /// The group of the run, once it has been made.
-    own: Mutex<Option<PathBuf>>,
+    made: Mutex<MadeGroups>,
     is_refused: AtomicBool,
+}
+
+/// The groups that this raymond has made.
+#[derive(Debug, Default)]
+struct MadeGroups {
+    /// The group of the run.
+    run: Option<PathBuf>,
+    /// The number of groups of processes that were made.
+    count: usize,
+    /// The groups of processes that are empty.
+    empty: Vec<PathBuf>,
+}
+
+/// The control group of a process and of all that it starts.
+#[derive(Debug)]
+pub struct ProcessCgroup {
+    path: PathBuf,
+    /// The groups that it is given back to; `None` for a group that an earlier raymond made.
+    run: Option<Arc<RunGroups>>,
 }
 
 impl RunGroups {
@@ -49,46 +75,54 @@ impl RunGroups {
         Self {
             name,
             steps: steps.to_owned(),
-            own: Mutex::default(),
+            made: Mutex::default(),
             is_refused: AtomicBool::new(false),
         }
     }
 
-    /// Puts a process that was just started into a group of its own; returns the group, if there can be one. The first
-    /// one after a while may take the system tens of milliseconds.
+    /// Puts a process that was just started into a group of its own, with all that it starts; returns the group, if
+    /// there can be one. The first one after a while may take the system tens of milliseconds.
     #[must_use]
-    pub fn put(&self, process: &str, started: ProcessGroup) -> Option<PathBuf> {
+    pub fn put(self: &Arc<Self>, started: ProcessGroup) -> Option<ProcessCgroup> {
         if self.is_refused.load(Ordering::Relaxed) {
             return None;
         }
-        let put = || {
-            let group = self.make()?.join(process);
-            // Another raymond may have taken the run's group away while it was empty.
-            std::fs::create_dir_all(&group).ok()?;
-            let moved = std::fs::write(group.join("cgroup.procs"), started.leader().to_string());
-            if moved.is_err() {
-                let _ = std::fs::remove_dir(&group);
-            }
-            moved.ok().map(|()| group)
-        };
-        let group = put();
-        self.is_refused.store(group.is_none(), Ordering::Relaxed);
-        group
+        let group = self.take_empty().or_else(|| self.make());
+        let path = group.filter(|path| move_into(path, started));
+        self.is_refused.store(path.is_none(), Ordering::Relaxed);
+        path.map(|path| ProcessCgroup { path, run: Some(Arc::clone(self)) })
     }
 
-    /// Makes the group of the run.
+    fn take_empty(&self) -> Option<PathBuf> {
+        self.made().empty.pop()
+    }
+
+    /// Makes a group for a process. Groups of an earlier raymond with the same process id are passed over.
     fn make(&self) -> Option<PathBuf> {
-        let mut own = self.own();
-        if own.is_none() {
-            *own = self.make_anew();
+        let mut made = self.made();
+        if made.run.is_none() {
+            made.run = self.make_run_group();
         }
-        own.clone()
+        let run = made.run.clone()?;
+        loop {
+            made.count += 1;
+            let group = run.join(format!("{}-{}", std::process::id(), made.count));
+            match std::fs::create_dir(&group) {
+                Ok(()) => return Some(group),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                // Another raymond may have taken the run's group away while it was empty.
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    return std::fs::create_dir_all(&group).ok().map(|()| group);
+                }
+                Err(_) => return None,
+            }
+        }
     }
 
-    fn make_anew(&self) -> Option<PathBuf> {
+    fn make_run_group(&self) -> Option<PathBuf> {
         let group = below_own(&mount()?)?.join(self.name.as_ref()?);
         match std::fs::create_dir(&group) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return None,
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return None,
             _ => {}
         }
         std::fs::write(self.steps.join(NOTE_FILE), group.as_os_str().as_encoded_bytes()).ok()?;
@@ -96,30 +130,30 @@ impl RunGroups {
         Some(group)
     }
 
-    fn own(&self) -> MutexGuard<'_, Option<PathBuf>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    fn made(&self) -> MutexGuard<'_, MadeGroups> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the group of a process that an earlier raymond put into one.
+    /// Returns the group of this run that a process of an earlier raymond is in.
     #[must_use]
-    pub fn find(&self, process: &str) -> Option<PathBuf> {
-        self.known().into_iter().map(|run| run.join(process)).find(|group| group.is_dir())
+    pub fn find(&self, pid: u32) -> Option<ProcessCgroup> {
+        let path = group_of(&pid.to_string(), &mount()?)?;
+        let is_own = self.known().iter().any(|run| path.parent() == Some(run));
+        is_own.then_some(ProcessCgroup { path, run: None })
     }
 
     /// Ends the groups of all processes but those to keep.
-    pub async fn end_all_but(&self, keep: &[String]) {
+    pub async fn end_all_but(&self, keep: &[ProcessCgroup]) {
+        self.made().empty.clear();
         for run in self.known() {
             for entry in std::fs::read_dir(&run).into_iter().flatten().flatten() {
-                let is_kept = entry
-                    .file_name()
-                    .to_str()
-                    .is_some_and(|name| keep.iter().any(|kept| kept == name));
-                if !is_kept && entry.path().is_dir() {
-                    end_group(&entry.path()).await;
+                let is_kept = keep.iter().any(|kept| kept.path == entry.path());
+                if !is_kept && entry.path().is_dir() && end_all_in(&entry.path()).await {
+                    remove_tree(&entry.path());
                 }
             }
             if keep.is_empty() && std::fs::remove_dir(&run).is_ok() {
-                *self.own() = None;
+                self.made().run = None;
                 let _ = std::fs::remove_file(self.steps.join(NOTE_FILE));
             }
         }
@@ -138,17 +172,64 @@ impl RunGroups {
     }
 }
 
-/// Ends everything in a group and in those below it, and removes them.
-pub async fn end_group(dir: &Path) {
-    for _ in 0..MAX_ROUNDS {
-        if remove_tree(dir) {
+/// Moves this process to the group that it is in, on a thread of its own. The system delays the first move after a while
+/// by 10 to 20 ms; so the delay is over when the first process of a run starts.
+pub fn prepare_moves() {
+    if !may_use_cgroups() {
+        return;
+    }
+    let prepare = || {
+        let own = below_own(&mount()?)?;
+        std::fs::write(own.join(PROCESSES), std::process::id().to_string()).ok()
+    };
+    // Without it the first process only takes longer to start.
+    let _ = std::thread::Builder::new().name("cgroups".to_owned()).spawn(prepare);
+}
+
+impl ProcessCgroup {
+    /// Ends everything in the group and in those below it.
+    pub async fn end(self) {
+        if !end_all_in(&self.path).await {
             return;
         }
-        if std::fs::write(dir.join("cgroup.kill"), "1").is_err() {
+        match self.run {
+            Some(run) => run.made().empty.push(self.path),
+            None => drop(remove_tree(&self.path)),
+        }
+    }
+}
+
+/// Moves a process into a group.
+fn move_into(group: &Path, process: ProcessGroup) -> bool {
+    let write = || std::fs::write(group.join(PROCESSES), process.leader().to_string());
+    // Another raymond may have taken the group away while it was empty.
+    if write().is_ok() || (std::fs::create_dir_all(group).is_ok() && write().is_ok()) {
+        return true;
+    }
+    let _ = std::fs::remove_dir(group);
+    false
+}
+
+/// Ends everything in a group and in those below it; returns whether they are empty.
+async fn end_all_in(group: &Path) -> bool {
+    for _ in 0..MAX_ROUNDS {
+        if is_empty(group) {
+            return true;
+        }
+        if std::fs::write(group.join("cgroup.kill"), "1").is_err() {
             // Kernels before 5.14 end none at once.
-            processes_below(dir).into_iter().for_each(group::kill_one);
+            processes_below(group).into_iter().for_each(group::kill_one);
         }
         tokio::time::sleep(ROUND_INTERVAL).await;
+    }
+    false
+}
+
+/// Returns whether no process is in a group or in one below it; a group that is gone is empty.
+fn is_empty(group: &Path) -> bool {
+    match std::fs::read_to_string(group.join("cgroup.events")) {
+        Ok(events) => events.lines().any(|line| line == "populated 0"),
+        Err(_) => !group.exists(),
     }
 }
 
@@ -164,12 +245,12 @@ pub fn leave_turn() {
         .take_while(|part| !part.as_os_str().to_string_lossy().starts_with(PREFIX));
     let outer = mount.join(outer.collect::<PathBuf>());
     if outer != own {
-        let _ = std::fs::write(outer.join("cgroup.procs"), std::process::id().to_string());
+        let _ = std::fs::write(outer.join(PROCESSES), std::process::id().to_string());
     }
 }
 
 fn processes_below(dir: &Path) -> Vec<u32> {
-    let text = std::fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+    let text = std::fs::read_to_string(dir.join(PROCESSES)).unwrap_or_default();
     let mut pids: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.path().is_dir() {
@@ -202,61 +283,5 @@ fn remove_abandoned(own: &Path) {
         if is_of_a_run && entry.path() != own {
             remove_tree(&entry.path());
         }
-    }
-}
-
-/// The mount of the control groups: its path, and the group that it begins at.
-#[derive(Debug, PartialEq, Eq)]
-struct CgroupMount {
-    at: PathBuf,
-    root: PathBuf,
-}
-
-fn mount() -> Option<CgroupMount> {
-    parse_mount(&std::fs::read_to_string("/proc/self/mountinfo").ok()?)
-}
-
-fn parse_mount(text: &str) -> Option<CgroupMount> {
-    text.lines().find_map(|line| {
-        let (mount, kind) = line.split_once(" - ")?;
-        let mut fields = mount.split(' ').skip(3);
-        let (root, at) = (fields.next()?, fields.next()?);
-        kind.starts_with("cgroup2 ").then(|| CgroupMount { at: at.into(), root: root.into() })
-    })
-}
-
-/// Returns the directory of the group that this process is in.
-fn below_own(mount: &CgroupMount) -> Option<PathBuf> {
-    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let own = text.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let below = Path::new(own).strip_prefix(&mount.root).ok()?;
-    Some(mount.at.join(below))
-}
-
-fn is_group_of(group: &Path, mount: &Path, name: &str) -> bool {
-    let is_plain = group.components().all(|part| part != Component::ParentDir);
-    is_plain && group.starts_with(mount) && group.file_name().is_some_and(|last| last == name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cgroup2_mount_is_found_among_other_mounts() {
-        let text = "24 1 0:22 / /proc rw - proc proc rw\n\
-            30 24 0:26 / /sys/fs/cgroup/cpu rw shared:1 - cgroup cgroup rw,cpu\n\
-            31 24 0:27 /a /sys/fs/cgroup/unified rw,relatime shared:2 master:3 - cgroup2 cgroup2 rw\n";
-        let found = CgroupMount { at: "/sys/fs/cgroup/unified".into(), root: "/a".into() };
-        assert_eq!(parse_mount(text), Some(found));
-        assert_eq!(parse_mount("24 1 0:22 / /proc rw - proc proc rw\n"), None);
-    }
-
-    #[test]
-    fn recorded_cgroup_must_belong_to_its_run() {
-        let of = |group: &str| is_group_of(Path::new(group), Path::new("/cg"), "raymond-1-2-r");
-        assert!(of("/cg/raymond-1-2-r") && of("/cg/user/x.scope/raymond-1-2-r"));
-        assert!(!of("/cg/user") && !of("/cg/raymond-1-2-other") && !of("/home/raymond-1-2-r"));
-        assert!(!of("/cg/../home/raymond-1-2-r") && !of("raymond-1-2-r") && !of(""));
     }
 }

@@ -129,7 +129,7 @@ fn execute(program: &Graph) -> Fallible<Duration> {
         file: StateName::parse(FILE)?,
         folder: None,
         builtins: serde_json::Map::new(),
-        variables: std::collections::BTreeMap::new(),
+        variables: raymond::domain::variables::Variables::new(),
     };
     let started = Instant::now();
     let mut machine = GraphInterpreter::begin(program, &around);

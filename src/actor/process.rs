@@ -16,8 +16,8 @@ use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutc
 /// A running turn.
 pub struct TurnActor {
     turn: TurnId,
-    /// The input, until the turn begins.
-    input: Option<TurnInput>,
+    /// The input, until the turn begins. It is large, and thousands of turns may run.
+    input: Option<Box<TurnInput>>,
     context: Rc<RunContext>,
     agent: Recipient<TurnEnded>,
 }
@@ -30,7 +30,7 @@ impl TurnActor {
         context: Rc<RunContext>,
         agent: Recipient<TurnEnded>,
     ) -> Addr<Self> {
-        Self { turn: input.turn.clone(), input: Some(input), context, agent }.start()
+        Self { turn: input.turn.clone(), input: Some(Box::new(input)), context, agent }.start()
     }
 
     fn tell(&self, outcome: TurnOutcome) {
@@ -56,7 +56,7 @@ impl Actor for TurnActor {
             }
             TurnNotice::Throttled => context.supervisor.throttles.do_send(ApiThrottled),
         });
-        let turn = Rc::clone(&self.context.runner).run(input, notices);
+        let turn = Rc::clone(&self.context.runner).run(*input, notices);
         ctx.spawn(turn.into_actor(self).map(|outcome, this, ctx| {
             this.tell(outcome);
             ctx.stop();

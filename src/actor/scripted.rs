@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
 use crate::domain::capacity;
 use crate::domain::id::AgentId;
+use crate::domain::money::Usd;
 use crate::domain::settings::MaxProcs;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome, TurnReply};
 use crate::language::output::placeholder;
@@ -48,49 +49,57 @@ impl ScriptedRunner {
         Self { path, replies, steps, capacity, stops: CancellationTokens::default() }
     }
 
-    /// Answers a turn, and writes its stream.
-    async fn take_turn(&self, input: &TurnInput) -> TurnOutcome {
-        let begun = ScriptedStream::begin(&self.steps, &input.turn, &input.prompt);
-        let stream = match begun {
-            Ok(stream) => stream,
-            Err(failure) => return TurnOutcome::Failed(failure),
-        };
-        match self.answer(input).await {
-            TurnOutcome::Replied(reply) => match stream.end(&reply) {
-                Ok(()) => TurnOutcome::Replied(reply),
-                Err(failure) => TurnOutcome::Failed(failure),
-            },
-            failed @ TurnOutcome::Failed(_) => failed,
-        }
-    }
-
-    async fn answer(&self, input: &TurnInput) -> TurnOutcome {
+    /// Begins a turn: begins its stream, and looks up its answer.
+    fn begin(&self, input: &TurnInput) -> Result<ScriptedTurn, TurnFailure> {
+        let stream = ScriptedStream::begin(&self.steps, &input.turn, &input.prompt)?;
         let folder = input.folder.as_ref();
-        let scripted = match self.replies.reply(&self.path, folder, &input.state, input.visit) {
-            Ok(scripted) => scripted,
-            Err(error) => {
-                return TurnOutcome::Failed(TurnFailure::new(
-                    FailureCause::Workflow,
-                    error.to_string(),
-                ));
-            }
-        };
-        let mut stop = self.stops.of_turn(&input.turn.agent);
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(scripted.delay_ms)), if scripted.delay_ms > 0 => {}
-            () = wait_for_stop(&mut stop, input.limits.shutdown_ms), if scripted.delay_ms > 0 => {
-                let message = "the turn was ended because the run was stopped";
-                return TurnOutcome::Failed(TurnFailure::new(FailureCause::Interrupted, message));
-            }
-            () = std::future::ready(()), if scripted.delay_ms == 0 => {}
-        }
+        let scripted = self
+            .replies
+            .reply(&self.path, folder, &input.state, input.visit)
+            .map_err(|error| TurnFailure::new(FailureCause::Workflow, error.to_string()))?;
         let filled = template::fill(&scripted.text, |name| placeholder(&input.values, name));
-        TurnOutcome::Replied(TurnReply {
+        Ok(ScriptedTurn {
+            stream,
             text: filled.text,
             cost: scripted.cost,
-            duration_ms: scripted.delay_ms,
-            ..TurnReply::default()
+            delay_ms: scripted.delay_ms,
+            grace_ms: input.limits.shutdown_ms,
+            stop: self.stops.of_turn(&input.turn.agent),
         })
+    }
+}
+
+/// A turn that has begun. It does not keep the prompt, because thousands of turns may be waiting for their delays.
+struct ScriptedTurn {
+    stream: ScriptedStream,
+    text: String,
+    cost: Usd,
+    delay_ms: u64,
+    /// The time that the turn has to end by itself when the run is stopped, in milliseconds.
+    grace_ms: u64,
+    stop: watch::Receiver<StopLevel>,
+}
+
+impl ScriptedTurn {
+    /// Waits for the delay, and ends the stream with the answer.
+    async fn answer(mut self) -> Result<TurnReply, TurnFailure> {
+        if self.delay_ms > 0 {
+            self.stream.pause();
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(self.delay_ms)) => {}
+                () = wait_for_stop(&mut self.stop, self.grace_ms) => {
+                    let message = "the turn was ended because the run was stopped";
+                    return Err(TurnFailure::new(FailureCause::Interrupted, message));
+                }
+            }
+        }
+        let reply = TurnReply {
+            text: self.text,
+            cost: self.cost,
+            duration_ms: self.delay_ms,
+            ..TurnReply::default()
+        };
+        self.stream.end(&reply).map(|()| reply)
     }
 }
 
@@ -107,11 +116,16 @@ impl StepRunner for ScriptedRunner {
         input: TurnInput,
         notices: TurnNoticeHandler,
     ) -> LocalFuture<TurnOutcome> {
+        notices(TurnNotice::Active("a script answers it"));
+        let begun = self.begin(&input);
+        let agent = input.turn.agent;
         Box::pin(async move {
-            notices(TurnNotice::Active("a script answers it"));
-            let outcome = self.take_turn(&input).await;
-            self.stops.forget(&input.turn.agent);
-            outcome
+            let outcome = match begun {
+                Ok(turn) => turn.answer().await,
+                Err(failure) => Err(failure),
+            };
+            self.stops.forget(&agent);
+            outcome.map_or_else(TurnOutcome::Failed, TurnOutcome::Replied)
         })
     }
 

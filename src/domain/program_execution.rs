@@ -48,7 +48,7 @@ pub struct ProgramExecution {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// `@context/x`
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub context: Variables,
     /// The position in the program.
     #[serde(flatten)]

@@ -8,8 +8,6 @@ mod fork;
 mod invalid;
 mod tag;
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -21,9 +19,7 @@ pub use self::invalid::{InvalidTransition, MAX_ATTRIBUTES};
 pub use self::tag::TagName;
 use super::id::StateName;
 use super::time::format_duration;
-
-/// Values for the placeholders of the state that is entered.
-pub type Variables = BTreeMap<String, String>;
+pub use super::variables::Variables;
 
 /// A transition an agent asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -125,19 +121,13 @@ impl Transition {
     ) -> Result<Self, InvalidTransition> {
         let mut variables = Variables::new();
         for (attribute, value) in attributes {
-            let is_full = variables.len() == MAX_ATTRIBUTES;
-            match variables.entry(attribute) {
-                Entry::Vacant(_) if is_full => {
-                    return Err(InvalidTransition::TooManyAttributes { tag });
-                }
-                Entry::Vacant(place) => {
-                    place.insert(value);
-                }
-                Entry::Occupied(given) => {
-                    let attribute = given.remove_entry().0;
-                    return Err(InvalidTransition::RepeatedAttribute { tag, attribute });
-                }
+            if variables.contains_key(&attribute) {
+                return Err(InvalidTransition::RepeatedAttribute { tag, attribute });
             }
+            if variables.len() == MAX_ATTRIBUTES {
+                return Err(InvalidTransition::TooManyAttributes { tag });
+            }
+            variables.insert(attribute, value);
         }
         let stray = ["return", "next"]
             .into_iter()

@@ -73,6 +73,9 @@ pub struct ClaudeRunner {
     /// True if a turn was followed before.
     has_followed: Cell<bool>,
     writes: WriteWatches,
+    /// True if an earlier raymond has begun turns of the run.
+    pub(super) is_resumed: bool,
+    pub(super) has_swept: Cell<bool>,
     /// True if a turn may have had a system prompt of its own: once one had, and in a run that an earlier runtime
     /// served.
     pub(super) own_system_prompts: Cell<bool>,
@@ -102,7 +105,7 @@ impl ClaudeRunner {
         let memory_probe = MemoryProbe::default();
         let groups = Arc::new(RunGroups::of(&marker, &steps));
         let writes = WriteWatches::of(steps.clone());
-        let has_served = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
+        let is_resumed = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
         let capacity = match settings.max_procs {
             MaxProcs::Auto => capacity::processes(host::cores(), memory_probe.memory()),
             MaxProcs::Count(count) => count.max(1),
@@ -128,7 +131,9 @@ impl ClaudeRunner {
             warned_of_version: Cell::new(false),
             has_followed: Cell::new(false),
             writes,
-            own_system_prompts: Cell::new(has_served),
+            own_system_prompts: Cell::new(is_resumed),
+            is_resumed,
+            has_swept: Cell::new(false),
         }
     }
 

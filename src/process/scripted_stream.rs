@@ -2,7 +2,7 @@
 //!
 //! Its lines are those of Claude Code, so that what reads the turns of a run need not know who answers.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,8 @@ use crate::plain_file;
 #[derive(Debug)]
 pub struct ScriptedStream {
     path: PathBuf,
-    file: File,
+    /// The open file; `None` during a pause.
+    file: Option<File>,
 }
 
 impl ScriptedStream {
@@ -29,7 +30,7 @@ impl ScriptedStream {
         let path = TurnFiles::of(steps, turn).stream;
         match plain_file::create(&path) {
             Ok(file) => {
-                let mut stream = Self { path, file };
+                let mut stream = Self { path, file: Some(file) };
                 let message =
                     json!({ "role": "user", "content": [{ "type": "text", "text": prompt }] });
                 stream.write(&[
@@ -39,6 +40,11 @@ impl ScriptedStream {
             }
             Err(error) => Err(unwritable(&path, &error)),
         }
+    }
+
+    /// Closes the file until the turn ends, because the number of open files is limited.
+    pub fn pause(&mut self) {
+        self.file = None;
     }
 
     /// Ends the stream with the turn's reply.
@@ -69,7 +75,13 @@ impl ScriptedStream {
     fn write(&mut self, lines: &[Value]) -> Result<(), TurnFailure> {
         let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
         let text = lines.join("\n") + "\n";
-        self.file.write_all(text.as_bytes()).map_err(|error| unwritable(&self.path, &error))
+        let write = |file: &mut File| file.write_all(text.as_bytes());
+        let written = match &mut self.file {
+            Some(file) => write(file),
+            None => plain_file::open_with(&self.path, OpenOptions::new().append(true))
+                .and_then(|mut file| write(&mut file)),
+        };
+        written.map_err(|error| unwritable(&self.path, &error))
     }
 }
 
@@ -93,7 +105,8 @@ mod tests {
             let (prompt, answer) = (Some("ask\nme".to_owned()), answer.map(str::to_owned));
             Some(PromptAndReply { prompt, answer })
         };
-        let stream = ScriptedStream::begin(steps, &turn, "ask\nme").expect("written");
+        let mut stream = ScriptedStream::begin(steps, &turn, "ask\nme").expect("written");
+        stream.pause();
         assert!(TurnFiles::of(steps, &turn).are_there());
         assert_eq!(read(steps, &turn), pair(None));
         let text = "I say\n<result>done</result>".to_owned();

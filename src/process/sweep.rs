@@ -8,11 +8,15 @@ use super::child::cgroup::ProcessCgroup;
 use super::child::{orphans, subreaper};
 use super::claude::ClaudeRunner;
 use super::config_files::remove_all_configs_but;
-use super::transcript::TurnFiles;
+use super::transcript::{ProcessFiles, TurnFiles};
+use super::worker_process::TERM_GRACE;
 use crate::domain::turn::TurnId;
 
 /// The longest time to wait for the last processes of a run to end before they are killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time that a process of an earlier raymond has to end by itself.
+const ORPHAN_END_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ClaudeRunner {
     /// Ends every process that bears the run's mark, except those of the turns to `keep`;
@@ -24,13 +28,37 @@ impl ClaudeRunner {
         }
         let keep: Vec<String> = keep.iter().map(|turn| self.process_of(turn)).collect();
         let is_over = |process: &str| !keep.iter().any(|kept| kept == process);
-        let ended = orphans::sweep(&self.marker, is_over).await;
+        if self.is_resumed {
+            self.wait_for_orphans(is_over).await;
+        }
+        // The first sweep looks for what an earlier raymond has left, maybe one of a run that was removed.
+        let is_first = !self.has_swept.replace(true);
+        let ended = if is_first || self.is_resumed || !subreaper::has_no_descendants() {
+            orphans::sweep(&self.marker, is_over).await
+        } else {
+            0
+        };
         self.groups.end_all_but(&self.groups_of(&keep).await).await;
         if keep.is_empty() {
             subreaper::end_all(&self.marker).await;
         }
         remove_all_configs_but(&self.steps, &keep);
         ended
+    }
+
+    /// Gives the Claude Code processes that an earlier raymond has left the time to end: they have met the end of their
+    /// input, and may still run the hooks of a session's end. One that does not end by itself is asked to.
+    async fn wait_for_orphans(&self, is_over: impl Fn(&str) -> bool) {
+        let marker = self.marker.clone();
+        let mut found = spawn_blocking(move || orphans::find(&marker)).await.unwrap_or_default();
+        found.retain(|orphan| {
+            let stream = || ProcessFiles::named(&self.steps, &orphan.process).stream;
+            orphan.leads && is_over(&orphan.process) && orphans::writes_to(orphan, &stream())
+        });
+        if !orphans::end_within(&found, ORPHAN_END_TIMEOUT).await {
+            found.iter().filter(|orphan| orphans::is_alive(orphan)).for_each(orphans::terminate);
+            orphans::end_within(&found, TERM_GRACE).await;
+        }
     }
 
     /// Returns the control groups of processes that an earlier raymond started.

@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest time for a group to end after it is asked to.
-const TERM_GRACE: Duration = Duration::from_secs(2);
+pub(super) const TERM_GRACE: Duration = Duration::from_secs(2);
 
 /// A process that runs, or has run, a turn.
 #[derive(Debug)]

@@ -88,6 +88,10 @@ impl TurnPlayer<'_> {
             self.play_unsolicited_turn(text)?;
         }
         self.wait_for(rule.hold_after.as_deref(), || false);
+        if let Some(name) = &rule.hold_after {
+            // The folder of a test that has failed is gone.
+            let _ = std::fs::write(self.folder.join(format!("{name}.seen")), "");
+        }
         if rule.linger {
             self.wait_forever();
         }

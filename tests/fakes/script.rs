@@ -85,7 +85,7 @@ pub(crate) struct ScriptRule {
     pub(crate) limit: Option<LimitReport>,
     /// The reply of a further turn after the result, which raymond did not ask for.
     pub(crate) unsolicited: Option<String>,
-    /// A file in the folder; the turn ends after its result when the file appears.
+    /// A file in the folder; the turn ends after its result when the file appears, and a file `.seen` says so.
     pub(crate) hold_after: Option<String>,
     /// Stays after the result until the process is killed.
     #[serde(default)]

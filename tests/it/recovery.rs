@@ -88,6 +88,27 @@ fn written_result_counts_while_its_process_lingers() {
 }
 
 #[test]
+fn process_of_a_recorded_turn_ends_by_itself_after_a_kill() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_after("go").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"));
+    let mut live = test.spawn(&["START.md", "--no-warm"]);
+    live.wait_event("step_finished", 1);
+    live.kill9();
+    let mut live = test.spawn_resumed(&["--no-warm"]);
+    let pid = live.pid().to_string();
+    live.wait_for("the lock", |test| {
+        fs::read_to_string(test.run_dir().join("lock")).is_ok_and(|holder| holder == pid)
+    });
+    assert!(alive(test.calls()[0].pid), "it may run its hooks");
+    test.release("go");
+    live.wait().ok().ended("main", "ok");
+    assert!(test.fake().join("go.seen").exists(), "it was not killed");
+}
+
+#[test]
 fn adopted_turn_can_be_interrupted() {
     let test = Test::new()
         .prompt("START.md", "start")

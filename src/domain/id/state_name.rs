@@ -23,6 +23,9 @@ impl StateName {
     /// [`InvalidName::State`] for an empty name and for anything that could lead out of the scope.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let name = text.trim();
+        if is_plain(name) {
+            return Ok(Self(interned(name)));
+        }
         let why = if name.is_empty() {
             "the name is empty; write the name of a file, such as NEXT.md"
         } else if name.contains(['/', '\\']) {
@@ -31,7 +34,7 @@ impl StateName {
             "`..` is not allowed in a target; name a file that lies beside the first prompt"
         } else if name.contains('\0') || name.chars().any(char::is_control) {
             "a file name holds no NUL, line break or other control character"
-        } else if name.len() > 255 {
+        } else if name.len() > MAX_NAME_BYTES {
             "a file name has at most 255 bytes"
         } else {
             return Ok(Self(interned(name)));
@@ -67,6 +70,18 @@ impl StateName {
         self.0.rsplit_once('.').map_or(&*self.0, |(stem, _)| stem)
     }
 }
+
+/// Returns whether a name passes every check because it is short and of plain characters, as nearly all are.
+fn is_plain(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'\\');
+    (1..=MAX_NAME_BYTES).contains(&bytes.len())
+        && bytes.iter().all(plain)
+        && !bytes.windows(2).any(|pair| pair == b"..")
+}
+
+/// The maximum length of a file name, in bytes.
+const MAX_NAME_BYTES: usize = 255;
 
 /// The most names that a thread keeps for later use.
 const MAX_INTERNED: usize = 4096;

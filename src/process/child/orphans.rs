@@ -70,6 +70,21 @@ pub fn is_alive(orphan: &OrphanProcess) -> bool {
     stat(orphan.pid).is_some_and(|now| now.started == orphan.started)
 }
 
+/// Returns whether processes end by themselves within some time.
+pub async fn end_within(orphans: &[OrphanProcess], time: Duration) -> bool {
+    let ended = async {
+        while orphans.iter().any(is_alive) {
+            tokio::time::sleep(ROUND_INTERVAL).await;
+        }
+    };
+    tokio::time::timeout(time, ended).await.is_ok()
+}
+
+/// Asks a process to end.
+pub fn terminate(orphan: &OrphanProcess) {
+    group::terminate_one(orphan.pid);
+}
+
 /// Returns whether a process has this file as its stdout.
 #[must_use]
 pub fn writes_to(orphan: &OrphanProcess, file: &Path) -> bool {

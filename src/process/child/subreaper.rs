@@ -20,13 +20,15 @@ use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::process::{WaitId, WaitIdOptions};
-use tokio::time::MissedTickBehavior;
 
 use super::{group, orphans};
 use crate::process::command::EnvironmentMarker;
 
 /// The pause between two looks for orphans that have ended.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The pause after a look that was only for a process that is waited for elsewhere.
+const REAP_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_secs(15);
 
 /// Number of times that orphans are looked for, because one that is ended may just have started another.
 const MAX_ROUNDS: usize = 20;
@@ -99,13 +101,16 @@ pub(super) fn start_noted<T>(
 /// Waits for orphans that end, as long as it is polled. It asks once in a while, because the signal of an ended child
 /// would wake two threads for each turn.
 pub async fn reap_orphans() {
-    let mut looks = tokio::time::interval(REAP_INTERVAL);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while TAKES_ORPHANS.load(Ordering::Acquire) {
-        looks.tick().await;
+        let mut pause = REAP_INTERVAL;
         if has_ended_child() {
             drop(tokio::task::spawn_blocking(find_orphans).await);
+            // What is left is waited for elsewhere, such as an idle process that has died. It would be seen each time.
+            if has_ended_child() {
+                pause = REAP_INTERVAL_BESIDE_OTHERS;
+            }
         }
+        tokio::time::sleep(pause).await;
     }
 }
 
@@ -113,6 +118,15 @@ pub async fn reap_orphans() {
 fn has_ended_child() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     rustix::process::waitid(WaitId::All, look).is_ok_and(|ended| ended.is_some())
+}
+
+/// Returns whether nothing that this process has started is left, nor anything that was started in turn: what loses its
+/// parent becomes a child of this process. False also if the system does not give orphans to it.
+pub(in crate::process) fn has_no_descendants() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let found = rustix::process::waitid(WaitId::All, look);
+    TAKES_ORPHANS.load(Ordering::Acquire)
+        && found.is_err_and(|error| error == rustix::io::Errno::CHILD)
 }
 
 /// Ends the orphans that no living process of a turn can have started.
@@ -129,7 +143,7 @@ async fn end(
     marker: &EnvironmentMarker,
     choose: fn(&[ReparentedProcess], &[u64]) -> Vec<ReparentedProcess>,
 ) {
-    if !TAKES_ORPHANS.load(Ordering::Acquire) {
+    if !TAKES_ORPHANS.load(Ordering::Acquire) || has_no_descendants() {
         return;
     }
     for _ in 0..MAX_ROUNDS {

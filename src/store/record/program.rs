@@ -32,7 +32,7 @@ two_way_mirror_of_event! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
         /// `@context/x`
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        #[serde(default, skip_serializing_if = "Variables::is_empty")]
         context: Variables,
         /// The state it begins in.
         start: Arc<str>,

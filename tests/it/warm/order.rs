@@ -27,13 +27,18 @@ fn fan_out(first: &str) -> Test {
 /// Runs it to its end, and returns the turns of the workers.
 #[track_caller]
 fn run(test: &Test, options: &[&str]) -> Vec<FakeCall> {
+    let turns = run_all(test, options);
+    assert_eq!(turns.len(), 2 * WORKERS);
+    turns
+}
+
+/// Runs it to its end, and returns the turns of the workers and of the agents below them.
+#[track_caller]
+fn run_all(test: &Test, options: &[&str]) -> Vec<FakeCall> {
     let permits = PERMITS.to_string();
     let usual = ["START.md", "--max-procs", &permits, "--stagger", "0s"];
     test.run(&[&usual, options].concat()).ok().ended("main", "ok");
-    let turns: Vec<FakeCall> =
-        test.calls().into_iter().filter(|call| call.agent() != "main").collect();
-    assert_eq!(turns.len(), 2 * WORKERS);
-    turns
+    test.calls().into_iter().filter(|call| call.agent() != "main").collect()
 }
 
 /// Returns the maximum number of workers that have begun and whose last turn has not.
@@ -94,6 +99,41 @@ fn called_workers_return_before_new_ones_begin() {
         .rule(when("two").reply("<result>done</result>"));
     let turns = run(&test, &[]);
     assert!(most_open(&turns) <= PERMITS, "{} workers at once", most_open(&turns));
+}
+
+#[test]
+fn caller_goes_on_before_new_workers_begin() {
+    let test = fan_out("ONE.md")
+        .prompt("ONE.md", "one {{item}}")
+        .prompt("SUB.md", "sub")
+        .prompt("BACK.md", "back with {{result}}")
+        .rule(when("one").reply("<call return=\"BACK.md\">SUB.md</call>"))
+        .rule(when("sub").reply("<result>found</result>"))
+        .rule(when("back").reply("<result>done</result>"));
+    let turns = run_all(&test, &[]);
+    assert_eq!(turns.len(), 3 * WORKERS);
+    let mut open: BTreeMap<&str, usize> = BTreeMap::new();
+    for turn in &turns {
+        *open.entry(turn.agent()).or_default() += 1;
+        let count = open.values().filter(|&&had| (1..3).contains(&had)).count();
+        assert!(count <= PERMITS, "{count} workers at once");
+    }
+}
+
+#[test]
+fn joined_workers_go_on_before_most_new_ones_begin() {
+    let test = fan_out("ONE.md")
+        .prompt("ONE.md", "one {{item}}")
+        .prompt("HELP.md", "help")
+        .prompt("TWO.md", "---\njoin: all\n---\ntwo")
+        .rule(when("one").reply("<fork next=\"TWO.md\">HELP.md</fork>"))
+        .rule(when("help").reply("<result>helped</result>"))
+        .rule(when("two").reply("<result>done</result>"));
+    let mut turns = run_all(&test, &[]);
+    assert_eq!(turns.len(), 3 * WORKERS);
+    turns.retain(|turn| turn.agent().matches('.').count() == 1);
+    // Workers and their helpers are families of their own, which take turns.
+    assert!(most_open(&turns) <= 2 * PERMITS, "{} workers at once", most_open(&turns));
 }
 
 #[test]

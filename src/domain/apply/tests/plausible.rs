@@ -52,7 +52,7 @@ fn texts() -> impl Strategy<Value = String> {
 }
 
 fn variables() -> impl Strategy<Value = Variables> {
-    proptest::collection::btree_map("[a-z]{1,3}", texts(), 0..3)
+    proptest::collection::btree_map("[a-z]{1,3}", texts(), 0..3).prop_map(Variables::from)
 }
 
 pub(crate) fn transitions() -> impl Strategy<Value = Transition> {

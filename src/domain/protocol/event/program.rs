@@ -34,7 +34,7 @@ mirror_of_event! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub branch: Option<String>,
         /// `@context/x`
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        #[serde(default, skip_serializing_if = "Variables::is_empty")]
         pub context: Variables,
         /// The state it begins in.
         pub start: Arc<str>,

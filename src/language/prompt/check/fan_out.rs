@@ -78,5 +78,10 @@ pub(super) fn born_of(transition: &Transition) -> Option<usize> {
 pub(super) fn filled_by(transition: &Transition) -> Option<Vec<String>> {
     let each = known_list(transition)?;
     let entries = fork_list::entries(each, &each.list, &Variables::new()).ok()?;
-    Some(entries.into_iter().flat_map(Variables::into_keys).collect())
+    Some(
+        entries
+            .into_iter()
+            .flat_map(|variables| variables.into_iter().map(|(name, _)| name))
+            .collect(),
+    )
 }

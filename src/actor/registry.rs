@@ -203,7 +203,7 @@ impl AgentRegistry {
             self.live.iter().map(|entry| entry.value().clone()).collect();
         let tallies = ended.tallies.iter().map(|(key, tally)| (key.clone(), *tally)).collect();
         drop(ended);
-        views.sort_by(|a, b| a.id.cmp_by_number(&b.id));
+        views.sort_unstable_by(|a, b| a.id.cmp_by_number(&b.id));
         (views, tallies)
     }
 

@@ -11,6 +11,9 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The number of variables up to which a list has no spare room.
+const FEW: usize = 4;
+
 /// Texts by their names.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variables(Option<Arc<Vec<(String, String)>>>);
@@ -52,7 +55,12 @@ impl Variables {
         match self.place(&name) {
             Ok(place) => Some(std::mem::replace(&mut self.list_mut()[place].1, value)),
             Err(place) => {
-                self.list_mut().insert(place, (name, value));
+                let list = self.list_mut();
+                // Most agents have one variable or two, and there are thousands of agents.
+                if list.len() < FEW {
+                    list.reserve_exact(1);
+                }
+                list.insert(place, (name, value));
                 None
             }
         }

@@ -4,7 +4,7 @@
 //! is served goes to the end. The head of a line is the agent that is served next in it, and the line keeps the time
 //! at which its last head left.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::domain::id::AgentId;
@@ -62,8 +62,23 @@ struct FamilyLines {
 
 #[derive(Debug, Default)]
 struct WaitingLine {
-    agents: BTreeMap<LinePlace, AgentId>,
+    /// The agents in the order of their places.
+    agents: VecDeque<(LinePlace, AgentId)>,
     head_since: Timestamp,
+}
+
+impl WaitingLine {
+    /// Adds an agent; nearly all go to the end.
+    fn insert(&mut self, place: LinePlace, agent: AgentId) {
+        let index = self.agents.partition_point(|(other, _)| *other < place);
+        self.agents.insert(index, (place, agent));
+    }
+
+    fn remove(&mut self, place: LinePlace) {
+        if let Ok(index) = self.agents.binary_search_by_key(&place, |(other, _)| *other) {
+            self.agents.remove(index);
+        }
+    }
 }
 
 impl FamilyLines {
@@ -87,7 +102,7 @@ impl WaitingLines {
         let Some(family) = self.families.get_mut(&name) else { return };
         let (rank, line) = (family.rank, family.line(kind));
         let is_first = line.agents.is_empty();
-        line.agents.insert(place, agent);
+        line.insert(place, agent);
         if is_first {
             line.head_since = now;
             self.heads.insert((now, kind, Arc::clone(&name)));
@@ -119,8 +134,8 @@ impl WaitingLines {
         let Some(family) = self.families.get_mut(&name) else { return };
         let rank = family.rank;
         let line = family.line(kind);
-        let was_head = line.agents.first_key_value().is_some_and(|(first, _)| *first == place);
-        line.agents.remove(&place);
+        let was_head = line.agents.front().is_some_and(|(first, _)| *first == place);
+        line.remove(place);
         if !was_head {
             return;
         }
@@ -177,7 +192,7 @@ impl WaitingLines {
             WaitingLineKind::Begun => &family.begun,
             WaitingLineKind::New => &family.new,
         };
-        line.agents.first_key_value().map(|(place, agent)| (*place, agent))
+        line.agents.front().map(|(place, agent)| (*place, agent))
     }
 
     /// Returns the rank of an agent's family among those that wait.

@@ -92,12 +92,14 @@ fn process_of_a_recorded_turn_ends_by_itself_after_a_kill() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
-        .rule(when("start").hold_after("go").reply("<goto>NEXT.md</goto>"))
+        .rule(when("start").hold_after("go").reply("<reset>NEXT.md</reset>"))
         .rule(always().reply("<result>ok</result>"));
-    let mut live = test.spawn(&["START.md", "--no-warm"]);
-    live.wait_event("step_finished", 1);
-    live.kill9();
-    let mut live = test.spawn_resumed(&["--no-warm"]);
+    // The runtime dies when it has recorded the turn, before it does anything about it.
+    let test = test.env("RAYMOND_FAILPOINT", "effect.before:2");
+    assert!(test.run(&["START.md"]).killed());
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    assert!(test.journal().iter().any(|record| record["event"] == "step_finished"));
+    let mut live = test.spawn_resumed(&[]);
     let pid = live.pid().to_string();
     live.wait_for("the lock", |test| {
         fs::read_to_string(test.run_dir().join("lock")).is_ok_and(|holder| holder == pid)

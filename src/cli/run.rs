@@ -110,6 +110,7 @@ fn resume_target(
         }
         return Ok(CliExitCode::of(&recovered.run));
     }
+    settings::check_budget(options.budget, &settings, &recovered.run)?;
     let mut taken = Some((store, recovered));
     let prepared = confirm::confirmed(options, |starter| {
         let (store, recovered) = match taken.take() {

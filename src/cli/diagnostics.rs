@@ -146,6 +146,11 @@ pub fn tell(text: &str) {
     }
 }
 
+/// Prints lines for people that stand for themselves, such as the rows of a table; none is indented.
+pub fn tell_lines(text: &str) {
+    text.lines().for_each(tell);
+}
+
 /// Prints a line for people; on a terminal it is broken between words, so that a long reason can be read.
 pub fn tell_fitted(text: &str) {
     let stderr = Term::stderr();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-pub use super::diagnostics::{complain, tell, tell_fitted, warn};
+pub use super::diagnostics::{complain, tell, tell_fitted, tell_lines, warn};
 use console::Term;
 use serde_json::{Value, json};
 

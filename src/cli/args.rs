@@ -99,7 +99,7 @@ pub enum CliCommand {
     #[command(after_help = TREE_HELP)]
     Tree(TreeArgs),
     /// Show the prompts, answers and costs of an agent, step by step
-    #[command(after_help = SHOW_HELP, allow_missing_positional = true)]
+    #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
     /// Show the costs of a run by state, model and agent
     #[command(after_help = COSTS_HELP)]

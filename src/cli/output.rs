@@ -155,3 +155,14 @@ pub(super) fn right_align(mut rows: Vec<Vec<String>>, end: usize) -> Vec<Vec<Str
     }
     rows
 }
+
+/// Formats a number in four characters: `950`, `12k`, `3.4M`.
+#[must_use]
+pub(super) fn short_number(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        1000..10_000 => format!("{}.{}k", number / 1000, number % 1000 / 100),
+        10_000..1_000_000 => format!("{}k", number / 1000),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}

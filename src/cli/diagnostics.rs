@@ -168,7 +168,7 @@ pub fn warn(text: &str) {
     if LOG.get().is_some_and(|log| log.apart.is_some()) {
         tracing::warn!("{text}");
     } else {
-        tell(&format!("warning: {text}"));
+        tell_fitted(&format!("warning: {text}"));
     }
 }
 

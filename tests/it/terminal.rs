@@ -112,7 +112,7 @@ fn resize_and_ctrl_c_leave_no_fragments_of_the_live_view() {
     screen.keys("\u{3}").wait_for(&["interrupt again to end them at"]).keys("\u{3}");
     assert_eq!(screen.wait_for_exit(), Some(130));
     assert_no_fragments(&screen);
-    screen.wait_for(&["paused: interrupted"]);
+    screen.wait_for(&["paused: stopped by an interrupt"]);
     test.assert_no_survivors();
 }
 

@@ -76,7 +76,8 @@ impl AgentView {
 }
 
 /// Returns the beginning of what a forked agent was given: its `item`, or else the first of its own variables.
-fn item_of(agent: &Agent) -> Option<String> {
+#[must_use]
+pub fn item_of(agent: &Agent) -> Option<String> {
     agent.id.parent()?;
     let variables = &agent.spec.variables;
     let first = || agent.spec.own_variables().map(|(_, value)| value).next();

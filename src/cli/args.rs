@@ -50,7 +50,7 @@ use crate::language::prompt::step::RESERVED;
     arg_required_else_help = true,
     after_help = "A path alone means `run`: raymond workflows/tour\n\n\
         Exit codes: 0 all agents finished, 1 an agent failed (with --strict also: a tool was refused, or a join kept a\n\
-        failure), 2 the run waits for an answer, a signal or a person, 64 wrong usage, 65 invalid workflow or state,\n\
+        failure), 2 the run waits for an answer, a signal or a person, 64 wrong usage, 65 invalid workflow or journal,\n\
         69 Claude Code (or a required plug-in) cannot be started or is not logged in, 73 locked by another raymond,\n\
         74 input/output error, 75 paused (budget, usage limit, --max-agents, a plug-in), 77 not trusted,\n\
         130 interrupted. After 2, 69, 74, 75 and 130, `raymond resume RUN` resumes the run."
@@ -86,7 +86,7 @@ pub enum CliCommand {
     /// Show the current facts, or those that a run has seen
     #[command(after_help = FACTS_HELP)]
     Facts(FactsArgs),
-    /// Show the state of a run and its agents
+    /// Show the status of a run and its agents
     #[command(after_help = STATUS_HELP)]
     Status(OneRunArgs),
     /// Show all runs, the newest first
@@ -99,7 +99,7 @@ pub enum CliCommand {
     #[command(after_help = TREE_HELP)]
     Tree(TreeArgs),
     /// Show the prompts, answers and costs of an agent, step by step
-    #[command(after_help = SHOW_HELP, allow_missing_positional = true)]
+    #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
     /// Show the costs of a run by state, model and agent
     #[command(after_help = COSTS_HELP)]

@@ -13,16 +13,27 @@ use crate::actor::clock::now;
 use crate::domain::id::{AgentId, RunId};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{ids_beginning, load_view, newest_first};
+use crate::store::view::{RunView, ids_beginning, is_held, load_view, newest_first};
 
 /// The most agents that are offered.
 const MAX_AGENTS: usize = 1000;
 
-/// Returns the runs that begin with a text, the newest first.
+/// The most runs that are read to tell whether a command takes them.
+const MAX_READ_RUNS: usize = 100;
+
+/// Returns the runs that begin with a text and that the command on the line takes, the newest first.
 pub(super) fn complete_runs(beginning: &OsStr) -> Vec<CompletionCandidate> {
+    let line = CommandLine::of_process();
+    if line.has_run() {
+        return complete_agents(beginning);
+    }
     let beginning = beginning.to_string_lossy();
-    let runs = newest_first(&CommandLine::of_process().root()).unwrap_or_default();
+    let root = line.root();
+    let taken = TakenRuns::of(line.command());
+    let runs = newest_first(&root).unwrap_or_default();
     let named = runs.into_iter().filter(|(id, _)| id.as_str().starts_with(&*beginning));
+    let most = if taken == TakenRuns::All { usize::MAX } else { MAX_READ_RUNS };
+    let named = named.take(most).filter(|(id, _)| taken.has(&root, id));
     let candidate = |(order, (id, started)): (usize, (RunId, _))| {
         let age = format!("started {} ago", age::text(now().since(started)));
         CompletionCandidate::new(id.as_str()).help(Some(age.into())).display_order(Some(order))
@@ -69,6 +80,53 @@ fn defined_programs(beginning: &OsStr) -> Vec<CompletionCandidate> {
     named.map(|one| CompletionCandidate::new(one.name)).collect()
 }
 
+/// The runs that a command takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TakenRuns {
+    /// All runs.
+    All,
+    /// Those that a raymond has locked.
+    Live,
+    /// Those that can be resumed.
+    Resumable,
+    /// Those that have ended.
+    Ended,
+    /// Those with a question that waits for an answer.
+    Asking,
+}
+
+impl TakenRuns {
+    /// Returns the runs that a command takes: others it would refuse, or find nothing to do for.
+    fn of(command: &str) -> Self {
+        match command {
+            "stop" => Self::Live,
+            "run" | "resume" | "start" => Self::Resumable,
+            "clean" => Self::Ended,
+            "answer" => Self::Asking,
+            _ => Self::All,
+        }
+    }
+
+    /// Returns whether a run is one of them; one that cannot be read is not.
+    fn has(self, root: &RunsRoot, id: &RunId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Live => is_held(root, id).unwrap_or(false),
+            _ => load_view(root, id).is_ok_and(|view| self.takes(&view)),
+        }
+    }
+
+    fn takes(self, view: &RunView) -> bool {
+        match self {
+            Self::All => true,
+            Self::Live => view.held,
+            Self::Resumable => !view.held && view.run.can_resume(),
+            Self::Ended => !view.held && !view.run.can_resume(),
+            Self::Asking => view.run.agents.values().any(|agent| agent.question().is_some()),
+        }
+    }
+}
+
 /// The words of the line that a shell completes.
 #[derive(Debug)]
 struct CommandLine(Vec<String>);
@@ -99,9 +157,19 @@ impl CommandLine {
         named.into_iter().find_map(|id| only_run(root, &id))
     }
 
+    /// Returns the command on the line; empty if there is none.
+    fn command(&self) -> &str {
+        self.0.get(1).map_or("", String::as_str)
+    }
+
+    /// Returns whether the line names a run in another way than by a word, so that the first word is an agent.
+    fn has_run(&self) -> bool {
+        self.command() == "show" && self.0.iter().any(|word| word == "--last")
+    }
+
     /// Returns whether the line is of a command about programs.
     fn is_about_programs(&self) -> bool {
-        self.0.get(1).is_some_and(|command| command == "workflow")
+        self.command() == "workflow"
     }
 }
 
@@ -114,6 +182,25 @@ fn only_run(root: &RunsRoot, beginning: &RunId) -> Option<RunId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::apply::tests::scene::Scene;
+    use crate::domain::run::{Run, RunStatus};
+
+    #[test]
+    fn runs_that_a_command_refuses_are_not_offered() {
+        let mut run = Scene::begin().run;
+        let offered = |run: &Run, held| {
+            let view = RunView { run: run.clone(), held, holder: None };
+            let commands = ["stop", "resume", "clean", "answer", "status"];
+            commands.into_iter().filter(|command| TakenRuns::of(command).takes(&view)).collect()
+        };
+        let live: Vec<&str> = offered(&run, true);
+        assert_eq!(live, ["stop", "status"]);
+        let interrupted: Vec<&str> = offered(&run, false);
+        assert_eq!(interrupted, ["resume", "status"]);
+        run.status = RunStatus::Completed;
+        let ended: Vec<&str> = offered(&run, false);
+        assert_eq!(ended, ["clean", "status"]);
+    }
 
     #[test]
     fn directory_and_run_are_read_from_the_line() {

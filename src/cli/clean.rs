@@ -55,7 +55,7 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
     }
     if !cleaner.is_confirmed(&removable)? {
         output::tell("no run is removed");
-        return Ok(CliExitCode::Usage);
+        return Ok(CliExitCode::Success);
     }
     if let Err(error) = removal::remove_leftovers(&root) {
         output::warn(&error.to_string());
@@ -215,7 +215,7 @@ impl RunCleaner<'_> {
                 amount(runs)
             )));
         }
-        output::tell(&output::table(&runs.iter().map(row).collect::<Vec<_>>()));
+        output::tell_lines(&output::table(&runs.iter().map(row).collect::<Vec<_>>()));
         let question = format!("Type yes to remove {}: ", amount(runs));
         Ok(confirm::is_answered_yes(&question))
     }

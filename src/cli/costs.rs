@@ -1,19 +1,21 @@
 //! `raymond costs`: a run's money by state, model and agent, and the unknown part of it.
 
 mod agent_rows;
+mod cost_table;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use self::agent_rows::AgentCostRow;
+use self::cost_table::{CostPart, CostTableForm};
 use super::args::readers::CostsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, run_choice, status, status_word};
+use super::{output, run_choice, status, status_word, table};
 use crate::domain::ledger::{Ledger, LedgerLine};
 use crate::domain::money::Usd;
 use crate::domain::settings::AnswererKind;
+use crate::plugin::styled::StyledLine;
 use crate::store::view::{RunView, story};
 
 /// Runs `raymond costs`.
@@ -29,7 +31,8 @@ pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
     if args.one.json {
         return output::print_json(&costs.as_json());
     }
-    output::print(&costs.as_text(args.all))
+    let lines = costs.as_lines(args.all, table::columns());
+    table::print(lines)
 }
 
 struct CostReport<'run> {
@@ -51,54 +54,31 @@ impl CostReport<'_> {
         self.view.run.finished.iter().filter(|ended| ended.unbilled_turn.is_some()).count()
     }
 
-    fn as_text(&self, all: bool) -> String {
-        let mut text = status::headline(self.view);
-        let mut parts = vec![("", vec![("in all".to_owned(), self.ledger.total)])];
+    /// Returns the report; if its tables are wider than that many columns, in a narrow form.
+    fn as_lines(&self, all: bool, columns: Option<usize>) -> Vec<StyledLine> {
+        let mut parts = vec![CostPart::of("", vec![("in all".to_owned(), self.ledger.total)])];
         let states = most_expensive_first(&self.ledger.states).into_iter();
         let states = states.map(|(state, line)| (state.to_string(), *line));
-        parts.push(("state", states.collect()));
+        parts.push(CostPart::of("state", states.collect()));
         let model = |(model, line): (&Option<String>, &LedgerLine)| {
             (model.clone().unwrap_or_else(|| "not known".to_owned()), *line)
         };
         if !self.is_scripted() {
-            parts.push((
-                "model",
-                most_expensive_first(&self.ledger.models).into_iter().map(model).collect(),
-            ));
+            let models = most_expensive_first(&self.ledger.models).into_iter().map(model);
+            parts.push(CostPart::of("model", models.collect()));
         }
         let agents = agent_rows::rows(&self.view.run, self.ledger, all);
-        text.push_str(&self.table(&parts, &agents));
-        text + &self.not_known()
-    }
-
-    fn table(
-        &self,
-        parts: &[(&str, Vec<(String, LedgerLine)>)],
-        agents: &[AgentCostRow],
-    ) -> String {
+        parts.push(CostPart { what: "agent", rows: agents });
         let has_tokens = self.ledger.models.keys().any(Option::is_some);
-        let mut rows = Vec::new();
-        for (what, lines) in parts {
-            rows.push(if what.is_empty() { head("", has_tokens) } else { Vec::new() });
-            if !what.is_empty() {
-                rows.push(head(what, has_tokens));
-            }
-            rows.extend(lines.iter().map(|(name, line)| row(name, line, self.whole(), has_tokens)));
+        let form = |is_narrow| CostTableForm { has_tokens, is_narrow };
+        let mut table = cost_table::lines(&parts, self.whole(), form(false));
+        if columns.is_some_and(|columns| table.iter().any(|line| line.width() > columns)) {
+            table = cost_table::lines(&parts, self.whole(), form(true));
         }
-        rows.push(Vec::new());
-        let mut agent_head = head("agent", has_tokens);
-        if agents.iter().any(|agent| agent.mean_and_most.is_some()) {
-            agent_head.extend(["mean", "most expensive"].map(str::to_owned));
-        }
-        rows.push(agent_head);
-        for agent in agents {
-            let mut cells = row(&agent.name, &agent.line, self.whole(), has_tokens);
-            if let Some((mean, most, cost)) = &agent.mean_and_most {
-                cells.extend([mean.to_string(), format!("{most} {cost}")]);
-            }
-            rows.push(cells);
-        }
-        output::table(&output::right_align(rows, usize::MAX))
+        let mut lines = status::headline(self.view);
+        lines.extend(table);
+        lines.extend(table::plain(&self.not_known()));
+        lines
     }
 
     /// Returns the notes on costs that the sums leave out.
@@ -140,7 +120,12 @@ impl CostReport<'_> {
         let ledger = self.ledger;
         let states = most_expensive_first(&ledger.states).into_iter();
         let models = most_expensive_first(&ledger.models).into_iter();
-        let agents = most_expensive_first(&ledger.agents).into_iter();
+        let mut agents = most_expensive_first(&ledger.agents);
+        agents.sort_by(|(one, cost), (other, other_cost)| {
+            let dearer = other_cost.used.cost_usd.cmp(&cost.used.cost_usd);
+            dearer.then_with(|| one.cmp_by_number(other))
+        });
+        let agents = agents.into_iter();
         json!({
             "run": run.workflow_id,
             "status": status_word::word(self.view),
@@ -157,7 +142,7 @@ impl CostReport<'_> {
 }
 
 /// Returns the lines, the most expensive first.
-fn most_expensive_first<N: Ord>(lines: &BTreeMap<N, LedgerLine>) -> Vec<(&N, &LedgerLine)> {
+fn most_expensive_first<N>(lines: &BTreeMap<N, LedgerLine>) -> Vec<(&N, &LedgerLine)> {
     let mut lines: Vec<_> = lines.iter().collect();
     lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.used.cost_usd));
     lines
@@ -177,28 +162,4 @@ fn as_json(line: &LedgerLine, whole: Usd) -> Value {
         "cost_usd": line.used.cost_usd,
         "share": line.share(whole),
     })
-}
-
-fn head(what: &str, has_tokens: bool) -> Vec<String> {
-    let tokens: &[&str] =
-        if has_tokens { &["in", "out", "cache read", "cache write"] } else { &[] };
-    let all = [&[what, "turns", "failed", "reminders"], tokens, &["cost", "share"]];
-    all.concat().into_iter().map(str::to_owned).collect()
-}
-
-fn row(name: &str, line: &LedgerLine, whole: Usd, has_tokens: bool) -> Vec<String> {
-    let used = line.used;
-    let mut row = vec![name.to_owned()];
-    row.extend([line.turns, line.failed, line.reminders].map(|count| count.to_string()));
-    if has_tokens {
-        let tokens = [
-            used.input_tokens,
-            used.output_tokens,
-            used.cache_read_tokens,
-            used.cache_write_tokens,
-        ];
-        row.extend(tokens.map(|count| count.to_string()));
-    }
-    row.extend([used.cost_usd.to_string(), format!("{:.0}%", line.share(whole) * 100.0)]);
-    row
 }

@@ -146,6 +146,11 @@ pub fn tell(text: &str) {
     }
 }
 
+/// Prints lines for people that stand for themselves, such as the rows of a table; none is indented.
+pub fn tell_lines(text: &str) {
+    text.lines().for_each(tell);
+}
+
 /// Prints a line for people; on a terminal it is broken between words, so that a long reason can be read.
 pub fn tell_fitted(text: &str) {
     let stderr = Term::stderr();
@@ -163,7 +168,7 @@ pub fn warn(text: &str) {
     if LOG.get().is_some_and(|log| log.apart.is_some()) {
         tracing::warn!("{text}");
     } else {
-        tell(&format!("warning: {text}"));
+        tell_fitted(&format!("warning: {text}"));
     }
 }
 

@@ -28,9 +28,21 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     colours.apply();
     let first = arguments.get(color::first_other(&arguments)).cloned();
     let misspelt = first.as_ref().and_then(|first| misspelt(first));
+    let words: Vec<String> = arguments
+        .iter()
+        .skip(color::first_other(&arguments))
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let cli = match read(arguments, colours) {
         Ok(cli) => cli,
         Err(error) => {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if let Some(advice) =
+                help::misspelling(&Cli::command(), &words).filter(|_| error.use_stderr())
+            {
+                output::complain(&advice);
+                return CliExitCode::Usage.into();
+            }
             if let Some(command) = misspelt.filter(|_| error.use_stderr()) {
                 output::complain(&format!(
                     "{}: there is no such command, file or run; did you mean `raymond {command}`?",

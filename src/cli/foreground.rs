@@ -64,9 +64,9 @@ pub(super) fn supervise_here(
     })?;
     let open = questions::as_text(&run, &questions::open(&run));
     if !open.is_empty() {
-        output::tell(open.trim_end());
+        output::tell_lines(open.trim_end());
     }
-    output::tell_fitted(&summary::closing(&run));
+    output::tell_fitted(&summary::closing_below_questions(&run));
     if let Some(refused) = summary::refused_tools(&run) {
         output::tell_fitted(&refused);
     }

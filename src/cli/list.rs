@@ -9,7 +9,7 @@ use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
 use super::{age, output, status_word};
 use crate::actor::clock::now;
-use crate::domain::failures::AgentFailures;
+use crate::domain::failures::{AgentFailures, fails_strictly};
 use crate::domain::id::RunId;
 use crate::domain::printable::flat;
 use crate::domain::run::{Run, RunStatus};
@@ -168,6 +168,10 @@ fn why(run: &Run) -> String {
     match (&run.pause, run.limited(now()).filter(|_| run.status == RunStatus::Running)) {
         (Some(pause), _) => flat(&pause.to_string(), MAX_REASON_BYTES),
         (None, Some(until)) => format!("usage limit until {}", date(until)),
-        (None, None) => AgentFailures::of(run).to_string(),
+        (None, None) => {
+            let failures = AgentFailures::of(run).to_string();
+            let strict = if fails_strictly(run) { "(--strict)" } else { "" };
+            format!("{failures} {strict}").trim().to_owned()
+        }
     }
 }

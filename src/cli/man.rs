@@ -41,7 +41,7 @@ fn write_pages(command: &Command, dir: &Path) -> io::Result<()> {
     below.into_iter().try_for_each(|below| write_pages(below, dir))
 }
 
-/// Returns the text of a page, with the values of options in its synopsis, and its notes under their usual heading.
+/// Returns the text of a page, with the values of options and the mark of repeatable arguments in its synopsis, and its notes under their usual heading.
 fn text_of(command: &Command, page: &Man) -> io::Result<String> {
     let mut text = Vec::new();
     page.render(&mut text)?;
@@ -53,6 +53,15 @@ fn text_of(command: &Command, page: &Man) -> io::Result<String> {
             let values = values.join(" ");
             let complete = shown.replace("\\fR]", &format!("\\fR \\fI{values}\\fR]"));
             text = text.replacen(&shown, &complete, 1);
+        }
+    }
+    for several in command
+        .get_positionals()
+        .filter(|one| one.get_num_args().is_some_and(|count| count.max_values() > 1))
+    {
+        for name in several.get_value_names().unwrap_or_default() {
+            let shown = format!("[\\fI{name}\\fR]");
+            text = text.replacen(&shown, &format!("{shown}..."), 1);
         }
     }
     Ok(text)
@@ -72,6 +81,7 @@ mod tests {
         let synopsis = synopsis.expect("a synopsis");
         assert!(synopsis.contains(r"[\fB\-\-older\-than\fR \fIAGE\fR]"), "{synopsis}");
         assert!(synopsis.contains(r"[\fB\-\-dry\-run\fR]"), "{synopsis}");
+        assert!(synopsis.contains(r"[\fIRUN\fR]..."), "{synopsis}");
         assert!(text.contains(".SH NOTES") && !text.contains("EXTRA"), "{text}");
     }
 }

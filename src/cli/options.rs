@@ -37,7 +37,7 @@ pub struct RunOptions {
 
     /// Budget of the whole run in US dollars; `budget` in a prompt's frontmatter gives the agents that
     /// begin there, and their forks, a share of it
-    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
+    #[arg(long, value_name = "USD", value_parser = budget, allow_negative_numbers = true)]
     pub budget: Option<Usd>,
 
     /// The consequence of a used-up budget [default: pause]
@@ -277,6 +277,14 @@ pub struct SupervisionArgs {
     pub on_exhausted: Option<NamedValue<OnExhausted>>,
 }
 
+/// Reads a budget: an amount with which at least one turn can start.
+fn budget(text: &str) -> Result<Usd, String> {
+    match dollars(text)? {
+        Usd::ZERO => Err("a run can do nothing with it; give an amount above 0, or try the workflow without a model: --agent scripted".to_owned()),
+        amount => Ok(amount),
+    }
+}
+
 fn backoff(text: &str) -> Result<(u64, u64), String> {
     let (min, max) = text.split_once("..").ok_or("write MIN..MAX, such as 1s..5m")?;
     let (min, max) = (millis(min)?, millis(max)?);
@@ -293,8 +301,8 @@ mod tests {
 
     #[test]
     fn invalid_dollars_or_backoff_is_refused() {
-        assert_eq!(dollars("$0.50"), Ok(Usd::from_dollars(0.5)));
-        assert!(dollars("-1").is_err() && dollars("nan").is_err() && dollars("x").is_err());
+        assert_eq!(budget("$0.50"), Ok(Usd::from_dollars(0.5)));
+        assert!(["-1", "nan", "x", "0", "$0.00"].iter().all(|text| budget(text).is_err()));
         assert_eq!(backoff("1ms..5s"), Ok((1, 5000)));
         assert!(backoff("5s..1s").is_err() && backoff("5s").is_err());
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-pub use super::diagnostics::{complain, tell, tell_fitted, warn};
+pub use super::diagnostics::{complain, tell, tell_fitted, tell_lines, warn};
 use console::Term;
 use serde_json::{Value, json};
 
@@ -154,4 +154,15 @@ pub(super) fn right_align(mut rows: Vec<Vec<String>>, end: usize) -> Vec<Vec<Str
         }
     }
     rows
+}
+
+/// Formats a number in four characters: `950`, `12k`, `3.4M`.
+#[must_use]
+pub(super) fn short_number(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        1000..10_000 => format!("{}.{}k", number / 1000, number % 1000 / 100),
+        10_000..1_000_000 => format!("{}k", number / 1000),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
 }

@@ -115,7 +115,9 @@ struct QuestionDocument<'open> {
 /// Returns all open questions of a run.
 #[must_use]
 pub fn open(run: &Run) -> Vec<OpenQuestion> {
-    run.agents.values().filter_map(OpenQuestion::of).collect()
+    let mut open: Vec<OpenQuestion> = run.agents.values().filter_map(OpenQuestion::of).collect();
+    open.sort_by(|one, other| one.agent.cmp_by_number(&other.agent));
+    open
 }
 
 /// Returns the questions as JSON.

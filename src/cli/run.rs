@@ -112,6 +112,7 @@ fn resume_target(
         }
         return Ok(CliExitCode::of(&recovered.run));
     }
+    settings::check_budget(options.budget, &settings, &recovered.run)?;
     prepare_processes(&settings);
     let mut taken = Some((store, recovered));
     let prepared = confirm::confirmed(options, |starter| {

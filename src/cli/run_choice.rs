@@ -83,7 +83,7 @@ fn ask(root: &RunsRoot, runs: &[(RunId, Timestamp)]) -> Result<RunId, Error> {
         1 => "which run? 1, or an id (empty: none):".to_owned(),
         count => format!("which run? 1-{count}, or an id (empty: none):"),
     };
-    output::tell(&format!("{}{question}", output::table(&rows)));
+    output::tell_lines(&format!("{}{question}", output::table(&rows)));
     let mut line = String::new();
     let read = stdin().read_line(&mut line);
     read.map_err(|error| Error::Io { doing: "read the choice from", path: "stdin".into(), error })?;

@@ -6,8 +6,10 @@ use super::args::{AnswererArg, NewRunArgs, RunArgs};
 use super::exit::Error;
 use super::options::{ProcessArgs, RunOptions, SupervisionArgs};
 use super::{answers, person};
+use crate::domain::money::Usd;
 use crate::domain::permission::RunPermission;
-use crate::domain::settings::{self, Settings};
+use crate::domain::run::Run;
+use crate::domain::settings::{self, OnBudget, Settings};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
 
@@ -65,6 +67,22 @@ pub fn for_resume(
     answers::add(&options.answers, &mut settings)?;
     refuse_own(options)?;
     Ok(settings)
+}
+
+/// Refuses a budget with which a run that is resumed could only pause again.
+///
+/// # Errors
+/// [`Error::Usage`] that names what is spent.
+pub fn check_budget(given: Option<Usd>, settings: &Settings, run: &Run) -> Result<(), Error> {
+    let spent = run.total_cost_usd;
+    let Some(budget) = given.filter(|&budget| budget < spent) else { return Ok(()) };
+    if !run.can_resume() || settings.on_budget == OnBudget::End {
+        return Ok(());
+    }
+    let id = &run.workflow_id;
+    Err(Error::Usage(format!(
+        "--budget {budget} is less than the {spent} that the run {id} has spent already, so it could not go on; a budget counts earlier spending: give more than {spent}, or end its agents with --on-budget end"
+    )))
 }
 
 /// The arguments of Claude Code that only raymond sets: another value would break every turn.
@@ -175,4 +193,27 @@ fn program(given: &str) -> String {
     let path = if given.contains('/') { std::path::absolute(given).ok() } else { None };
     path.and_then(|path| path.into_os_string().into_string().ok())
         .unwrap_or_else(|| given.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::Scene;
+
+    #[test]
+    fn budget_below_what_is_spent_is_refused_with_the_amount() {
+        let mut run = Scene::begin().run;
+        run.total_cost_usd = Usd::from_dollars(0.3);
+        let check = |dollars: f64, on_budget| {
+            let settings = Settings { on_budget, ..Settings::default() };
+            check_budget(Some(Usd::from_dollars(dollars)), &settings, &run)
+        };
+        let refused = check(0.2, OnBudget::Pause).expect_err("refused").to_string();
+        assert!(
+            refused.starts_with("--budget $0.20 is less than the $0.30 that the run"),
+            "{refused}"
+        );
+        assert!(check(0.3, OnBudget::Pause).is_ok() && check(0.2, OnBudget::End).is_ok());
+        assert!(check_budget(None, &Settings::default(), &run).is_ok());
+    }
 }

@@ -1,11 +1,15 @@
 //! `raymond show`: an agent's prompts, replies and costs, step by step.
 
+mod choose;
+
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use self::choose::NamedAgent;
 use super::agent_selector::check_agent_exists;
 use super::agent_statuses::{self, AgentStatuses};
+use super::args::NamedRunArgs;
 use super::args::readers::ShowArgs;
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
@@ -14,16 +18,17 @@ use crate::domain::history::{AgentHistory, HistoryStep, HistoryTurn};
 use crate::domain::id::AgentId;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
-use crate::domain::printable::{one_line, printable_line};
+use crate::domain::printable::{one_line, printable, printable_line};
 use crate::domain::protocol::event::PublicEvent;
 use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::settings::AnswererKind;
 use crate::domain::usage::ModelUse;
 use crate::plugin::sentence::{date, sentence};
+use crate::plugin::styled::TextTone;
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::store::layout::RunDir;
-use crate::store::view::{RunView, story};
+use crate::store::view::{RunView, load_view, story};
 
 /// The most lines and bytes of a text that are shown without `--step`.
 const MAX_SHOWN_LINES: usize = 8;
@@ -43,31 +48,54 @@ struct AgentDetails<'run> {
 /// # Errors
 /// [`Error`] if the run cannot be read, or there is no such agent or step.
 pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
-    let root = args.one.dir.root();
-    let id = run_choice::chosen(&args.one.named, &root)?;
-    let mut history = AgentHistory::of(args.agent.clone());
+    let root = args.dir.root();
+    let NamedAgent { run, agent } = choose::named(args)?;
+    let id = run_choice::chosen(&NamedRunArgs { run, last: args.last }, &root)?;
+    let named = match agent {
+        None => choose::only_agent(&load_view(&root, &id)?.run),
+        named => named,
+    };
+    let Some(agent) = named else { return choose::list(args, &root, &id) };
+    let mut history = AgentHistory::of(agent.clone());
     let view = story(&root, &id, |before, record| history.see(before, record))?;
-    check_agent_exists(&view.run, &args.agent)?;
+    check_agent_exists(&view.run, &agent)?;
     let mut steps = history.steps(&view.run);
     if let Some(number) = args.step {
         let last = steps.last().map_or(0, |step| step.number);
         steps.retain(|step| step.number == number);
         if steps.is_empty() {
-            let agent = &args.agent;
             let why = format!("{agent} has no step {number}: its last step is {last}");
             return Err(Error::Usage(why));
         }
     }
     let dir = root.run(&id);
-    let shown = AgentDetails { view: &view, dir, agent: &args.agent, whole: args.step.is_some() };
-    if args.one.json {
+    let shown = AgentDetails { view: &view, dir, agent: &agent, whole: args.step.is_some() };
+    if args.json {
         return output::print_json(&shown.as_json(&steps)?);
     }
     let mut text = shown.head();
     for step in &steps {
         text.push_str(&shown.step(step)?);
     }
-    output::print(&text)
+    output::print_styled(&painted(&text, console::colors_enabled()))
+}
+
+/// Returns the text with the tones of its lines: steps stand out, what is only around the texts does not.
+fn painted(text: &str, colours: bool) -> String {
+    let tone = |(number, line): (usize, &str)| match line.trim_start() {
+        words if number == 0 && words.contains("  failed: ") => TextTone::Bad,
+        _ if number == 0 || line.starts_with("step ") => TextTone::Strong,
+        "prompt" | "answer" | "reminder"
+            if line.starts_with("    ") && !line.starts_with("     ") =>
+        {
+            TextTone::Faint
+        }
+        _ if line.starts_with("  ") && !line.starts_with("   ") => TextTone::Faint,
+        _ => TextTone::Plain,
+    };
+    let lines = printable(text);
+    let lines = lines.lines().enumerate();
+    lines.map(|(number, line)| tone((number, line)).paint(line, colours) + "\n").collect()
 }
 
 impl AgentDetails<'_> {
@@ -272,6 +300,17 @@ fn tokens(used: &ModelUse) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_and_failures_stand_out_in_colours_only() {
+        let text =
+            "main  of t  $0.01  failed: no\n\nstep 1  A.md\n  turn 1\n    prompt\n      step 2\n";
+        assert_eq!(painted(text, false), text);
+        let painted = painted(text, true);
+        for part in ["\u{1b}[31mmain", "\u{1b}[1mstep 1", "\u{1b}[2m  turn 1", "\n      step 2\n"] {
+            assert!(painted.contains(part), "{part:?} in {painted:?}");
+        }
+    }
 
     #[test]
     fn long_text_is_cut_to_its_beginning() {

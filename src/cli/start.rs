@@ -29,7 +29,8 @@ pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
     if view.held {
         return Err(store::Error::Held { id, pid: view.holder }.into());
     }
-    settings::for_resume(&args.new_run, &args.options, view.run.settings)?;
+    let settings = settings::for_resume(&args.new_run, &args.options, view.run.settings.clone())?;
+    settings::check_budget(args.options.budget, &settings, &view.run)?;
     in_background(&root, &id, &given_options(&id))
 }
 

@@ -1,4 +1,4 @@
-//! `raymond status`: the state of a run.
+//! `raymond status`: the status of a run and of its agents.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,14 @@ use super::agent_statuses::AgentStatuses;
 use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
+use super::table::{self, TableCell};
 use super::{agent_statuses, output, questions, run_choice, status_word, summary};
 use crate::actor::clock::now;
 use crate::domain::run::RunStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentTree, TreeMember};
 use crate::plugin::sentence::waiting;
+use crate::plugin::styled::{StyledLine, TextTone};
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
 use crate::runtime::directories;
@@ -31,7 +33,8 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
         return output::print_json(&as_json(&view, &statuses));
     }
     let running = left_running(&directories::root(root.path())?, &view);
-    output::print(&(as_text(&view, &statuses) + &running))
+    table::print(as_lines(&view, &statuses))?;
+    output::print(&(below_agents(&view, &statuses) + &running))
 }
 
 /// Returns the run as JSON in the state file's shape, with the id under the key of all commands, and with the status
@@ -60,65 +63,95 @@ fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
             }
         }
     }
+    if let Some(agents) = value["agents"].as_array_mut() {
+        agents.sort_by_cached_key(|agent| lineage_of(&agent["id"]));
+    }
     value
 }
 
-/// Returns the state of a run in a few lines.
+/// Returns the numbers of an agent's lineage, so that `main.2` comes before `main.10`.
+fn lineage_of(id: &Value) -> Vec<u32> {
+    let parts = id.as_str().unwrap_or_default().split('.');
+    parts.map(|part| part.parse().unwrap_or_default()).collect()
+}
+
+/// Returns the status of a run in a few lines.
 #[must_use]
-pub fn headline(view: &RunView) -> String {
+pub fn headline(view: &RunView) -> Vec<StyledLine> {
     let run = &view.run;
-    let mut text = format!(
-        "{}  {}  {} spent{}  {}\n",
-        run.workflow_id,
-        status_word::word(view),
-        run.total_cost_usd,
-        run.settings.budget_usd.map_or(String::new(), |budget| format!(" of {budget}")),
-        run.scope_dir
-    );
+    let word = status_word::word(view);
+    let budget = run.settings.budget_usd.map_or(String::new(), |budget| format!(" of {budget}"));
+    let first = StyledLine::of(TextTone::Strong, run.workflow_id.as_str())
+        .with(TextTone::Plain, "  ")
+        .with(status_word::tone(word), word)
+        .with(TextTone::Plain, &format!("  {} spent{budget}", run.total_cost_usd))
+        .with(TextTone::Faint, &format!("  {}", run.scope_dir));
+    let mut lines = vec![first];
     if !matches!(run.status, RunStatus::Running) || !view.held {
-        text.push_str(&summary::closing(run));
-        text.push('\n');
+        lines.push(StyledLine::of(TextTone::Plain, &summary::closing_in_headline(run)));
     }
-    text.push_str(&summary::failures_so_far(run));
+    lines.extend(
+        summary::failures_so_far(run).lines().map(|line| StyledLine::of(TextTone::Warning, line)),
+    );
     if let Some(refused) = summary::refused_tools(run) {
-        text.push_str(&refused);
-        text.push('\n');
+        lines.push(StyledLine::of(TextTone::Warning, &refused));
     }
     if let Some(until) = run.limited(now()).filter(|_| run.status == RunStatus::Running) {
-        text.push_str(&waiting(until));
-        text.push('\n');
+        lines.push(StyledLine::of(TextTone::Warning, &waiting(until)));
     }
-    text
+    lines
 }
 
-fn as_text(view: &RunView, statuses: &AgentStatuses<'_>) -> String {
+/// Returns the lines about the run and its live agents.
+fn as_lines(view: &RunView, statuses: &AgentStatuses<'_>) -> Vec<StyledLine> {
     let run = &view.run;
-    let mut text = headline(view);
-    let mut hint = String::new();
+    let mut lines = headline(view);
     if !run.agents.is_empty() {
         let table = AgentTable::of(AgentTree::of_the_living(run), |agent| statuses.status(agent));
+        let head = ["agent", "state", "step", "stack", "cost", ""];
+        let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
         let rows = table.rows(false);
-        let head = ["agent", "state", "step", "stack", "cost", ""].map(str::to_owned).to_vec();
         let cells = rows.iter().map(|row| as_row(&table, row));
-        text.push_str(&output::table(&std::iter::once(head).chain(cells).collect::<Vec<_>>()));
-        hint = AgentTable::hint(&rows, &run.workflow_id);
+        lines.extend(table::lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>()));
     }
-    let mut text = output::fitted(text);
-    text.push_str(&questions::as_text(run, &questions::open(run)));
-    let (endings, another) = summary::endings_in_short(run);
-    text + &output::fitted(endings) + if hint.is_empty() { &another } else { &hint }
+    lines
 }
 
-fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
+/// Returns what stands below the live agents: their questions, the ends of the others, and a hint if some are folded.
+fn below_agents(view: &RunView, statuses: &AgentStatuses<'_>) -> String {
+    let run = &view.run;
+    let table = AgentTable::of(AgentTree::of_the_living(run), |agent| statuses.status(agent));
+    let hint = AgentTable::hint(&table.rows(false), &run.workflow_id);
+    let questions = questions::as_text(run, &questions::open(run));
+    let (endings, another) = summary::endings_in_short(run);
+    questions + &output::fitted(endings) + if hint.is_empty() { &another } else { &hint }
+}
+
+fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {
     let mut members = table.members(row).map(|node| node.member);
-    let [step, stack] = match (members.next(), members.next()) {
+    let (one, another) = (members.next(), members.next());
+    let [step, stack] = match (one, another) {
         (Some(TreeMember::Live(agent)), None) => {
             [agent.step.to_string(), agent.stack.len().to_string()]
         }
         _ => [String::new(), String::new()],
     };
-    let cost = table.sum(row, |node| node.cost).to_string();
-    vec![table.name(row), table.state_text(row), step, stack, cost, table.summary(row)]
+    // The question itself is shown once, below the agents.
+    let summary = match (one, another) {
+        (Some(TreeMember::Live(agent)), None) if agent.question().is_some() => {
+            "waits for an answer".to_owned()
+        }
+        _ => table.summary(row),
+    };
+    let (tone, cost) = (table.tone(row), table.sum(row, |node| node.cost).to_string());
+    vec![
+        table.name(row).into(),
+        TableCell::of(tone, &table.state_text(row)),
+        step.into(),
+        stack.into(),
+        cost.into(),
+        TableCell::of(tone, &summary),
+    ]
 }
 
 /// Returns a note about processes that run on after a raymond was killed; empty if there are none.
@@ -134,5 +167,17 @@ pub fn left_running(root: &RunsRoot, view: &RunView) -> String {
         count => format!(
             "{count} of its processes still run; `raymond resume {id}` takes them over, and ends them if it is interrupted\n"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_ordered_by_the_numbers_of_their_lineage() {
+        let mut ids = ["main.10", "main.4.2", "main", "main.4"].map(|id| json!(id));
+        ids.sort_by_cached_key(lineage_of);
+        assert_eq!(ids, ["main", "main.4", "main.4.2", "main.10"]);
     }
 }

@@ -104,7 +104,30 @@ pub(super) fn failures_so_far(run: &Run) -> String {
 /// Returns the run's outcome, and the command to resume it.
 #[must_use]
 pub fn closing(run: &Run) -> String {
-    printable_line(&closing_sentence(run))
+    printable_line(&closing_sentence(run, ClosingPlace::Alone))
+}
+
+/// Returns the same below the open questions, whose text and command are not repeated.
+#[must_use]
+pub fn closing_below_questions(run: &Run) -> String {
+    printable_line(&closing_sentence(run, ClosingPlace::BelowQuestions))
+}
+
+/// Returns the same below a line that names the run and what is spent.
+#[must_use]
+pub(super) fn closing_in_headline(run: &Run) -> String {
+    printable_line(&closing_sentence(run, ClosingPlace::InHeadline))
+}
+
+/// The place of a closing sentence, which says nothing that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClosingPlace {
+    /// Nothing else is said of the run.
+    Alone,
+    /// The questions are shown, each with the command that answers it.
+    BelowQuestions,
+    /// The run and what is spent are named, and the questions follow.
+    InHeadline,
 }
 
 /// Returns the first agent whose failure no waiting agent took, so that it fails the run.
@@ -115,8 +138,12 @@ fn first_failed(run: &Run) -> Option<&AgentId> {
     run.finished.iter().find(fails_run).map(|agent| &agent.id)
 }
 
-fn closing_sentence(run: &Run) -> String {
-    let spent = run.total_cost_usd;
+fn closing_sentence(run: &Run, place: ClosingPlace) -> String {
+    let spent = match place {
+        ClosingPlace::InHeadline => String::new(),
+        _ => format!("; {} spent", run.total_cost_usd),
+    };
+    let ended = spent.replace(';', ",");
     let id = &run.workflow_id;
     match (run.status, &run.pause) {
         (RunStatus::Completed, _) => {
@@ -124,39 +151,76 @@ fn closing_sentence(run: &Run) -> String {
             let is_failed = run.settings.strict && !failures.is_empty();
             let strict = if is_failed { "; that fails the run (--strict)" } else { "" };
             let outcome = failures.outcome();
-            format!("run {id} {outcome}, {spent} spent{strict}; `raymond log {id}` shows how")
+            format!("run {id} {outcome}{ended}{strict}; `raymond log {id}` shows how")
         }
         (RunStatus::Failed, _) => {
             let outcome = AgentFailures::of(run).outcome();
             let look = first_failed(run).map_or_else(String::new, |agent| {
                 format!("; `raymond show {id} {agent}` shows why")
             });
-            format!("run {id} {outcome}, {spent} spent{look}")
+            format!("run {id} {outcome}{ended}{look}")
         }
         (_, Some(pause @ PauseReason::Budget { .. })) => {
             format!("paused: {pause}; resume with more: raymond resume {id} --budget USD")
         }
         (_, Some(pause @ PauseReason::Agents { .. })) => format!(
-            "paused: {pause}; {spent} spent; if so many are intended, resume with more: raymond resume {id} --max-agents N"
+            "paused: {pause}{spent}; if so many are intended, resume with more: raymond resume {id} --max-agents N"
         ),
         (_, Some(pause @ PauseReason::UsageLimit { resets: Some(resets), .. })) => {
             let resets = date(*resets);
-            format!(
-                "paused: {pause}; it resets {resets}; {spent} spent; resume: raymond resume {id}"
-            )
+            format!("paused: {pause}; it resets {resets}{spent}; resume: raymond resume {id}")
         }
         (_, Some(pause @ PauseReason::Plugin { .. })) => format!(
-            "paused: {pause}; {spent} spent; fix that and resume: raymond resume {id}, or without plug-ins: raymond resume {id} --no-plugins"
+            "paused: {pause}{spent}; fix that and resume: raymond resume {id}, or without plug-ins: raymond resume {id} --no-plugins"
         ),
+        (_, Some(PauseReason::Asking { questions, .. })) if place != ClosingPlace::Alone => {
+            let wait = match questions {
+                1 => "a question waits".to_owned(),
+                several => format!("{several} questions wait"),
+            };
+            format!("paused: {wait} for an answer{spent}; then resume: raymond resume {id}")
+        }
         (_, Some(pause @ PauseReason::Asking { .. })) => format!(
-            "paused: {pause}; {spent} spent; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond resume {id}"
+            "paused: {pause}{spent}; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond resume {id}"
         ),
         (_, Some(pause @ PauseReason::Waiting { first, .. })) if first.contains("(signal ") => {
             format!(
-                "paused: {pause}; {spent} spent; assert it with `raymond signal`, then resume: raymond resume {id}"
+                "paused: {pause}{spent}; assert it with `raymond signal`, then resume: raymond resume {id}"
             )
         }
-        (_, Some(pause)) => format!("paused: {pause}; {spent} spent; resume: raymond resume {id}"),
-        (_, None) => format!("run {id} has stopped, {spent} spent; resume: raymond resume {id}"),
+        (_, Some(pause)) => format!("paused: {pause}{spent}; resume: raymond resume {id}"),
+        (_, None) => format!("run {id} has stopped{ended}; resume: raymond resume {id}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::Scene;
+
+    #[test]
+    fn closing_repeats_nothing_that_stands_above_it() {
+        let mut run = Scene::begin().run;
+        let id = run.workflow_id.clone();
+        run.status = RunStatus::Paused;
+        run.pause = Some(PauseReason::Asking { questions: 1, first: "Which?".into() });
+        assert_eq!(
+            closing(&run),
+            format!(
+                "paused: a question waits for an answer: Which?; $0.00 spent; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond resume {id}"
+            )
+        );
+        assert_eq!(
+            closing_below_questions(&run),
+            format!(
+                "paused: a question waits for an answer; $0.00 spent; then resume: raymond resume {id}"
+            )
+        );
+        assert_eq!(
+            closing_in_headline(&run),
+            format!("paused: a question waits for an answer; then resume: raymond resume {id}")
+        );
+        run.pause = Some(PauseReason::Stopped);
+        assert!(!closing_in_headline(&run).contains("spent"));
     }
 }

@@ -59,17 +59,21 @@ fn line(row: &[TableCell], widths: &[usize]) -> StyledLine {
     line
 }
 
+/// Returns the width of the terminal, if stdout is one.
+pub(super) fn columns() -> Option<usize> {
+    let stdout = Term::stdout();
+    let size = stdout.size_checked().filter(|_| stdout.is_term());
+    size.map(|(_, columns)| usize::from(columns))
+}
+
 /// Prints lines to stdout. On a terminal, those that are wider are broken between words, so that the reason in the last
 /// column of a row can be read whole.
 ///
 /// # Errors
 /// As [`output::print`].
 pub(super) fn print(lines: Vec<StyledLine>) -> Result<CliExitCode, Error> {
-    let stdout = Term::stdout();
-    let columns = stdout.size_checked().filter(|_| stdout.is_term());
-    let columns = columns.map(|(_, columns)| usize::from(columns));
     let mut text = String::new();
-    for line in fitted(lines, columns) {
+    for line in fitted(lines, columns()) {
         text.push_str(&line.painted(console::colors_enabled()));
         text.push('\n');
     }

@@ -28,7 +28,7 @@ use self::draw::{ScreenContent, draw, room};
 use self::keys::{KeyCommand, press};
 use self::rows::rows;
 use self::screen::{ScreenView, TopScreen};
-use self::text::{headline, whole_reason};
+use self::text::{headlines, whole_reason};
 use self::watch::RunWatcher;
 use super::args::NamedRunArgs;
 use super::args::readers::TopArgs;
@@ -69,7 +69,7 @@ pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
     let top = TopApp {
         watch,
         screen: TopScreen::telling(notice),
-        headline: String::new(),
+        headlines: Vec::new(),
         entries: Vec::new(),
         rows: Vec::new(),
         messages: Vec::new(),
@@ -100,7 +100,7 @@ fn leave_when_asked(leave: Arc<AtomicBool>) {
 struct TopApp {
     watch: RunWatcher,
     screen: TopScreen,
-    headline: String,
+    headlines: Vec<String>,
     entries: Vec<AgentEntry>,
     rows: Vec<TreeRow>,
     messages: Vec<(TextTone, String)>,
@@ -181,7 +181,7 @@ impl TopApp {
         if self.made.is_none_or(|made| made.elapsed() >= REDRAW_INTERVAL) {
             let known = self.watch.known();
             self.entries = entries(known);
-            self.headline = headline(known, &self.entries);
+            self.headlines = headlines(known, &self.entries);
             self.rows = rows(&self.entries, &self.screen.filter, &self.screen.opened);
             self.made = Some(Instant::now());
         }
@@ -203,7 +203,7 @@ impl TopApp {
         }
         let picture = ScreenContent {
             known: self.watch.known(),
-            headline: &self.headline,
+            headlines: &self.headlines,
             entries: &self.entries,
             rows: &self.rows,
             messages: &self.messages,

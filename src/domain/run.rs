@@ -115,7 +115,7 @@ pub enum PauseReason {
         limit: u32,
     },
     /// A signal ended the runtime.
-    #[error("interrupted")]
+    #[error("stopped by an interrupt")]
     Interrupted,
     /// A plug-in stopped the run, or a required one is gone.
     #[error("the plug-in {plugin}: {reason}")]

@@ -16,9 +16,9 @@ use crate::domain::money::Usd;
 use crate::domain::time::millis;
 use crate::language::position::SourcePlace;
 use crate::language::schema::shape;
-use crate::language::yaml;
 use crate::language::yaml::content::YamlContent;
 use crate::language::yaml::tree::{self, YamlFileKind};
+use crate::language::yaml::{self, YamlErrors};
 
 /// The file in the scope that holds them.
 pub const FILE: &str = "replies.yaml";
@@ -84,9 +84,32 @@ impl ScriptedReplies {
     /// # Errors
     /// [`Error::Invalid`] with the place.
     pub fn parse(path: &str, yaml: &str) -> Result<Self, Error> {
-        let read: Result<Option<Self>, _> = yaml::read(YamlFileKind::REPLIES, yaml);
-        read.map(Option::unwrap_or_default)
+        let (replies, errors) = Self::examine(yaml);
+        errors
+            .or_else_first(replies)
             .map_err(|error| Error::Invalid { path: path.to_owned(), error })
+    }
+
+    /// Reads the file's text to its end; returns the replies that are right, and all mistakes.
+    #[must_use]
+    pub fn examine(yaml: &str) -> (Self, YamlErrors) {
+        let mut errors = YamlErrors::default();
+        let mut replies = Self::default();
+        let root = yaml::parse(YamlFileKind::REPLIES, yaml, &mut errors);
+        let Some(root) = root.filter(|root| !root.is_null()) else { return (replies, errors) };
+        let YamlContent::Map(entries) = &root.value else {
+            return (errors.keep(yaml::from_tree(&root)).unwrap_or_default(), errors);
+        };
+        for entry in entries.iter() {
+            let listed = match &entry.value.value {
+                YamlContent::List(list) => {
+                    list.iter().filter_map(|one| errors.keep(yaml::from_tree(one))).collect()
+                }
+                _ => errors.keep(yaml::from_tree(&entry.value)).unwrap_or_default(),
+            };
+            replies.0.insert(entry.key.to_string(), listed);
+        }
+        (replies, errors)
     }
 
     /// Returns the reply to an agent's turn in a state of the scope, or of a folder below it; `visit` counts from
@@ -214,6 +237,16 @@ mod tests {
             reply("A.md", 2).expect_err("none").to_string(),
             "replies.yaml: A.md has 2 replies, and this is turn 3 there; add one, or `repeat: true` to the last"
         );
+    }
+
+    #[test]
+    fn all_mistakes_of_a_file_are_found() {
+        let yaml = "A.md: text\nB.md:\n  - { reply: x, costs: 1 }\n  - right\n  - { reply: y, delay: soon }\n";
+        let (replies, errors) = ScriptedReplies::examine(yaml);
+        let lines: Vec<u64> = errors.all().iter().map(|error| error.line).collect();
+        assert_eq!(lines, [1, 3, 5], "{errors:?}");
+        let right = replies.reply("r", None, &state("B.md"), 0).map(|reply| reply.text.as_str());
+        assert_eq!(right, Ok("right"));
     }
 
     #[test]

@@ -17,6 +17,9 @@ const MIN_ENDED: usize = 3;
 /// The period in milliseconds over which a rate is measured.
 const RATE_PERIOD_MS: u64 = 5 * 60 * 1000;
 
+/// The least time in milliseconds that a rate is measured over: at first, and after a resume, it would be a guess.
+const MIN_MEASURED_MS: u64 = 10 * 1000;
+
 /// The shortest interval in milliseconds between two samples of a rate.
 const SAMPLE_INTERVAL_MS: u64 = 1000;
 
@@ -50,7 +53,17 @@ impl ActivityKind {
     /// Returns the kind of an agent's activity.
     #[must_use]
     pub fn of(activity: &AgentActivity) -> Self {
-        let AgentActivity::Waiting(reason) = activity else { return Self::Running };
+        match activity {
+            AgentActivity::Waiting(reason) => Self::of_reason(reason),
+            AgentActivity::Turn { .. } | AgentActivity::Graph | AgentActivity::Program => {
+                Self::Running
+            }
+        }
+    }
+
+    /// Returns the kind of a wait.
+    #[must_use]
+    pub fn of_reason(reason: &WaitReason) -> Self {
         match reason {
             WaitReason::Person(_) | WaitReason::Answer { .. } => Self::ForPerson,
             WaitReason::Agent(_)
@@ -229,7 +242,8 @@ impl FanOutRates {
         }
     }
 
-    /// Returns the estimate of a fan-out; `None` if it has ended, or if too few of its agents have ended to tell.
+    /// Returns the estimate of a fan-out; `None` if it has ended, or if too few of its agents have ended, or for too short
+    /// a time, to tell.
     #[must_use]
     pub fn estimate(
         &self,
@@ -240,7 +254,7 @@ impl FanOutRates {
         let (since, before) = *self.0.get(key)?.front()?;
         let ended = progress.ended.ended.saturating_sub(before);
         let took = now.since(since).max(1);
-        if progress.left() == 0 || ended < MIN_ENDED {
+        if progress.left() == 0 || ended < MIN_ENDED || took < MIN_MEASURED_MS {
             return None;
         }
         let (ended, left) = (ended as u64, progress.left() as u64);

@@ -3,12 +3,14 @@
 //! It stays calm: a headline, a line for each fan-out of many, the agents that run or need someone, as many as fit, and
 //! a line for the rest. Of a fan-out of many, those that wait for their turn are only counted.
 
+mod headline;
+
 use console::{Alignment, measure_text_width, pad_str};
 
 use super::fan_out::{
-    ActivityCounts, ActivityKind, FanOutProgress, FanOutRates, FanOuts, left_text, rate_text,
+    ActivityCounts, ActivityKind, FanOutEstimate, FanOutProgress, FanOutRates, FanOuts, left_text,
+    rate_text,
 };
-use super::sentence::date;
 use super::sentence::wait::{EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence};
 use super::styled::{StyledLine, TextTone};
 use crate::actor::registry::{AgentActivity, AgentView, FanOutKey};
@@ -63,42 +65,11 @@ impl RunPicture<'_> {
     #[must_use]
     pub fn rows(self, (height, width): (u16, u16)) -> Vec<StyledLine> {
         let (height, width) = (usize::from(height), usize::from(width).saturating_sub(1));
-        let mut rows = vec![self.head()];
+        let mut rows = vec![headline::fitted(self, width)];
         rows.extend(self.fan_out_rows((height / 3).clamp(1, MAX_FAN_OUT_ROWS), width));
         let room = height.saturating_sub(rows.len() + 2).clamp(1, MAX_AGENT_ROWS);
         rows.extend(self.agent_rows(room, width));
         rows.into_iter().map(|row| row.cut(width)).collect()
-    }
-
-    fn head(self) -> StyledLine {
-        let RunHeadline { run, since, spent, budget, status, limited_until } = self.headline;
-        let (live, ended) = self.fan_outs.sum();
-        let running = if live.running == 0 { Some("0 running".to_owned()) } else { None };
-        let finished = ended.ended - ended.failed;
-        let finished = (finished > 0).then(|| format!("{finished} finished"));
-        let counts: Vec<String> = running.into_iter().chain(live.words()).chain(finished).collect();
-        let mut head = StyledLine::of(TextTone::Strong, run)
-            .with(TextTone::Plain, &format!(" · {}", counts.join(", ")));
-        if ended.failed > 0 {
-            head.push(TextTone::Plain, ", ");
-            head.push(TextTone::Bad, &format!("{} failed", ended.failed));
-        }
-        let budget = budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
-        let foreseen = self.fan_outs.cost_to_come();
-        let foreseen =
-            foreseen.map(|more| format!(", about {} in all", cents(spent.saturating_add(more))));
-        let foreseen = foreseen.unwrap_or_default();
-        let time = clock(self.now.since(*since));
-        head.push(TextTone::Plain, &format!(" · {spent}{budget}{foreseen} · {time}"));
-        match (status, limited_until.filter(|&until| until > self.now)) {
-            (RunStatus::Paused, _) => head.push(TextTone::Warning, " · pausing"),
-            (_, Some(until)) => {
-                let text = format!(" · usage limit, continues {}", date(until));
-                head.push(TextTone::Warning, &text);
-            }
-            _ => {}
-        }
-        head
     }
 
     fn fan_out_rows(self, room: usize, width: usize) -> Vec<StyledLine> {
@@ -106,11 +77,16 @@ impl RunPicture<'_> {
         large.sort_by_key(|(_, progress)| progress.left() == 0);
         let shown = if large.len() > room { room.saturating_sub(1).max(1) } else { large.len() };
         let state = column(large[..shown].iter().map(|(key, _)| name(key)), width);
-        let row = |(key, progress): &(&FanOutKey, &FanOutProgress)| {
-            let estimate = self.rates.estimate(key, progress, self.now);
-            fan_out_row(key, progress, estimate, state)
+        let drawn = |detail| -> Vec<StyledLine> {
+            let row = |(key, progress): &(&FanOutKey, &FanOutProgress)| {
+                let estimate = self.rates.estimate(key, progress, self.now);
+                fan_out_row(key, progress, estimate, (state, detail))
+            };
+            large[..shown].iter().map(row).collect()
         };
-        let mut rows: Vec<StyledLine> = large[..shown].iter().map(row).collect();
+        let mut rows = first_that_fits(FanOutDetail::ALL.into_iter().map(drawn), |rows| {
+            rows.iter().all(|row| row.width() <= width)
+        });
         if shown < large.len() {
             let more = format!("  … and {} more states with many agents", large.len() - shown);
             rows.push(StyledLine::of(TextTone::Faint, &more));
@@ -176,19 +152,63 @@ fn cents(amount: Usd) -> String {
     format!("${:.2}", amount.dollars())
 }
 
+/// Returns the first of several drawings that fits, or else the last, which has the fewest details.
+fn first_that_fits<D: Default>(drawings: impl Iterator<Item = D>, fits: impl Fn(&D) -> bool) -> D {
+    let mut last = D::default();
+    for drawing in drawings {
+        let is_enough = fits(&drawing);
+        last = drawing;
+        if is_enough {
+            break;
+        }
+    }
+    last
+}
+
+/// The details of a fan-out's row; on a narrow terminal the least important ones are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum FanOutDetail {
+    /// Everything.
+    All,
+    /// Only the running ones of the live agents.
+    Running,
+    /// Only the progress, the failures, the cost and the rate.
+    Progress,
+}
+
+impl FanOutDetail {
+    const ALL: [Self; 3] = [Self::All, Self::Running, Self::Progress];
+}
+
 fn fan_out_row(
     key: &FanOutKey,
     progress: &FanOutProgress,
-    estimate: Option<super::fan_out::FanOutEstimate>,
-    state: usize,
+    estimate: Option<FanOutEstimate>,
+    (state, detail): (usize, FanOutDetail),
 ) -> StyledLine {
-    let (ended, total, percent) = (progress.ended.ended, progress.total(), progress.percent());
+    let (ended, total) = (progress.ended.ended, progress.total());
+    let done = match progress.left() {
+        0 => format!("all {total} ended"),
+        _ => format!("{ended} of {total} ({} %)", progress.percent()),
+    };
     let mut row = StyledLine::of(TextTone::Strong, &format!("  {}", padded(name(key), state)))
-        .with(TextTone::Plain, &format!("  {ended} of {total} ({percent} %)"));
+        .with(TextTone::Plain, &format!("  {done}"));
     if let Some(estimate) = estimate {
-        row.push(TextTone::Good, &format!("  {}", left_text(estimate.left_ms)));
+        let left = left_text(estimate.left_ms);
+        let left = match detail {
+            FanOutDetail::All => &left,
+            _ => left.trim_start_matches("about "),
+        };
+        row.push(TextTone::Good, &format!("  {left}"));
     }
-    let live = progress.live.words().collect::<Vec<_>>().join(", ");
+    let counts = match detail {
+        FanOutDetail::All => progress.live,
+        FanOutDetail::Running => {
+            ActivityCounts { running: progress.live.running, ..ActivityCounts::default() }
+        }
+        FanOutDetail::Progress => ActivityCounts::default(),
+    };
+    let live = counts.words().collect::<Vec<_>>().join(", ");
     if !live.is_empty() {
         row.push(TextTone::Plain, &format!("  {live}"));
     }
@@ -211,7 +231,8 @@ pub fn progress_line(
     now: Timestamp,
 ) -> StyledLine {
     let estimate = rates.estimate(key, progress, now);
-    let row = fan_out_row(key, progress, estimate, measure_text_width(name(key)));
+    let whole = (measure_text_width(name(key)), FanOutDetail::All);
+    let row = fan_out_row(key, progress, estimate, whole);
     let more = progress.cost_to_come().filter(|_| progress.left() > 0);
     let more =
         more.map(|more| format!(", about {} in all", cents(progress.cost().saturating_add(more))));

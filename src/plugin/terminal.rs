@@ -15,7 +15,7 @@ use std::time::Duration;
 use console::Term;
 
 use self::live_area::{LiveArea, TerminalForm};
-use super::styled::StyledLine;
+use super::styled::{StyledLine, TextTone};
 use crate::domain::printable::printable;
 
 /// The maximum number of messages that wait to be written.
@@ -56,31 +56,32 @@ impl Terminal {
     /// Returns a terminal of plain lines; `note` makes a line of the number of dropped messages.
     #[must_use]
     pub fn noting(stream: impl Write + Send + 'static, note: fn(u64) -> String) -> Self {
-        Self::start(stream, None, note, false)
+        Self::start(stream, None, note, LineForm::default())
     }
 
     /// Returns a terminal of lines in colours or without them, for stderr.
     #[must_use]
     pub fn lines(colours: bool) -> Self {
-        Self::start(std::io::stderr(), None, lost, colours)
+        Self::start(std::io::stderr(), None, lost, LineForm { colours, is_stderr: true })
     }
 
     /// Returns a live area on the terminal behind stderr, with lines printed above it.
     #[must_use]
     pub fn live(colours: bool) -> Self {
-        Self::start(std::io::stderr(), Some(LiveArea::default()), lost, colours)
+        let form = LineForm { colours, is_stderr: true };
+        Self::start(std::io::stderr(), Some(LiveArea::default()), lost, form)
     }
 
     fn start(
         stream: impl Write + Send + 'static,
         area: Option<LiveArea>,
         note: fn(u64) -> String,
-        colours: bool,
+        form: LineForm,
     ) -> Self {
         let (sender, requests) = sync_channel(MAX_WAITING_MESSAGES);
         let dropped = Arc::new(AtomicU64::new(0));
         let live = area.is_some();
-        let writer = TerminalWriter { stream, area, rows: Vec::new(), typed: None, colours };
+        let writer = TerminalWriter { stream, area, rows: Vec::new(), typed: None, form };
         let thread_dropped = Arc::clone(&dropped);
         // Without a thread nothing can be shown, and the run continues.
         let _ = std::thread::Builder::new()
@@ -100,7 +101,7 @@ impl Terminal {
         self.say(TerminalRequest::Line(printable(text)));
     }
 
-    /// Prints a line in its tones; beside a live area it is broken between words.
+    /// Prints a line in its tones; on a terminal it is broken between words.
     pub fn styled(&self, line: StyledLine) {
         self.say(TerminalRequest::Styled(line));
     }
@@ -140,7 +141,16 @@ struct TerminalWriter<S> {
     area: Option<LiveArea>,
     rows: Vec<StyledLine>,
     typed: Option<String>,
+    form: LineForm,
+}
+
+/// The form of the lines of a stream.
+#[derive(Debug, Clone, Copy, Default)]
+struct LineForm {
+    /// True if they have colours.
     colours: bool,
+    /// True if the stream is stderr, whose width is known if it is a terminal.
+    is_stderr: bool,
 }
 
 impl<S: Write> TerminalWriter<S> {
@@ -163,7 +173,7 @@ impl<S: Write> TerminalWriter<S> {
             let mut done = Vec::new();
             for request in std::iter::once(first).chain(requests.try_iter().take(more)) {
                 match request {
-                    TerminalRequest::Line(text) => lines.extend([&*text, "\n"]),
+                    TerminalRequest::Line(text) => self.fit(&text, &mut lines),
                     TerminalRequest::Styled(line) => self.paint(line, &mut lines),
                     TerminalRequest::Rows(rows) => self.rows = rows,
                     TerminalRequest::Prompt(row) => self.typed = row,
@@ -179,11 +189,27 @@ impl<S: Write> TerminalWriter<S> {
 
     /// Appends the text of a line in its tones.
     fn paint(&self, line: StyledLine, lines: &mut String) {
-        let columns = self.area.as_ref().map(|_| usize::from(Term::stderr().size().1));
-        for part in line.broken(columns.unwrap_or(usize::MAX), CONTINUED_INDENT) {
-            lines.push_str(&part.painted(self.colours));
+        for part in line.broken(self.columns().unwrap_or(usize::MAX), CONTINUED_INDENT) {
+            lines.push_str(&part.painted(self.form.colours));
             lines.push('\n');
         }
+    }
+
+    /// Appends a text; on a terminal its lines are broken between words.
+    fn fit(&self, text: &str, lines: &mut String) {
+        if self.columns().is_none() {
+            lines.extend([text, "\n"]);
+            return;
+        }
+        text.lines().for_each(|line| self.paint(StyledLine::of(TextTone::Plain, line), lines));
+    }
+
+    /// Returns the width of the terminal, if the stream is one.
+    fn columns(&self) -> Option<usize> {
+        let stderr = Term::stderr();
+        let size = stderr.size_checked().filter(|_| self.form.is_stderr && stderr.is_term());
+        let live = self.area.as_ref().map(|_| stderr.size());
+        size.or(live).map(|(_, columns)| usize::from(columns))
     }
 
     /// Writes whole lines, and the live area below them unless it is over.
@@ -196,7 +222,7 @@ impl<S: Write> TerminalWriter<S> {
                 if is_over {
                     area.erase(columns) + lines
                 } else {
-                    let form = TerminalForm { rows, columns, colours: self.colours };
+                    let form = TerminalForm { rows, columns, colours: self.form.colours };
                     let text = area.redraw(lines, &self.rows, self.typed.as_deref(), form);
                     self.area = Some(area);
                     text

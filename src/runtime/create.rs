@@ -51,8 +51,9 @@ pub fn create(
     // Errors of the workflow are reported before anyone is asked to trust it.
     let mut trusting = settings.clone();
     trusting.consent.trusts_workflow = true;
-    preflight::check_entry(workflow, &workflow_id, request, &trusting, &graphs)?;
     check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
+    preflight::check_entry(workflow, &workflow_id, request, &trusting, &graphs)
+        .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, &graphs))?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;

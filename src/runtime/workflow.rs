@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::check;
 use super::error::Error;
 use crate::domain::id::StateName;
 use crate::language::manifest::{self, ExaminedManifest, Manifest};
@@ -31,7 +32,7 @@ impl Workflow {
     /// Opens the workflow in a folder, or the one that begins with a prompt file.
     ///
     /// # Errors
-    /// [`Error::NoWorkflow`] if there is nothing, [`Error::Workflow`] if it is no prompt,
+    /// [`Error::NoWorkflow`] if there is nothing, [`Error::Workflow`] if it is no prompt, [`Error::Check`] or
     /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self, Error> {
         if path.is_dir() {
@@ -70,7 +71,13 @@ impl Workflow {
             path: folder.to_owned(),
             error,
         })?;
-        let manifest = manifest_of(&scope)?;
+        let manifest = manifest_of(&scope).map_err(|error| match error {
+            Error::Manifest { .. } => {
+                let given = file.and_then(|file| StateName::parse(file).ok());
+                check::with_all_errors_of_manifest(error, &scope, given.as_ref())
+            }
+            other => other,
+        })?;
         let file = file.or(manifest.entry.as_deref()).unwrap_or(FIRST_STATE).to_owned();
         let entry = StateName::parse(&file)?;
         match scope.check(&entry) {

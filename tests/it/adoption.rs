@@ -37,7 +37,9 @@ fn killed_amid_five() -> Test {
     for number in 1..=4 {
         let next = if number == 4 { "END.md".to_owned() } else { format!("S{}.md", number + 1) };
         test = test.prompt(&format!("S{number}.md"), &format!("fork {number}")).rule(
-            when(&format!("fork {number}")).reply(&format!("<fork next=\"{next}\">W.md</fork>")),
+            when(&format!("fork {number}"))
+                .reply(&format!("<fork next=\"{next}\">W.md</fork>"))
+                .cost(0.01),
         );
     }
     let test = test
@@ -80,7 +82,8 @@ fn interrupt_after_resume_lets_adopted_turns_finish() {
 #[test]
 fn spent_budget_does_not_cancel_adopted_turns() {
     let test = killed_amid_five();
-    let mut live = test.spawn_resumed(&["--budget", "0"]);
+    let spent = test.status()["total_cost_usd"].to_string();
+    let mut live = test.spawn_resumed(&["--budget", &spent]);
     live.wait_event("run_resumed", 1);
     test.release("go");
     live.wait().ok().ended("main", "ended").ended("main.1", "worked");

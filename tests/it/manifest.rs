@@ -121,20 +121,20 @@ fn resumed_run_keeps_the_manifest_it_started_with() {
 #[test]
 fn each_manifest_error_is_reported_with_its_place_and_nothing_starts() {
     let table = [
-        ("mdel: opus\n", "raymond.yaml:1:1: unknown key `mdel`; did you mean `model`?"),
+        ("mdel: opus\n", "raymond.yaml:1:1: RF003 unknown key `mdel`; did you mean `model`?"),
         (
             "name: x\nmodel: two words\n",
-            "raymond.yaml:2:8: `two words` cannot be the name of a model",
+            "raymond.yaml:2:8: RF003 `two words` cannot be the name of a model",
         ),
-        ("name: x\nbudget: lots\n", "raymond.yaml:2:9: write an amount in US dollars"),
-        ("max_procs: many\n", "raymond.yaml:1:12: write a number from 1 to 65535, or auto"),
-        ("on_limit: stop\n", "raymond.yaml:1:11: unknown value `stop`"),
-        ("supervision:\n  restart: often\n", "raymond.yaml:2:12: unknown value `often`"),
-        ("supervision:\n  max_restart: 3\n", "raymond.yaml:2:3: unknown key `max_restart`"),
+        ("name: x\nbudget: lots\n", "raymond.yaml:2:9: RF003 write an amount in US dollars"),
+        ("max_procs: many\n", "raymond.yaml:1:12: RF003 write a number from 1 to 65535, or auto"),
+        ("on_limit: stop\n", "raymond.yaml:1:11: RF003 unknown value `stop`"),
+        ("supervision:\n  restart: often\n", "raymond.yaml:2:12: RF003 unknown value `often`"),
+        ("supervision:\n  max_restart: 3\n", "raymond.yaml:2:3: RF003 unknown key `max_restart`"),
         ("name: [\n", "raymond.yaml:"),
         (
             "model: haiku\nmodel: opus\n",
-            "raymond.yaml:2:1: the key `model` stands in line 1 already",
+            "raymond.yaml:2:1: RF003 the key `model` stands in line 1 already",
         ),
     ];
     for (manifest, said) in table {

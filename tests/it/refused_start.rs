@@ -25,6 +25,50 @@ fn errors_in_reachable_files_refuse_run_before_it_starts() {
 }
 
 #[test]
+fn all_errors_of_unreadable_first_state_refuse_run() {
+    let test = answering()
+        .prompt("START.md", "---\nmodle: opus\neffrot: high\n---\n<goto>WORK.md</goto>")
+        .prompt("WORK.md", "---\nmodle: opus\n---\n<result>x</result>");
+    let checked = test.raymond(&["check", "START.md"]).stdout.clone();
+    let errors: Vec<&str> = checked.lines().map(|line| line.trim_start_matches("./")).collect();
+    assert_eq!(errors.len(), 3, "{checked}");
+    let outcome = test.run(&["START.md"]);
+    outcome.code(65).stderr_has("error: 3 errors in the files that ").stderr_has("--no-check");
+    for error in &errors {
+        outcome.stderr_has(error.trim_end());
+    }
+    let unchecked = test.run(&["START.md", "--no-check"]);
+    unchecked
+        .code(65)
+        .stderr_has(errors[0])
+        .stderr_has(errors[1])
+        .stderr_lacks("WORK.md")
+        .stderr_has("the first state of a workflow has to be readable, also with --no-check");
+    assert!(test.calls().is_empty(), "no turn was asked");
+}
+
+#[test]
+fn mistake_in_text_of_first_state_is_skipped_by_no_check() {
+    let test = answering().prompt("START.md", "<gotto>START.md</gotto>");
+    test.run(&["START.md"]).code(65).stderr_has("RF104");
+    test.run(&["START.md", "--no-check"]).ok().ended("main", "ok");
+}
+
+#[test]
+fn errors_of_manifest_are_refused_with_those_of_first_state() {
+    let test = answering()
+        .prompt("START.md", "---\nmodle: opus\n---\nx")
+        .file("raymond.yaml", b"modle: opus\nbudgit: 3\n");
+    let outcome = test.run(&["START.md", "--no-check"]);
+    outcome
+        .code(65)
+        .stderr_has("raymond.yaml:1:1: RF003")
+        .stderr_has("raymond.yaml:2:1: RF003")
+        .stderr_has("START.md:2:1: RF002")
+        .stderr_has("error: 3 errors in raymond.yaml and the files that ");
+}
+
+#[test]
 fn errors_in_unreachable_files_and_warnings_start_run() {
     let test = answering()
         .prompt("START.md", "{{unfilled}} <goto>GONE.md</goto>")

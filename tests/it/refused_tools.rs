@@ -108,7 +108,7 @@ fn on_denied_of_the_frontmatter_overrides_the_manifest() {
     all_fail(two_steps("")).run(&["START.md"]).code(1);
     all_fail(two_steps("---\non_denied: continue\n---\n")).run(&["START.md"]).ok();
     let wrong = two_steps("---\non_denied: stop\n---\n");
-    wrong.run(&["START.md"]).code(65).stderr_has("START.md:2:12: unknown value `stop`");
+    wrong.run(&["START.md"]).code(65).stderr_has("START.md:2:12: RF002 unknown value `stop`");
 }
 
 #[test]

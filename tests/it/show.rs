@@ -143,6 +143,21 @@ fn unknown_agent_is_refused_with_a_suggestion() {
 }
 
 #[test]
+fn show_without_agent_shows_the_only_one_or_the_commands_for_all() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    test.raymond(&["show", "t"])
+        .ok()
+        .stdout_has("t has 2 agents")
+        .stdout_has("raymond show t main  ")
+        .stdout_has("raymond show t main.1  ");
+    test.raymond(&["show", "t", "--json"]).code(64).stderr_has("raymond show t AGENT");
+    let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>x</result>"));
+    test.run(&["START.md"]).ok();
+    test.raymond(&["show", "--last"]).ok().stdout_has("main  of t").stdout_has("step 1");
+}
+
+#[test]
 fn control_characters_of_agent_output_are_not_printed() {
     let test = Test::new()
         .prompt("START.md", "start")

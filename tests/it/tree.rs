@@ -187,7 +187,7 @@ fn tree_top_and_run_show_the_same_scripted_turns_as_running() {
             && all.iter().filter(|status| *status == "permit").count() == 2
     });
     let mut screen = test.on_screen(&["top"], (24, 100));
-    screen.wait_for(&["2 running, 2 waiting", "a script answers it", "waits for a free process"]);
+    screen.wait_for(&["2 running, 2 queued", "a script answers it", "waits for a free process"]);
     screen.keys("q");
     assert_eq!(screen.wait_for_exit(), Some(0));
     test.raymond(&["status", "t"])

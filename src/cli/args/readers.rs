@@ -25,6 +25,7 @@ with result, or error and cause.";
 
 pub(super) const SHOW_HELP: &str = "Examples:
   raymond show RUN main                  each step of an agent: prompt, answer, cost
+  raymond show RUN                       the same of the only agent, or a list of all
   raymond show RUN main.2 --step 3       one step in full
   raymond show RUN main --json | jq -r '.steps[].turns[].answer'
 
@@ -103,12 +104,21 @@ pub struct TreeArgs {
 /// Options of `show`.
 #[derive(Debug, Clone, Args)]
 pub struct ShowArgs {
-    /// The run.
+    /// The run's id, or the beginning of one [default: asks on a terminal]
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete_runs))]
+    pub run: Option<String>,
+    /// The agent's id, as in `main.2` [default: the only one, or a list of all]
+    #[arg(value_name = "AGENT", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
+    pub agent: Option<AgentId>,
+    /// Take the run that was started last
+    #[arg(long)]
+    pub last: bool,
+    /// The directory of the runs.
     #[command(flatten)]
-    pub one: OneRunArgs,
-    /// The agent's id, as in `main.2`
-    #[arg(value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
-    pub agent: AgentId,
+    pub dir: DirArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// Only this step, with its texts in full
     #[arg(long, value_name = "N")]
     pub step: Option<u64>,

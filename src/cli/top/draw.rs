@@ -9,17 +9,17 @@ use ratatui::text::Line;
 use super::agents::{AgentEntry, MonitoredRun};
 use super::keys::HELP;
 use super::screen::{ScreenView, TopScreen};
-use super::text::{TableCells, cells, situation};
+use super::text::{TableCells, cells, fitting, situation};
 use crate::domain::printable::printable_line;
 use crate::domain::tree::fold::TreeRow;
-use crate::plugin::styled::TextTone;
+use crate::plugin::styled::{StyledLine, TextTone};
 
 /// The content of the screen.
 pub(super) struct ScreenContent<'run> {
     /// The observed run.
     pub(super) known: MonitoredRun<'run>,
-    /// The headline.
-    pub(super) headline: &'run str,
+    /// The headlines, from the longest to the shortest.
+    pub(super) headlines: &'run [String],
     /// The agents.
     pub(super) entries: &'run [AgentEntry],
     /// The rows of all agents.
@@ -33,10 +33,11 @@ pub(super) struct ScreenContent<'run> {
 /// The number of lines that are no rows.
 const NON_ROW_LINES: u16 = 4;
 
-/// The greatest widths of the columns for ids, states and amounts.
+/// The greatest widths of the columns for ids, states, amounts and items.
 const NAME: usize = 40;
 const STATE: usize = 28;
 const MONEY: usize = 20;
+const ITEM: usize = 24;
 
 /// Returns the number of rows that fit into a height.
 pub(super) fn room(height: u16) -> usize {
@@ -48,7 +49,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &ScreenContent<'_>, screen: &
     let area = frame.area();
     let mut place = DrawArea { frame, area, colours: picture.colours };
     let known = picture.known;
-    place.line(0, picture.headline, Style::new().add_modifier(Modifier::BOLD));
+    place.line(
+        0,
+        fitting(picture.headlines, area.width.into()),
+        Style::new().add_modifier(Modifier::BOLD),
+    );
     let notice = screen
         .notice
         .clone()
@@ -107,11 +112,21 @@ impl DrawArea<'_, '_> {
         let name = widest(&mut cells.iter().map(|cells| &*cells.name), 12, NAME);
         let state = widest(&mut cells.iter().map(|cells| &*cells.state), 8, STATE);
         let money = widest(&mut cells.iter().map(|cells| &*cells.spent), 8, MONEY);
+        let item_limit = usize::from(self.area.width / 4).clamp(8, ITEM);
+        let item = widest(&mut cells.iter().map(|cells| &*cells.item), 0, item_limit);
+        let item = if item == 0 { 0 } else { item.max("item".len()) };
         let row = |cells: &TableCells| {
             let TableCells { quiet, tokens, spent, activity, .. } = cells;
+            let item = match item {
+                0 => String::new(),
+                width => {
+                    let padded = pad_str(&cells.item, width, console::Alignment::Left, Some("…"));
+                    format!("{padded}  ")
+                }
+            };
             let name = pad_str(&cells.name, name, console::Alignment::Left, Some("…"));
             let state = pad_str(&cells.state, state, console::Alignment::Left, Some("…"));
-            format!("{name}  {state}  {quiet:>7}  {tokens:>6}  {spent:>money$}  {activity}")
+            format!("{name}  {state}  {quiet:>7}  {tokens:>6}  {spent:>money$}  {item}{activity}")
         };
         let heads = row(&TableCells {
             name: "agent".into(),
@@ -119,6 +134,7 @@ impl DrawArea<'_, '_> {
             quiet: "quiet".into(),
             tokens: "tokens".into(),
             spent: "spent".into(),
+            item: "item".into(),
             activity: "what it does".into(),
             tone: TextTone::Faint,
         });
@@ -142,9 +158,8 @@ impl DrawArea<'_, '_> {
     }
 
     fn help(&mut self) {
-        for (number, (keys, what)) in HELP.iter().enumerate() {
-            let keys = pad_str(keys, 10, console::Alignment::Left, None);
-            self.line(2 + number, &format!("{keys}  {what}"), Style::new());
+        for (number, line) in help_lines(self.area.width.into()).iter().enumerate() {
+            self.line(2 + number, &line.text(), Style::new());
         }
     }
 
@@ -166,5 +181,36 @@ impl DrawArea<'_, '_> {
         };
         let style = self.style(TextTone::Faint);
         self.line(usize::from(self.area.height.saturating_sub(1)), &text, style);
+    }
+}
+
+/// The width of the column of keys in the help.
+const KEYS: usize = 12;
+
+/// Returns the lines of the help, broken between words at a width.
+fn help_lines(width: usize) -> Vec<StyledLine> {
+    let line = |(keys, what): &(&str, &str)| {
+        let keys = pad_str(keys, KEYS, console::Alignment::Left, None);
+        let line = StyledLine::of(TextTone::Plain, &format!("{keys}{what}"));
+        line.broken(width, KEYS)
+    };
+    HELP.iter().flat_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_is_broken_at_the_width_of_the_screen() {
+        let lines = help_lines(50);
+        assert!(lines.iter().all(|line| line.width() <= 50), "{lines:#?}");
+        let words = |lines: &[StyledLine]| {
+            let text: Vec<String> = lines.iter().map(StyledLine::text).collect();
+            text.join(" ").split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(words(&lines), words(&help_lines(200)));
+        assert!(lines.len() > HELP.len());
+        assert!(help_lines(80).len() <= 20, "it fits on a terminal of 24 lines");
     }
 }

@@ -18,22 +18,24 @@ pub(super) enum KeyCommand {
 
 /// The keys with their explanations.
 pub(super) const HELP: &[(&str, &str)] = &[
-    ("↑ ↓  j k", "choose a row; PgUp PgDn by a page; g and Home the first, G and End the last"),
-    ("Enter", "the last messages of an agent; opens a folded row, and closes it again"),
+    ("↑ ↓  j k", "choose a row; PgUp PgDn: by a page; g Home: the first; G End: the last"),
+    ("Enter", "the last messages of an agent; opens or closes a folded row"),
     ("→ ←  l h", "opens a folded row; closes it, or selects its parent"),
     ("o", "opens all folded rows, and closes them again"),
-    ("/", "type a part of an id or a state: only such agents are shown; Esc shows all again"),
+    ("/", "shows only agents with a part of an id or a state; Esc shows all again"),
     ("r w u f", "only those that run, wait, are stuck, have failed"),
     ("a", "all agents again"),
-    ("s p", "stop the run, after a question: what runs may finish, and it can be resumed"),
+    ("s p", "stop the run, after a question; running turns may finish"),
     ("?", "this help"),
     ("q  Ctrl-C", "leave; the run keeps running"),
     ("", ""),
-    ("!", "stuck: it waits for a person, or has been silent for half of the time it may be"),
+    ("!", "stuck: waits for a person, or has been silent for half of its time"),
     ("▶ ·", "its turn runs; it waits"),
-    ("✗ ✓ –", "failed; finished; unneeded: it was ended because nobody waits for it any longer"),
-    ("▸ ▾", "agents that began in the same state, folded and opened; a folded row is followed by"),
-    ("", "those of them that are stuck, run or have failed, the first twelve of each"),
+    ("✗ ✓ –", "failed; finished; unneeded: nobody waits for it any longer"),
+    (
+        "▸ ▾",
+        "agents that began in the same state, folded and opened; those of them that are stuck, run or have failed follow, up to twelve of each",
+    ),
 ];
 
 /// Handles a key, and returns its command, if any.

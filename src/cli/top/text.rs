@@ -2,8 +2,12 @@
 
 mod many;
 
+use console::{measure_text_width, truncate_str};
+
 use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus};
 use super::rows::AgentFilter;
+use crate::actor::registry::item_of;
+use crate::cli::output::short_number;
 use crate::cli::status_word::standing;
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::id::AgentId;
@@ -11,6 +15,7 @@ use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::settings::AnswererKind;
 use crate::domain::tree::fold::{RowSubject, TreeRow};
+use crate::plugin::fan_out::ActivityKind;
 use crate::plugin::screen::clock;
 use crate::plugin::sentence::wait::{EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence};
 use crate::plugin::sentence::waiting;
@@ -29,6 +34,8 @@ pub(super) struct TableCells {
     pub(super) tokens: String,
     /// The amount spent.
     pub(super) spent: String,
+    /// The item that a live agent was forked with.
+    pub(super) item: String,
     /// The activity.
     pub(super) activity: String,
     /// The tone.
@@ -47,12 +54,19 @@ const KINDS: [(StatusFilter, &str); 5] = [
     (StatusFilter::Finished, "finished"),
 ];
 
-/// Returns the headline: the run, the number of agents of each kind, and the amount spent.
-pub(super) fn headline(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> String {
+/// Returns the headlines: the run, the number of agents of each kind, and the amount spent; each further one is
+/// shorter, for a narrower screen.
+pub(super) fn headlines(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> Vec<String> {
     let run = known.run;
+    let is_queued = |entry: &&AgentEntry| known.held && is_queued(&entry.status);
+    let queued = entries.iter().filter(is_queued).count();
     let counts = counted(entries.iter().map(|entry| entry.status.kind()));
-    let counts = counts.filter(|&(kind, count, _)| count > 0 || kind == StatusFilter::Running);
-    let counts: Vec<String> = counts.map(|(_, count, word)| format!("{count} {word}")).collect();
+    let counts = counts.flat_map(|(kind, count, word)| match kind {
+        StatusFilter::Waiting => vec![(queued, "queued", false), (count - queued, word, false)],
+        kind => vec![(count, word, kind == StatusFilter::Running)],
+    });
+    let counts = counts.filter(|&(count, _, is_always_shown)| count > 0 || is_always_shown);
+    let counts: Vec<String> = counts.map(|(count, word, _)| format!("{count} {word}")).collect();
     let spent = match run.settings.budget_usd {
         Some(budget) => format!("{} of {budget}", run.total_cost_usd),
         None => run.total_cost_usd.to_string(),
@@ -66,7 +80,35 @@ pub(super) fn headline(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> Strin
         1 => "  1 tool refused".to_owned(),
         count => format!("  {count} tools refused"),
     };
-    format!("{}  {word}  {}  {spent} spent{refused}", run.workflow_id, counts.join(", "))
+    let line = |name: usize, spent: &str| {
+        let name = truncate_str(run.workflow_id.as_str(), name, "…");
+        format!("{name}  {word}  {}  {spent}{refused}", counts.join(", "))
+    };
+    let whole = format!("{spent} spent");
+    let cost = run.total_cost_usd.to_string();
+    vec![
+        line(usize::MAX, &whole),
+        line(usize::MAX, &spent),
+        line(20, &spent),
+        line(12, &spent),
+        line(12, &cost),
+    ]
+}
+
+/// Returns the first of several texts that fits into a width, or else the last.
+pub(super) fn fitting(texts: &[String], width: usize) -> &str {
+    let fits = |text: &&String| measure_text_width(text) <= width;
+    texts.iter().find(fits).or(texts.last()).map_or("", String::as_str)
+}
+
+/// Returns whether an agent's next turn is due and waits for a process, a time or money, as in the live view of `run`.
+fn is_queued(status: &TopAgentStatus) -> bool {
+    match status {
+        TopAgentStatus::Live(AgentStatus::Waiting(reason)) => {
+            ActivityKind::of_reason(reason) == ActivityKind::Queued
+        }
+        _ => false,
+    }
 }
 
 /// Returns notes on the filter and on the reason why the run does not proceed; empty if there are none.
@@ -118,8 +160,9 @@ fn agent(known: MonitoredRun<'_>, entry: &AgentEntry, depth: usize) -> TableCell
         name: format!("{}{} {}", indented(depth), mark(&entry.status), entry.id),
         state: state(entry),
         quiet: quiet.unwrap_or_default(),
-        tokens: tokens.map(short).unwrap_or_default(),
+        tokens: tokens.map(short_number).unwrap_or_default(),
         spent: spent(known, entry),
+        item: known.run.agents.get(&entry.id).and_then(item_of).unwrap_or_default(),
         activity: printable_line(&activity(known, entry)),
         tone: tone(&entry.status),
     }
@@ -206,15 +249,5 @@ pub(super) fn whole_reason(known: MonitoredRun<'_>, agent: &AgentId) -> Option<S
         (AgentEnding::Error(error), Some(cause)) => Some(format!("failed ({cause}): {error}")),
         (AgentEnding::Error(error), None) => Some(format!("failed: {error}")),
         (AgentEnding::Result(_), _) => None,
-    }
-}
-
-/// Formats a number in four characters: `950`, `12k`, `3.4M`.
-pub(super) fn short(number: u64) -> String {
-    match number {
-        0..1000 => number.to_string(),
-        1000..10_000 => format!("{}.{}k", number / 1000, number % 1000 / 100),
-        10_000..1_000_000 => format!("{}k", number / 1000),
-        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
     }
 }

@@ -29,9 +29,9 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     }
     let view = load_view(&root, &id)?;
     if !args.json {
-        output::tell(&summary::closing(&view.run));
+        output::tell_fitted(&summary::closing(&view.run));
         if let Some(refused) = summary::refused_tools(&view.run) {
-            output::tell(&refused);
+            output::tell_fitted(&refused);
         }
     }
     Ok(CliExitCode::of(&view.run))

@@ -82,6 +82,7 @@ fn estimate_follows_the_rate_of_the_last_minutes() {
     };
     rates.sample(&at(10), Timestamp(0));
     assert_eq!(estimate(&rates, &at(12), 10_000), None, "too few");
+    assert_eq!(estimate(&rates, &at(40), 9_000), None, "too short a time");
     let expected = FanOutEstimate { left_ms: 160_000, per_hour: 1800 };
     assert_eq!(estimate(&rates, &at(20), 20_000), Some(expected));
     for seconds in 1..=400_usize {

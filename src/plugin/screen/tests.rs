@@ -100,9 +100,45 @@ fn fan_out_of_many_is_one_row_with_progress_and_estimates() {
             "  main    START.md             $0.02  waits for 1563 more of 2000 agents",
         ]
     );
+    let usual = drawn(&views, ended.clone(), 437_000, (24, 80));
+    assert_eq!(
+        usual[..2],
+        [
+            "tour · 2 running, 436 finished, 1 failed · $0.25 of $1.00 · 7:17",
+            "  WORK.md  437 of 2000 (21 %)  27 min left  2 running  1 failed  $74.96  60/min",
+        ]
+    );
     let narrow = drawn(&views, ended, 437_000, (24, 40));
-    assert_eq!(narrow[1], "  WORK.md  437 of 2000 (21 %)  about 2…");
+    assert_eq!(narrow[1], "  WORK.md  437 of 2000 (21 %)  27 min …");
     assert!(narrow.iter().all(|row| measure_text_width(row) < 40), "{narrow:#?}");
+}
+
+#[test]
+fn long_name_of_run_leaves_room_for_cost_and_time() {
+    let headline = RunHeadline {
+        run: "review-folder-20260115-143022-1a2b".into(),
+        spent: Usd::from_dollars(143.86),
+        budget: Some(Usd::from_dollars(200.0)),
+        ..headline()
+    };
+    let (views, ended) = crowd(8, 1555, 437);
+    let (fan_outs, rates) = (FanOuts::of(&views, ended), FanOutRates::default());
+    let now = Timestamp(437_000);
+    let picture =
+        RunPicture { headline: &headline, views: &views, fan_outs: &fan_outs, rates: &rates, now };
+    let head = |width| picture.rows((24, width))[0].text();
+    assert_eq!(
+        head(81),
+        "review-fold… · 8 running, 436 finished, 1 failed · $143.86 of $200.00 · 7:17"
+    );
+    assert_eq!(head(66), "review-fold… · 8 running, 436 finished, 1 failed · $143.86 · 7:17");
+    assert!(head(200).starts_with("review-folder-20260115-143022-1a2b · 8 running, 1555 queued"));
+}
+
+#[test]
+fn fan_out_whose_agents_have_all_ended_has_no_percentage() {
+    let rows = drawn(&[], crowd(0, 0, 50).1, 437_000, (24, 80));
+    assert_eq!(rows[1], "  WORK.md  all 50 ended  1 failed  $5.00");
 }
 
 #[test]

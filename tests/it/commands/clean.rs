@@ -128,7 +128,7 @@ fn clean_asks_on_terminal() {
     let mut screen = test.on_screen(&["clean", "ended"], (24, 100));
     screen.wait_for(&["ended  completed", "Type yes to remove 1 run of"]).keys("no\r");
     screen.wait_for(&["no run is removed"]);
-    assert_eq!(screen.wait_for_exit(), Some(64));
+    assert_eq!(screen.wait_for_exit(), Some(0));
     let mut screen = test.on_screen(&["clean", "ended"], (24, 100));
     screen.wait_for(&["Type yes"]).keys("yes\r").wait_for(&["removed"]);
     assert_eq!(screen.wait_for_exit(), Some(0));

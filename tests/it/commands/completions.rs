@@ -26,8 +26,11 @@ fn shells_complete_runs_with_the_newest_first() {
         assert_eq!(all[..2], ["second", "first"], "{shell}: {all:?}");
         assert_eq!(asked(&test, shell, &["raymond", "log", "fi"]), ["first"], "{shell}");
     }
+    test.run(&["START.md", "--id", "spent", "--budget", "0.01"]).code(75);
+    assert_eq!(asked(&test, "bash", &["raymond", "resume", "s"]), ["spent"]);
+    assert_eq!(asked(&test, "bash", &["raymond", "clean", "s"]), ["second"]);
     let run = asked(&test, "bash", &["raymond", "run", "s"]);
-    assert!(run.contains(&"second".to_owned()), "{run:?}");
+    assert!(run.contains(&"spent".to_owned()), "{run:?}");
 }
 
 #[test]

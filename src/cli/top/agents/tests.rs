@@ -1,7 +1,7 @@
 //! The activity of an agent and its words, case by case.
 
 use super::*;
-use crate::cli::top::text::{activity, cells, headline};
+use crate::cli::top::text::{activity, cells, fitting, headlines};
 use crate::domain::agent::TurnHold;
 use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::budget::BudgetShare;
@@ -159,7 +159,9 @@ fn interrupted_run_shows_no_running_agent() {
     let seen = seen("Bash", true, Timestamp(0));
     let known = MonitoredRun { run: &scene.run, held: false, seen: &seen, now: Timestamp(MINUTE) };
     assert_eq!(told(known, "main.1").1, "waits for the run to be resumed");
-    assert!(headline(known, &entries(known)).starts_with("r  interrupted  0 running, 2 waiting"));
+    assert!(
+        headlines(known, &entries(known))[0].starts_with("r  interrupted  0 running, 2 waiting")
+    );
 }
 
 #[test]
@@ -168,10 +170,10 @@ fn headline_shows_counts_and_spent_budget() {
     scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
     let seen = seen("Bash", true, Timestamp(0));
     let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
-    assert_eq!(
-        headline(known, &entries(known)),
-        "r  running  1 running, 1 waiting  $0.01 of $5.00 spent"
-    );
+    let lines = headlines(known, &entries(known));
+    assert_eq!(lines[0], "r  running  1 running, 1 queued  $0.01 of $5.00 spent");
+    assert_eq!(fitting(&lines, 50), "r  running  1 running, 1 queued  $0.01 of $5.00");
+    assert_eq!(fitting(&lines, 10), "r  running  1 running, 1 queued  $0.01");
 }
 
 #[test]

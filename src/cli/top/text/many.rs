@@ -17,6 +17,7 @@ pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableC
     TableCells {
         name: format!("{}{mark} {} agents", indented(depth), members.len()),
         state: states(members),
+        item: String::new(),
         activity: common_activity(members),
         tone: members.first().map_or(TextTone::Plain, |first| tone(&first.status)),
         spent: spent.to_string(),

@@ -23,8 +23,9 @@ impl FolderDiagnostics<'_> {
                 return 1;
             }
         };
-        if let Err(replies::Error::Invalid { error, .. }) = ScriptedReplies::parse("", &text) {
-            self.yaml(&file, &[error], "RF004");
+        let (_, errors) = ScriptedReplies::examine(&text);
+        if !errors.is_empty() {
+            self.yaml(&file, errors.all(), "RF004");
             return 1;
         }
         for (key, place) in replies::states(&text) {

@@ -117,13 +117,19 @@ impl FolderDiagnostics<'_> {
                 }
                 Ok(transition) if prompt.frontmatter.policy.allows(transition) => continue,
                 Ok(transition) => format!(
-                    "the text shows {transition}, which the policy above does not allow; a reply with it is refused"
+                    "the text shows {}, which the policy above does not allow; a reply with it is refused",
+                    unescaped(&transition.to_string())
                 ),
                 Err(error) => format!("the text shows a tag that is refused in a reply: {error}"),
             };
             self.warning(name, shown.place, "RF204", message);
         }
     }
+}
+
+/// Returns a tag as people read it, without the entities of its attributes.
+fn unescaped(tag: &str) -> String {
+    tag.replace("&quot;", "\"").replace("&lt;", "<").replace("&amp;", "&")
 }
 
 /// Returns whether a policy of only this entry allows another transition.

@@ -179,3 +179,12 @@ fn budget_of_state_in_which_no_agent_begins_is_reported() {
     let found: Vec<_> = found.into_iter().filter(|line| line.contains("RF307")).collect();
     assert_eq!(found, expected);
 }
+
+#[test]
+fn tag_of_a_text_is_shown_without_entities() {
+    let text = "<ask next=\"END.md\" about='a \"word\" & more'>Which?</ask>";
+    let found = said(&[("START.md", "tag: result", text)]);
+    let shown =
+        "RF204 the text shows <ask next=\"END.md\" about=\"a \"word\" & more\">…</ask>, which";
+    assert!(found.iter().any(|one| one.contains(shown)), "{found:#?}");
+}

@@ -1,0 +1,77 @@
+//! The headline of the live view: as many details as fit, so that progress, cost and time are always there. Pure.
+
+use console::truncate_str;
+
+use super::{RunHeadline, RunPicture, cents, clock, first_that_fits};
+use crate::domain::run::RunStatus;
+use crate::plugin::fan_out::ActivityCounts;
+use crate::plugin::sentence::date;
+use crate::plugin::styled::{StyledLine, TextTone};
+
+/// The details of the headline.
+#[derive(Debug, Clone, Copy)]
+struct HeadlineDetails {
+    /// The widest name of the run.
+    name: usize,
+    /// True for the cost that is foreseen.
+    has_foreseen_cost: bool,
+    /// True for the agents that are queued or wait for others.
+    has_waiting: bool,
+    /// True for the limit of the cost.
+    has_budget: bool,
+}
+
+/// The details from the most to the fewest.
+const LEVELS: [HeadlineDetails; 6] = {
+    let all = HeadlineDetails {
+        name: usize::MAX,
+        has_foreseen_cost: true,
+        has_waiting: true,
+        has_budget: true,
+    };
+    let spent = HeadlineDetails { has_foreseen_cost: false, ..all };
+    let short = HeadlineDetails { name: 20, ..spent };
+    let running = HeadlineDetails { has_waiting: false, ..short };
+    let shorter = HeadlineDetails { name: 12, ..running };
+    [all, spent, short, running, shorter, HeadlineDetails { has_budget: false, ..shorter }]
+};
+
+/// Returns the headline with as many details as fit into a width.
+pub(super) fn fitted(picture: RunPicture<'_>, width: usize) -> StyledLine {
+    let drawn = LEVELS.into_iter().map(|details| line(picture, details));
+    first_that_fits(drawn, |line| line.width() <= width)
+}
+
+fn line(picture: RunPicture<'_>, details: HeadlineDetails) -> StyledLine {
+    let RunHeadline { run, since, spent, budget, status, limited_until } = picture.headline;
+    let (live, ended) = picture.fan_outs.sum();
+    let live =
+        if details.has_waiting { live } else { ActivityCounts { queued: 0, waiting: 0, ..live } };
+    let running = if live.running == 0 { Some("0 running".to_owned()) } else { None };
+    let finished = ended.ended - ended.failed;
+    let finished = (finished > 0).then(|| format!("{finished} finished"));
+    let counts: Vec<String> = running.into_iter().chain(live.words()).chain(finished).collect();
+    let mut head = StyledLine::of(TextTone::Strong, &truncate_str(run, details.name, "…"))
+        .with(TextTone::Plain, &format!(" · {}", counts.join(", ")));
+    if ended.failed > 0 {
+        head.push(TextTone::Plain, ", ");
+        head.push(TextTone::Bad, &format!("{} failed", ended.failed));
+    }
+    let budget = budget.filter(|_| details.has_budget);
+    let budget = budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+    let foreseen = picture.fan_outs.cost_to_come().filter(|_| details.has_foreseen_cost);
+    let foreseen =
+        foreseen.map(|more| format!(", about {} in all", cents(spent.saturating_add(more))));
+    let foreseen = foreseen.unwrap_or_default();
+    let time = clock(picture.now.since(*since));
+    head.push(TextTone::Plain, &format!(" · {spent}{budget}{foreseen} · {time}"));
+    match (status, limited_until.filter(|&until| until > picture.now)) {
+        (RunStatus::Paused, _) => head.push(TextTone::Warning, " · pausing"),
+        (_, Some(until)) => {
+            let text = format!(" · usage limit, continues {}", date(until));
+            head.push(TextTone::Warning, &text);
+        }
+        _ => {}
+    }
+    head
+}

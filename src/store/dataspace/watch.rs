@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use super::changes::{ChangeLogEntry, lines};
+use super::log_content::{ChangeLogContent, lines};
 use super::{Dataspace, FactLookup, is_absent, is_unusable};
 use crate::domain::fact::{Fact, FactChange, KnownFacts};
 use crate::plain_file;
@@ -47,10 +48,10 @@ pub struct FactChanges {
 
 /// The facts to look at.
 enum DueFacts {
-    /// The facts of these changes.
-    Of(Vec<ChangeLogEntry>),
-    /// All facts.
-    All,
+    /// The facts with these labels and keys.
+    Of(Vec<(String, String)>),
+    /// All facts, as this change log has them.
+    All(Option<ChangeLogContent>),
 }
 
 impl DataspaceWatcher {
@@ -83,15 +84,20 @@ impl DataspaceWatcher {
         labels: &BTreeSet<String>,
         known: &KnownFacts,
     ) -> Result<FactChanges, Error> {
+        let mut log = None;
         let due = match self.advance()? {
             DueFacts::Of(due) => due,
-            DueFacts::All => {
+            DueFacts::All(found) => {
                 self.listed.clear();
+                log = found;
                 Vec::new()
             }
         };
+        if log.is_none() && !labels.is_subset(&self.listed) {
+            log = ChangeLogContent::read(&self.space.changes())?;
+        }
         let (mut now, mut changes) = (FactMap::new(), FactChanges::default());
-        for ChangeLogEntry(_, label, key) in due {
+        for (label, key) in due {
             if !self.listed.contains(&label) || !labels.contains(&label) {
                 continue;
             }
@@ -106,7 +112,7 @@ impl DataspaceWatcher {
             now.insert((label, key), found);
         }
         for label in labels.difference(&self.listed) {
-            let listing = match self.space.labelled(label) {
+            let listing = match self.space.labelled_in(label, log.as_ref()) {
                 Err(Error::Unfit(unfit)) => {
                     changes.warnings.push(unfit.to_string());
                     continue;
@@ -133,39 +139,53 @@ impl DataspaceWatcher {
             // The next writer makes it anew. Until then all facts are read.
             Ok(_) => {
                 self.reading = None;
-                return Ok(DueFacts::All);
+                return Ok(DueFacts::All(None));
             }
             Err(error) if is_absent(&error) => {
                 let was_there = self.reading.take().is_some();
-                return Ok(if was_there { DueFacts::All } else { DueFacts::Of(Vec::new()) });
+                return Ok(if was_there { DueFacts::All(None) } else { DueFacts::Of(Vec::new()) });
             }
             Err(error) => return Err(Error::io("read", &path)(error)),
         };
-        let failed = || Error::io("read", &path);
-        let same = self.reading.as_ref().is_some_and(|reading| reading.is_of(&there));
-        if let Some(reading) = self.reading.as_ref().filter(|_| same)
+        if !self.reading.as_ref().is_some_and(|reading| reading.is_of(&there)) {
+            return self.begin(&path).map(DueFacts::All);
+        }
+        if let Some(reading) = &self.reading
             && !reading.is_due
             && reading.length == there.len()
         {
             return Ok(DueFacts::Of(Vec::new()));
         }
-        if !same {
-            let file = plain_file::open(&path).map_err(Error::io("open", &path))?;
-            let id = id(&file.metadata().map_err(failed())?);
-            self.reading =
-                Some(ChangeLogReader { file, id, position: 0, length: 0, is_due: false });
-        }
         let is_quiet = self.is_quiet()?;
-        let Some(reading) = &mut self.reading else { return Ok(DueFacts::All) };
-        let found = reading.read(is_quiet).map_err(failed())?;
-        Ok(match found {
-            Some(changes) if same => DueFacts::Of(changes),
-            Some(_) => DueFacts::All,
-            None => {
+        let Some(reading) = &mut self.reading else { return Ok(DueFacts::All(None)) };
+        let found = reading.read(is_quiet).map_err(Error::io("read", &path))?;
+        Ok(found.map_or_else(
+            || {
                 self.reading = None;
-                DueFacts::All
-            }
-        })
+                DueFacts::All(None)
+            },
+            DueFacts::Of,
+        ))
+    }
+
+    /// Opens the file of changes, and reads all of it.
+    fn begin(&mut self, path: &Path) -> Result<Option<ChangeLogContent>, Error> {
+        self.reading = None;
+        self.space.recover_for_reader()?;
+        let failed = || Error::io("read", path);
+        let file = plain_file::open(path).map_err(Error::io("open", path))?;
+        let found = file.metadata().map_err(failed())?;
+        let (id, length) = (id(&found), found.len());
+        let is_quiet = self.is_quiet()?.is_some();
+        let content = ChangeLogContent::of(&file).map_err(failed())?;
+        self.reading = content.as_ref().map(|content| ChangeLogReader {
+            file,
+            id,
+            position: if is_quiet { content.end } else { content.start_of_last_change() },
+            length,
+            is_due: !is_quiet || content.end != length,
+        });
+        Ok(content)
     }
 
     /// Takes the lock if there is no writer: then all noted changes have been made.
@@ -191,7 +211,7 @@ impl ChangeLogReader {
     }
 
     /// Returns the changes since the last read; `None` if the file is no change log.
-    fn read(&mut self, quiet: ChangeLogLock) -> std::io::Result<Option<Vec<ChangeLogEntry>>> {
+    fn read(&mut self, quiet: ChangeLogLock) -> std::io::Result<Option<Vec<(String, String)>>> {
         self.length = self.file.metadata()?.len();
         let is_quiet = quiet.is_some();
         drop(quiet);

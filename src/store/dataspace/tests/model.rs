@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::super::DataspaceWatcher;
+use super::power::cut_power;
 use super::{Place, facts, step};
 use crate::domain::fact::{Fact, FactChange};
 
@@ -21,6 +22,7 @@ enum Deed {
     Claim { name: (usize, usize), stale: bool },
     Look { labels: [bool; 3] },
     Forget,
+    CutPower,
 }
 
 type Model = BTreeMap<(String, String), Fact>;
@@ -35,6 +37,7 @@ fn deeds() -> impl Strategy<Value = Deed> {
         2 => (name(), any::<bool>()).prop_map(|(name, stale)| Deed::Claim { name, stale }),
         3 => any::<[bool; 3]>().prop_map(|labels| Deed::Look { labels }),
         1 => Just(Deed::Forget),
+        1 => Just(Deed::CutPower),
     ]
 }
 
@@ -85,7 +88,7 @@ fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
                 assert_eq!(place.claim(&fact, &step("other", number)), None);
             }
         }
-        Deed::Look { .. } | Deed::Forget => {}
+        Deed::Look { .. } | Deed::Forget | Deed::CutPower => {}
     }
 }
 
@@ -118,7 +121,7 @@ proptest! {
     #[test]
     fn dataspace_and_watcher_match_the_model(
         deeds in proptest::collection::vec(deeds(), 1..40),
-        room in 0u64..1000,
+        room in 0u64..4000,
     ) {
         let mut place = Place::new();
         place.space.room = room;
@@ -129,10 +132,16 @@ proptest! {
             match deed {
                 Deed::Look { labels } => look(&mut watch, &mut known, &model, *labels),
                 Deed::Forget => watch = DataspaceWatcher::new(place.space.clone()),
+                Deed::CutPower => {
+                    cut_power(&place);
+                    watch = DataspaceWatcher::new(place.space.clone());
+                }
                 _ => {}
             }
             let listing = place.space.facts().expect("listed");
-            prop_assert_eq!(listing.facts, model.values().cloned().collect::<Vec<_>>());
+            prop_assert_eq!(&listing.facts, &model.values().cloned().collect::<Vec<_>>());
+            let logged = LABELS.map(|label| place.space.labelled(label).expect("listed").facts);
+            prop_assert_eq!(logged.concat(), listing.facts, "the log says the same");
         }
         look(&mut watch, &mut known, &model, [true; 3]);
     }

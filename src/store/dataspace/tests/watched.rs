@@ -125,7 +125,7 @@ fn new_generation_of_changes_file_loses_no_change() {
             assert_eq!(watcher.known[0].value, value);
         }
         let changes = place.path("changes").metadata().expect("there");
-        assert!(changes.len() < 250);
+        assert!(changes.len() < 1000);
         generations.insert(changes.ino());
     }
     assert!(generations.len() > 1);
@@ -163,19 +163,21 @@ fn torn_line_is_awaited_and_damaged_fact_is_warned_of() {
     watcher.changes(&["a"]);
     let changes = place.path("changes");
     let text = std::fs::read_to_string(&changes).expect("read");
-    let line = "[2,\"a\",\"l\"]\n";
+    let line = text.lines().last().expect("a change").to_owned() + "\n";
+    let line = line.replace("[1,", "[2,").replace("\"k\"", "\"l\"").replace(":1,", ":2,");
     std::fs::write(&changes, format!("{text}{}", "x".repeat(line.len()))).expect("torn");
     assert_eq!(watcher.changes(&["a"]), NONE);
     place.assert("a", "l", "1", None);
-    assert_eq!(std::fs::read_to_string(&changes).expect("read"), text.clone() + line, "as long");
+    let text = text + &line;
+    assert_eq!(std::fs::read_to_string(&changes).expect("read"), text, "as long");
     assert_eq!(watcher.changes(&["a"]), ["+a l=1"]);
     std::fs::write(place.path("facts/a/k.json"), "{").expect("damaged");
     assert_eq!(watcher.changes(&["a"]), NONE);
-    let line = "[3,\"a\",\"k\"]\n";
-    std::fs::write(&changes, format!("{text}[2,\"a\",\"l\"]\n{line}")).expect("told");
+    let text = text + "[3,\"a\",\"k\"]\n";
+    std::fs::write(&changes, &text).expect("told");
     assert_eq!(watcher.changes(&["a"]), ["-a k", "warned"]);
     assert_eq!(watcher.changes(&["a"]), NONE);
-    std::fs::write(&changes, format!("{text}[2,\"a\",\"l\"]\n{line}no line\n")).expect("damaged");
+    std::fs::write(&changes, format!("{text}no line\n")).expect("damaged");
     assert_eq!(watcher.changes(&["a"]), ["warned"], "all is looked at again");
     assert!(place.assert("a", "k", "2", None).is_new, "it mends the changes, too");
     assert_eq!(watcher.changes(&["a"]), ["+a k=2"]);

@@ -8,7 +8,7 @@ use super::entry::ProvenFact;
 use super::log_content::ChangeLogContent;
 use super::logged_facts::LoggedFact;
 use super::{Dataspace, FACT, FactListing, FactLookup, damaged, entries, entries_of};
-use crate::domain::fact::Fact;
+use crate::domain::fact::{Fact, FactSelection};
 use crate::store::Error;
 
 /// The least number of facts for which a thread is worth its start.
@@ -40,19 +40,21 @@ impl Dataspace {
     /// [`Error::Unfit`] for a text that cannot be a label, [`Error::Io`].
     pub fn labelled(&self, label: &str) -> Result<FactListing, Error> {
         self.recover_for_reader()?;
-        self.labelled_in(label, ChangeLogContent::read(&self.changes())?.as_ref())
+        self.labelled_in(label, ChangeLogContent::read(&self.changes())?.as_ref(), None)
     }
 
-    /// Returns the facts of one label, as a change log has them.
+    /// Returns the facts of one label, as a change log has them; with a selection, only the selected ones.
     pub(super) fn labelled_in(
         &self,
         label: &str,
         log: Option<&ChangeLogContent>,
+        selection: Option<&FactSelection>,
     ) -> Result<FactListing, Error> {
         let mut listing = FactListing::default();
-        let logged = log.map(|log| log.facts(Some(label))).unwrap_or_default();
+        let logged = log.map(|log| log.facts(Some(label), selection)).unwrap_or_default();
         let known = logged.into_values().next().unwrap_or_default();
         self.list(&self.folder(label)?, &known, &mut listing)?;
+        listing.facts.retain(|fact| selection.is_none_or(|own| own.includes(fact)));
         listing.facts.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(listing)
     }
@@ -73,7 +75,11 @@ impl Dataspace {
             let name = entry.file_name();
             let logged = name.to_str().and_then(|name| known.get(name)?.as_ref());
             let is_plain = || entry.file_type().is_ok_and(|kind| kind.is_file());
-            match logged.filter(|_| is_plain()).and_then(|logged| self.believed(logged)) {
+            let logged = logged.filter(|_| is_plain());
+            if logged.is_some_and(|logged| !logged.is_selected) {
+                continue;
+            }
+            match logged.and_then(|logged| self.believed(logged)) {
                 Some(fact) => listing.facts.push(fact),
                 None => unknown.push(entry.path()),
             }

@@ -26,15 +26,17 @@ impl ChangeLogContent {
     /// Reads the file; `None` if there is none that can be read.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, Error> {
         match plain_file::open(path) {
-            Ok(file) => Self::of(&file).map_err(Error::io("read", path)),
+            Ok(file) => {
+                let content = file.metadata().and_then(|found| Self::of(&file, found.len()));
+                content.map_err(Error::io("read", path))
+            }
             Err(error) if error.kind() == ErrorKind::NotFound || is_unusable(&error) => Ok(None),
             Err(error) => Err(Error::io("open", path)(error)),
         }
     }
 
-    /// Reads an open file; `None` if it is no change log.
-    pub(super) fn of(file: &File) -> std::io::Result<Option<Self>> {
-        let length = file.metadata()?.len();
+    /// Reads an open file up to this length; `None` if it is no change log.
+    pub(super) fn of(file: &File, length: u64) -> std::io::Result<Option<Self>> {
         let Some((header, start)) = header(file)?.filter(|_| length <= MAX_READ) else {
             return Ok(None);
         };

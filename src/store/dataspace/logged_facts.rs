@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::entry::ProvenFact;
 use super::log_content::ChangeLogContent;
 use super::{Dataspace, MAX_FACT_LENGTH, entries, is_absent, is_unusable, name};
+use crate::domain::fact::FactSelection;
 use crate::plain_file;
 use crate::store::Error;
 
@@ -23,6 +24,8 @@ pub(super) type LoggedFacts<'log> = HashMap<String, HashMap<String, Option<Logge
 pub(super) struct LoggedFact<'log> {
     /// The fact with its proof, as in its file.
     pub(super) text: &'log [u8],
+    /// False if nobody asks for it.
+    pub(super) is_selected: bool,
 }
 
 /// The names in a fact.
@@ -32,6 +35,8 @@ struct FactName<'log> {
     label: Cow<'log, str>,
     #[serde(borrow)]
     key: Cow<'log, str>,
+    #[serde(borrow)]
+    value: Cow<'log, str>,
 }
 
 /// A change, as far as it is needed here.
@@ -57,9 +62,13 @@ struct AssertionLine<'log> {
 }
 
 impl ChangeLogContent {
-    /// Returns what is known of the facts of one label, or of all. The last change may not have been made yet, so the
+    /// Returns what is known of the facts of one label, or of all, and which of them are selected. The last change may not have been made yet, so the
     /// file of its fact has to be read.
-    pub(super) fn facts(&self, label: Option<&str>) -> LoggedFacts<'_> {
+    pub(super) fn facts(
+        &self,
+        label: Option<&str>,
+        selection: Option<&FactSelection>,
+    ) -> LoggedFacts<'_> {
         let mut facts = LoggedFacts::new();
         let mut note = |own: &str, key: &str, fact| {
             if label.is_none_or(|label| label == own)
@@ -72,16 +81,16 @@ impl ChangeLogContent {
         let Some((snapshot, changes)) = self.lines.split_at_checked(snapshot) else {
             return facts;
         };
-        let mut prefix = label.map_or(Ok(Vec::new()), |label| serde_json::to_vec(label));
+        let mut prefix = label.map_or(Ok(Vec::new()), serde_json::to_vec);
         if let Ok(label) = prefix.as_mut() {
             label.splice(0..0, *b"{\"label\":");
         }
         let prefix = prefix.unwrap_or_default();
         for text in snapshot.split(|&byte| byte == b'\n') {
             if text.starts_with(&prefix)
-                && let Ok(FactName { label, key }) = serde_json::from_slice(text)
+                && let Some((name, fact)) = logged(text, selection)
             {
-                note(&label, &key, Some(LoggedFact { text }));
+                note(&name.label, &name.key, Some(fact));
             }
         }
         let mut last = None;
@@ -91,8 +100,9 @@ impl ChangeLogContent {
                 return LoggedFacts::new();
             };
             let asserted = kind.and_then(|kind| kind.asserted);
-            let fact = asserted.map(|asserted| asserted.fact.get().as_bytes());
-            note(&label, &key, fact.map(|text| LoggedFact { text }));
+            let text = asserted.map(|asserted| asserted.fact.get().as_bytes());
+            let fact = text.and_then(|text| Some(logged(text, selection)?.1));
+            note(&label, &key, fact);
             last = Some((label, key));
         }
         if let Some((label, key)) = last {
@@ -102,6 +112,16 @@ impl ChangeLogContent {
     }
 }
 
+fn logged<'log>(
+    text: &'log [u8],
+    selection: Option<&FactSelection>,
+) -> Option<(FactName<'log>, LoggedFact<'log>)> {
+    let name: FactName<'_> = serde_json::from_slice(text).ok()?;
+    let FactName { label, key, value } = &name;
+    let is_selected = selection.is_none_or(|own| own.has(label, key, value));
+    Some((name, LoggedFact { text, is_selected }))
+}
+
 impl Dataspace {
     /// Returns the facts that hold, as they are in their files, without those that are too long to begin a log with.
     /// Files that an old log tells the content of are not read. Readers check the proofs.
@@ -109,7 +129,7 @@ impl Dataspace {
         &self,
         old: Option<&'log ChangeLogContent>,
     ) -> Result<Vec<Cow<'log, [u8]>>, Error> {
-        let mut logged = old.map(|old| old.facts(None)).unwrap_or_default();
+        let mut logged = old.map(|old| old.facts(None, None)).unwrap_or_default();
         let mut facts = Vec::new();
         for folder in entries(&self.path.join("facts"))? {
             if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {

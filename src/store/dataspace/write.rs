@@ -149,14 +149,13 @@ impl Dataspace {
         }
         let proven = match self.proven(&path)? {
             Ok(fact) if fact.value.seq == seq => fact,
-            Ok(_) => return Ok(None),
+            Ok(_) | Err(FactLookup::Nothing | FactLookup::Fact(_)) => return Ok(None),
             Err(FactLookup::Damaged(_)) => {
                 // Readers may believe the log that it holds.
                 let seq = writing.log.touch(&self.changes(), label, key)?;
                 self.note_made(&writing.lock, &writing.log, seq)?;
                 return Ok(None);
             }
-            Err(_) => return Ok(None),
         };
         let fact = proven.value.clone();
         let change = LoggedChange::Claimed { fact: proven, step: step.clone() };

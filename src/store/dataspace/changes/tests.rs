@@ -41,8 +41,8 @@ fn numbering_continues_after_last_complete_line() {
     let path = dir.path().join("changes");
     assert_eq!(note(&path), 8);
     let text = std::fs::read(&path).expect("read");
-    let long = format!("[9,\"l\",\"{}", "x".repeat(100_000));
-    for torn in ["", "[9,\"l\"", "[9,\"l\",\"k\"]", &long] {
+    let torn_entry = format!("[9,\"l\",\"{}", "x".repeat(100_000));
+    for torn in ["", "[9,\"l\"", "[9,\"l\",\"k\"]", &torn_entry] {
         std::fs::write(&path, [&text[..], torn.as_bytes()].concat()).expect("torn");
         assert_eq!(all(&path).expect("whole lines"), [("l".into(), "k\n".into())], "{torn}");
         let log = open(&path);

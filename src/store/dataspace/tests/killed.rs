@@ -1,12 +1,10 @@
 //! A writer that is killed at every possible point, and the same step again.
 
-use std::collections::BTreeSet;
-
 use super::super::{Dataspace, DataspaceStep, DataspaceWatcher, FactStatement};
 use super::power::cut_power;
 use super::together::{child, tell, told};
 use super::{Place, step};
-use crate::domain::fact::KnownFacts;
+use crate::domain::fact::{FactSelection, KnownFacts};
 use crate::fault::POINTS;
 
 /// The operation of a step; `a k` holds before it.
@@ -130,9 +128,9 @@ fn change_left_by_killed_writer_is_seen_once_next_writer_makes_it() {
         let place = Place::with(&[("a", "k", "1")]);
         assert!(dies_at(&place, "assert", point, time));
         let mut watch = DataspaceWatcher::new(place.space.clone());
-        let labels = BTreeSet::from(["b".to_owned()]);
+        let selection = FactSelection::of_labels(&["b".to_owned()]);
         let mut look = || {
-            let changes = watch.changes(&labels, &KnownFacts::default()).expect("looked at");
+            let changes = watch.changes(&selection, &KnownFacts::default()).expect("looked at");
             changes.changes.len()
         };
         let seen = look();

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::super::DataspaceWatcher;
 use super::power::cut_power;
 use super::{Place, facts, step};
-use crate::domain::fact::{Fact, FactChange};
+use crate::domain::fact::{Fact, FactChange, FactSelection};
 
 const LABELS: [&str; 3] = ["a", "b/c", "d"];
 const KEYS: [&str; 3] = ["", "k", "l m"];
@@ -97,7 +97,7 @@ fn look(watch: &mut DataspaceWatcher, known: &mut Model, model: &Model, labels: 
     let chosen = LABELS.iter().zip(labels).filter(|(_, is_chosen)| *is_chosen);
     let labels: BTreeSet<String> = chosen.map(|(&label, _)| label.to_owned()).collect();
     let before = facts(known.values());
-    let news = watch.changes(&labels, &before).expect("looked at");
+    let news = watch.changes(&FactSelection::of_labels(&labels), &before).expect("looked at");
     assert_eq!(news.warnings, Vec::<String>::new());
     for change in news.changes {
         assert!(before.is_news(&change), "{change:?}");

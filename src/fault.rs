@@ -5,7 +5,7 @@
 //! reached for the third time. Failpoints exist only in a build with the feature `test-fakes`.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 40] = [
+pub const POINTS: [&str; 41] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -36,9 +36,10 @@ pub const POINTS: [&str; 40] = [
     "replace.after",
     "inbox.before",
     "dataspace.written",
-    "dataspace.marked",
     "dataspace.noted",
+    "dataspace.marked",
     "dataspace.moved",
+    "dataspace.applied",
     "worktree.noted",
     "worktree.added",
     "worktree.unlocked",

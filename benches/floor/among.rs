@@ -28,16 +28,16 @@ pub(crate) fn tables(
 #[derive(Debug, Clone, Copy)]
 struct FactConversationCost {
     cost: MeasuredTurnCost,
-    /// Milliseconds until its first turn was over; the facts were seen before.
+    /// Milliseconds until its first turn was over; the facts were looked at before.
     began: f64,
 }
 
 fn turns(place: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
-    let dialogue = Dialogue { rounds: scale.turns / 10, asserts: false, looks: true };
+    let dialogue = Dialogue { rounds: scale.turns / 5, asserts: false, looks: true };
     let workflow = dialogue.scripted(place)?;
     let mut taken = Vec::new();
     for _ in 0..scale.rounds.min(5) {
-        let talk = |number| talk(place, &workflow, dialogue.turns(), number, scale);
+        let talk = |number| talk(place, &workflow, dialogue, number, scale);
         taken.push((talk(0)?, talk(scale.facts)?));
     }
     let number = whole(real(scale.facts));
@@ -65,34 +65,39 @@ fn turns(place: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Tabl
     goals.add("  its processor time", cpu, GoalBound::AtMost(1.2), "");
     let name = format!("start to first answer beside {number} facts over one without");
     goals.add(name, first, GoalBound::AtMost(1.5), "");
-    table.note("All facts are on record before the first answer is.");
+    table.note("No fact but the one that ends the conversation can matter to it, so none other is on record.");
     Ok(table)
 }
 
 fn talk(
     place: &BenchFolder,
     workflow: &WorkflowFolder,
-    turns: usize,
+    dialogue: Dialogue,
     number: usize,
     scale: &Scale,
 ) -> Fallible<FactConversationCost> {
+    // The other half is left for the fact that ends the conversation.
+    let turns = dialogue.turns() / 2;
     let run = RaymondCommand::new(place, workflow, &[], &SCRIPTED)?;
     write_facts(&run.dir, number)?;
-    signal(&run.dir, 0)?;
-    let journal = run.journal();
+    signal(&run.dir, "0")?;
+    let (journal, dir) = (run.journal(), run.dir.clone());
     let mut live = RunningRaymond::start(run)?;
     let start = RunMoment::start(&live);
     let first = start.next(&mut live, 1, scale.limit)?;
     let began = first.at.duration_since(start.at).as_secs_f64() * 1e3;
     let early = first.next(&mut live, turns / 20, scale.limit)?;
     let late = early.next(&mut live, turns * 19 / 20, scale.limit * 4)?;
+    signal(&dir, "enough")?;
     live.wait_for_success(scale.limit)?;
     let text = std::fs::read_to_string(journal)?;
-    let before = text.split(TURN).next().unwrap_or_default();
+    if text.matches(TURN).count() >= dialogue.turns() {
+        return Err("the fact that ends the conversation was not seen".into());
+    }
     // The key follows the label in facts alone.
-    let seen = before.matches(&format!("\"label\":\"{OTHERS}\",\"key\":")).count();
-    if seen <= number {
-        return Err(format!("only {seen} facts were on record before the first answer").into());
+    let seen = text.matches(&format!("\"label\":\"{OTHERS}\",\"key\":")).count();
+    if seen != 1 {
+        return Err(format!("{seen} facts were on record, and one mattered").into());
     }
     Ok(FactConversationCost { cost: late.cost(&early), began })
 }
@@ -101,11 +106,12 @@ fn signals(place: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Ta
     let [few, many] = [place.folder()?, place.folder()?];
     write_facts(&many, scale.facts)?;
     for dir in [&few, &many] {
-        signal(dir, 0)?;
+        signal(dir, "0")?;
     }
     let mut taken = Vec::new();
     for value in 1..=scale.rounds * 5 {
-        taken.push((signal(&few, value)?.as_secs_f64(), signal(&many, value)?.as_secs_f64()));
+        let value = value.to_string();
+        taken.push((signal(&few, &value)?.as_secs_f64(), signal(&many, &value)?.as_secs_f64()));
     }
     let number = whole(real(scale.facts));
     let mut table = Table::new(
@@ -126,9 +132,9 @@ fn signals(place: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Ta
 }
 
 /// Asserts a fact as a person does; returns the time that took.
-fn signal(dir: &Path, value: usize) -> Fallible<Duration> {
+fn signal(dir: &Path, value: &str) -> Fallible<Duration> {
     let mut command = bare(Command::new(RAYMOND));
-    command.args(["signal", OTHERS, "--key", "signalled", "--value", &value.to_string()]);
+    command.args(["signal", OTHERS, "--key", "signalled", "--value", value]);
     command.arg("--dir").arg(dir).env("HOME", dir).stdin(Stdio::null()).stdout(Stdio::null());
     let started = Instant::now();
     let status = command.status()?;

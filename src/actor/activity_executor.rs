@@ -2,11 +2,10 @@
 //!
 //! Performing is idempotent by the operation's name, as far as its class allows.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::runner::LocalFuture;
-use crate::domain::fact::{FactChange, KnownFacts};
+use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::AgentId;
 use crate::domain::operation::Operation;
 use crate::domain::program_execution::{Activity, ActivityResult};
@@ -87,13 +86,13 @@ pub trait ActivityExecutor {
         None
     }
 
-    /// Returns the changes of the facts with these labels since the known ones.
+    /// Returns the changes of the selected facts since the known ones.
     ///
     /// # Errors
     /// The reason why they cannot be read.
     fn changed_facts(
         &self,
-        labels: &BTreeSet<String>,
+        selection: &FactSelection,
         known: &KnownFacts,
     ) -> Result<Vec<FactChange>, String>;
 

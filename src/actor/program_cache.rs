@@ -26,10 +26,12 @@ impl ProgramCache {
         text: &str,
         source: &dyn WorkflowSource,
     ) -> Result<Rc<Program>, String> {
-        if let Some(known) = self.0.borrow().get(hash) {
-            return Ok(Rc::clone(known));
-        }
-        self.read(file, text, source)
+        self.known(hash).map_or_else(|| self.read(file, text, source), Ok)
+    }
+
+    /// Returns the program of a text that has been read.
+    pub(super) fn known(&self, hash: &Arc<str>) -> Option<Rc<Program>> {
+        self.0.borrow().get(hash).map(Rc::clone)
     }
 
     /// Returns the program of a text.

@@ -4,11 +4,13 @@
 //! that its programs look at, as it has seen them. A replay needs nothing else.
 
 mod known;
+mod selection;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::known::{FactQuery, KnownFacts};
+pub use self::selection::{FactPattern, FactSelection};
 use super::time::Timestamp;
 
 /// A fact.

@@ -19,6 +19,7 @@ pub struct FileReplacement<'a> {
     draft: PathBuf,
     mode: u32,
     permissions: Option<Permissions>,
+    is_durable: bool,
 }
 
 /// The reason why a file is not replaced: the step that failed, and where.
@@ -43,7 +44,8 @@ impl<'a> FileReplacement<'a> {
     pub fn of(path: &'a Path) -> Self {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".new");
-        Self { path, draft: path.with_file_name(name), mode: PRIVATE, permissions: None }
+        let draft = path.with_file_name(name);
+        Self { path, draft, mode: PRIVATE, permissions: None, is_durable: true }
     }
 
     /// Sets the name of the draft. Processes that may replace the file at once need a name each.
@@ -65,7 +67,14 @@ impl<'a> FileReplacement<'a> {
         self
     }
 
-    /// Replaces the file. It is durable when this returns.
+    /// Leaves it to the caller to make the new file durable. Until then a power cut may leave the old content, none, or
+    /// a part of the new.
+    pub fn without_sync(mut self) -> Self {
+        self.is_durable = false;
+        self
+    }
+
+    /// Replaces the file. It is durable when this returns, unless it is written [without sync](Self::without_sync).
     ///
     /// # Errors
     /// [`ReplaceError`]. No draft is left, and the old content is still there, unless only the directory could not
@@ -74,7 +83,7 @@ impl<'a> FileReplacement<'a> {
         self.write_with(|file| file.write_all(content))
     }
 
-    /// Replaces the file by what `fill` writes. It is durable when this returns.
+    /// Replaces the file by what `fill` writes. It is durable like that of [`write`](Self::write).
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -94,7 +103,9 @@ impl<'a> FileReplacement<'a> {
             .map_err(failed("replace", self.path))
             .inspect_err(remove_draft)?;
         point("replace.after");
-        let Some(directory) = self.path.parent() else { return Ok(()) };
+        let Some(directory) = self.path.parent().filter(|_| self.is_durable) else {
+            return Ok(());
+        };
         sync_directory(directory).map_err(failed("sync the directory", directory))
     }
 
@@ -104,7 +115,7 @@ impl<'a> FileReplacement<'a> {
         if let Some(permissions) = &self.permissions {
             file.set_permissions(permissions.clone())?;
         }
-        file.sync_all()
+        if self.is_durable { file.sync_all() } else { Ok(()) }
     }
 }
 

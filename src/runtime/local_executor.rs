@@ -1,7 +1,7 @@
 //! The executor of the activities of graphs and programs: the world of a run, and the dataspace of its directory.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::actor::activity_executor::{
 };
 use crate::actor::clock::now;
 use crate::actor::runner::LocalFuture;
-use crate::domain::fact::{FactChange, KnownFacts};
+use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
 use crate::domain::privilege::Privilege;
@@ -224,11 +224,11 @@ impl ActivityExecutor for LocalActivityExecutor {
 
     fn changed_facts(
         &self,
-        labels: &BTreeSet<String>,
+        selection: &FactSelection,
         known: &KnownFacts,
     ) -> Result<Vec<FactChange>, String> {
-        let changes =
-            self.watch.borrow_mut().changes(labels, known).map_err(|error| error.to_string())?;
+        let changes = self.watch.borrow_mut().changes(selection, known);
+        let changes = changes.map_err(|error| error.to_string())?;
         for warning in &changes.warnings {
             self.warn_once(warning);
         }

@@ -2,22 +2,30 @@
 //!
 //! ```text
 //! .raymond/dataspace/facts/LABEL/KEY.json   a fact, while it holds
-//!                    changes                the facts that have changed, for watchers
-//!                    lock                   held by the writer
-//!                    outgoing/              a fact on its way into its place
+//!                    changes                each change, before it is made
+//!                    lock                   held by the writer; it names the last change that was made
 //!                    done/                  the last step of each agent that has changed a fact
 //!                    claims/                the facts that steps of programs have taken
 //!                    definitions/           the programs that were defined
 //! ```
 //!
-//! A fact is asserted by a rename into its place, so it holds as a whole or not at all. It is taken by a rename out of
-//! its place, so only one taker gets it. Writers wait for each other; readers never wait. A damaged file is no fact:
+//! A change is durable once it is in the change log, at the cost of one flush; then it is made in the files, which are
+//! flushed only when the log begins anew. A fact is asserted by a rename into its place, so it holds as a whole or not
+//! at all. It is taken by a rename out of its place, so only one taker gets it. Writers wait for each other; readers
+//! never wait, but after a power cut the first one has the logged changes made again. A damaged file is no fact:
 //! listing the facts warns of it, and asserting or retracting the fact fixes it.
 
+mod apply;
+mod boot;
 mod changes;
 mod definitions;
+mod entry;
+mod listing;
+mod log_content;
+mod logged_facts;
 mod name;
 mod proof;
+mod redo;
 mod step;
 mod watch;
 mod write;
@@ -25,11 +33,11 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use std::fs::DirEntry;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread::Builder;
 
 pub use definitions::{DefinedProgram, ProgramListing};
 pub use name::InvalidFact;
@@ -37,20 +45,18 @@ pub use step::DataspaceStep;
 pub use watch::{DataspaceWatcher, FactChanges};
 pub use write::{AssertionOutcome, FactStatement};
 
+use self::entry::ProvenFact;
 use super::Error;
 use super::layout::RunsRoot;
 use crate::domain::fact::Fact;
 use crate::plain_file::{self, is_unfit};
 use crate::proof::ProofKey;
 
-/// The size at which the file of changes begins anew, in bytes.
+/// The size of the changes at which their file begins anew, in bytes; more, if the facts before them take more.
 const MAX_CHANGE_LOG_BYTES: u64 = 1024 * 1024;
 
 /// The purpose of the proofs of facts.
 const FACT: &str = "fact";
-
-/// The least number of facts for which a thread is worth its start.
-const FACTS_PER_THREAD: usize = 256;
 
 /// The longest file of a fact, in bytes: a value of escaped bytes alone, and the other fields.
 const MAX_FACT_LENGTH: u64 = 8 * 1024 * 1024;
@@ -109,68 +115,6 @@ impl Dataspace {
         Self { ends: Some(ends), ..self }
     }
 
-    /// Returns all facts that hold.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn facts(&self) -> Result<FactListing, Error> {
-        let mut listing = FactListing::default();
-        for folder in entries(&self.path.join("facts"))? {
-            self.list(&folder, &mut listing)?;
-        }
-        listing.facts.sort_by(|a, b| (&a.label, &a.key).cmp(&(&b.label, &b.key)));
-        Ok(listing)
-    }
-
-    /// Returns the facts of one label.
-    ///
-    /// # Errors
-    /// [`Error::Unfit`] for a text that cannot be a label, [`Error::Io`].
-    pub fn labelled(&self, label: &str) -> Result<FactListing, Error> {
-        let mut listing = FactListing::default();
-        self.list(&self.folder(label)?, &mut listing)?;
-        listing.facts.sort_by(|a, b| a.key.cmp(&b.key));
-        Ok(listing)
-    }
-
-    fn list(&self, folder: &Path, listing: &mut FactListing) -> Result<(), Error> {
-        if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-            listing.warnings.push(damaged(folder, "it is no directory of facts"));
-            return Ok(());
-        }
-        let mut paths = entries(folder)?;
-        paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
-        for found in self.read_all(&paths)? {
-            match found {
-                FactLookup::Fact(fact) => listing.facts.push(fact),
-                FactLookup::Damaged(why) => listing.warnings.push(why),
-                FactLookup::Nothing => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads files of facts, many of them on several threads.
-    fn read_all(&self, paths: &[PathBuf]) -> Result<Vec<FactLookup>, Error> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let each = paths.len().div_ceil(threads).max(FACTS_PER_THREAD);
-        let read = |paths: &[PathBuf]| -> Result<Vec<FactLookup>, Error> {
-            paths.iter().map(|path| self.read_in_place(path)).collect()
-        };
-        let (first, others) = paths.split_at(paths.len().min(each));
-        std::thread::scope(|scope| {
-            let start = |part| Builder::new().spawn_scoped(scope, move || read(part)).ok();
-            let parts: Vec<_> = others.chunks(each).map(|part| (part, start(part))).collect();
-            let mut found = read(first)?;
-            for (part, thread) in parts {
-                // Without a thread for it, a part is read here.
-                let by_thread = thread.and_then(|thread| thread.join().ok());
-                found.extend(by_thread.unwrap_or_else(|| read(part))?);
-            }
-            Ok(found)
-        })
-    }
-
     /// Reads the file of a fact, which has to be the one of its label and key.
     fn read_in_place(&self, path: &Path) -> Result<FactLookup, Error> {
         Ok(match self.read(path)? {
@@ -182,15 +126,20 @@ impl Dataspace {
     }
 
     fn read(&self, path: &Path) -> Result<FactLookup, Error> {
+        let proven = self.proven(path)?;
+        Ok(proven.map_or_else(|nothing| nothing, |proven| FactLookup::Fact(proven.value)))
+    }
+
+    /// Reads a fact with its proof, or says what is there instead.
+    fn proven(&self, path: &Path) -> Result<Result<ProvenFact, FactLookup>, Error> {
+        let lacking = |why: &str| Ok(Err(FactLookup::Damaged(damaged(path, why))));
         match plain_file::read(path, MAX_FACT_LENGTH) {
-            Ok(bytes) => Ok(match proof::open(&bytes, self.key.as_ref(), FACT) {
-                Ok(fact) => FactLookup::Fact(fact),
-                Err(why) => FactLookup::Damaged(damaged(path, &why)),
-            }),
-            Err(error) if is_absent(&error) => Ok(FactLookup::Nothing),
-            Err(error) if is_unusable(&error) => {
-                Ok(FactLookup::Damaged(damaged(path, &error.to_string())))
-            }
+            Ok(bytes) => match ProvenFact::read(&bytes, self.key.as_ref(), FACT) {
+                Ok(fact) => Ok(Ok(fact)),
+                Err(why) => lacking(&why),
+            },
+            Err(error) if is_absent(&error) => Ok(Err(FactLookup::Nothing)),
+            Err(error) if is_unusable(&error) => lacking(&error.to_string()),
             Err(error) => Err(Error::io("read", path)(error)),
         }
     }
@@ -215,13 +164,18 @@ impl Dataspace {
 }
 
 /// Returns the entries of a directory, which may be missing.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+fn entries_of(folder: &Path) -> Result<Vec<DirEntry>, Error> {
     let failed = || Error::io("read", folder);
     match std::fs::read_dir(folder) {
-        Ok(entries) => entries.map(|entry| Ok(entry.map_err(failed())?.path())).collect(),
+        Ok(entries) => entries.map(|entry| entry.map_err(failed())).collect(),
         Err(error) if is_absent(&error) => Ok(Vec::new()),
         Err(error) => Err(failed()(error)),
     }
+}
+
+/// Returns the paths in a directory, which may be missing.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    Ok(entries_of(folder)?.into_iter().map(|entry| entry.path()).collect())
 }
 
 fn is_absent(error: &std::io::Error) -> bool {

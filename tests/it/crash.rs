@@ -69,7 +69,7 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
 
 /// The failpoints that such a run does not reach: those of lists of agents, graphs, commands, facts and
 /// worktrees.
-const OTHER_POINTS: [&str; 18] = [
+const OTHER_POINTS: [&str; 19] = [
     "fork.before",
     "fork.after",
     "operation.before",
@@ -78,9 +78,10 @@ const OTHER_POINTS: [&str; 18] = [
     "activity.after",
     "inbox.before",
     "dataspace.written",
-    "dataspace.marked",
     "dataspace.noted",
+    "dataspace.marked",
     "dataspace.moved",
+    "dataspace.applied",
     "worktree.noted",
     "worktree.added",
     "worktree.unlocked",

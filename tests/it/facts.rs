@@ -142,7 +142,13 @@ fn signal_into_unusable_directory_is_error() {
 
 #[test]
 fn signal_repeated_after_kill_holds_once() {
-    for point in ["replace.written", "dataspace.written", "dataspace.noted", "dataspace.moved"] {
+    for point in [
+        "replace.written",
+        "dataspace.written",
+        "dataspace.noted",
+        "dataspace.moved",
+        "dataspace.applied",
+    ] {
         let test = Test::new().env("RAYMOND_FAILPOINT", format!("{point}:1"));
         let killed = test.raymond(&["signal", "a"]);
         killed.assert(killed.killed(), point);

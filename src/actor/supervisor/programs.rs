@@ -3,7 +3,6 @@
 //! The interpreter runs here, against the run's own facts, so nothing can happen between checking a condition and
 //! waiting for it.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,6 +20,7 @@ use crate::domain::decide::{
     role_stopped,
 };
 use crate::domain::event::Event;
+use crate::domain::fact::FactSelection;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand};
 use crate::domain::program_execution::{ActivityResult, RequestBody};
@@ -120,15 +120,32 @@ impl Supervisor {
         self.run.agents.get(id).is_some_and(|agent| agent.program().is_some())
     }
 
-    /// Records the changes of facts that programs of this run read. If they cannot be read, the run holds still,
+    /// Returns the facts that programs of this run can match.
+    fn selected_facts(&self) -> FactSelection {
+        let mut all = FactSelection::default();
+        for own in self.run.definitions.values() {
+            let programs = &self.context.programs;
+            let program = programs.known(&own.program).or_else(|| {
+                let source = self.context.source_of(own.folder.as_ref()).ok()?;
+                programs.kept(&own.program, &own.file, &own.text, &*source).ok()
+            });
+            match program {
+                Some(program) => all.extend(&program.facts),
+                // What it runs is not there now, so only the labels are known.
+                None => all.extend(&FactSelection::of_labels(&own.labels)),
+            }
+        }
+        all
+    }
+
+    /// Records the changes of facts that programs of this run can match. If they cannot be read, the run holds still,
     /// because its programs depend on them. Returns true if they can be read.
     pub(super) fn refresh_facts(&mut self, ctx: &mut Ctx<Self>) -> bool {
-        let labels = self.run.definitions.values().flat_map(|own| own.labels.iter().cloned());
-        let labels: BTreeSet<String> = labels.collect();
-        if labels.is_empty() || self.run.agents.is_empty() {
+        let selection = self.selected_facts();
+        if selection.is_empty() || self.run.agents.is_empty() {
             return true;
         }
-        let changes = match self.context.performer.changed_facts(&labels, &self.run.facts) {
+        let changes = match self.context.performer.changed_facts(&selection, &self.run.facts) {
             Ok(changes) => changes,
             Err(message) => {
                 self.hold(Some(PauseReason::Storage { message }), ctx);

@@ -1,13 +1,12 @@
 //! An empty world: it holds nothing, and performs no operation.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::actor::activity_executor::{
     ActivityExecutor, ActivityOutcome, LookupOutcome, OperationOutcome,
 };
 use crate::actor::runner::LocalFuture;
-use crate::domain::fact::{FactChange, KnownFacts};
+use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::AgentId;
 use crate::domain::operation::Operation;
 use crate::domain::program_execution::Activity;
@@ -59,11 +58,7 @@ impl ActivityExecutor for Nothing {
         Box::pin(std::future::ready(ActivityOutcome::Done(Err(format!("nobody performs {step}")))))
     }
 
-    fn changed_facts(
-        &self,
-        _: &BTreeSet<String>,
-        _: &KnownFacts,
-    ) -> Result<Vec<FactChange>, String> {
+    fn changed_facts(&self, _: &FactSelection, _: &KnownFacts) -> Result<Vec<FactChange>, String> {
         Ok(Vec::new())
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
+use crate::domain::fact::FactSelection;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
@@ -37,6 +38,8 @@ pub struct Program {
     pub states: Vec<ProgramState>,
     /// The labels of the facts it reads.
     pub labels: BTreeSet<String>,
+    /// The facts of these labels that it can match.
+    pub facts: FactSelection,
     /// The keys of the context it needs: `x` of `@context/x`.
     pub context: BTreeSet<String>,
     /// True if it needs a branch: `@branch`.

@@ -131,13 +131,9 @@ impl ProgramReader<'_> {
             self.report.error(form.at, "SX205", why);
             return None;
         }
-        Some(ProgramCondition::Signal {
-            label: label?,
-            key: key?,
-            equals: equals?,
-            consume: consume?,
-            bind: bind?,
-        })
+        let (label, key, equals) = (label?, key?, equals?);
+        self.note_facts(&label, key.as_ref(), equals.as_ref());
+        Some(ProgramCondition::Signal { label, key, equals, consume: consume?, bind: bind? })
     }
 
     /// Reads the name for the payload of a taken fact.

@@ -33,7 +33,14 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
     let workflow = reader.workflow(&forms);
     reader.unbound();
     let ProgramReader {
-        mut report, labels, context, needs_branch, requests, answer_fields, ..
+        mut report,
+        labels,
+        facts,
+        context,
+        needs_branch,
+        requests,
+        answer_fields,
+        ..
     } = reader;
     let names = requests.bind(&mut report);
     let program = workflow.filter(|_| !report.has_errors()).and_then(|workflow| {
@@ -46,6 +53,7 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
             roles,
             states,
             labels,
+            facts,
             context,
             needs_branch,
             hash,

@@ -8,6 +8,7 @@ use super::form::{Form, FormContent};
 use super::lines::LineIndex;
 use super::requests::RequestNames;
 use super::vocabulary::{ACTION, CONDITION, FormKind, INSTRUCTION, sort_of};
+use crate::domain::fact::FactSelection;
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 use crate::language::source::WorkflowSource;
@@ -27,6 +28,8 @@ pub(super) struct ProgramReader<'a> {
     pub(super) roles: BTreeMap<String, usize>,
     /// The labels of the facts that are read.
     pub(super) labels: BTreeSet<String>,
+    /// The facts of these labels that can matter.
+    pub(super) facts: FactSelection,
     /// The keys of the context that are needed.
     pub(super) context: BTreeSet<String>,
     /// True while the condition of a wait is read.
@@ -56,6 +59,7 @@ impl<'a> ProgramReader<'a> {
             states: BTreeMap::new(),
             roles: BTreeMap::new(),
             labels: BTreeSet::new(),
+            facts: FactSelection::default(),
             context: BTreeSet::new(),
             in_wait: false,
             needs_branch: false,

@@ -6,6 +6,7 @@ use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::VALUE;
+use crate::domain::fact::FactPattern;
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
@@ -93,7 +94,9 @@ impl ProgramReader<'_> {
             "signal" => {
                 let label = self.label(&fields);
                 let key = self.optional(&fields, "key");
-                Some(TextExpression::Signal { label: label?, key: key?.map(Box::new) })
+                let (label, key) = (label?, key?);
+                self.note_facts(&label, key.as_ref(), None);
+                Some(TextExpression::Signal { label, key: key.map(Box::new) })
             }
             "response" => {
                 let [request] = self.exactly(&fields, ["the id of a request"])?;
@@ -134,6 +137,20 @@ impl ProgramReader<'_> {
         let label = self.fact(fields)?;
         self.labels.insert(label.clone());
         Some(label)
+    }
+
+    /// Notes the facts that a `signal` can match: those with the key and the payload that are written there.
+    pub(super) fn note_facts(
+        &mut self,
+        label: &str,
+        key: Option<&TextExpression>,
+        value: Option<&TextExpression>,
+    ) {
+        let written = |expression: Option<&TextExpression>| match expression {
+            Some(TextExpression::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        self.facts.add(label, FactPattern { key: written(key), value: written(value) });
     }
 
     /// Reads the label of a fact, the only value of its form.

@@ -1,8 +1,12 @@
-//! The change log: it lists the facts to read again, so that no reader has to read all of them.
+//! The change log: each change is appended as a whole and flushed, and only then made in the files.
 //!
-//! Its first line names a generation and the number it begins at; each later line names the number, the label and the
-//! key of a fact that changes. A line is written before its change, so a reader of the line reads the fact itself.
-//! When the file has outgrown its limit, a new file takes its place, and its readers read all facts once.
+//! The first line names a generation, the boot it is of, and the number it begins at. The facts that held then follow,
+//! one a line, and then the changes: number, label, key, and what to apply ([`ChangeLogEntry`]). A reader of a change
+//! reads the fact itself. When the changes have outgrown their limit, a new file takes the place of this one, and its
+//! readers read all facts once.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::hash_map::RandomState;
 use std::fs::File;
@@ -13,82 +17,187 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plain_file::{self, is_unfit};
+use super::entry::{ChangeLogEntry, LoggedChange};
+use super::{boot, is_unusable};
+use crate::domain::id::RunId;
+use crate::fault::point;
+use crate::plain_file;
 use crate::store::{Error, files};
 
-/// The limit of a line's length, in bytes: a label and a key have names of 200 bytes at the most.
-const MAX_LINE: u64 = 8 * 1024;
+/// The limit of the first line's length, in bytes.
+const MAX_HEADER: u64 = 4 * 1024;
 
-/// The most bytes that are read at once: the file begins anew long before.
-const MAX_READ: u64 = 4 * 1024 * 1024;
+/// The size of the part that is read first to find the last line, in bytes.
+const TAIL: u64 = 8 * 1024;
+
+/// The limit of that part, in bytes: an entry with the largest fact, and a torn one behind it.
+const MAX_TAIL: u64 = 32 * 1024 * 1024;
+
+/// The limit of what is read at once, in bytes: the file begins anew long before.
+pub(super) const MAX_READ: u64 = 64 * 1024 * 1024;
+
+/// The limit of the facts that a file begins with, in bytes. The files of the others are read.
+const MAX_SNAPSHOT: usize = 16 * 1024 * 1024;
 
 /// The first line.
-#[derive(Debug, Serialize, Deserialize)]
-struct ChangeLogHeader {
-    generation: String,
-    from: u64,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ChangeLogHeader {
+    pub(super) generation: String,
+    pub(super) from: u64,
+    /// The boot in which all changes were made; an earlier raymond wrote none, and none that can be applied again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) boot: Option<String>,
+    /// The length of the facts that follow, in bytes.
+    #[serde(default)]
+    pub(super) snapshot: u64,
 }
 
-/// A change: its number, and the label and the key of the fact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ChangeLogEntry(pub(super) u64, pub(super) String, pub(super) String);
+/// The last line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum LastLine {
+    /// The header, or one of the facts after it: nothing has changed since.
+    NoEntry,
+    Entry(Box<ChangeLogEntry>),
+    Damaged,
+}
 
 /// The file in the hands of the holder of the lock.
 #[derive(Debug)]
 pub(super) struct ChangeLog {
     file: File,
+    pub(super) header: ChangeLogHeader,
+    /// The start of the first change, in bytes.
+    entries: u64,
+    /// The end of the last whole line, in bytes.
     length: u64,
+    pub(super) last: LastLine,
     /// The number of the next change.
     pub(super) next: u64,
 }
 
-impl ChangeLog {
-    /// Opens the file for writing, and fixes it. The incomplete line of a writer that died is cut off; a file that
-    /// is missing or cannot be read begins anew behind `highest`.
-    pub(super) fn open(
-        path: &Path,
-        room: u64,
-        highest: impl FnOnce() -> Result<u64, Error>,
-    ) -> Result<Self, Error> {
-        match plain_file::open_with(path, files::private().read(true).append(true)) {
-            Ok(file) => {
-                if let Some((length, next)) = end(&file).map_err(Error::io("read", path))? {
-                    file.set_len(length).map_err(Error::io("write", path))?;
-                    if length <= room {
-                        return Ok(Self { file, length, next });
-                    }
-                    return Self::begin(path, next);
-                }
-            }
-            // Anything but a plain file is replaced.
-            Err(error) if error.kind() == ErrorKind::NotFound || is_unfit(&error) => {}
-            Err(error) => return Err(Error::io("open", path)(error)),
-        }
-        Self::begin(path, highest()? + 1)
+impl ChangeLogHeader {
+    /// Returns whether all changes behind it were made since the machine has started.
+    pub(super) fn is_of_this_boot(&self) -> bool {
+        self.boot.is_some() && self.boot.as_deref() == boot::id()
     }
 
-    fn begin(path: &Path, next: u64) -> Result<Self, Error> {
+    /// Returns whether changes behind it may have been lost in a power cut. Without an id of the boot nobody knows.
+    pub(super) fn is_of_other_boot(&self) -> bool {
+        boot::id().is_some_and(|boot| self.boot.as_deref().is_some_and(|own| own != boot))
+    }
+}
+
+impl ChangeLog {
+    /// Opens the file for writing. The incomplete line of a writer that died is cut off. Returns `None` if there is no
+    /// file, or none that begins like one.
+    pub(super) fn open(path: &Path) -> Result<Option<Self>, Error> {
+        let file = match plain_file::open_with(path, files::private().read(true).append(true)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            // Anything but a plain file is replaced.
+            Err(error) if plain_file::is_unfit(&error) => return Ok(None),
+            Err(error) => return Err(Error::io("open", path)(error)),
+        };
+        let found = Self::of(file).map_err(Error::io("read", path))?;
+        if let Some(log) = &found {
+            log.file.set_len(log.length).map_err(Error::io("write", path))?;
+        }
+        Ok(found)
+    }
+
+    fn of(file: File) -> std::io::Result<Option<Self>> {
+        let Some((header, start)) = header(&file)? else { return Ok(None) };
+        let Some((line, length)) = last_line(&file)? else { return Ok(None) };
+        let Some(entries) = start.checked_add(header.snapshot).filter(|start| *start <= length)
+        else {
+            return Ok(None);
+        };
+        let mut log =
+            Self { file, entries, length, last: LastLine::NoEntry, next: header.from, header };
+        if length > entries {
+            let entry = serde_json::from_slice::<ChangeLogEntry>(&line).ok();
+            match entry.and_then(|entry| Some((entry.0.checked_add(1)?, entry))) {
+                Some((next, entry)) => {
+                    log.next = next;
+                    log.last = LastLine::Entry(Box::new(entry));
+                }
+                None => log.last = LastLine::Damaged,
+            }
+        }
+        Ok(Some(log))
+    }
+
+    /// Begins a new file in place of any other, with the lines of facts that hold, all of them durable.
+    pub(super) fn begin<'line>(
+        path: &Path,
+        next: u64,
+        facts: impl Iterator<Item = &'line [u8]>,
+    ) -> Result<Self, Error> {
         let random = || RandomState::new().build_hasher().finish();
-        let generation = format!("{:016x}{:016x}", random(), random());
-        let line =
-            line(&ChangeLogHeader { generation, from: next }).map_err(Error::io("write", path))?;
-        files::replace(path, &line)?;
+        let mut snapshot = Vec::new();
+        for fact in facts {
+            if snapshot.len() + fact.len() < MAX_SNAPSHOT {
+                snapshot.extend_from_slice(fact);
+                snapshot.push(b'\n');
+            }
+        }
+        let header = ChangeLogHeader {
+            generation: format!("{:016x}{:016x}", random(), random()),
+            from: next,
+            boot: boot::id().map(str::to_owned),
+            snapshot: snapshot.len() as u64,
+        };
+        let mut content = line(&header).map_err(Error::io("write", path))?;
+        content.append(&mut snapshot);
+        files::replace(path, &content)?;
         let file = plain_file::open_with(path, files::private().read(true).append(true));
         let file = file.map_err(Error::io("open", path))?;
-        Ok(Self { file, length: line.len() as u64, next })
+        let length = content.len() as u64;
+        Ok(Self { file, header, entries: length, length, last: LastLine::NoEntry, next })
     }
 
-    /// Notes durably that a fact is about to change; returns the number of the change.
-    pub(super) fn note(&mut self, path: &Path, label: &str, key: &str) -> Result<u64, Error> {
-        let change = ChangeLogEntry(self.next, label.to_owned(), key.to_owned());
-        let written = line(&change).and_then(|line| {
-            self.file.write_all(&line)?;
-            self.length += line.len() as u64;
-            self.file.sync_data()
-        });
-        written.map_err(Error::io("append to", path))?;
-        self.next += 1;
-        Ok(change.0)
+    /// Returns whether the changes take more than this room, and more than the facts before them.
+    pub(super) fn is_full(&self, room: u64) -> bool {
+        self.length - self.entries > room.max(self.header.snapshot)
+    }
+
+    /// Appends a change, which is durable when this returns.
+    pub(super) fn append(&mut self, path: &Path, entry: &ChangeLogEntry) -> Result<(), Error> {
+        self.write(entry).map_err(Error::io("append to", path))?;
+        point("dataspace.written");
+        self.file.sync_data().map_err(Error::io("append to", path))?;
+        point("dataspace.noted");
+        Ok(())
+    }
+
+    /// Has all readers read a fact again; returns the number of this.
+    pub(super) fn touch(&mut self, path: &Path, label: &str, key: &str) -> Result<u64, Error> {
+        let (label, key) = (label.to_owned(), key.to_owned());
+        let entry = ChangeLogEntry(self.next, label, key, Some(LoggedChange::Reread {}));
+        self.write(&entry).map_err(Error::io("append to", path))?;
+        Ok(entry.0)
+    }
+
+    fn write(&mut self, entry: &ChangeLogEntry) -> std::io::Result<()> {
+        let line = line(entry)?;
+        self.file.write_all(&line)?;
+        self.length += line.len() as u64;
+        self.next = entry.0.saturating_add(1);
+        Ok(())
+    }
+
+    /// Returns all changes that can be read.
+    pub(super) fn entries(&self) -> std::io::Result<Vec<ChangeLogEntry>> {
+        let bytes = read(&self.file, self.entries, self.length.min(self.entries + MAX_READ))?;
+        let lines = bytes.split(|&byte| byte == b'\n');
+        Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    }
+
+    /// Returns whether a change may be of a step of a run.
+    pub(super) fn names(&self, run: &RunId) -> std::io::Result<bool> {
+        let bytes = read(&self.file, self.entries, self.length.min(self.entries + MAX_READ))?;
+        let wanted = format!("\"run\":\"{run}\"");
+        Ok(String::from_utf8_lossy(&bytes).contains(&wanted))
     }
 }
 
@@ -98,24 +207,45 @@ fn line(value: &impl Serialize) -> std::io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Returns the end of the last whole line and the number that follows it; `None` if they are not known.
-fn end(file: &File) -> std::io::Result<Option<(u64, u64)>> {
-    let length = file.metadata()?.len();
-    let start = length.saturating_sub(MAX_LINE);
-    let tail = read(file, start, length)?;
-    let Some(end) = tail.iter().rposition(|&byte| byte == b'\n') else { return Ok(None) };
-    let before = tail[..end].iter().rposition(|&byte| byte == b'\n');
-    let last = &tail[before.map_or(0, |place| place + 1)..end];
-    let is_head = before.is_none() && start == 0;
-    let next = if is_head {
-        serde_json::from_slice(last).ok().map(|head: ChangeLogHeader| head.from)
-    } else {
-        serde_json::from_slice(last).ok().map(|change: ChangeLogEntry| change.0 + 1)
-    };
-    Ok(next.map(|next| (start + end as u64 + 1, next)))
+/// Returns the first line of a change log; `None` if there is none that can be read.
+pub(super) fn header_at(path: &Path) -> Result<Option<ChangeLogHeader>, Error> {
+    match plain_file::open(path).and_then(|file| header(&file)) {
+        Ok(found) => Ok(found.map(|(header, _)| header)),
+        Err(error) if error.kind() == ErrorKind::NotFound || is_unusable(&error) => Ok(None),
+        Err(error) => Err(Error::io("read", path)(error)),
+    }
 }
 
-fn read(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
+/// Returns the first line and its length; `None` if it is none of a change log.
+pub(super) fn header(file: &File) -> std::io::Result<Option<(ChangeLogHeader, u64)>> {
+    let start = read(file, 0, MAX_HEADER)?;
+    let Some(end) = start.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
+    let header = serde_json::from_slice(&start[..end]).ok();
+    Ok(header.map(|header| (header, end as u64 + 1)))
+}
+
+/// Returns the last whole line and its end.
+fn last_line(file: &File) -> std::io::Result<Option<(Vec<u8>, u64)>> {
+    let length = file.metadata()?.len();
+    let mut span = TAIL;
+    loop {
+        let start = length.saturating_sub(span);
+        let mut tail = read(file, start, length)?;
+        let end = tail.iter().rposition(|&byte| byte == b'\n');
+        let before = end.and_then(|end| tail[..end].iter().rposition(|&byte| byte == b'\n'));
+        if let (Some(end), true) = (end, before.is_some() || start == 0) {
+            tail.truncate(end);
+            let line = tail.split_off(before.map_or(0, |before| before + 1));
+            return Ok(Some((line, start + end as u64 + 1)));
+        }
+        if start == 0 || span >= MAX_TAIL {
+            return Ok(None);
+        }
+        span *= 4;
+    }
+}
+
+pub(super) fn read(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(0)];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -128,100 +258,4 @@ fn read(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
     }
     bytes.truncate(filled);
     Ok(bytes)
-}
-
-/// The part of the file between two places.
-#[derive(Debug)]
-pub(super) struct ChangeLogRange {
-    /// The changes.
-    pub(super) changes: Vec<ChangeLogEntry>,
-    /// The start of the last whole line, in bytes.
-    pub(super) last: u64,
-    /// The end of the last whole line, in bytes.
-    pub(super) end: u64,
-}
-
-/// Reads the whole lines between two places; `None` if one of them is not a change. A first line at the start of
-/// the file is skipped.
-pub(super) fn lines(file: &File, from: u64, to: u64) -> std::io::Result<Option<ChangeLogRange>> {
-    if to.saturating_sub(from) > MAX_READ {
-        return Ok(None);
-    }
-    let bytes = read(file, from, to)?;
-    let mut lines = ChangeLogRange { changes: Vec::new(), last: from, end: from };
-    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        let Some(text) = line.strip_suffix(b"\n") else { break };
-        if lines.end > 0 {
-            let Ok(change) = serde_json::from_slice(text) else { return Ok(None) };
-            lines.changes.push(change);
-            lines.last = lines.end;
-        }
-        lines.end += line.len() as u64;
-        if lines.changes.is_empty() {
-            lines.last = lines.end;
-        }
-    }
-    Ok(Some(lines))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MAX_CHANGE_LOG_BYTES: u64 = 200;
-
-    fn open(path: &Path) -> ChangeLog {
-        ChangeLog::open(path, MAX_CHANGE_LOG_BYTES, || Ok(7)).expect("opened")
-    }
-
-    fn all(path: &Path) -> Option<Vec<ChangeLogEntry>> {
-        let file = File::open(path).expect("opened");
-        let length = file.metadata().expect("there").len();
-        lines(&file, 0, length).expect("read").map(|lines| lines.changes)
-    }
-
-    fn change(seq: u64) -> ChangeLogEntry {
-        ChangeLogEntry(seq, "l".into(), "k\n".into())
-    }
-
-    #[test]
-    fn numbering_continues_after_last_complete_line() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("changes");
-        assert_eq!(open(&path).note(&path, "l", "k\n").expect("noted"), 8);
-        let text = std::fs::read(&path).expect("read");
-        for torn in ["", "[9,\"l\"", "[9,\"l\",\"k\"]"] {
-            std::fs::write(&path, [&text[..], torn.as_bytes()].concat()).expect("torn");
-            assert_eq!(all(&path).expect("whole lines"), [change(8)], "{torn}");
-            assert_eq!(open(&path).next, 9, "{torn}");
-            assert_eq!(std::fs::read(&path).expect("read"), text, "{torn}");
-        }
-        for damaged in [&b"\0\0\0\n"[..], b"", b"{}\n", b"[8,\"l\",\"k\"]\n"] {
-            std::fs::write(&path, damaged).expect("damaged");
-            assert_eq!(open(&path).next, 8, "it begins anew");
-        }
-    }
-
-    #[test]
-    fn changes_file_that_outgrows_its_limit_is_replaced() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("changes");
-        let mut generations = std::collections::BTreeSet::new();
-        for seq in 8..80 {
-            assert_eq!(open(&path).note(&path, "l", "k\n").expect("noted"), seq);
-            let text = std::fs::read_to_string(&path).expect("read");
-            assert!(text.len() < 300, "{text}");
-            generations.insert(text.lines().next().unwrap_or_default().to_owned());
-            assert_eq!(all(&path).expect("whole lines").last(), Some(&change(seq)));
-        }
-        assert!(generations.len() > 5);
-    }
-
-    #[test]
-    fn invalid_line_makes_changes_unreadable() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("changes");
-        std::fs::write(&path, "{}\nxx\n").expect("written");
-        assert_eq!(all(&path), None);
-    }
 }

@@ -6,12 +6,45 @@ use serde::{Deserialize, Serialize};
 use crate::proof::ProofKey;
 
 /// A value and its proof, side by side, so that people read it as before.
-#[derive(Debug, Serialize, Deserialize)]
-struct ProvenValue<T> {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ProvenValue<T> {
     #[serde(flatten)]
-    value: T,
+    pub(super) value: T,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     proof: String,
+}
+
+impl<T: Serialize> ProvenValue<T> {
+    /// Returns a value with its proof; without a key there is no proof.
+    pub(super) fn new(value: T, key: Option<&ProofKey>, purpose: &str) -> serde_json::Result<Self> {
+        let proof = key.map_or(Ok(String::new()), |key| {
+            Ok::<_, serde_json::Error>(key.proof(purpose, &serde_json::to_vec(&value)?))
+        });
+        Ok(Self { value, proof: proof? })
+    }
+
+    /// Refuses a value whose proof does not hold; without a key, no value is refused.
+    pub(super) fn believed(&self, key: Option<&ProofKey>, purpose: &str) -> Result<(), String> {
+        let Some(key) = key else { return Ok(()) };
+        let content = serde_json::to_vec(&self.value).map_err(|error| error.to_string())?;
+        if key.holds(purpose, &content, &self.proof) {
+            return Ok(());
+        }
+        Err("it has no proof that you or your runs wrote it".to_owned())
+    }
+}
+
+impl<T: Serialize + DeserializeOwned> ProvenValue<T> {
+    /// Reads a value whose proof holds, and keeps the proof.
+    pub(super) fn read(
+        bytes: &[u8],
+        key: Option<&ProofKey>,
+        purpose: &str,
+    ) -> Result<Self, String> {
+        let proven = serde_json::from_slice::<Self>(bytes).map_err(|error| error.to_string())?;
+        proven.believed(key, purpose)?;
+        Ok(proven)
+    }
 }
 
 /// Writes a value with its proof; without a key there is no proof.
@@ -20,10 +53,7 @@ pub(super) fn close<T: Serialize>(
     key: Option<&ProofKey>,
     purpose: &str,
 ) -> serde_json::Result<Vec<u8>> {
-    let proof = key.map_or(Ok(String::new()), |key| {
-        Ok::<_, serde_json::Error>(key.proof(purpose, &serde_json::to_vec(value)?))
-    });
-    serde_json::to_vec(&ProvenValue { value, proof: proof? })
+    serde_json::to_vec(&ProvenValue::new(value, key, purpose)?)
 }
 
 /// Reads a value whose proof holds; without a key, reads the value as it is.
@@ -32,14 +62,7 @@ pub(super) fn open<T: Serialize + DeserializeOwned>(
     key: Option<&ProofKey>,
     purpose: &str,
 ) -> Result<T, String> {
-    let ProvenValue { value, proof } =
-        serde_json::from_slice::<ProvenValue<T>>(bytes).map_err(|error| error.to_string())?;
-    let Some(key) = key else { return Ok(value) };
-    let content = serde_json::to_vec(&value).map_err(|error| error.to_string())?;
-    if key.holds(purpose, &content, &proof) {
-        return Ok(value);
-    }
-    Err("it has no proof that you or your runs wrote it".to_owned())
+    ProvenValue::read(bytes, key, purpose).map(|proven| proven.value)
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 //!
 //! A step that runs again after a crash changes no fact a second time.
 //!
-//! An agent has one mark, of its last step that changed a fact. The change waits in a place of the step's own, the
-//! mark is written, and then the change is made. On recovery, a mark with a waiting change means that the change
-//! is still to be made; a mark alone means that it was made.
+//! An agent has one mark, of its last step that changed a fact. The mark is part of the entry that the change has in the
+//! change log, so whoever finds the mark under the lock finds the change made, too.
+//!
+//! An earlier raymond wrote the fact into `outgoing/`, then the mark, and then made the change. What it has left there
+//! says that the marked assertion is still to be made.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Dataspace;
+use super::entry::LoggedChange;
 use crate::domain::id::{AgentId, RunId};
 use crate::plain_file;
 use crate::store::{Error, files};
@@ -19,8 +22,11 @@ use crate::store::{Error, files};
 /// The size limit of a mark, in bytes: a label and a key have names of 200 bytes at the most.
 const MAX_MARK_LENGTH: u64 = 64 * 1024;
 
+/// The directories with files of steps.
+const STEP_FOLDERS: [&str; 3] = ["claims", "outgoing", "done"];
+
 /// A step of an agent: it may assert, retract or take one fact.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataspaceStep {
     /// The run.
     pub run: RunId,
@@ -32,7 +38,7 @@ pub struct DataspaceStep {
 
 impl DataspaceStep {
     /// Returns the name of a step's agent. A run's id has no `~`, an agent's no `-`.
-    fn agent_file_stem(run: &RunId, agent: &AgentId) -> String {
+    pub(super) fn agent_file_stem(run: &RunId, agent: &AgentId) -> String {
         format!("{run}~{}", agent.file_name())
     }
 
@@ -91,10 +97,9 @@ impl Dataspace {
         self.path.join("claims").join(step.name())
     }
 
-    /// Returns the place where a fact waits until it is asserted; all callers other than programs share one place.
-    pub(super) fn outgoing_of(&self, step: Option<&DataspaceStep>) -> PathBuf {
-        let name = step.map_or_else(|| "signal.json".to_owned(), DataspaceStep::name);
-        self.path.join("outgoing").join(name)
+    /// Returns the place where an earlier raymond kept a fact until it was asserted.
+    pub(super) fn outgoing_of(&self, step: &DataspaceStep) -> PathBuf {
+        self.path.join("outgoing").join(step.name())
     }
 
     /// Returns the mark of an agent. An unreadable mark counts as none, as it is written as a whole.
@@ -107,17 +112,18 @@ impl Dataspace {
         }
     }
 
+    /// Writes the mark of an agent; it is not durable.
     pub(super) fn set_mark(
         &self,
         step: &DataspaceStep,
         mark: &IdempotencyKey,
     ) -> Result<(), Error> {
         let path = self.mark_of(step);
-        files::make_dir(&self.marks())?;
+        files::make_draft_dir(&self.marks())?;
         let text = serde_json::to_vec(mark)
             .map_err(std::io::Error::other)
             .map_err(Error::io("write", &path))?;
-        files::replace(&path, &text)
+        files::replace_draft(&path, &text)
     }
 
     /// Removes the marks and changes of an agent's steps before this one. The record of their outcome is durable,
@@ -139,13 +145,41 @@ impl Dataspace {
         self.clear(&["claims", "outgoing"], earlier)
     }
 
-    /// Removes the marks and changes of a run that has ended.
+    /// Removes the marks and changes of a run that has ended, durably: another run may get its id.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn ended(&self, run: &RunId) -> Result<(), Error> {
+        let log = self.changes();
+        if !log.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            return self.clear_run(run);
+        }
+        let mut writer = self.write()?;
+        if writer.log.names(run).map_err(Error::io("read", &log))? || self.has_files_of(run)? {
+            let ended = LoggedChange::RunEnded { run: run.clone() };
+            writer.change("", "", ended)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the marks and changes of a run.
+    pub(super) fn clear_run(&self, run: &RunId) -> Result<(), Error> {
         let agent_file_stem = format!("{run}~");
-        self.clear(&["claims", "outgoing", "done"], |name| name.starts_with(&agent_file_stem))
+        self.clear(&STEP_FOLDERS, |name| name.starts_with(&agent_file_stem))
+    }
+
+    fn has_files_of(&self, run: &RunId) -> Result<bool, Error> {
+        let agent_file_stem = format!("{run}~");
+        let is_of_run = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with(&agent_file_stem))
+        };
+        for folder in STEP_FOLDERS {
+            if super::entries(&self.path.join(folder))?.iter().any(is_of_run) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn clear(&self, folders: &[&str], unneeded: impl Fn(&str) -> bool) -> Result<(), Error> {
@@ -160,7 +194,8 @@ impl Dataspace {
     }
 }
 
-fn remove(path: &Path) -> Result<(), Error> {
+/// Removes a file, which may be missing.
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path)(error)),
         _ => Ok(()),

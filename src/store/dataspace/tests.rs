@@ -1,7 +1,10 @@
 //! The dataspace: the facts that hold, their takers, and steps that run once.
 
+mod forged;
 mod killed;
+mod logged;
 mod model;
+mod power;
 mod together;
 mod watched;
 
@@ -85,6 +88,12 @@ impl Place {
         entries.filter_map(name).collect()
     }
 
+    /// Returns the number of changes in the log.
+    fn logged(&self) -> usize {
+        let text = std::fs::read_to_string(self.path("changes")).unwrap_or_default();
+        text.lines().filter(|line| line.starts_with('[')).count()
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.space.path.join(name)
     }
@@ -133,12 +142,14 @@ fn fact_holds_until_retracted_and_last_value_wins() {
 fn dataspace_files_are_private_to_the_user() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::with(&[("a", "k", "1")]);
+    place.assert("a", "l", "1", Some(&step("r", 7)));
     let mode = |name: &str| {
         let metadata = place.path(name).metadata().expect("there");
         metadata.permissions().mode() & 0o777
     };
-    assert_eq!(["", "facts", "facts/a", "outgoing"].map(mode), [0o700; 4]);
-    assert_eq!(["facts/a/k.json", "changes", "lock"].map(mode), [0o600; 3]);
+    assert_eq!(["", "facts", "facts/a", "done"].map(mode), [0o700; 4]);
+    let files = ["facts/a/k.json", "changes", "lock", "done/r~main.json"];
+    assert_eq!(files.map(mode), [0o600; 4]);
 }
 
 #[test]
@@ -214,7 +225,8 @@ fn step_records_are_removed_once_steps_are_settled() {
     place.claim(&b, &step("r", 10)).expect("taken");
     place.assert("c", "k", "1", Some(&step("r", 9)));
     place.assert("c", "k", "2", Some(&step("r.1", 9)));
-    std::fs::write(place.path("outgoing/r~main-8.json"), "{").expect("left by a crash");
+    std::fs::create_dir(place.path("outgoing")).expect("made");
+    std::fs::write(place.path("outgoing/r~main-8.json"), "{").expect("left by an earlier raymond");
     let all = ["r~main-10.json", "r~main-7.json", "r~main-8.json", "r.1~main.json", "r~main.json"];
     let kept = || {
         let mut kept = place.kept();

@@ -1,15 +1,16 @@
-//! The watcher of the facts of some labels: it finds the changes since the last read, without waiting for a writer.
+//! The watcher of selected facts: it finds the changes since the last read, without waiting for a writer.
 //!
 //! The change log only says which facts to read again. If a writer holds the lock, the last entry may not have been
 //! applied yet, so its fact is read again next time. While nothing changes, a read is one system call.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use super::changes::{ChangeLogEntry, lines};
+use super::log_content::{ChangeLogContent, lines};
 use super::{Dataspace, FactLookup, is_absent, is_unusable};
-use crate::domain::fact::{Fact, FactChange, KnownFacts};
+use crate::domain::fact::{Fact, FactChange, FactSelection, KnownFacts};
 use crate::plain_file;
 use crate::store::Error;
 
@@ -17,8 +18,8 @@ use crate::store::Error;
 #[derive(Debug)]
 pub struct DataspaceWatcher {
     space: Dataspace,
-    /// The labels whose facts have all been read once.
-    listed: BTreeSet<String>,
+    /// The selected facts of those labels whose facts have all been read once.
+    listed: FactSelection,
     reading: Option<ChangeLogReader>,
 }
 
@@ -47,32 +48,33 @@ pub struct FactChanges {
 
 /// The facts to look at.
 enum DueFacts {
-    /// The facts of these changes.
-    Of(Vec<ChangeLogEntry>),
-    /// All facts.
-    All,
+    /// The facts with these labels and keys.
+    Of(Vec<(String, String)>),
+    /// All facts, as this change log has them.
+    All(Option<ChangeLogContent>),
 }
 
 impl DataspaceWatcher {
     /// Begins to watch: the first read is of all facts.
     #[must_use]
     pub fn new(space: Dataspace) -> Self {
-        Self { space, listed: BTreeSet::new(), reading: None }
+        Self { space, listed: FactSelection::default(), reading: None }
     }
 
-    /// Returns the changes among the facts of these labels, against the known ones. Each change is returned once, so
-    /// the caller has to apply it before the next read. A text that cannot be a label is warned of.
+    /// Returns the changes among the selected facts, against the known ones. Each change is returned once, so the caller
+    /// has to apply it before the next read. A fact that is no longer selected, because it has another payload, is
+    /// retracted for the caller. A text that cannot be a label is warned of.
     ///
     /// # Errors
     /// [`Error::Io`]. The next read is of all facts.
     pub fn changes(
         &mut self,
-        labels: &BTreeSet<String>,
+        selection: &FactSelection,
         known: &KnownFacts,
     ) -> Result<FactChanges, Error> {
-        let changes = self.read_changes(labels, known);
+        let changes = self.read_changes(selection, known);
         if changes.is_err() {
-            self.listed.clear();
+            self.listed = FactSelection::default();
             self.reading = None;
         }
         changes
@@ -80,23 +82,30 @@ impl DataspaceWatcher {
 
     fn read_changes(
         &mut self,
-        labels: &BTreeSet<String>,
+        selection: &FactSelection,
         known: &KnownFacts,
     ) -> Result<FactChanges, Error> {
+        let mut log = None;
         let due = match self.advance()? {
             DueFacts::Of(due) => due,
-            DueFacts::All => {
-                self.listed.clear();
+            DueFacts::All(found) => {
+                self.listed = FactSelection::default();
+                log = found;
                 Vec::new()
             }
         };
+        let listed = std::mem::replace(&mut self.listed, selection.clone());
+        let is_listed = |label: &str| selection.is_same_for(label, &listed);
+        if log.is_none() && !selection.labels().all(is_listed) {
+            log = ChangeLogContent::read(&self.space.changes())?;
+        }
         let (mut now, mut changes) = (FactMap::new(), FactChanges::default());
-        for ChangeLogEntry(_, label, key) in due {
-            if !self.listed.contains(&label) || !labels.contains(&label) {
+        for (label, key) in due {
+            if !selection.has_label(&label) || !is_listed(&label) {
                 continue;
             }
             let found = match self.space.read(&self.space.fact(&label, &key)?)? {
-                FactLookup::Fact(fact) => Some(fact),
+                FactLookup::Fact(fact) => Some(fact).filter(|fact| selection.includes(fact)),
                 FactLookup::Nothing => None,
                 FactLookup::Damaged(why) => {
                     changes.warnings.push(why);
@@ -105,8 +114,8 @@ impl DataspaceWatcher {
             };
             now.insert((label, key), found);
         }
-        for label in labels.difference(&self.listed) {
-            let listing = match self.space.labelled(label) {
+        for label in selection.labels().filter(|label| !is_listed(label)) {
+            let listing = match self.space.labelled_in(label, log.as_ref(), Some(selection)) {
                 Err(Error::Unfit(unfit)) => {
                     changes.warnings.push(unfit.to_string());
                     continue;
@@ -114,12 +123,11 @@ impl DataspaceWatcher {
                 listing => listing?,
             };
             changes.warnings.extend(listing.warnings);
-            let names = known.all().filter(|fact| fact.label == *label);
+            let names = known.all().filter(|fact| fact.label == label);
             now.extend(names.map(|fact| ((fact.label, fact.key), None)));
             let facts = listing.facts.into_iter();
             now.extend(facts.map(|fact| ((fact.label.clone(), fact.key.clone()), Some(fact))));
         }
-        self.listed.clone_from(labels);
         changes.warnings.dedup();
         changes.changes = compare(now, known);
         Ok(changes)
@@ -133,39 +141,54 @@ impl DataspaceWatcher {
             // The next writer makes it anew. Until then all facts are read.
             Ok(_) => {
                 self.reading = None;
-                return Ok(DueFacts::All);
+                return Ok(DueFacts::All(None));
             }
             Err(error) if is_absent(&error) => {
                 let was_there = self.reading.take().is_some();
-                return Ok(if was_there { DueFacts::All } else { DueFacts::Of(Vec::new()) });
+                return Ok(if was_there { DueFacts::All(None) } else { DueFacts::Of(Vec::new()) });
             }
             Err(error) => return Err(Error::io("read", &path)(error)),
         };
-        let failed = || Error::io("read", &path);
-        let same = self.reading.as_ref().is_some_and(|reading| reading.is_of(&there));
-        if let Some(reading) = self.reading.as_ref().filter(|_| same)
+        if !self.reading.as_ref().is_some_and(|reading| reading.is_of(&there)) {
+            return self.begin(&path).map(DueFacts::All);
+        }
+        if let Some(reading) = &self.reading
             && !reading.is_due
             && reading.length == there.len()
         {
             return Ok(DueFacts::Of(Vec::new()));
         }
-        if !same {
-            let file = plain_file::open(&path).map_err(Error::io("open", &path))?;
-            let id = id(&file.metadata().map_err(failed())?);
-            self.reading =
-                Some(ChangeLogReader { file, id, position: 0, length: 0, is_due: false });
-        }
         let is_quiet = self.is_quiet()?;
-        let Some(reading) = &mut self.reading else { return Ok(DueFacts::All) };
-        let found = reading.read(is_quiet).map_err(failed())?;
-        Ok(match found {
-            Some(changes) if same => DueFacts::Of(changes),
-            Some(_) => DueFacts::All,
-            None => {
+        let Some(reading) = &mut self.reading else { return Ok(DueFacts::All(None)) };
+        let found = reading.read(is_quiet).map_err(Error::io("read", &path))?;
+        Ok(found.map_or_else(
+            || {
                 self.reading = None;
-                DueFacts::All
-            }
-        })
+                DueFacts::All(None)
+            },
+            DueFacts::Of,
+        ))
+    }
+
+    /// Opens the file of changes, and reads all of it.
+    fn begin(&mut self, path: &Path) -> Result<Option<ChangeLogContent>, Error> {
+        self.reading = None;
+        self.space.recover_for_reader()?;
+        let failed = || Error::io("read", path);
+        let file = plain_file::open(path).map_err(Error::io("open", path))?;
+        let quiet = self.is_quiet()?;
+        let found = file.metadata().map_err(failed())?;
+        let (id, length, is_quiet) = (id(&found), found.len(), quiet.is_some());
+        drop(quiet);
+        let content = ChangeLogContent::of(&file, length).map_err(failed())?;
+        self.reading = content.as_ref().map(|content| ChangeLogReader {
+            file,
+            id,
+            position: if is_quiet { content.end } else { content.start_of_last_change() },
+            length,
+            is_due: !is_quiet || content.end != length,
+        });
+        Ok(content)
     }
 
     /// Takes the lock if there is no writer: then all noted changes have been made.
@@ -191,7 +214,7 @@ impl ChangeLogReader {
     }
 
     /// Returns the changes since the last read; `None` if the file is no change log.
-    fn read(&mut self, quiet: ChangeLogLock) -> std::io::Result<Option<Vec<ChangeLogEntry>>> {
+    fn read(&mut self, quiet: ChangeLogLock) -> std::io::Result<Option<Vec<(String, String)>>> {
         self.length = self.file.metadata()?.len();
         let is_quiet = quiet.is_some();
         drop(quiet);

@@ -1,14 +1,14 @@
-//! Changes to the facts: one writer at a time, each change whole, durable and noted.
+//! Changes to the facts: one writer at a time, each change logged as a whole, durable with one flush, and then made.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::changes::ChangeLog;
+use super::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
 use super::step::{DataspaceStep, FactOperation, IdempotencyKey};
-use super::{Dataspace, FACT, FactLookup, name, proof};
+use super::{Dataspace, FACT, FactLookup, name};
 use crate::domain::fact::Fact;
 use crate::domain::time::Timestamp;
 use crate::fault::point;
@@ -43,10 +43,10 @@ pub struct FactStatement<'text> {
 }
 
 /// The dataspace in the hands of its one writer.
-struct DataspaceWriter<'space> {
+pub(super) struct DataspaceWriter<'space> {
     space: &'space Dataspace,
-    _lock: File,
-    changes: ChangeLog,
+    lock: File,
+    pub(super) log: ChangeLog,
 }
 
 impl Dataspace {
@@ -63,39 +63,30 @@ impl Dataspace {
         let path = self.fact(what.label, what.key)?;
         name::check_value(what.label, what.key, what.value)?;
         let mut writing = self.write()?;
-        let out = self.outgoing_of(step);
-        let is_marked = match step {
-            Some(step) => self.marked(step, FactOperation::Assert, what.label, what.key)?.is_some(),
+        let is_made = match step {
+            Some(step) => {
+                self.marked(step, FactOperation::Assert, what.label, what.key)?.is_some()
+                    && !self.outgoing_of(step).exists()
+            }
             None => false,
         };
         let now = self.read(&path)?.whole();
-        let holds = now.as_ref().is_some_and(|fact| fact.value == what.value);
-        if holds || (is_marked && !out.exists()) {
+        if is_made || now.as_ref().is_some_and(|fact| fact.value == what.value) {
             return Ok(AssertionOutcome { fact: now, is_new: false });
         }
         let fact = Fact {
             label: what.label.to_owned(),
             key: what.key.to_owned(),
             value: what.value.to_owned(),
-            seq: writing.changes.next,
+            seq: writing.log.next,
             source: what.source.to_owned(),
             at: what.at,
         };
-        let text = proof::close(&fact, self.key.as_ref(), FACT)
+        let proven = ProvenFact::new(fact.clone(), self.key.as_ref(), FACT)
             .map_err(std::io::Error::other)
-            .map_err(Error::io("write", &out))?;
-        files::make_dir(&self.path.join("outgoing"))?;
-        files::replace(&out, &text)?;
-        point("dataspace.written");
-        if let Some(step) = step.filter(|_| !is_marked) {
-            self.set_mark(step, &mark(step, FactOperation::Assert, &fact))?;
-            point("dataspace.marked");
-        }
-        if let Some(folder) = path.parent() {
-            files::make_dir(folder)?;
-        }
-        writing.note(what.label, what.key)?;
-        writing.rename(&out, &path)?;
+            .map_err(Error::io("write", &path))?;
+        let change = LoggedChange::Asserted { fact: proven, step: step.cloned() };
+        writing.change(what.label, what.key, change)?;
         Ok(AssertionOutcome { fact: Some(fact), is_new: true })
     }
 
@@ -115,36 +106,20 @@ impl Dataspace {
             return Ok(false);
         }
         let mut writing = self.write()?;
-        let fact = match self.read(&path)? {
-            FactLookup::Fact(fact) => Some(fact),
-            FactLookup::Damaged(_) => Some(Fact {
-                label: label.to_owned(),
-                key: key.to_owned(),
-                value: String::new(),
-                seq: 0,
-                source: String::new(),
-                at: Timestamp(0),
-            }),
+        let held = match self.read(&path)? {
+            FactLookup::Fact(fact) => Some(fact.seq),
+            FactLookup::Damaged(_) => Some(0),
             FactLookup::Nothing => None,
         };
-        if let Some(step) = step {
-            match (self.marked(step, FactOperation::Retract, label, key)?, &fact) {
-                (Some(mark), Some(fact)) if mark.seq == fact.seq => {}
-                (Some(_), _) => return Ok(true),
-                (None, Some(fact)) => {
-                    self.set_mark(step, &mark(step, FactOperation::Retract, fact))?;
-                    point("dataspace.marked");
-                }
-                (None, None) => {}
-            }
+        if let Some(step) = step
+            && let Some(mark) = self.marked(step, FactOperation::Retract, label, key)?
+            // An earlier raymond may have marked a step without having removed the fact.
+            && held != Some(mark.seq)
+        {
+            return Ok(true);
         }
-        if fact.is_none() {
-            return Ok(false);
-        }
-        writing.note(label, key)?;
-        std::fs::remove_file(&path).map_err(Error::io("remove", &path))?;
-        point("dataspace.moved");
-        sync_dir_of(&path)?;
+        let Some(seq) = held else { return Ok(false) };
+        writing.change(label, key, LoggedChange::Retracted { seq, step: step.cloned() })?;
         Ok(true)
     }
 
@@ -168,12 +143,23 @@ impl Dataspace {
             return Ok(None);
         }
         let mut writing = self.write()?;
-        let Some(fact) = self.read(&path)?.whole().filter(|fact| fact.seq == seq) else {
-            return Ok(None);
+        // A writer that was killed may have left it to be made by this one.
+        if let Some(fact) = self.claimed(step)? {
+            return Ok(Some(fact));
+        }
+        let proven = match self.proven(&path)? {
+            Ok(fact) if fact.value.seq == seq => fact,
+            Ok(_) | Err(FactLookup::Nothing | FactLookup::Fact(_)) => return Ok(None),
+            Err(FactLookup::Damaged(_)) => {
+                // Readers may believe the log that it holds.
+                let seq = writing.log.touch(&self.changes(), label, key)?;
+                self.note_made(&writing.lock, &writing.log, seq)?;
+                return Ok(None);
+            }
         };
-        files::make_dir(&self.path.join("claims"))?;
-        writing.note(label, key)?;
-        writing.rename(&path, &self.claim_of(step))?;
+        let fact = proven.value.clone();
+        let change = LoggedChange::Claimed { fact: proven, step: step.clone() };
+        writing.change(label, key, change)?;
         Ok(Some(fact))
     }
 
@@ -195,19 +181,17 @@ impl Dataspace {
         Ok(self.mark(step)?.filter(|mark| mark.is_of(step, operation, label, key)))
     }
 
-    /// Waits until there is no other writer.
-    fn write(&self) -> Result<DataspaceWriter<'_>, Error> {
+    /// Waits until there is no other writer, and makes what the last one has left undone.
+    pub(super) fn write(&self) -> Result<DataspaceWriter<'_>, Error> {
         files::make_dir(&self.path)?;
         let path = self.lock();
-        let lock = plain_file::open_with(&path, files::private().create(true).append(true));
+        let mut options = files::private();
+        options.read(true).write(true).create(true).truncate(false);
+        let lock = plain_file::open_with(&path, &mut options);
         let lock = lock.map_err(Error::io("open", &path))?;
         self.wait_for(&lock).map_err(Error::io("lock", &path))?;
-        let highest = || {
-            let listing = self.facts()?;
-            Ok(listing.facts.iter().map(|fact| fact.seq).max().unwrap_or(0))
-        };
-        let changes = ChangeLog::open(&self.changes(), self.room, highest)?;
-        Ok(DataspaceWriter { space: self, _lock: lock, changes })
+        let log = self.recovered(&lock)?;
+        Ok(DataspaceWriter { space: self, lock, log })
     }
 }
 
@@ -229,31 +213,19 @@ impl Dataspace {
 }
 
 impl DataspaceWriter<'_> {
-    fn note(&mut self, label: &str, key: &str) -> Result<(), Error> {
-        self.changes.note(&self.space.changes(), label, key)?;
-        point("dataspace.noted");
+    /// Logs a change, and makes it. The one flush is that of the log.
+    pub(super) fn change(
+        &mut self,
+        label: &str,
+        key: &str,
+        change: LoggedChange,
+    ) -> Result<(), Error> {
+        let (label, key) = (label.to_owned(), key.to_owned());
+        let entry = ChangeLogEntry(self.log.next, label, key, Some(change));
+        self.log.append(&self.space.changes(), &entry)?;
+        self.space.apply(&entry)?;
+        self.space.note_made(&self.lock, &self.log, entry.0)?;
+        point("dataspace.applied");
         Ok(())
     }
-
-    #[expect(clippy::unused_self, reason = "only who writes may move a fact")]
-    fn rename(&self, from: &Path, to: &Path) -> Result<(), Error> {
-        std::fs::rename(from, to).map_err(Error::io("replace", to))?;
-        point("dataspace.moved");
-        sync_dir_of(to)?;
-        sync_dir_of(from)
-    }
-}
-
-fn mark(step: &DataspaceStep, operation: FactOperation, fact: &Fact) -> IdempotencyKey {
-    IdempotencyKey {
-        step: step.step,
-        operation,
-        label: fact.label.clone(),
-        key: fact.key.clone(),
-        seq: fact.seq,
-    }
-}
-
-fn sync_dir_of(path: &Path) -> Result<(), Error> {
-    path.parent().map_or(Ok(()), files::sync_dir)
 }

@@ -17,7 +17,9 @@ fn fact_counts_whether_asserted_before_or_during_the_wait() {
     let mut live = test.spawn(&["p.lisp"]);
     live.wait_for("it waits", |test| way(test, "main").len() == 1);
     signal(&test, "down", "t", "no");
-    live.wait_for("it has seen it", |test| test.events("facts_seen").len() == 2);
+    signal(&test, "before", "another", "");
+    live.wait_for("it has looked", |test| test.events("facts_seen").len() == 2);
+    assert!(!test.events("facts_seen")[1].to_string().contains("down"), "it can never matter");
     live.signal(Signal::KILL);
     assert!(live.wait().killed());
     assert_eq!(way(&test, "main").len(), 1, "another payload does not count");
@@ -30,6 +32,21 @@ fn fact_counts_whether_asserted_before_or_during_the_wait() {
         way(&test, "main"),
         ["s waiting (signal down :key t :equals yes)", "s waiting (signal up)", "s completed"]
     );
+}
+
+#[test]
+fn fact_whose_payload_no_longer_matches_counts_as_retracted() {
+    let test = program(
+        "(state s (wait (and (signal go) (not (signal hold :equals yes))) :timeout \"1h\") (terminal :result (signal go)))",
+    );
+    signal(&test, "hold", "k", "yes");
+    signal(&test, "go", "", "done");
+    let mut live = test.spawn(&["p.lisp", "--on-wait", "stay"]);
+    live.wait_for("it is held", |test| test.events("facts_seen").len() == 1);
+    signal(&test, "hold", "k", "no");
+    live.wait().ok().ended("main", "done");
+    let seen = test.events("facts_seen")[1]["changes"].clone();
+    assert_eq!(seen, serde_json::json!([{ "retracted": { "label": "hold", "key": "k" } }]));
 }
 
 #[test]

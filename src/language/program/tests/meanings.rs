@@ -143,3 +143,41 @@ fn signal_labels_and_context_names_are_collected() {
     assert_eq!(read.labels.iter().map(String::as_str).collect::<Vec<_>>(), ["one", "two"]);
     assert_eq!(read.context.iter().map(String::as_str).collect::<Vec<_>>(), ["k"]);
 }
+
+#[test]
+fn facts_that_a_program_can_match_are_selected_by_written_keys_and_payloads() {
+    // The facts `l k=v`, `l k=w` and `l j=v`.
+    let table = [
+        ("(wait (signal l))", [true, true, true]),
+        ("(wait (signal l :key k))", [true, true, false]),
+        ("(wait (signal l :equals v))", [true, false, true]),
+        ("(wait (signal l :key k :equals v))", [true, false, false]),
+        ("(wait (signal l :key @workflow-id :equals v))", [true, false, true]),
+        ("(wait (signal l :key k :equals (signal m)))", [true, true, false]),
+        (
+            "(wait (signal l :key j :consume true :as it)) (action (log \"~a\" @it))",
+            [false, false, true],
+        ),
+        (
+            "(wait (and (signal m) (not (or (signal l :key k :equals w) (at \"2026-01-15T14:30:00Z\")))))",
+            [false, true, false],
+        ),
+        ("(wait (matches (signal l :key k) \"x\"))", [true, true, false]),
+        (
+            "(branch (on (signal l :equals w) (goto s)) (otherwise (action (log \"~a\" (signal l :key j)))))",
+            [false, true, true],
+        ),
+        (
+            "(action (assert m :key (signal l :key k) :value (signal l :key (signal l :key j))))",
+            [true, true, true],
+        ),
+        ("(action (retract m :key (signal l :key j)))", [false, false, true]),
+        ("(terminal :result (signal l :key k))", [true, true, false]),
+        ("(action (assert l :key k :value v))", [false, false, false]),
+    ];
+    for (text, expected) in table {
+        let facts = program(&state(text)).facts;
+        let selected = [("k", "v"), ("k", "w"), ("j", "v")].map(|(k, v)| facts.has("l", k, v));
+        assert_eq!(selected, expected, "{text}");
+    }
+}

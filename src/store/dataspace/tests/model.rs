@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::super::DataspaceWatcher;
+use super::power::cut_power;
 use super::{Place, facts, step};
-use crate::domain::fact::{Fact, FactChange};
+use crate::domain::fact::{Fact, FactChange, FactSelection};
 
 const LABELS: [&str; 3] = ["a", "b/c", "d"];
 const KEYS: [&str; 3] = ["", "k", "l m"];
@@ -21,6 +22,7 @@ enum Deed {
     Claim { name: (usize, usize), stale: bool },
     Look { labels: [bool; 3] },
     Forget,
+    CutPower,
 }
 
 type Model = BTreeMap<(String, String), Fact>;
@@ -35,6 +37,7 @@ fn deeds() -> impl Strategy<Value = Deed> {
         2 => (name(), any::<bool>()).prop_map(|(name, stale)| Deed::Claim { name, stale }),
         3 => any::<[bool; 3]>().prop_map(|labels| Deed::Look { labels }),
         1 => Just(Deed::Forget),
+        1 => Just(Deed::CutPower),
     ]
 }
 
@@ -85,7 +88,7 @@ fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
                 assert_eq!(place.claim(&fact, &step("other", number)), None);
             }
         }
-        Deed::Look { .. } | Deed::Forget => {}
+        Deed::Look { .. } | Deed::Forget | Deed::CutPower => {}
     }
 }
 
@@ -94,7 +97,7 @@ fn look(watch: &mut DataspaceWatcher, known: &mut Model, model: &Model, labels: 
     let chosen = LABELS.iter().zip(labels).filter(|(_, is_chosen)| *is_chosen);
     let labels: BTreeSet<String> = chosen.map(|(&label, _)| label.to_owned()).collect();
     let before = facts(known.values());
-    let news = watch.changes(&labels, &before).expect("looked at");
+    let news = watch.changes(&FactSelection::of_labels(&labels), &before).expect("looked at");
     assert_eq!(news.warnings, Vec::<String>::new());
     for change in news.changes {
         assert!(before.is_news(&change), "{change:?}");
@@ -118,7 +121,7 @@ proptest! {
     #[test]
     fn dataspace_and_watcher_match_the_model(
         deeds in proptest::collection::vec(deeds(), 1..40),
-        room in 0u64..1000,
+        room in 0u64..4000,
     ) {
         let mut place = Place::new();
         place.space.room = room;
@@ -129,10 +132,16 @@ proptest! {
             match deed {
                 Deed::Look { labels } => look(&mut watch, &mut known, &model, *labels),
                 Deed::Forget => watch = DataspaceWatcher::new(place.space.clone()),
+                Deed::CutPower => {
+                    cut_power(&place);
+                    watch = DataspaceWatcher::new(place.space.clone());
+                }
                 _ => {}
             }
             let listing = place.space.facts().expect("listed");
-            prop_assert_eq!(listing.facts, model.values().cloned().collect::<Vec<_>>());
+            prop_assert_eq!(&listing.facts, &model.values().cloned().collect::<Vec<_>>());
+            let logged = LABELS.map(|label| place.space.labelled(label).expect("listed").facts);
+            prop_assert_eq!(logged.concat(), listing.facts, "the log says the same");
         }
         look(&mut watch, &mut known, &model, [true; 3]);
     }

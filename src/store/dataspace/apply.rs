@@ -1,0 +1,70 @@
+//! Makes a logged change in the files. Nothing is flushed: until the log begins anew, it can be done again from there.
+//!
+//! Whatever a writer that was killed has left undone is done by whoever takes the lock next, so each part may be done
+//! twice.
+
+use std::path::Path;
+
+use super::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
+use super::step::{DataspaceStep, remove};
+use super::{Dataspace, FactLookup};
+use crate::fault::point;
+use crate::store::{Error, files};
+
+impl Dataspace {
+    /// Makes a change.
+    pub(super) fn apply(&self, entry: &ChangeLogEntry) -> Result<(), Error> {
+        if let Some((step, mark)) = entry.mark() {
+            // An assertion that an earlier raymond has left there is done with this one.
+            remove(&self.outgoing_of(step))?;
+            self.set_mark(step, &mark)?;
+            point("dataspace.marked");
+        }
+        let ChangeLogEntry(_, label, key, change) = entry;
+        match change {
+            None | Some(LoggedChange::Reread {}) => {}
+            Some(LoggedChange::Asserted { fact, .. }) => self.put(fact)?,
+            Some(LoggedChange::Retracted { .. }) => remove(&self.fact(label, key)?)?,
+            Some(LoggedChange::Claimed { fact, step }) => self.take(fact, step)?,
+            Some(LoggedChange::RunEnded { run }) => self.clear_run(run)?,
+        }
+        point("dataspace.moved");
+        Ok(())
+    }
+
+    /// Puts a fact into its place.
+    pub(super) fn put(&self, fact: &ProvenFact) -> Result<(), Error> {
+        files::make_draft_dir(&self.folder(&fact.value.label)?)?;
+        put_into(&self.fact(&fact.value.label, &fact.value.key)?, fact)
+    }
+
+    /// Moves a fact out of its place to its taker.
+    fn take(&self, fact: &ProvenFact, step: &DataspaceStep) -> Result<(), Error> {
+        let path = self.fact(&fact.value.label, &fact.value.key)?;
+        let claim = self.claim_of(step);
+        files::make_draft_dir(&self.path.join("claims"))?;
+        match self.read(&path)? {
+            FactLookup::Fact(held) if held.seq == fact.value.seq => {
+                std::fs::rename(&path, &claim).map_err(Error::io("replace", &claim))
+            }
+            _ => self.put_claim(fact, step),
+        }
+    }
+
+    /// Puts a taken fact where its taker finds it, unless it is there.
+    pub(super) fn put_claim(&self, fact: &ProvenFact, step: &DataspaceStep) -> Result<(), Error> {
+        let claim = self.claim_of(step);
+        if self.read(&claim)?.whole().as_ref() == Some(&fact.value) {
+            return Ok(());
+        }
+        files::make_draft_dir(&self.path.join("claims"))?;
+        put_into(&claim, fact)
+    }
+}
+
+fn put_into(path: &Path, fact: &ProvenFact) -> Result<(), Error> {
+    let text = serde_json::to_vec(fact)
+        .map_err(std::io::Error::other)
+        .map_err(Error::io("write", path))?;
+    files::replace_draft(path, &text)
+}

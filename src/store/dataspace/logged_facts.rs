@@ -1,0 +1,165 @@
+//! The facts as the change log has them, so that no reader has to open all of their files.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::entry::ProvenFact;
+use super::log_content::ChangeLogContent;
+use super::{Dataspace, MAX_FACT_LENGTH, entries, is_absent, is_unusable, name};
+use crate::domain::fact::FactSelection;
+use crate::plain_file;
+use crate::store::Error;
+
+/// The longest fact that a change log begins with, in bytes. The files of longer ones are read.
+const MAX_SNAPSHOT_LINE: usize = 16 * 1024;
+
+/// The facts of each directory of a label, by the names of their files. `None` says that the file has to be read.
+pub(super) type LoggedFacts<'log> = HashMap<String, HashMap<String, Option<LoggedFact<'log>>>>;
+
+/// A fact in the change log. Nobody has checked its proof.
+#[derive(Debug)]
+pub(super) struct LoggedFact<'log> {
+    /// The fact with its proof, as in its file.
+    pub(super) text: &'log [u8],
+    /// False if nobody asks for it.
+    pub(super) is_selected: bool,
+}
+
+/// The names in a fact.
+#[derive(Deserialize)]
+struct FactName<'log> {
+    #[serde(borrow)]
+    label: Cow<'log, str>,
+    #[serde(borrow)]
+    key: Cow<'log, str>,
+    #[serde(borrow)]
+    value: Cow<'log, str>,
+}
+
+/// A change, as far as it is needed here.
+#[derive(Deserialize)]
+struct ChangeLine<'log>(
+    serde::de::IgnoredAny,
+    #[serde(borrow)] Cow<'log, str>,
+    #[serde(borrow)] Cow<'log, str>,
+    #[serde(borrow, default)] Option<ChangeKind<'log>>,
+);
+
+/// The kind of a change; all but assertions are alike.
+#[derive(Deserialize)]
+struct ChangeKind<'log> {
+    #[serde(borrow, default)]
+    asserted: Option<AssertionLine<'log>>,
+}
+
+#[derive(Deserialize)]
+struct AssertionLine<'log> {
+    #[serde(borrow)]
+    fact: &'log RawValue,
+}
+
+impl ChangeLogContent {
+    /// Returns what is known of the facts of one label, or of all, and which of them are selected. The last change may not have been made yet, so the
+    /// file of its fact has to be read.
+    pub(super) fn facts(
+        &self,
+        label: Option<&str>,
+        selection: Option<&FactSelection>,
+    ) -> LoggedFacts<'_> {
+        let mut facts = LoggedFacts::new();
+        let mut note = |own: &str, key: &str, fact| {
+            if label.is_none_or(|label| label == own)
+                && let (Ok(folder), Ok(name)) = (name::of_label(own), name::of_key(key))
+            {
+                facts.entry(folder).or_default().insert(format!("{name}.json"), fact);
+            }
+        };
+        let snapshot = usize::try_from(self.header.snapshot).unwrap_or(usize::MAX);
+        let Some((snapshot, changes)) = self.lines.split_at_checked(snapshot) else {
+            return facts;
+        };
+        let mut prefix = label.map_or(Ok(Vec::new()), serde_json::to_vec);
+        if let Ok(label) = prefix.as_mut() {
+            label.splice(0..0, *b"{\"label\":");
+        }
+        let prefix = prefix.unwrap_or_default();
+        for text in snapshot.split(|&byte| byte == b'\n') {
+            if text.starts_with(&prefix)
+                && let Some((name, fact)) = logged(text, selection)
+            {
+                note(&name.label, &name.key, Some(fact));
+            }
+        }
+        let mut last = None;
+        for line in changes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            // Behind a damaged line nobody knows what has changed.
+            let Ok(ChangeLine(_, label, key, kind)) = serde_json::from_slice(line) else {
+                return LoggedFacts::new();
+            };
+            let asserted = kind.and_then(|kind| kind.asserted);
+            let text = asserted.map(|asserted| asserted.fact.get().as_bytes());
+            let fact = text.and_then(|text| Some(logged(text, selection)?.1));
+            note(&label, &key, fact);
+            last = Some((label, key));
+        }
+        if let Some((label, key)) = last {
+            note(&label, &key, None);
+        }
+        facts
+    }
+}
+
+fn logged<'log>(
+    text: &'log [u8],
+    selection: Option<&FactSelection>,
+) -> Option<(FactName<'log>, LoggedFact<'log>)> {
+    let name: FactName<'_> = serde_json::from_slice(text).ok()?;
+    let FactName { label, key, value } = &name;
+    let is_selected = selection.is_none_or(|own| own.has(label, key, value));
+    Some((name, LoggedFact { text, is_selected }))
+}
+
+impl Dataspace {
+    /// Returns the facts that hold, as they are in their files, without those that are too long to begin a log with.
+    /// Files that an old log tells the content of are not read. Readers check the proofs.
+    pub(super) fn snapshot<'log>(
+        &self,
+        old: Option<&'log ChangeLogContent>,
+    ) -> Result<Vec<Cow<'log, [u8]>>, Error> {
+        let mut logged = old.map(|old| old.facts(None, None)).unwrap_or_default();
+        let mut facts = Vec::new();
+        for folder in entries(&self.path.join("facts"))? {
+            if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+                continue;
+            }
+            let name = folder.file_name().and_then(|name| name.to_str());
+            let mut known = name.and_then(|name| logged.remove(name)).unwrap_or_default();
+            for path in entries(&folder)? {
+                let name = path.file_name().and_then(|name| name.to_str());
+                let fact = match name.and_then(|name| known.remove(name)).flatten() {
+                    Some(fact) if plain_file::is_there(&path) => Some(Cow::Borrowed(fact.text)),
+                    _ => self.text_of(&path)?.map(Cow::Owned),
+                };
+                facts.extend(fact.filter(|text| text.len() <= MAX_SNAPSHOT_LINE));
+            }
+        }
+        Ok(facts)
+    }
+
+    /// Returns the text of the fact in a file; `None` if there is no fact, or one that belongs elsewhere.
+    fn text_of(&self, path: &std::path::Path) -> Result<Option<Vec<u8>>, Error> {
+        let bytes = match plain_file::read(path, MAX_FACT_LENGTH) {
+            Ok(bytes) => bytes,
+            Err(error) if is_absent(&error) || is_unusable(&error) => return Ok(None),
+            Err(error) => return Err(Error::io("read", path)(error)),
+        };
+        let fact = serde_json::from_slice::<ProvenFact>(&bytes).ok();
+        let in_place = fact.filter(|fact| {
+            self.fact(&fact.value.label, &fact.value.key).is_ok_and(|place| place == path)
+        });
+        Ok(in_place.and_then(|fact| serde_json::to_vec(&fact).ok()))
+    }
+}

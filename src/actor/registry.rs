@@ -4,7 +4,7 @@
 //! picture: the truth is the supervisor's state.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
 
@@ -128,7 +128,7 @@ pub struct EndedTally {
 /// All live agents of a run, and the numbers of those that have ended.
 #[derive(Debug, Default)]
 pub struct AgentRegistry {
-    live: DashMap<AgentId, AgentView>,
+    live: DashMap<AgentId, Arc<AgentView>>,
     /// Locked while an agent changes from live to ended, so that it is always counted once.
     ended: Mutex<EndedAgents>,
 }
@@ -143,7 +143,7 @@ struct EndedAgents {
 impl AgentRegistry {
     /// Shows an agent as it is now.
     pub fn show(&self, view: AgentView) {
-        self.live.insert(view.id.clone(), view);
+        self.live.insert(view.id.clone(), Arc::new(view));
     }
 
     /// Counts an agent that has ended, and no longer shows it.
@@ -162,15 +162,16 @@ impl AgentRegistry {
     /// Shows that an agent's turn runs.
     pub fn running(&self, agent: &AgentId, since: Timestamp) {
         if let Some(mut view) = self.live.get_mut(agent) {
-            view.activity = AgentActivity::Turn { since, seen: String::new() };
+            Arc::make_mut(&mut view).activity = AgentActivity::Turn { since, seen: String::new() };
         }
     }
 
     /// Shows the last seen activity of a running turn.
     pub fn active(&self, agent: &AgentId, now_seen: &str) {
         if let Some(mut view) = self.live.get_mut(agent)
-            && let AgentActivity::Turn { seen, .. } = &mut view.activity
+            && let AgentActivity::Turn { seen, .. } = &view.activity
             && seen != now_seen
+            && let AgentActivity::Turn { seen, .. } = &mut Arc::make_mut(&mut view).activity
         {
             now_seen.clone_into(seen);
         }
@@ -196,12 +197,12 @@ impl AgentRegistry {
         live.or_else(|| self.ended().keys.get(agent).cloned())
     }
 
-    /// Returns a copy of the picture: the live agents in the order of their numbers, and the numbers of the others.
+    /// Returns the picture as it is now: the live agents in the order of their numbers, and the numbers of the others.
     #[must_use]
-    pub fn snapshot(&self) -> (Vec<AgentView>, Vec<(FanOutKey, EndedTally)>) {
+    pub fn snapshot(&self) -> (Vec<Arc<AgentView>>, Vec<(FanOutKey, EndedTally)>) {
         let ended = self.ended();
-        let mut views: Vec<AgentView> =
-            self.live.iter().map(|entry| entry.value().clone()).collect();
+        let mut views: Vec<Arc<AgentView>> =
+            self.live.iter().map(|entry| Arc::clone(entry.value())).collect();
         let tallies = ended.tallies.iter().map(|(key, tally)| (key.clone(), *tally)).collect();
         drop(ended);
         views.sort_unstable_by(|a, b| a.id.cmp_by_number(&b.id));

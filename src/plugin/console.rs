@@ -77,7 +77,7 @@ impl ConsolePlugin {
     }
 
     /// Counts the agents anew, and returns the live ones.
-    fn count_agents(&mut self) -> Vec<AgentView> {
+    fn count_agents(&mut self) -> Vec<Arc<AgentView>> {
         let (views, ended) = self.registry.snapshot();
         self.fan_outs = FanOuts::of(&views, ended);
         self.rates.sample(&self.fan_outs, now());

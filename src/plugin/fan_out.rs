@@ -2,6 +2,7 @@
 //! Pure.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use crate::actor::registry::{AgentActivity, AgentView, EndedTally, FanOutKey};
 use crate::domain::money::Usd;
@@ -165,7 +166,7 @@ pub struct FanOuts(pub BTreeMap<FanOutKey, FanOutProgress>);
 impl FanOuts {
     /// Counts agents.
     #[must_use]
-    pub fn of(views: &[AgentView], ended: Vec<(FanOutKey, EndedTally)>) -> Self {
+    pub fn of(views: &[Arc<AgentView>], ended: Vec<(FanOutKey, EndedTally)>) -> Self {
         let mut all: BTreeMap<FanOutKey, FanOutProgress> = BTreeMap::new();
         for (key, tally) in ended {
             all.entry(key).or_default().ended = tally;

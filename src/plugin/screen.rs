@@ -5,6 +5,8 @@
 
 mod headline;
 
+use std::sync::Arc;
+
 use console::{Alignment, measure_text_width, pad_str};
 
 use super::fan_out::{
@@ -51,7 +53,7 @@ pub struct RunPicture<'run> {
     /// The headline.
     pub headline: &'run RunHeadline,
     /// The live agents in the order of their numbers.
-    pub views: &'run [AgentView],
+    pub views: &'run [Arc<AgentView>],
     /// The progress of the fan-outs.
     pub fan_outs: &'run FanOuts,
     /// The rates of the fan-outs.
@@ -95,13 +97,14 @@ impl RunPicture<'_> {
     }
 
     fn agent_rows(self, room: usize, width: usize) -> Vec<StyledLine> {
-        let is_shown = |view: &&AgentView| {
+        let is_shown = |view: &&Arc<AgentView>| {
             matches!(
                 ActivityKind::of(&view.activity),
                 ActivityKind::Running | ActivityKind::ForPerson
             ) || !self.fan_outs.is_large(&FanOutKey::of(&view.id, Some(&view.began)))
         };
-        let mut views: Vec<&AgentView> = self.views.iter().filter(is_shown).collect();
+        let mut views: Vec<&AgentView> =
+            self.views.iter().filter(is_shown).map(Arc::as_ref).collect();
         views.sort_by_key(|view| ActivityKind::of(&view.activity));
         let shown = if views.len() > room { room - 1 } else { views.len() };
         let (views, rest) = views.split_at(shown);

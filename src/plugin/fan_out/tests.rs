@@ -3,9 +3,9 @@
 use super::*;
 use crate::domain::id::{AgentId, SessionId, StateName};
 
-pub(crate) fn view(id: &AgentId, began: &str, activity: AgentActivity) -> AgentView {
+pub(crate) fn view(id: &AgentId, began: &str, activity: AgentActivity) -> Arc<AgentView> {
     let state = StateName::parse(began).expect("a state");
-    AgentView {
+    Arc::new(AgentView {
         id: id.clone(),
         began: state.clone(),
         state,
@@ -14,7 +14,7 @@ pub(crate) fn view(id: &AgentId, began: &str, activity: AgentActivity) -> AgentV
         stack: 0,
         activity,
         cost: Usd::from_dollars(0.02),
-    }
+    })
 }
 
 pub(crate) fn key(began: &str, depth: usize) -> FanOutKey {
@@ -30,7 +30,7 @@ pub(crate) fn crowd(
     running: u32,
     queued: u32,
     ended: usize,
-) -> (Vec<AgentView>, Vec<(FanOutKey, EndedTally)>) {
+) -> (Vec<Arc<AgentView>>, Vec<(FanOutKey, EndedTally)>) {
     let worker = |number| {
         let activity = if number <= running {
             turn(60_000)

@@ -16,11 +16,11 @@ fn headline() -> RunHeadline {
     }
 }
 
-fn worker(number: u32, activity: AgentActivity) -> AgentView {
+fn worker(number: u32, activity: AgentActivity) -> Arc<AgentView> {
     view(&AgentId::main().child(number), "WORKER.md", activity)
 }
 
-fn waiting(number: u32, reason: WaitReason) -> AgentView {
+fn waiting(number: u32, reason: WaitReason) -> Arc<AgentView> {
     worker(number, AgentActivity::Waiting(reason))
 }
 
@@ -29,7 +29,7 @@ fn join(more: u32, of: u32) -> WaitReason {
 }
 
 fn drawn(
-    views: &[AgentView],
+    views: &[Arc<AgentView>],
     ended: Vec<(FanOutKey, EndedTally)>,
     now: u64,
     size: (u16, u16),
@@ -76,7 +76,7 @@ fn each_agent_row_shows_its_activity() {
         ]
     );
     views.truncate(2);
-    views[0].item = Some("src/a.rs".into());
+    Arc::make_mut(&mut views[0]).item = Some("src/a.rs".into());
     let rows = drawn(&views, Vec::new(), 65_000, (24, 100));
     assert_eq!(rows[1], "  main.1   WORKER.md    0:05     $0.02  src/a.rs  Bash");
     assert_eq!(

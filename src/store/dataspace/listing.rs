@@ -1,18 +1,21 @@
 //! Lists the facts that hold, from the change log or from their files.
 
-use std::collections::HashMap;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::thread::Builder;
 
 use super::entry::ProvenFact;
 use super::log_content::ChangeLogContent;
-use super::logged_facts::LoggedFact;
-use super::{Dataspace, FACT, FactListing, FactLookup, damaged, entries, entries_of};
+use super::logged_facts::{LoggedFact, LoggedFacts};
+use super::{Dataspace, FACT, FactListing, FactLookup, damaged, entries, entries_of, name};
 use crate::domain::fact::{Fact, FactSelection};
 use crate::store::Error;
 
 /// The least number of facts for which a thread is worth its start.
 const FACTS_PER_THREAD: usize = 256;
+
+/// The size of a change log for which a thread is worth its start, in bytes.
+const LOG_FOR_A_THREAD: usize = 64 * 1024;
 
 impl Dataspace {
     /// Returns all facts that hold, each from its file.
@@ -28,7 +31,7 @@ impl Dataspace {
     pub(super) fn all_facts(&self) -> Result<FactListing, Error> {
         let mut listing = FactListing::default();
         for folder in entries(&self.path.join("facts"))? {
-            self.list(&folder, &HashMap::new(), &mut listing)?;
+            self.list(&folder, entries_of(&folder), &LoggedFacts::new(), &mut listing)?;
         }
         listing.facts.sort_by(|a, b| (&a.label, &a.key).cmp(&(&b.label, &b.key)));
         Ok(listing)
@@ -51,9 +54,19 @@ impl Dataspace {
         selection: Option<&FactSelection>,
     ) -> Result<FactListing, Error> {
         let mut listing = FactListing::default();
-        let logged = log.map(|log| log.facts(Some(label), selection)).unwrap_or_default();
-        let known = logged.into_values().next().unwrap_or_default();
-        self.list(&self.folder(label)?, &known, &mut listing)?;
+        let folder = self.folder(label)?;
+        // Both take their time with thousands of facts.
+        let (files, known) = std::thread::scope(|scope| {
+            let list = || entries_of(&folder);
+            let log = log.filter(|log| !log.lines.is_empty());
+            let thread = log
+                .filter(|log| log.lines.len() > LOG_FOR_A_THREAD)
+                .and_then(|_| Builder::new().spawn_scoped(scope, list).ok());
+            let known = log.map(|log| log.facts_of(label, selection)).unwrap_or_default();
+            let files = thread.and_then(|thread| thread.join().ok()).unwrap_or_else(list);
+            (files, known)
+        });
+        self.list(&folder, files, &known, &mut listing)?;
         listing.facts.retain(|fact| selection.is_none_or(|own| own.includes(fact)));
         listing.facts.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(listing)
@@ -63,7 +76,8 @@ impl Dataspace {
     fn list(
         &self,
         folder: &Path,
-        known: &HashMap<String, Option<LoggedFact<'_>>>,
+        files: Result<Vec<DirEntry>, Error>,
+        known: &LoggedFacts<'_>,
         listing: &mut FactListing,
     ) -> Result<(), Error> {
         if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
@@ -71,9 +85,9 @@ impl Dataspace {
             return Ok(());
         }
         let mut unknown = Vec::new();
-        for entry in entries_of(folder)? {
+        for entry in files? {
             let name = entry.file_name();
-            let logged = name.to_str().and_then(|name| known.get(name)?.as_ref());
+            let logged = name.to_str().and_then(|name| known.get(name::stem(name)?)?.as_ref());
             let is_plain = || entry.file_type().is_ok_and(|kind| kind.is_file());
             let logged = logged.filter(|_| is_plain());
             if logged.is_some_and(|logged| !logged.is_selected) {

@@ -16,8 +16,12 @@ use crate::store::Error;
 /// The longest fact that a change log begins with, in bytes. The files of longer ones are read.
 const MAX_SNAPSHOT_LINE: usize = 16 * 1024;
 
-/// The facts of each directory of a label, by the names of their files. `None` says that the file has to be read.
-pub(super) type LoggedFacts<'log> = HashMap<String, HashMap<String, Option<LoggedFact<'log>>>>;
+/// The length of the line of a fact with a short value, in bytes: a guess at how many facts a log has.
+const SHORT_LINE: usize = 256;
+
+/// The facts in the directory of a label, by the names of their files without the ending. `None` says that the file has
+/// to be read.
+pub(super) type LoggedFacts<'log> = HashMap<Cow<'log, str>, Option<LoggedFact<'log>>>;
 
 /// A fact in the change log. Nobody has checked its proof.
 #[derive(Debug)]
@@ -62,24 +66,46 @@ struct AssertionLine<'log> {
 }
 
 impl ChangeLogContent {
-    /// Returns what is known of the facts of one label, or of all, and which of them are selected. The last change may not have been made yet, so the
-    /// file of its fact has to be read.
-    pub(super) fn facts(
+    /// Returns what is known of the facts of one label, and which of them are selected.
+    pub(super) fn facts_of(
         &self,
-        label: Option<&str>,
+        label: &str,
         selection: Option<&FactSelection>,
     ) -> LoggedFacts<'_> {
-        let mut facts = LoggedFacts::new();
-        let mut note = |own: &str, key: &str, fact| {
-            if label.is_none_or(|label| label == own)
-                && let (Ok(folder), Ok(name)) = (name::of_label(own), name::of_key(key))
+        let mut facts = LoggedFacts::with_capacity(self.lines.len() / SHORT_LINE);
+        let is_whole = self.each_fact(Some(label), selection, |own, key, fact| {
+            if own == label
+                && let Ok(name) = name::of_borrowed_key(key)
             {
-                facts.entry(folder).or_default().insert(format!("{name}.json"), fact);
+                facts.insert(name, fact);
             }
-        };
+        });
+        if is_whole { facts } else { LoggedFacts::new() }
+    }
+
+    /// Returns what is known of all facts, by the directories of their labels.
+    fn all_facts(&self) -> HashMap<String, LoggedFacts<'_>> {
+        let mut facts: HashMap<String, LoggedFacts<'_>> = HashMap::new();
+        let is_whole = self.each_fact(None, None, |label, key, fact| {
+            if let (Ok(folder), Ok(name)) = (name::of_label(label), name::of_borrowed_key(key)) {
+                facts.entry(folder).or_default().insert(name, fact);
+            }
+        });
+        if is_whole { facts } else { HashMap::new() }
+    }
+
+    /// Goes through the facts of a label, or of all, from earlier to later; `note` gets the label and the key of each.
+    /// Returns false if nobody knows what has changed. The last change may not have been made yet, so the file of its
+    /// fact has to be read.
+    fn each_fact<'log>(
+        &'log self,
+        label: Option<&str>,
+        selection: Option<&FactSelection>,
+        mut note: impl FnMut(&str, Cow<'log, str>, Option<LoggedFact<'log>>),
+    ) -> bool {
         let snapshot = usize::try_from(self.header.snapshot).unwrap_or(usize::MAX);
         let Some((snapshot, changes)) = self.lines.split_at_checked(snapshot) else {
-            return facts;
+            return false;
         };
         let mut prefix = label.map_or(Ok(Vec::new()), serde_json::to_vec);
         if let Ok(label) = prefix.as_mut() {
@@ -90,25 +116,24 @@ impl ChangeLogContent {
             if text.starts_with(&prefix)
                 && let Some((name, fact)) = logged(text, selection)
             {
-                note(&name.label, &name.key, Some(fact));
+                note(&name.label, name.key, Some(fact));
             }
         }
         let mut last = None;
         for line in changes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            // Behind a damaged line nobody knows what has changed.
             let Ok(ChangeLine(_, label, key, kind)) = serde_json::from_slice(line) else {
-                return LoggedFacts::new();
+                return false;
             };
             let asserted = kind.and_then(|kind| kind.asserted);
             let text = asserted.map(|asserted| asserted.fact.get().as_bytes());
             let fact = text.and_then(|text| Some(logged(text, selection)?.1));
-            note(&label, &key, fact);
+            note(&label, key.clone(), fact);
             last = Some((label, key));
         }
         if let Some((label, key)) = last {
-            note(&label, &key, None);
+            note(&label, key, None);
         }
-        facts
+        true
     }
 }
 
@@ -129,7 +154,7 @@ impl Dataspace {
         &self,
         old: Option<&'log ChangeLogContent>,
     ) -> Result<Vec<Cow<'log, [u8]>>, Error> {
-        let mut logged = old.map(|old| old.facts(None, None)).unwrap_or_default();
+        let mut logged = old.map(ChangeLogContent::all_facts).unwrap_or_default();
         let mut facts = Vec::new();
         for folder in entries(&self.path.join("facts"))? {
             if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
@@ -138,7 +163,7 @@ impl Dataspace {
             let name = folder.file_name().and_then(|name| name.to_str());
             let mut known = name.and_then(|name| logged.remove(name)).unwrap_or_default();
             for path in entries(&folder)? {
-                let name = path.file_name().and_then(|name| name.to_str());
+                let name = path.file_name().and_then(|name| name.to_str()).and_then(name::stem);
                 let fact = match name.and_then(|name| known.remove(name)).flatten() {
                     Some(fact) if plain_file::is_there(&path) => Some(Cow::Borrowed(fact.text)),
                     _ => self.text_of(&path)?.map(Cow::Owned),

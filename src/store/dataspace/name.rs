@@ -3,6 +3,7 @@
 //! Letters, digits and a few signs stand for themselves. Every other byte becomes `%` and two hexadecimal digits:
 //! `plan/ready` is `plan%2Fready`. A lone `%` occurs in no other name, so it is the empty one.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// The most bytes of a name on disk, without its ending.
@@ -56,6 +57,18 @@ pub(super) fn of_key(key: &str) -> Result<String, InvalidFact> {
     short("key", key)
 }
 
+/// Returns the name of the file of a key like [`of_key`]; a plain key is its own name.
+pub(super) fn of_borrowed_key(key: Cow<'_, str>) -> Result<Cow<'_, str>, InvalidFact> {
+    let is_own_name = (1..=MAX_NAME).contains(&key.len())
+        && key.bytes().enumerate().all(|(place, byte)| is_plain(place, byte));
+    if is_own_name { Ok(key) } else { of_key(&key).map(Cow::Owned) }
+}
+
+/// Returns the name of a file of a fact without its ending.
+pub(super) fn stem(file: &str) -> Option<&str> {
+    file.strip_suffix(".json")
+}
+
 /// Refuses a value that is too large.
 pub(super) fn check_value(label: &str, key: &str, value: &str) -> Result<(), InvalidFact> {
     if value.len() <= MAX_FACT_BYTES {
@@ -72,14 +85,18 @@ fn short(what: &'static str, text: &str) -> Result<String, InvalidFact> {
     Err(InvalidFact::Long { what, text: text.to_owned(), bytes: name.len() })
 }
 
+/// Returns whether a byte stands for itself at its place in a name.
+fn is_plain(place: usize, byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_~@+=,:".contains(&byte) || (byte == b'.' && place > 0)
+}
+
 fn encode(text: &str) -> String {
     if text.is_empty() {
         return "%".to_owned();
     }
     let mut name = String::with_capacity(text.len());
     for (place, byte) in text.bytes().enumerate() {
-        let plain = byte.is_ascii_alphanumeric() || b"-_~@+=,:".contains(&byte);
-        if plain || (byte == b'.' && place > 0) {
+        if is_plain(place, byte) {
             name.push(char::from(byte));
         } else {
             let _ = write!(name, "%{byte:02X}");
@@ -130,6 +147,7 @@ mod tests {
         #[test]
         fn different_texts_have_different_names(a in "\\PC{0,8}", b in "\\PC{0,8}") {
             prop_assert_eq!(encode(&a) == encode(&b), a == b);
+            prop_assert_eq!(of_borrowed_key(Cow::Borrowed(&a)), Ok(Cow::Owned(encode(&a))));
         }
 
         #[test]

@@ -229,7 +229,7 @@ impl RunCleaner<'_> {
         // It may be another run by now, or have been resumed while the question stood.
         let run = load_view(self.root, id).map_err(CleanRefusal::Unreadable)?.run;
         self.check(id, &run, "resumed")?;
-        Dataspace::of(self.root).ended(id)?;
+        Dataspace::of(self.root).with_key(&self.state.key()?).ended(id)?;
         let bytes = removal::remove(self.root, id)?;
         seal::remove(&self.state, self.root, id)?;
         Ok(bytes)

@@ -97,7 +97,7 @@ fn resume_target(
             seals::check_ended(&directories::user_state()?, root, &recovered.run)?;
         }
         store.save_last_snapshot(&recovered.run)?;
-        Dataspace::of(root).ended(id)?;
+        Dataspace::of(root).with_key(&directories::user_state()?.key()?).ended(id)?;
         sweep(root, id)?;
         recovered.run.settings.strict |= settings.strict;
         if !options.json {

@@ -172,7 +172,7 @@ impl TransitionPolicy {
             return Err(ProtocolViolation::NotTogether { tags });
         };
         match forks.iter().find(|fork| !self.allows(fork)) {
-            Some(asked) => Err(ProtocolViolation::NotAllowed { asked: asked.to_string() }),
+            Some(asked) => Err(ProtocolViolation::NotAllowed { asked: asked.in_short() }),
             None => Ok(AcceptedTransition { transition, implicit: false, overruled: None }),
         }
     }
@@ -211,7 +211,7 @@ impl TransitionPolicy {
         if self.allows(&transition) {
             Ok(AcceptedTransition { transition, implicit: false, overruled: None })
         } else {
-            Err(ProtocolViolation::NotAllowed { asked: transition.to_string() })
+            Err(ProtocolViolation::NotAllowed { asked: transition.in_short() })
         }
     }
 

@@ -131,7 +131,7 @@ impl Transition {
         }
         let stray = ["return", "next"]
             .into_iter()
-            .find(|name| tag.required_attribute() != Some(name) && variables.contains_key(*name));
+            .find(|name| tag.required_attribute() != Some(name) && variables.contains_key(name));
         if let Some(attribute) = stray {
             return Err(InvalidTransition::UnexpectedAttribute {
                 tag,
@@ -261,6 +261,23 @@ impl Transition {
             | Self::Ask { variables, .. }
             | Self::Result { variables, .. } => variables,
         }
+    }
+}
+
+/// The longest tag that is told whole, in bytes.
+const MAX_TOLD_TAG: usize = 300;
+
+impl Transition {
+    /// Returns the tag as an agent would write it. The middle of a long one is left out: it can hold a whole fork list.
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        let tag = self.to_string();
+        if tag.len() <= MAX_TOLD_TAG {
+            return tag;
+        }
+        let head = &tag[..tag.floor_char_boundary(MAX_TOLD_TAG * 2 / 3)];
+        let tail = &tag[tag.ceil_char_boundary(tag.len() - MAX_TOLD_TAG / 3)..];
+        format!("{head} … {tail}")
     }
 }
 

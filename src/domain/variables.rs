@@ -82,11 +82,13 @@ impl Variables {
     }
 
     /// Returns the names.
+    #[must_use]
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &String> + Clone {
         self.list().iter().map(|(name, _)| name)
     }
 
     /// Returns the values.
+    #[must_use]
     pub fn values(&self) -> impl ExactSizeIterator<Item = &String> + Clone {
         self.list().iter().map(|(_, value)| value)
     }

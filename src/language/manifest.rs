@@ -4,6 +4,7 @@
 //! leaves out. A workflow cannot widen the permissions of its agents: that needs the command line. The programs it
 //! asks for as plug-ins are named before they are started, and can be refused.
 
+use super::budget::budget;
 use super::output::OrderedJson;
 use super::plugins;
 use super::position::SourcePlace;
@@ -98,7 +99,7 @@ listed_keys! {
         /// The model of states that name none: opus, sonnet, haiku, or a full name.
         model: Option<PlacedValue<String>> => shape::model,
         /// The spending limit of a run, in US dollars.
-        budget: Option<PlacedValue<String>> => shape::dollars,
+        budget: Option<PlacedValue<String>> => shape::positive_dollars,
         /// The reaction to a used-up budget.
         on_budget: Option<PlacedValue<String>> => || shape::one_of(ON_BUDGET.map(|(name, _)| name)),
         /// The maximum number of turns that run at the same time, or auto.
@@ -180,7 +181,7 @@ pub fn examine(text: &str) -> ExaminedManifest {
         description: raw.description,
         entry: errors.keep(value(raw.entry, entry)).flatten(),
         model: errors.keep(value(raw.model, model)).flatten(),
-        budget: errors.keep(value(raw.budget, dollars)).flatten(),
+        budget: errors.keep(value(raw.budget, budget)).flatten(),
         on_budget: errors
             .keep(value(raw.on_budget, |name| supervision::by_name(name, &ON_BUDGET)))
             .flatten(),
@@ -249,17 +250,6 @@ fn entry(name: &str) -> Result<String, String> {
 /// A text that says why it cannot be one.
 pub fn model(name: &str) -> Result<ModelName, String> {
     ModelName::parse(name).map_err(|error| error.to_string())
-}
-
-/// Reads an amount in US dollars.
-///
-/// # Errors
-/// A text that says what is expected.
-pub fn dollars(text: &str) -> Result<Usd, String> {
-    match text.trim_start_matches('$').parse::<f64>() {
-        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(Usd::from_dollars(amount)),
-        _ => Err("write an amount in US dollars, such as 2 or 0.50".to_owned()),
-    }
 }
 
 /// Reads a number of processes, or `auto`.

@@ -6,6 +6,7 @@
 #[macro_use]
 pub mod keys;
 
+pub mod budget;
 pub(crate) mod checksum;
 pub mod diagnostic;
 pub mod drawing;

@@ -219,7 +219,7 @@ impl Worker {
         self.process.end(stop, how).await;
         point("rest.group");
         if let Some(group) = self.cgroup.take() {
-            group.end().await;
+            group.end(self.may_leave_others).await;
         }
         if self.may_leave_others || self.began.elapsed() > BRIEF_LIFETIME {
             orphans::sweep(marker, |process| process == self.files.name).await;

@@ -277,7 +277,9 @@ impl Builder {
                     if !trusts {
                         seals::check_ended(&starter.state, root, &recovered.run)?;
                     }
-                    Dataspace::of(root).ended(&recovered.run.workflow_id)?;
+                    Dataspace::of(root)
+                        .with_key(&starter.state.key()?)
+                        .ended(&recovered.run.workflow_id)?;
                     return Ok(RunReadiness::Over(Box::new(RunOutcome { run: recovered.run })));
                 }
                 let mut settings = recovered.run.settings.clone();

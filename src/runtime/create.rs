@@ -98,12 +98,12 @@ pub fn create(
     let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(beginning)) };
     let parts = NewRun {
         workflow: Some(&examined.capture),
-        key: Some(key),
+        key: Some(key.clone()),
         seal: Some((&starter.state, seal)),
     };
     let (store, run) = LockedRun::create(root, &first, parts)?;
     // A removed run of this name may have left marks there, which must not count for this run.
-    Dataspace::of(root).ended(&run.workflow_id)?;
+    Dataspace::of(root).with_key(&key).ended(&run.workflow_id)?;
     let start = SupervisorStart::FirstRecord(Box::new(first));
     Ok(PreparedRun {
         store,

@@ -86,7 +86,7 @@ pub(super) fn pinned_scope(
     run: &Run,
     settings: &Settings,
     dir: &RunDir,
-    (pins, capture): (WorkflowPins, Option<&WorkflowCapture>),
+    (pins, capture): (WorkflowPins, Option<WorkflowCapture>),
 ) -> Result<WorkflowDir, Error> {
     let live = Path::new(&run.scope_dir);
     let copy = dir.workflow();
@@ -96,7 +96,7 @@ pub(super) fn pinned_scope(
     let scope = open_scope(&copy, settings)?.shown_as(live);
     let pinned = PinnedFiles::new(pins, scope.root(), live, settings.live);
     Ok(scope.pinned(match capture {
-        Some(capture) => pinned.with_captured(capture),
+        Some(capture) => pinned.with_captured(&capture),
         None => pinned,
     }))
 }
@@ -139,8 +139,7 @@ pub async fn supervised(
         ..
     } = prepared;
     let settings = start.settings(&run).clone();
-    let scope = pinned_scope(&run, &settings, store.dir(), (pins, capture.as_ref()))?;
-    drop(capture);
+    let scope = pinned_scope(&run, &settings, store.dir(), (pins, capture))?;
     let steps = store.dir().steps();
     let proofs = store.step_proofs(believes_unproven_steps);
     let working_dirs = working_dirs(root, &run.workflow_id, &settings);
@@ -222,11 +221,17 @@ pub async fn supervised(
         tracing::warn!("{error}");
     }
     if let Ok(run) = &outcome
-        && run.agents.is_empty()
-        && !run.definitions.is_empty()
-        && let Err(error) = Dataspace::of(root).ended(&id)
+        && let Err(error) = clear_steps(run, &user_state, root)
     {
         tracing::warn!("{error}");
     }
     outcome.map_err(|error| Error::Broken { id, error })
+}
+
+/// Removes what the steps of a run's programs have left beside the facts, if the run has ended.
+fn clear_steps(run: &Run, user_state: &UserState, root: &RunsRoot) -> Result<(), Error> {
+    if run.agents.is_empty() && !run.definitions.is_empty() {
+        Dataspace::of(root).with_key(&user_state.key()?).ended(&run.workflow_id)?;
+    }
+    Ok(())
 }

@@ -189,7 +189,7 @@ fn is_unusable(error: &std::io::Error) -> bool {
 
 fn damaged(path: &Path, why: &str) -> String {
     format!(
-        "{}: this is not a fact ({why}), so it is ignored; remove the file, or assert or retract the fact with `raymond signal`",
+        "{}: this is not a fact ({why}), so it is ignored; assert or retract the fact with `raymond signal`",
         path.display()
     )
 }

@@ -127,6 +127,7 @@ fn each_manifest_error_is_reported_with_its_place_and_nothing_starts() {
             "raymond.yaml:2:8: RF003 `two words` cannot be the name of a model",
         ),
         ("name: x\nbudget: lots\n", "raymond.yaml:2:9: RF003 write an amount in US dollars"),
+        ("budget: 0\n", "raymond.yaml:1:9: RF003 write an amount above 0"),
         ("max_procs: many\n", "raymond.yaml:1:12: RF003 write a number from 1 to 65535, or auto"),
         ("on_limit: stop\n", "raymond.yaml:1:11: RF003 unknown value `stop`"),
         ("supervision:\n  restart: often\n", "raymond.yaml:2:12: RF003 unknown value `often`"),

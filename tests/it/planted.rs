@@ -100,7 +100,7 @@ fn fifo_as_snapshot_is_replaced_and_as_lock_or_journal_is_an_error() {
         make_fifo(&path);
     };
     replace_by_fifo("state.json");
-    test.raymond(&["status", "t"]).ok().stdout_has("interrupted");
+    test.raymond(&["status", "t"]).ok().stdout_has("stopped by an interrupt");
     test.release("go");
     test.resume(&[]).ok().stderr_has("state.json: not readable (it is a FIFO, not a plain file)");
     assert!(test.run_dir().join("state.json").is_file());

@@ -87,7 +87,7 @@ impl AgentActor {
                     report = TurnReport { cost, ..TurnReport::failed(turn, failure) };
                 }
                 Err(ForkError::Wrong(why)) => {
-                    let violation = ProtocolViolation::Fork { asked: taken.to_string(), why };
+                    let violation = ProtocolViolation::Fork { asked: taken.in_short(), why };
                     let reminder = own_context.reminder(&violation);
                     let violation = violation.to_string();
                     report.judgement = TurnJudgement::Violated { violation, reminder };

@@ -39,7 +39,7 @@ impl AgentActor {
         let result = read.and_then(|accepted| match accepted.transition {
             Transition::Result { payload, .. } => contract::read(contract, &payload)
                 .map_err(|why| ProtocolViolation::Contract { why }),
-            other => Err(ProtocolViolation::NotAllowed { asked: other.to_string() }),
+            other => Err(ProtocolViolation::NotAllowed { asked: other.in_short() }),
         });
         result.map_err(|violation| {
             let reminder = turn_context.reminder(&violation);

@@ -72,3 +72,13 @@ fn tag_with_too_many_attributes_is_invalid() {
     let error = of(MAX_ATTRIBUTES + 1).expect_err("too many");
     assert!(error.starts_with("<goto> has more than 256 attributes"), "{error}");
 }
+
+#[test]
+fn long_tag_is_told_without_its_middle() {
+    let variables = Variables::from([("list".to_owned(), "ü".repeat(1_000))]);
+    let long =
+        Transition::Goto { target: StateName::parse("NEXT.md").expect("a state"), variables };
+    let told = long.in_short();
+    assert!(told.len() < 320 && told.starts_with("<goto list=\"ü"), "{told}");
+    assert!(told.contains(" … ") && told.ends_with("\">NEXT.md</goto>"), "{told}");
+}

@@ -9,7 +9,8 @@ use super::reader::ProgramReader;
 use super::vocabulary::{FILE, METADATA, PART, ROLE_KEYWORDS};
 use crate::domain::id::Folder;
 use crate::domain::model::ModelName;
-use crate::language::manifest::{dollars, model};
+use crate::language::budget::budget;
+use crate::language::manifest::model;
 use crate::language::model_hint::model_hint;
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
@@ -186,7 +187,7 @@ impl ProgramReader<'_> {
                     form.described()
                 ),
             },
-            "max-budget-usd" => match dollars(text) {
+            "max-budget-usd" => match budget(text) {
                 Ok(amount) => return metadata.max_budget_usd.replace(amount).map(drop),
                 Err(why) => why,
             },

@@ -12,10 +12,10 @@ use crate::domain::agent::AgentOptions;
 use crate::domain::fork::ForkRules;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
-use crate::domain::money::Usd;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
+use crate::language::budget::budget;
 use crate::language::keys::unknown_keys;
 use crate::language::output::{OrderedJson, OutputKey};
 use crate::language::position::SourcePlace;
@@ -199,16 +199,6 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
         frontmatter.evaluator = errors.keep(read);
     }
     examined
-}
-
-/// Reads a budget of an agent or a call, which is above zero.
-fn budget(text: &str) -> Result<Usd, String> {
-    match manifest::dollars(text)? {
-        Usd::ZERO => {
-            Err("write an amount above 0, because nothing can be asked without money".to_owned())
-        }
-        amount => Ok(amount),
-    }
 }
 
 fn place(written: Option<&PlacedValue<String>>) -> Option<SourcePlace> {

@@ -35,12 +35,6 @@ pub(in crate::language) fn duration() -> Value {
     json!({ "type": ["string", "number"], "pattern": pattern, "minimum": 0 })
 }
 
-/// Returns an amount in US dollars.
-pub(in crate::language) fn dollars() -> Value {
-    let pattern = r"^\$*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$";
-    json!({ "type": ["string", "number"], "pattern": pattern, "minimum": 0 })
-}
-
 /// Returns an amount in US dollars above zero.
 pub(in crate::language) fn positive_dollars() -> Value {
     let pattern = r"^\$*\+?(?=[0-9.]*[1-9])([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$";

@@ -5,8 +5,8 @@
 //! and the right to make groups below the group of this process. Otherwise [`subreaper`](super::subreaper) is used.
 //!
 //! The groups of a run are inside a group whose name holds the identity of the directory of runs, not its path. Its
-//! path is noted beside the streams, because the next raymond may itself be in another group. A group that has become
-//! empty serves the next process, because to make and remove one takes longer than the rest of a start.
+//! path is noted beside the streams, because the next raymond may itself be in another group. The group of a process
+//! that used no tools serves the next one, because to make and remove a group takes longer than the rest of a start.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -87,8 +87,8 @@ impl RunGroups {
         if self.is_refused.load(Ordering::Relaxed) {
             return None;
         }
-        let group = self.take_empty().or_else(|| self.make());
-        let path = group.filter(|path| move_into(path, started));
+        let moved = |path: &PathBuf| move_into(path, started);
+        let path = self.take_empty().filter(moved).or_else(|| self.make().filter(moved));
         self.is_refused.store(path.is_none(), Ordering::Relaxed);
         path.map(|path| ProcessCgroup { path, run: Some(Arc::clone(self)) })
     }
@@ -187,14 +187,15 @@ pub fn prepare_moves() {
 }
 
 impl ProcessCgroup {
-    /// Ends everything in the group and in those below it.
-    pub async fn end(self) {
+    /// Ends everything in the group and in those below it. If the process used no tools, the group is as it was made
+    /// and serves another one; what a tool may have set in it, such as a limit, must not meet others.
+    pub async fn end(self, used_tools: bool) {
         if !end_all_in(&self.path).await {
             return;
         }
         match self.run {
-            Some(run) => run.made().empty.push(self.path),
-            None => drop(remove_tree(&self.path)),
+            Some(run) if !used_tools => run.made().empty.push(self.path),
+            _ => drop(remove_tree(&self.path)),
         }
     }
 }

@@ -24,7 +24,7 @@ impl Dataspace {
         match change {
             None | Some(LoggedChange::Reread {}) => {}
             Some(LoggedChange::Asserted { fact, .. }) => self.put(fact)?,
-            Some(LoggedChange::Retracted { .. }) => remove(&self.fact(label, key)?)?,
+            Some(LoggedChange::Retracted { .. }) => self.take_away(label, key)?,
             Some(LoggedChange::Claimed { fact, step }) => self.take(fact, step)?,
             Some(LoggedChange::RunEnded { run }) => self.clear_run(run)?,
         }
@@ -34,15 +34,25 @@ impl Dataspace {
 
     /// Puts a fact into its place.
     pub(super) fn put(&self, fact: &ProvenFact) -> Result<(), Error> {
-        files::make_draft_dir(&self.folder(&fact.value.label)?)?;
+        let folder = self.folder(&fact.value.label)?;
+        files::make_draft_dir(&folder)?;
+        refuse_link(&folder)?;
         put_into(&self.fact(&fact.value.label, &fact.value.key)?, fact)
+    }
+
+    /// Removes a fact from its place.
+    pub(super) fn take_away(&self, label: &str, key: &str) -> Result<(), Error> {
+        refuse_link(&self.folder(label)?)?;
+        remove(&self.fact(label, key)?)
     }
 
     /// Moves a fact out of its place to its taker.
     fn take(&self, fact: &ProvenFact, step: &DataspaceStep) -> Result<(), Error> {
         let path = self.fact(&fact.value.label, &fact.value.key)?;
         let claim = self.claim_of(step);
+        refuse_link(&self.folder(&fact.value.label)?)?;
         files::make_draft_dir(&self.path.join("claims"))?;
+        refuse_link(&self.path.join("claims"))?;
         match self.read(&path)? {
             FactLookup::Fact(held) if held.seq == fact.value.seq => {
                 std::fs::rename(&path, &claim).map_err(Error::io("replace", &claim))
@@ -58,8 +68,21 @@ impl Dataspace {
             return Ok(());
         }
         files::make_draft_dir(&self.path.join("claims"))?;
+        refuse_link(&self.path.join("claims"))?;
         put_into(&claim, fact)
     }
+}
+
+/// Refuses a directory of the dataspace that is something else, such as a link to elsewhere: nothing is changed there.
+pub(super) fn refuse_link(folder: &Path) -> Result<(), Error> {
+    if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        let error = std::io::Error::new(
+            std::io::ErrorKind::NotADirectory,
+            "it is no directory of raymond's; remove it",
+        );
+        return Err(Error::io("write into", folder)(error));
+    }
+    Ok(())
 }
 
 fn put_into(path: &Path, fact: &ProvenFact) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use std::thread::Builder;
 use super::entry::ProvenFact;
 use super::log_content::ChangeLogContent;
 use super::logged_facts::{LoggedFact, LoggedFacts};
+use super::redo::is_blocked;
 use super::{Dataspace, FACT, FactListing, FactLookup, damaged, entries, entries_of, name};
 use crate::domain::fact::{Fact, FactSelection};
 use crate::store::Error;
@@ -85,7 +86,14 @@ impl Dataspace {
             return Ok(());
         }
         let mut unknown = Vec::new();
-        for entry in files? {
+        let files = match files {
+            Err(Error::Io { error, .. }) if is_blocked(&error) => {
+                listing.warnings.push(damaged(folder, &error.to_string()));
+                return Ok(());
+            }
+            files => files?,
+        };
+        for entry in files {
             let name = entry.file_name();
             let logged = name.to_str().and_then(|name| known.get(name::stem(name)?)?.as_ref());
             let is_plain = || entry.file_type().is_ok_and(|kind| kind.is_file());

@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 
 use super::changes::{ChangeLogHeader, MAX_READ, header, read};
 use super::is_unusable;
+use crate::domain::id::RunId;
 use crate::plain_file;
 use crate::store::Error;
 
@@ -44,6 +45,13 @@ impl ChangeLogContent {
         let end = lines.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         lines.truncate(end);
         Ok(Some(Self { header, lines, end: start + end as u64 }))
+    }
+
+    /// Returns whether a change may be of a step of a run.
+    pub(super) fn names(&self, run: &RunId) -> bool {
+        let snapshot = usize::try_from(self.header.snapshot).unwrap_or(usize::MAX);
+        let changes = self.lines.get(snapshot..).unwrap_or_default();
+        memchr::memmem::find(changes, format!("\"run\":\"{run}\"").as_bytes()).is_some()
     }
 
     /// Returns the start of the last line in the file, if it is a change, and the end of the file.

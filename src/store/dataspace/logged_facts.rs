@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::entry::ProvenFact;
 use super::log_content::ChangeLogContent;
+use super::redo::is_blocked;
 use super::{Dataspace, MAX_FACT_LENGTH, entries, is_absent, is_unusable, name};
 use crate::domain::fact::FactSelection;
 use crate::plain_file;
@@ -126,7 +127,9 @@ impl ChangeLogContent {
             };
             let asserted = kind.and_then(|kind| kind.asserted);
             let text = asserted.map(|asserted| asserted.fact.get().as_bytes());
-            let fact = text.and_then(|text| Some(logged(text, selection)?.1));
+            let fact = text.and_then(|text| logged(text, selection));
+            let fact = fact.filter(|(name, _)| (&name.label, &name.key) == (&label, &key));
+            let fact = fact.map(|(_, fact)| fact);
             note(&label, key.clone(), fact);
             last = Some((label, key));
         }
@@ -162,7 +165,11 @@ impl Dataspace {
             }
             let name = folder.file_name().and_then(|name| name.to_str());
             let mut known = name.and_then(|name| logged.remove(name)).unwrap_or_default();
-            for path in entries(&folder)? {
+            let files = match entries(&folder) {
+                Err(Error::Io { error, .. }) if is_blocked(&error) => continue,
+                files => files?,
+            };
+            for path in files {
                 let name = path.file_name().and_then(|name| name.to_str()).and_then(name::stem);
                 let fact = match name.and_then(|name| known.remove(name)).flatten() {
                     Some(fact) if plain_file::is_there(&path) => Some(Cow::Borrowed(fact.text)),

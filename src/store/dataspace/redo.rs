@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::changes::{self, ChangeLog, LastLine};
 use super::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
 use super::log_content::ChangeLogContent;
-use super::step::{DataspaceStep, IdempotencyKey, remove};
+use super::step::{DataspaceStep, IdempotencyKey};
 use super::{Dataspace, is_unusable};
 use crate::domain::id::RunId;
 use crate::plain_file;
@@ -31,6 +31,8 @@ impl Dataspace {
     pub(super) fn recovered(&self, lock: &File) -> Result<ChangeLog, Error> {
         let path = self.changes();
         let Some(mut log) = ChangeLog::open(&path)? else {
+            // Nothing says which files are not durable yet.
+            sync_file_system(&self.path);
             return self.begin(None, self.highest()?.saturating_add(1));
         };
         let is_same_boot = log.header.is_of_this_boot();
@@ -103,16 +105,7 @@ impl Dataspace {
             unless_blocked(self.clear_run(run))?;
         }
         for ((label, key), (seq, fact)) in last.facts {
-            let path = self.fact(label, key)?;
-            let held = self.read(&path)?.whole();
-            if held.as_ref().is_some_and(|held| held.seq > seq) {
-                continue;
-            }
-            unless_blocked(match fact {
-                Some(fact) if held.as_ref() == Some(&fact.value) => Ok(()),
-                Some(fact) => self.put(fact),
-                None => remove(&path),
-            })?;
+            unless_blocked(self.redo_fact((label, key), seq, fact))?;
         }
         for (step, mark) in last.marks.into_values() {
             unless_blocked(self.set_mark(step, &mark))?;
@@ -121,6 +114,24 @@ impl Dataspace {
             unless_blocked(self.put_claim(fact, step))?;
         }
         Ok(())
+    }
+
+    /// Makes the file of a fact what its last change says.
+    fn redo_fact(
+        &self,
+        (label, key): (&str, &str),
+        seq: u64,
+        fact: Option<&ProvenFact>,
+    ) -> Result<(), Error> {
+        let held = self.read(&self.fact(label, key)?)?.whole();
+        if held.as_ref().is_some_and(|held| held.seq > seq) {
+            return Ok(());
+        }
+        match fact {
+            Some(fact) if held.as_ref() == Some(&fact.value) => Ok(()),
+            Some(fact) => self.put(fact),
+            None => self.take_away(label, key),
+        }
     }
 
     /// Makes the files durable that changes are about.
@@ -139,7 +150,7 @@ impl Dataspace {
         }
         for path in paths {
             match plain_file::open(&path).and_then(|file| file.sync_all()) {
-                Err(error) if error.kind() != ErrorKind::NotFound && !is_unusable(&error) => {
+                Err(error) if error.kind() != ErrorKind::NotFound && !is_blocked(&error) => {
                     return Err(Error::io("flush", &path)(error));
                 }
                 _ => {}
@@ -227,14 +238,15 @@ fn unless_blocked(done: Result<(), Error>) -> Result<(), Error> {
     }
 }
 
-fn is_blocked(error: &std::io::Error) -> bool {
+pub(super) fn is_blocked(error: &std::io::Error) -> bool {
     let kinds = [
         ErrorKind::AlreadyExists,
         ErrorKind::DirectoryNotEmpty,
         ErrorKind::IsADirectory,
         ErrorKind::NotADirectory,
     ];
-    is_unusable(error) || kinds.contains(&error.kind())
+    let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    is_unusable(error) || is_loop || kinds.contains(&error.kind())
 }
 
 /// Flushes all files of the disk at once, if the system can do that.

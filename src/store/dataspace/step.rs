@@ -10,14 +10,20 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::Dataspace;
+use super::apply::refuse_link;
 use super::entry::LoggedChange;
+use super::log_content::ChangeLogContent;
 use crate::domain::id::{AgentId, RunId};
 use crate::plain_file;
 use crate::store::{Error, files};
+
+/// The longest time that the end of a run waits for another writer.
+const ENDED_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The size limit of a mark, in bytes: a label and a key have names of 200 bytes at the most.
 const MAX_MARK_LENGTH: u64 = 64 * 1024;
@@ -120,6 +126,7 @@ impl Dataspace {
     ) -> Result<(), Error> {
         let path = self.mark_of(step);
         files::make_draft_dir(&self.marks())?;
+        refuse_link(&self.marks())?;
         let text = serde_json::to_vec(mark)
             .map_err(std::io::Error::other)
             .map_err(Error::io("write", &path))?;
@@ -145,21 +152,27 @@ impl Dataspace {
         self.clear(&["claims", "outgoing"], earlier)
     }
 
-    /// Removes the marks and changes of a run that has ended, durably: another run may get its id.
+    /// Removes the marks and changes of a run that has ended, durably: another run may get its id. Nobody waits if there
+    /// are none.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn ended(&self, run: &RunId) -> Result<(), Error> {
         let log = self.changes();
+        let is_named = ChangeLogContent::read(&log)?.is_some_and(|log| log.names(run));
+        if !is_named && !self.has_files_of(run)? {
+            return Ok(());
+        }
         if !log.symlink_metadata().is_ok_and(|found| found.is_file()) {
             return self.clear_run(run);
         }
-        let mut writer = self.write()?;
-        if writer.log.names(run).map_err(Error::io("read", &log))? || self.has_files_of(run)? {
-            let ended = LoggedChange::RunEnded { run: run.clone() };
-            writer.change("", "", ended)?;
-        }
-        Ok(())
+        let Some(mut writer) = self.write_within(ENDED_TIMEOUT)? else {
+            tracing::warn!(
+                "the facts are locked by another process, so the end of {run} is not noted there"
+            );
+            return self.clear_run(run);
+        };
+        writer.change("", "", LoggedChange::RunEnded { run: run.clone() })
     }
 
     /// Removes the marks and changes of a run.
@@ -184,6 +197,7 @@ impl Dataspace {
 
     fn clear(&self, folders: &[&str], unneeded: impl Fn(&str) -> bool) -> Result<(), Error> {
         for folder in folders.iter().map(|folder| self.path.join(folder)) {
+            refuse_link(&folder)?;
             for path in super::entries(&folder)? {
                 if path.file_name().and_then(|name| name.to_str()).is_some_and(&unneeded) {
                     remove(&path)?;

@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::changes::ChangeLog;
 use super::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
@@ -183,13 +183,39 @@ impl Dataspace {
 
     /// Waits until there is no other writer, and makes what the last one has left undone.
     pub(super) fn write(&self) -> Result<DataspaceWriter<'_>, Error> {
+        let lock = self.open_lock()?;
+        self.wait_for(&lock).map_err(Error::io("lock", &self.lock()))?;
+        self.locked(lock)
+    }
+
+    /// Waits for a while until there is no other writer, as [`write`](Self::write) does; `None` if there still is one.
+    pub(super) fn write_within(
+        &self,
+        longest: Duration,
+    ) -> Result<Option<DataspaceWriter<'_>>, Error> {
+        let lock = self.open_lock()?;
+        let start = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return self.locked(lock).map(Some),
+                Err(TryLockError::Error(error)) => {
+                    return Err(Error::io("lock", &self.lock())(error));
+                }
+                Err(TryLockError::WouldBlock) if start.elapsed() > longest => return Ok(None),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(POLL_INTERVAL),
+            }
+        }
+    }
+
+    fn open_lock(&self) -> Result<File, Error> {
         files::make_dir(&self.path)?;
         let path = self.lock();
         let mut options = files::private();
         options.read(true).write(true).create(true).truncate(false);
-        let lock = plain_file::open_with(&path, &mut options);
-        let lock = lock.map_err(Error::io("open", &path))?;
-        self.wait_for(&lock).map_err(Error::io("lock", &path))?;
+        plain_file::open_with(&path, &mut options).map_err(Error::io("open", &path))
+    }
+
+    fn locked(&self, lock: File) -> Result<DataspaceWriter<'_>, Error> {
         let log = self.recovered(&lock)?;
         Ok(DataspaceWriter { space: self, lock, log })
     }

@@ -64,8 +64,11 @@ fn workflow_copy_changed_by_agent_is_not_executed() {
     std::fs::write(&copy, evil()).expect("written");
     std::fs::write(test.flow().join("flow.yaml"), evil()).expect("written");
     test.release("go");
-    live.wait().code(1).stdout_has("the run's copy of this file was changed");
-    assert!(!was_run(&test));
+    live.wait().ok();
+    assert!(
+        !was_run(&test) && test.flow().join("as-it-was").exists(),
+        "the text that was captured"
+    );
 }
 
 #[test]

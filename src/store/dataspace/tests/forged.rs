@@ -97,3 +97,47 @@ fn blocked_place_of_a_fact_blocks_no_other_change() {
     assert_eq!((listing.facts.len(), listing.warnings.len()), (4, 1), "{listing:?}");
     assert_eq!(place.space.labelled("c").expect("listed").facts, []);
 }
+
+#[test]
+fn label_whose_directory_is_a_link_or_a_file_is_left_alone_and_blocks_no_other() {
+    let mut place = place();
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let victim = elsewhere.path().join("k.json");
+    std::fs::write(&victim, "mine").expect("written");
+    std::fs::remove_dir_all(place.path("facts/a")).expect("removed");
+    std::os::unix::fs::symlink(elsewhere.path(), place.path("facts/a")).expect("linked");
+    std::os::unix::fs::symlink("loop", place.path("facts/loop")).expect("linked");
+    std::fs::remove_dir_all(place.path("facts/b")).expect("removed");
+    std::fs::write(place.path("facts/b"), "a file").expect("written");
+    let text = std::fs::read_to_string(place.path("changes")).expect("read");
+    let retraction = "[3,\"a\",\"k\",{\"retracted\":{\"seq\":1}}]\n";
+    std::fs::write(place.path("changes"), format!("{text}{retraction}")).expect("forged");
+    assert!(place.assert("c", "k", "1", None).is_new);
+    place.space.retract("a", "k", None).expect_err("it is a link");
+    place.space.room = 0;
+    assert!(place.assert("d", "k", "1", None).is_new, "the log begins anew");
+    cut_power(&place);
+    let listing = place.space.facts().expect("listed");
+    assert_eq!(listing.facts.len(), 2, "{listing:?}");
+    assert_eq!(listing.warnings.len(), 3, "{listing:?}");
+    assert!(place.assert("e", "k", "1", None).is_new);
+    assert_eq!(std::fs::read_to_string(victim).expect("read"), "mine");
+}
+
+#[test]
+fn forged_number_leaves_numbers_to_others() {
+    let place = place();
+    let text = std::fs::read_to_string(place.path("changes")).expect("read");
+    let forged = format!("[{},\"q\",\"q\",{{\"retracted\":{{\"seq\":1}}}}]\n", u64::MAX - 2);
+    std::fs::write(place.path("changes"), format!("{text}{forged}")).expect("forged");
+    place.assert("c", "k", "1", None);
+    assert_eq!(place.fact("c", "k").map(|fact| fact.seq), Some(3));
+}
+
+#[test]
+fn end_of_a_run_without_files_waits_for_no_writer() {
+    let place = place();
+    let lock = std::fs::File::open(place.path("lock")).expect("opened");
+    lock.lock().expect("locked");
+    place.space.ended(&step("r", 1).run).expect("nothing to do");
+}

@@ -51,7 +51,7 @@ impl ChangeLogContent {
     pub(super) fn names(&self, run: &RunId) -> bool {
         let snapshot = usize::try_from(self.header.snapshot).unwrap_or(usize::MAX);
         let changes = self.lines.get(snapshot..).unwrap_or_default();
-        memchr::memmem::find(changes, format!("\"run\":\"{run}\"").as_bytes()).is_some()
+        String::from_utf8_lossy(changes).contains(&format!("\"run\":\"{run}\""))
     }
 
     /// Returns the start of the last line in the file, if it is a change, and the end of the file.

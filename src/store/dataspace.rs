@@ -26,6 +26,7 @@ mod logged_facts;
 mod name;
 mod proof;
 mod redo;
+mod run_end;
 mod step;
 mod watch;
 mod write;

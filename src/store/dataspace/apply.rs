@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
-use super::step::{DataspaceStep, remove};
+use super::step::{DataspaceStep, refuse_link, remove};
 use super::{Dataspace, FactLookup};
 use crate::fault::point;
 use crate::store::{Error, files};
@@ -71,18 +71,6 @@ impl Dataspace {
         refuse_link(&self.path.join("claims"))?;
         put_into(&claim, fact)
     }
-}
-
-/// Refuses a directory of the dataspace that is something else, such as a link to elsewhere: nothing is changed there.
-pub(super) fn refuse_link(folder: &Path) -> Result<(), Error> {
-    if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-        let error = std::io::Error::new(
-            std::io::ErrorKind::NotADirectory,
-            "it is no directory of raymond's; remove it",
-        );
-        return Err(Error::io("write into", folder)(error));
-    }
-    Ok(())
 }
 
 fn put_into(path: &Path, fact: &ProvenFact) -> Result<(), Error> {

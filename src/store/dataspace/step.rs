@@ -10,26 +10,19 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::Dataspace;
-use super::apply::refuse_link;
-use super::entry::LoggedChange;
-use super::log_content::ChangeLogContent;
 use crate::domain::id::{AgentId, RunId};
 use crate::plain_file;
 use crate::store::{Error, files};
-
-/// The longest time that the end of a run waits for another writer.
-const ENDED_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The size limit of a mark, in bytes: a label and a key have names of 200 bytes at the most.
 const MAX_MARK_LENGTH: u64 = 64 * 1024;
 
 /// The directories with files of steps.
-const STEP_FOLDERS: [&str; 3] = ["claims", "outgoing", "done"];
+pub(super) const STEP_FOLDERS: [&str; 3] = ["claims", "outgoing", "done"];
 
 /// A step of an agent: it may assert, retract or take one fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,47 +145,10 @@ impl Dataspace {
         self.clear(&["claims", "outgoing"], earlier)
     }
 
-    /// Removes the marks and changes of a run that has ended, durably: another run may get its id. Nobody waits if there
-    /// are none.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn ended(&self, run: &RunId) -> Result<(), Error> {
-        let log = self.changes();
-        let is_named = ChangeLogContent::read(&log)?.is_some_and(|log| log.names(run));
-        if !is_named && !self.has_files_of(run)? {
-            return Ok(());
-        }
-        if !log.symlink_metadata().is_ok_and(|found| found.is_file()) {
-            return self.clear_run(run);
-        }
-        let Some(mut writer) = self.write_within(ENDED_TIMEOUT)? else {
-            tracing::warn!(
-                "the facts are locked by another process, so the end of {run} is not noted there"
-            );
-            return self.clear_run(run);
-        };
-        writer.change("", "", LoggedChange::RunEnded { run: run.clone() })
-    }
-
     /// Removes the marks and changes of a run.
     pub(super) fn clear_run(&self, run: &RunId) -> Result<(), Error> {
         let agent_file_stem = format!("{run}~");
         self.clear(&STEP_FOLDERS, |name| name.starts_with(&agent_file_stem))
-    }
-
-    fn has_files_of(&self, run: &RunId) -> Result<bool, Error> {
-        let agent_file_stem = format!("{run}~");
-        let is_of_run = |path: &PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| name.starts_with(&agent_file_stem))
-        };
-        for folder in STEP_FOLDERS {
-            if super::entries(&self.path.join(folder))?.iter().any(is_of_run) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     fn clear(&self, folders: &[&str], unneeded: impl Fn(&str) -> bool) -> Result<(), Error> {
@@ -214,4 +170,16 @@ pub(super) fn remove(path: &Path) -> Result<(), Error> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path)(error)),
         _ => Ok(()),
     }
+}
+
+/// Refuses a directory of the dataspace that is something else, such as a link to elsewhere: nothing is changed there.
+pub(super) fn refuse_link(folder: &Path) -> Result<(), Error> {
+    if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        let error = std::io::Error::new(
+            std::io::ErrorKind::NotADirectory,
+            "it is no directory of raymond's; remove it",
+        );
+        return Err(Error::io("write into", folder)(error));
+    }
+    Ok(())
 }

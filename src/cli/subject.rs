@@ -63,7 +63,13 @@ impl InspectedWorkflow {
     pub(super) fn graphs(&self, profile: GraphProfile) -> impl Fn(&StateName) -> FolderGraph {
         let vocabulary = GraphVocabulary::default();
         move |name| {
-            runtime::check::read_graph(&self.scope, self.entry.as_ref(), &vocabulary, profile, name)
+            runtime::reachable_errors::read_graph(
+                &self.scope,
+                self.entry.as_ref(),
+                &vocabulary,
+                profile,
+                name,
+            )
         }
     }
 

@@ -16,6 +16,7 @@ mod own_types;
 mod plugin_programs;
 mod plugins;
 mod preflight;
+pub mod reachable_errors;
 mod request;
 mod resume;
 pub mod seals;

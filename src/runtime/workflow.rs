@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::check;
 use super::error::Error;
+use super::reachable_errors;
 use crate::domain::id::StateName;
 use crate::language::manifest::{self, ExaminedManifest, Manifest};
 use crate::language::prompt::step;
@@ -74,7 +74,7 @@ impl Workflow {
         let manifest = manifest_of(&scope).map_err(|error| match error {
             Error::Manifest { .. } => {
                 let given = file.and_then(|file| StateName::parse(file).ok());
-                check::with_all_errors_of_manifest(error, &scope, given.as_ref())
+                reachable_errors::with_all_errors_of_manifest(error, &scope, given.as_ref())
             }
             other => other,
         })?;

@@ -212,16 +212,16 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Clone)]
-    enum Change {
+    enum VariableChange {
         Insert(String, String),
         Remove(String),
     }
 
-    fn change() -> impl Strategy<Value = Change> {
+    fn change() -> impl Strategy<Value = VariableChange> {
         let name = "[a-d]{1,2}";
         prop_oneof![
-            (name, "[x-z]?").prop_map(|(name, value)| Change::Insert(name, value)),
-            name.prop_map(Change::Remove),
+            (name, "[x-z]?").prop_map(|(name, value)| VariableChange::Insert(name, value)),
+            name.prop_map(VariableChange::Remove),
         ]
     }
 
@@ -232,11 +232,11 @@ mod tests {
             for change in changes {
                 let before = (variables.clone(), map.clone());
                 match change {
-                    Change::Insert(name, value) => prop_assert_eq!(
+                    VariableChange::Insert(name, value) => prop_assert_eq!(
                         variables.insert(name.clone(), value.clone()),
                         map.insert(name, value)
                     ),
-                    Change::Remove(name) => {
+                    VariableChange::Remove(name) => {
                         prop_assert_eq!(variables.remove(&name), map.remove(&name));
                     }
                 }

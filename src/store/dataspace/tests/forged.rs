@@ -1,4 +1,4 @@
-//! What agents can write into the change log, and what lies where a fact should: none of it is believed, or in the way.
+//! Forged entries of the change log, and other things in the places of facts: none is believed, and none is in the way.
 
 use super::power::cut_power;
 use super::{Place, step};

@@ -1,28 +1,15 @@
-//! The executor of graph operations: the seam between the agents and the world.
+//! The executor of activities: the seam between the agents and the world.
 //!
-//! Performing is idempotent by the operation's name, as far as its class allows.
+//! Performing is idempotent by the step of the activity, as far as its class allows.
 
 use std::rc::Rc;
 
 use super::runner::LocalFuture;
+use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::AgentId;
-use crate::domain::operation::Operation;
-use crate::domain::program_execution::{Activity, ActivityResult};
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
-pub use crate::world::outcome::OperationOutcome;
-
-/// The outcome of an activity.
-#[derive(Debug)]
-pub enum ActivityOutcome {
-    /// The result that was fetched, or the reason why the program cannot have it.
-    Done(Result<ActivityResult, String>),
-    /// It was ended, and is still due.
-    Ended,
-    /// The disk failed, and it is still due.
-    Stuck(String),
-}
 
 /// The outcome of looking up an agent's directory, or of making it.
 #[derive(Debug)]
@@ -33,21 +20,11 @@ pub enum LookupOutcome<T> {
     Ended,
 }
 
-/// Performs operations, each in the working directory of its agent.
+/// Performs activities, each in the working directory of its agent.
 pub trait ActivityExecutor {
-    /// Performs an operation. `name` identifies the operation, also after a crash. `again` is true if it may have been
-    /// begun before.
+    /// Performs an activity. The step identifies it, also after a crash. `again` is true if it may have been begun
+    /// before.
     fn perform(
-        self: Rc<Self>,
-        name: String,
-        working_dir: WorkingDir,
-        operation: Operation,
-        again: bool,
-    ) -> LocalFuture<OperationOutcome>;
-
-    /// Runs an activity of a program. The step identifies the activity, also after a crash. `again` is true if it may
-    /// have been begun before.
-    fn run_activity(
         self: Rc<Self>,
         step: TurnId,
         working_dir: WorkingDir,

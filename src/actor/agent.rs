@@ -8,7 +8,6 @@ mod consult;
 
 mod before_turn;
 mod fork;
-mod graph;
 mod judge;
 mod permissions;
 
@@ -19,13 +18,15 @@ use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, Sp
 
 use super::context::RunContext;
 use super::message::{
-    AgentDown, DispatchTurn, TerminateAgent, TurnAssignment, TurnEnded, TurnPermit, TurnReported,
+    AgentDown, DispatchTurn, TaskAnswered, TerminateAgent, TurnAssignment, TurnEnded, TurnPermit,
+    TurnReported,
 };
 use super::process::TurnActor;
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fork::ForkRules;
+use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{
@@ -59,8 +60,8 @@ enum AgentWork {
         turn: TurnId,
         handle: SpawnHandle,
     },
-    /// Nodes of a graph are executed, or an activity of a program is run.
-    AdvancingProgram {
+    /// An activity is performed.
+    PerformingActivity {
         turn: TurnId,
         _handle: SpawnHandle,
     },
@@ -91,9 +92,9 @@ struct TurnContext {
 }
 
 impl TurnContext {
-    /// Returns the agent's position in a graph, if this was a turn of one of its nodes.
-    fn graph_assignment(&self) -> Option<&TurnAssignment> {
-        self.task.as_deref().filter(|assignment| assignment.graph.is_some())
+    /// Returns whether the agent's graph asked for this turn.
+    fn is_of_graph(&self) -> bool {
+        self.task.as_deref().is_some_and(|assignment| assignment.is_in_graph)
     }
 }
 
@@ -112,6 +113,13 @@ impl AgentActor {
         );
         self.reported = (!is_due_again).then(|| report.turn.clone());
         self.context.supervisor.reports.do_send(TurnReported(report));
+    }
+
+    /// Reports the result of a turn that the agent's graph asked for.
+    fn report_task(&mut self, report: TurnReport, result: WaitResult) {
+        self.work = AgentWork::Idle;
+        self.reported = Some(report.turn.clone());
+        self.context.supervisor.answers.do_send(TaskAnswered { report, result });
     }
 
     fn position(&self, assignment: &TurnAssignment) -> PromptContext {
@@ -234,7 +242,7 @@ impl AgentActor {
             AgentWork::Idle => None,
             AgentWork::Starting(turn)
             | AgentWork::Preparing { turn, .. }
-            | AgentWork::AdvancingProgram { turn, .. }
+            | AgentWork::PerformingActivity { turn, .. }
             | AgentWork::RunningTurn { turn, .. } => Some(turn.clone()),
         }
     }
@@ -263,7 +271,7 @@ impl Handler<DispatchTurn> for AgentActor {
         ctx: &mut Self::Context,
     ) {
         if let AgentWork::Preparing { turn, .. }
-        | AgentWork::AdvancingProgram { turn, .. }
+        | AgentWork::PerformingActivity { turn, .. }
         | AgentWork::RunningTurn { turn, .. } = &self.work
             && *turn == assignment.turn
         {
@@ -279,15 +287,6 @@ impl Handler<DispatchTurn> for AgentActor {
         self.work = AgentWork::Starting(assignment.turn.clone());
         if let Some(admitted) = admitted {
             return self.ask(assignment, &admitted, ctx);
-        }
-        if let Some(activity) = assignment.activity.clone() {
-            let TurnAssignment { turn, working_dir, may_have_begun, .. } = assignment;
-            return self.run_activity(turn, working_dir, activity, may_have_begun, ctx);
-        }
-        if assignment.runs_graph {
-            let wait_result = assignment.wait_result.clone().map(|wait_result| *wait_result);
-            let report = TurnReport::empty(assignment.turn.clone());
-            return self.advance_graph(assignment, wait_result, report, ctx);
         }
         if !self.report_due_join(&assignment) {
             self.work = AgentWork::Idle;
@@ -316,18 +315,13 @@ impl Handler<TurnEnded> for AgentActor {
                     message: reply.message.clone(),
                     ..TurnReport::empty(ended.turn)
                 };
-                let Some(assignment) = turn_context.graph_assignment() else {
+                if !turn_context.is_of_graph() {
                     let judgement = self.judge(&turn_context, &reply);
-                    return self.consult_after(
-                        TurnReport { judgement, ..report },
-                        &turn_context,
-                        ctx,
-                    );
-                };
+                    let report = TurnReport { judgement, ..report };
+                    return self.consult_after(report, &turn_context, ctx);
+                }
                 match self.task_result(&turn_context, &reply) {
-                    Ok(wait_result) => {
-                        self.advance_graph(assignment.clone(), Some(wait_result), report, ctx);
-                    }
+                    Ok(result) => self.report_task(report, result),
                     Err(judgement) => {
                         self.report(TurnReport { judgement: *judgement, ..report });
                     }

@@ -10,12 +10,11 @@ use actix::Recipient;
 use serde_json::{Map, Value};
 
 use super::activity_executor::ActivityExecutor;
-use super::graph_cache::GraphCache;
 use super::interceptor::PluginInterceptor;
-use super::message::{ActivityDone, AgentDown, ApiThrottled, TurnReported};
-use super::program_cache::ProgramCache;
+use super::message::{ActivityDone, AgentDown, ApiThrottled, TaskAnswered, TurnReported};
 use super::registry::AgentRegistry;
 use super::runner::StepRunner;
+use super::workflow_cache::WorkflowCache;
 use crate::domain::fork::ForkSettings;
 use crate::domain::id::{Folder, RunId};
 use crate::domain::model::ModelName;
@@ -43,12 +42,10 @@ pub struct RunContext {
     pub source: Arc<dyn WorkflowSource>,
     /// The runner that answers turns.
     pub runner: Rc<dyn StepRunner>,
-    /// The executor of graph operations.
+    /// The executor of activities.
     pub performer: Rc<dyn ActivityExecutor>,
-    /// The graphs.
-    pub graphs: GraphCache,
-    /// The programs.
-    pub programs: ProgramCache,
+    /// The graphs and programs that have been read.
+    pub workflows: WorkflowCache,
     /// The built-in variables of graphs: `PWD`, `HOME`.
     pub builtins: Map<String, Value>,
     /// The live picture.
@@ -91,6 +88,8 @@ impl RunContext {
 pub struct SupervisorHandle {
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
+    /// Takes the results of turns that graphs asked for.
+    pub answers: Recipient<TaskAnswered>,
     /// Learns the outcome of activities.
     pub activities: Recipient<ActivityDone>,
     /// Learns of throttling by the API.

@@ -10,15 +10,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::activity_executor::ActivityExecutor;
 use super::context::{RunContext, SupervisorHandle};
-use super::graph_cache::GraphCache;
 use super::interceptor::PluginInterceptor;
 use super::message::{InterruptRun, JournalReported};
 use super::observer::Observer;
-use super::program_cache::ProgramCache;
 use super::registry::AgentRegistry;
 use super::runner::{StepRunner, StopLevel};
 use super::stay_up::StayUp;
 use super::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
+use super::workflow_cache::WorkflowCache;
 use crate::domain::agent::Agent;
 use crate::domain::run::Run;
 use crate::domain::turn_concurrency::TurnThrottle;
@@ -40,10 +39,10 @@ pub struct RunLaunch {
     pub source: Arc<dyn WorkflowSource>,
     /// The runner that answers turns.
     pub runner: Rc<dyn StepRunner>,
-    /// The executor of graph operations.
+    /// The executor of activities.
     pub performer: Rc<dyn ActivityExecutor>,
-    /// The graphs.
-    pub graphs: GraphCache,
+    /// The graphs and programs that have been read.
+    pub workflows: WorkflowCache,
     /// The built-in variables of graphs.
     pub builtins: Map<String, Value>,
     /// The reasons to stay up while everything waits.
@@ -68,7 +67,7 @@ pub async fn supervise(
     let RunLaunch {
         mut store, run, start, source, runner, registry, observers, interceptors, ..
     } = launch;
-    let RunLaunch { performer, graphs, builtins, stay_up, .. } = launch;
+    let RunLaunch { performer, workflows, builtins, stay_up, .. } = launch;
     let begun = runner.begun_turns(run.agents.values().map(Agent::turn_id).collect());
     // Also before the first turn: a run of this id may have been removed while its processes lived.
     Rc::clone(&runner).sweep(begun.clone()).await;
@@ -94,8 +93,7 @@ pub async fn supervise(
             source,
             runner: shared,
             performer,
-            graphs,
-            programs: ProgramCache::default(),
+            workflows,
             builtins,
             registry,
             warned: RefCell::default(),
@@ -104,6 +102,7 @@ pub async fn supervise(
             forking: settings.forking,
             supervisor: SupervisorHandle {
                 reports: ctx.address().recipient(),
+                answers: ctx.address().recipient(),
                 activities: ctx.address().recipient(),
                 throttles: ctx.address().recipient(),
                 deaths: ctx.address().recipient(),

@@ -8,17 +8,16 @@ use std::sync::Arc;
 use actix::dev::{MessageResponse, OneshotSender};
 use actix::{Actor, Message};
 
-use super::activity_executor::ActivityOutcome;
 use super::registry::AgentView;
+use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::consult::{ConsultVerdict, Consultation, SpendingTotals};
 use crate::domain::decide::TurnReport;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::event::Record;
 use crate::domain::failures::AgentFailures;
-use crate::domain::graph_execution::{GraphState, OutputFormat, PromptTask, WaitResult};
+use crate::domain::graph_execution::{OutputFormat, PromptTask, WaitResult};
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::money::Usd;
-use crate::domain::program_execution::Activity;
 use crate::domain::session::Session;
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::transition::Variables;
@@ -95,18 +94,10 @@ pub struct TurnAssignment {
     pub base: Option<String>,
     /// The results of the agents that it has waited for.
     pub results: Option<Arc<str>>,
-    /// The activity that its program has due instead of a turn.
-    pub activity: Option<Activity>,
     /// The task that is asked instead of the state's prompt.
     pub task: Option<Box<PromptTask>>,
-    /// True if the agent advances a graph instead of asking a turn.
-    pub runs_graph: bool,
-    /// True if the due work may have been begun before: by a runtime that died, or an actor that failed.
-    pub may_have_begun: bool,
-    /// The state that the nodes of the graph see, if it has been entered.
-    pub graph: Option<Arc<GraphState>>,
-    /// The result of its wait in the graph, once it has come.
-    pub wait_result: Option<Box<WaitResult>>,
+    /// True if the result of the task goes to the agent's graph.
+    pub is_in_graph: bool,
     /// The transition that the state's evaluator judges, if this is its turn.
     pub proposal: Option<Box<TransitionProposal>>,
     /// The reminder to send instead of the state's prompt.
@@ -121,11 +112,40 @@ impl TurnAssignment {
     }
 }
 
-/// To the supervisor: an activity of a program is done, or was ended.
+/// To an agent: perform the activity that its graph or its program needs. It takes no permit.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct PerformActivity {
+    /// The agent's step.
+    pub turn: TurnId,
+    /// The working directory of the agent.
+    pub working_dir: WorkingDir,
+    /// The activity.
+    pub activity: Activity,
+    /// True if it may have been begun before: by a runtime that died, or an actor that failed.
+    pub may_have_begun: bool,
+}
+
+/// To the supervisor, from itself: advance the graph of this agent.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct AdvanceGraph(pub AgentId);
+
+/// To the supervisor: a turn that a graph asked for has a result.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct TaskAnswered {
+    /// The report with the cost of the turn; the advance of the graph becomes its judgement.
+    pub report: TurnReport,
+    /// The result.
+    pub result: WaitResult,
+}
+
+/// To the supervisor: an activity is done, or was ended.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct ActivityDone {
-    /// The program's step.
+    /// The agent's step.
     pub turn: TurnId,
     /// The outcome of the activity.
     pub outcome: ActivityOutcome,

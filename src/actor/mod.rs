@@ -8,19 +8,18 @@ pub mod activity_executor;
 pub mod agent;
 pub mod clock;
 pub mod context;
-pub mod graph_cache;
 pub mod interceptor;
 pub mod launch;
 pub mod message;
 pub mod observer;
 pub mod process;
-pub mod program_cache;
 pub mod registry;
 pub mod runner;
 pub mod scripted;
 pub mod stay_up;
 pub mod supervisor;
 pub mod unavailable;
+pub mod workflow_cache;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,9 @@
 //! the supervisor alone; if the journal fails, it is thrown away with the supervisor. That
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
+mod activities;
 mod dispatch;
+mod graphs;
 mod joins;
 mod lifecycle;
 mod programs;
@@ -23,6 +25,7 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
+use self::graphs::PendingWalk;
 use self::queued_effects::QueuedEffects;
 use self::timers::AgentTimers;
 use super::agent::AgentActor;
@@ -57,6 +60,8 @@ pub struct Supervisor {
     admission: AdmissionQueue,
     /// The agents that execute graphs, or whose programs run an activity; they need no permit.
     advancing: HashSet<AgentId>,
+    /// The walks over graphs that an operation is performed for.
+    walks: HashMap<AgentId, PendingWalk>,
     /// The agents whose operation may have been begun before.
     may_have_begun: HashSet<AgentId>,
     queued_effects: QueuedEffects,
@@ -189,6 +194,7 @@ impl Supervisor {
             admission,
             may_have_begun,
             advancing: HashSet::new(),
+            walks: HashMap::new(),
             queued_effects: QueuedEffects::default(),
             timers: AgentTimers::default(),
             stay_up,

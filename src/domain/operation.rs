@@ -3,12 +3,15 @@
 //! The parameters are already filled in. [`RecoveryClass`] decides crash handling, and with it the order of
 //! operation and record: writes run only after a record that they are due, reads are repeated.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use strum::{IntoStaticStr, VariantNames};
 
 /// A deterministic operation. A precondition's answer is a boolean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantNames,
+)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Operation {
@@ -177,7 +180,7 @@ fn one() -> u32 {
 }
 
 /// The way in which an operation recovers from a crash in the middle of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryClass {
     /// The operation changes nothing, and is repeated.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::activity::Activity;
 use super::graph_execution::PromptTask;
 use super::id::{AgentId, Folder, StateName};
 use super::time::Timestamp;
@@ -232,63 +233,4 @@ pub enum RequestBody {
         /// The text for `{{input}}`.
         input: String,
     },
-}
-
-/// An activity that is performed for a program outside the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Activity {
-    /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
-    Bases {
-        /// The directories below that of the run; the empty path is the run's directory itself.
-        directories: Vec<String>,
-        /// The branch.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        branch: Option<String>,
-    },
-    /// Looks up the changes in a directory since a commit.
-    Changes {
-        /// The directory below that of the run; the empty path is the run's directory itself.
-        directory: String,
-        /// The commit.
-        base: String,
-    },
-    /// Asserts a fact.
-    Assert {
-        /// The label of the fact.
-        label: String,
-        /// The key of the fact.
-        key: String,
-        /// The payload of the fact.
-        value: String,
-    },
-    /// Retracts a fact.
-    Retract {
-        /// The label of the fact.
-        label: String,
-        /// The key of the fact.
-        key: String,
-    },
-    /// Takes a fact, if it still holds.
-    Claim {
-        /// The label of the fact.
-        label: String,
-        /// The key of the fact.
-        key: String,
-        /// The number of the fact.
-        seq: u64,
-    },
-}
-
-/// The result of an [`Activity`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ActivityResult {
-    /// The commits by directory; `None` where there is no repository.
-    Bases(BTreeMap<String, Option<String>>),
-    /// A diff.
-    Changes(String),
-    /// The dataspace has changed as requested. The run sees the change there.
-    Done,
-    /// The fact that was taken; `None` if another agent was faster.
-    Claimed(Option<super::fact::Fact>),
 }

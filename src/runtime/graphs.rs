@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::local_executor::LocalActivityExecutor;
 use crate::actor::activity_executor::ActivityExecutor;
-use crate::actor::graph_cache::GraphCache;
 use crate::actor::stay_up::StayUp;
+use crate::actor::workflow_cache::WorkflowCache;
 use crate::domain::id::RunId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::settings::Settings;
@@ -71,8 +71,8 @@ impl GraphSetup {
         &self.vocabulary
     }
 
-    pub(super) fn cache(&self) -> GraphCache {
-        GraphCache::new(self.vocabulary.clone(), self.migrate)
+    pub(super) fn cache(&self) -> WorkflowCache {
+        WorkflowCache::new(self.vocabulary.clone(), self.migrate)
     }
 
     /// Returns the world of a run, whose notes go into `steps`.

@@ -8,16 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::spawn_blocking;
 
-use crate::actor::activity_executor::{
-    ActivityExecutor, ActivityOutcome, LookupOutcome, OperationOutcome,
-};
+use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::clock::now;
 use crate::actor::runner::LocalFuture;
+use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
 use crate::domain::privilege::Privilege;
-use crate::domain::program_execution::{Activity, ActivityResult};
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
 use crate::store;
@@ -108,7 +106,7 @@ fn changed(
         Activity::Claim { label, key, seq } => {
             return space.claim(label, key, *seq, step).map(ActivityResult::Claimed);
         }
-        Activity::Bases { .. } | Activity::Changes { .. } => {}
+        Activity::Operation(_) | Activity::Bases { .. } | Activity::Changes { .. } => {}
     }
     Ok(ActivityResult::Done)
 }
@@ -130,24 +128,6 @@ fn found<T>(inspection: InspectionOutcome<T>) -> LookupOutcome<T> {
 }
 
 impl ActivityExecutor for LocalActivityExecutor {
-    fn perform(
-        self: Rc<Self>,
-        name: String,
-        working_dir: WorkingDir,
-        operation: Operation,
-        again: bool,
-    ) -> LocalFuture<OperationOutcome> {
-        Box::pin(async move {
-            if let Err(why) = self.admit(&operation) {
-                return OperationOutcome::Done(Err(why));
-            }
-            match self.world.at(&working_dir) {
-                Ok(world) => world.perform(&name, &operation, again).await,
-                Err(why) => OperationOutcome::Done(Err(why)),
-            }
-        })
-    }
-
     fn text(
         self: Rc<Self>,
         working_dir: WorkingDir,
@@ -192,7 +172,7 @@ impl ActivityExecutor for LocalActivityExecutor {
         Some(world.root().display().to_string())
     }
 
-    fn run_activity(
+    fn perform(
         self: Rc<Self>,
         turn: TurnId,
         working_dir: WorkingDir,
@@ -201,23 +181,24 @@ impl ActivityExecutor for LocalActivityExecutor {
     ) -> LocalFuture<ActivityOutcome> {
         Box::pin(async move {
             let stem = turn.stem();
-            let world = || self.world.at(&working_dir);
-            let inspection = match &activity {
-                Activity::Assert { .. } | Activity::Retract { .. } | Activity::Claim { .. } => {
-                    return self.change(&turn, activity).await;
-                }
-                Activity::Bases { directories, branch } => match world() {
-                    Ok(world) => world.bases(&stem, directories, branch.as_deref(), again).await,
-                    Err(why) => return ActivityOutcome::Done(Err(why)),
-                },
-                Activity::Changes { directory, base } => match world() {
-                    Ok(world) => world.changes(&stem, directory, base, again).await,
-                    Err(why) => return ActivityOutcome::Done(Err(why)),
-                },
+            let world = match self.world.at(&working_dir) {
+                Ok(world) => world,
+                Err(why) => return ActivityOutcome::Done(Err(why)),
             };
-            match inspection {
-                InspectionOutcome::Done(outcome) => ActivityOutcome::Done(outcome),
-                InspectionOutcome::Interrupted => ActivityOutcome::Ended,
+            match &activity {
+                Activity::Operation(operation) => match self.admit(operation) {
+                    Ok(()) => world.perform(&stem, operation, again).await.into(),
+                    Err(why) => ActivityOutcome::Done(Err(why)),
+                },
+                Activity::Bases { directories, branch } => {
+                    world.bases(&stem, directories, branch.as_deref(), again).await.into()
+                }
+                Activity::Changes { directory, base } => {
+                    world.changes(&stem, directory, base, again).await.into()
+                }
+                Activity::Assert { .. } | Activity::Retract { .. } | Activity::Claim { .. } => {
+                    self.change(&turn, activity).await
+                }
             }
         })
     }

@@ -19,7 +19,7 @@ use super::context::{OperationContext, blocking};
 use super::git::{GitRunner, is_object, refusal};
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
-use crate::domain::program_execution::ActivityResult;
+use crate::domain::activity::ActivityResult;
 use crate::process::captured_output::{CapturedOutput, ProcessOutput};
 use crate::process::child::exit::ProcessExit;
 use crate::process::command::locate;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::domain::activity::{ActivityOutcome, ActivityResult};
 use crate::domain::operation::OperationResult;
-use crate::domain::program_execution::ActivityResult;
 
 /// The outcome of an operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +17,7 @@ pub enum OperationOutcome {
 }
 
 /// The outcome of inspecting work, or an agent's working directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum InspectionOutcome<T = ActivityResult> {
     /// The result, or the reason why there is none.
     Done(Result<T, String>),
@@ -36,6 +36,25 @@ pub(super) enum OperationError {
 impl From<String> for OperationError {
     fn from(why: String) -> Self {
         Self::Failed(why)
+    }
+}
+
+impl From<OperationOutcome> for ActivityOutcome {
+    fn from(outcome: OperationOutcome) -> Self {
+        match outcome {
+            OperationOutcome::Done(result) => Self::Done(result.map(ActivityResult::Value)),
+            OperationOutcome::Lost(why) => Self::Lost(why),
+            OperationOutcome::Interrupted => Self::Ended,
+        }
+    }
+}
+
+impl From<InspectionOutcome> for ActivityOutcome {
+    fn from(outcome: InspectionOutcome) -> Self {
+        match outcome {
+            InspectionOutcome::Done(result) => Self::Done(result),
+            InspectionOutcome::Interrupted => Self::Ended,
+        }
     }
 }
 

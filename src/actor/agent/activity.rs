@@ -1,41 +1,51 @@
-//! Runs the activities of an agent that carries out a program.
+//! Performs the activity that an agent's graph or program needs, and tells the supervisor its outcome.
 
 use std::rc::Rc;
 
-use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use super::{AgentActor, AgentWork};
-use crate::actor::activity_executor::ActivityOutcome;
-use crate::actor::message::ActivityDone;
-use crate::domain::program_execution::Activity;
-use crate::domain::turn::TurnId;
-use crate::domain::working_dir::WorkingDir;
+use crate::actor::message::{ActivityDone, PerformActivity};
+use crate::domain::activity::Activity;
+use crate::domain::operation::RecoveryClass;
 use crate::fault::point;
 
-impl AgentActor {
-    /// Runs an activity that is durably due, and tells the supervisor its outcome.
-    pub(super) fn run_activity(
-        &mut self,
-        turn: TurnId,
-        working_dir: WorkingDir,
-        activity: Activity,
-        may_have_begun: bool,
-        ctx: &mut Ctx<Self>,
-    ) {
+impl Handler<PerformActivity> for AgentActor {
+    type Result = ();
+
+    /// Ignores an activity that is being performed already.
+    fn handle(&mut self, due: PerformActivity, ctx: &mut Ctx<Self>) {
+        let PerformActivity { turn, working_dir, activity, may_have_begun } = due;
+        if self.turn().is_some_and(|running| running == turn) {
+            return;
+        }
         let performer = Rc::clone(&self.context.performer);
         let step = turn.clone();
-        let fetching = async move {
-            point("activity.before");
-            let outcome = performer.run_activity(step, working_dir, activity, may_have_begun).await;
-            point("activity.after");
+        let performing = async move {
+            let points = failpoints(&activity);
+            points.map(|(before, _)| point(before));
+            let outcome = performer.perform(step, working_dir, activity, may_have_begun).await;
+            points.map(|(_, after)| point(after));
             outcome
         };
         let done = turn.clone();
-        let handle = ctx.spawn(fetching.into_actor(self).map(move |outcome, this, _| {
+        let handle = ctx.spawn(performing.into_actor(self).map(move |outcome, this, _| {
             this.work = AgentWork::Idle;
-            this.reported = matches!(outcome, ActivityOutcome::Done(_)).then(|| done.clone());
             this.context.supervisor.activities.do_send(ActivityDone { turn: done, outcome });
         }));
-        self.work = AgentWork::AdvancingProgram { turn, _handle: handle };
+        self.work = AgentWork::PerformingActivity { turn, _handle: handle };
+    }
+}
+
+/// Returns the failpoints before and after an activity; what only reads has none.
+fn failpoints(activity: &Activity) -> Option<(&'static str, &'static str)> {
+    match activity {
+        Activity::Operation(operation) => (operation.class() != RecoveryClass::Read)
+            .then_some(("operation.before", "operation.after")),
+        Activity::Bases { .. }
+        | Activity::Changes { .. }
+        | Activity::Assert { .. }
+        | Activity::Retract { .. }
+        | Activity::Claim { .. } => Some(("activity.before", "activity.after")),
     }
 }

@@ -1,7 +1,6 @@
 //! The supervisor dispatches: it performs effects, admits agents, and gives them their turns.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Addr, AsyncContext, Context as Ctx};
@@ -10,9 +9,10 @@ use uuid::Uuid;
 use super::{ShutdownPhase, Supervisor};
 use crate::actor::agent::AgentActor;
 use crate::actor::clock::{now, wall_clock_now};
-use crate::actor::message::{DispatchTurn, TurnAssignment, TurnPermit};
+use crate::actor::message::{DispatchTurn, PerformActivity, TurnAssignment, TurnPermit};
 use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
+use crate::domain::activity::Activity;
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, PermitRequest};
 use crate::domain::agent::Agent as State;
 use crate::domain::budget::BudgetScope;
@@ -109,7 +109,7 @@ impl Supervisor {
         } else if agent.runs_program() {
             self.advance_program(id, None, ctx);
         } else if agent.runs_graph() {
-            self.assign(id, None);
+            self.advance_graph_soon(id, ctx);
         } else {
             let (looks_ahead, request) = (agent.may_join(), PermitRequest::of(agent));
             if looks_ahead {
@@ -137,12 +137,8 @@ impl Supervisor {
             working_dir: agent.spec.working_dir.clone(),
             base: agent.spec.base.clone(),
             results: agent.results().cloned(),
-            activity: agent.program().and_then(|execution| execution.position.activity.clone()),
             task: agent.task().cloned().map(Box::new),
-            runs_graph: agent.runs_graph(),
-            may_have_begun: self.may_have_begun.remove(id),
-            graph: agent.graph().map(|graph| Arc::clone(&graph.state)),
-            wait_result: agent.wait_result().cloned().map(Box::new),
+            is_in_graph: agent.graph().is_some(),
             visit: agent.visit(),
             session: agent.turn_session().clone(),
             variables: agent.placeholder_values(),
@@ -150,10 +146,17 @@ impl Supervisor {
             limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),
         };
-        if assignment.runs_graph || assignment.activity.is_some() {
-            self.advancing.insert(id.clone());
-        }
         self.actor_of(id).do_send(DispatchTurn(assignment, admitted));
+    }
+
+    /// Has an agent perform an activity.
+    pub(super) fn assign_activity(&mut self, id: &AgentId, activity: Activity) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        let (turn, working_dir) = (agent.turn_id(), agent.spec.working_dir.clone());
+        let may_have_begun = self.may_have_begun.remove(id);
+        self.advancing.insert(id.clone());
+        let due = PerformActivity { turn, working_dir, activity, may_have_begun };
+        self.actor_of(id).do_send(due);
     }
 
     /// Admits the agents that may run, and checks whether the run can continue at all.

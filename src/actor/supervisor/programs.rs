@@ -6,14 +6,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix::{Context as Ctx, Handler};
+use actix::Context as Ctx;
 use uuid::Uuid;
 
 use super::Supervisor;
 use super::dispatch::choice;
-use crate::actor::activity_executor::ActivityOutcome;
 use crate::actor::clock::now;
-use crate::actor::message::ActivityDone;
+use crate::domain::activity::ActivityResult;
 use crate::domain::agent::Agent;
 use crate::domain::decide::{
     ProgramStart, TurnReport, delegated_answer, program_advanced, program_started, role_delegated,
@@ -23,7 +22,7 @@ use crate::domain::event::Event;
 use crate::domain::fact::FactSelection;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand};
-use crate::domain::program_execution::{ActivityResult, RequestBody};
+use crate::domain::program_execution::RequestBody;
 use crate::domain::run::PauseReason;
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::language::program::checked_program::Program;
@@ -57,8 +56,11 @@ impl Supervisor {
         let Some(agent) = self.run.agents.get(id) else { return };
         let Some(execution) = agent.program() else { return };
         if execution.position.activity.is_some() && fetched.is_none() {
-            if !self.is_pending(id) && !self.advancing.contains(id) {
-                self.assign(id, None);
+            let activity = execution.position.activity.clone();
+            if let Some(activity) =
+                activity.filter(|_| !self.is_pending(id) && !self.advancing.contains(id))
+            {
+                self.assign_activity(id, activity);
             }
             return;
         }
@@ -85,16 +87,16 @@ impl Supervisor {
     fn program_of(&self, agent: &Agent) -> Result<(Rc<Program>, String), String> {
         let source = self.context.source_of(agent.spec.folder.as_ref());
         let source: Arc<dyn WorkflowSource> = source.map_err(|error| error.to_string())?;
-        let (file, programs) = (&agent.current_state, &self.context.programs);
+        let (file, programs) = (&agent.current_state, &self.context.workflows);
         let kept = match agent.program() {
             Some(own) => self.run.definitions.get(&own.program),
             None => self.run.first_definition(agent),
         };
         let program = if let Some(kept) = kept {
-            programs.kept(&kept.program, file, &kept.text, &*source)?
+            programs.kept_program(&kept.program, file, &kept.text, &*source)?
         } else {
             let text = source.read(file).map_err(|error| error.to_string())?;
-            programs.read(file, &text, &*source)?
+            programs.program(file, &text, &*source)?
         };
         Ok((program, source.path(file)))
     }
@@ -124,10 +126,10 @@ impl Supervisor {
     fn selected_facts(&self) -> FactSelection {
         let mut all = FactSelection::default();
         for own in self.run.definitions.values() {
-            let programs = &self.context.programs;
-            let program = programs.known(&own.program).or_else(|| {
+            let programs = &self.context.workflows;
+            let program = programs.known_program(&own.program).or_else(|| {
                 let source = self.context.source_of(own.folder.as_ref()).ok()?;
-                programs.kept(&own.program, &own.file, &own.text, &*source).ok()
+                programs.kept_program(&own.program, &own.file, &own.text, &*source).ok()
             });
             match program {
                 Some(program) => all.extend(&program.facts),
@@ -216,28 +218,4 @@ fn sessions(advance: &ProgramAdvance) -> Vec<SessionId> {
     let asked =
         advance.commands.iter().filter(|command| matches!(command, ProgramCommand::Request { .. }));
     asked.map(|_| session()).collect()
-}
-
-impl Handler<ActivityDone> for Supervisor {
-    type Result = ();
-
-    /// Advances the program. An activity that was ended is run when the run is resumed.
-    fn handle(&mut self, done: ActivityDone, ctx: &mut Self::Context) {
-        let id = done.turn.agent.clone();
-        self.advancing.remove(&id);
-        if !self.run.agents.contains_key(&id) {
-            self.dismiss(&id);
-        }
-        let due = self.run.agents.get(&id).filter(|agent| agent.turn_id() == done.turn);
-        match done.outcome {
-            ActivityOutcome::Done(outcome) if due.is_some() => {
-                self.advance_program(&id, Some(outcome), ctx);
-            }
-            ActivityOutcome::Stuck(message) => {
-                self.hold(Some(PauseReason::Storage { message }), ctx);
-            }
-            ActivityOutcome::Done(_) | ActivityOutcome::Ended => {}
-        }
-        self.schedule(ctx);
-    }
 }

@@ -11,13 +11,13 @@ use super::nothing::Nothing;
 use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::AgentActor;
 use crate::actor::context::{RunContext, SupervisorHandle};
-use crate::actor::graph_cache::GraphCache;
 use crate::actor::message::{
-    ActivityDone, AgentDown, ApiThrottled, DispatchTurn, JournalReported, TurnAssignment,
-    TurnEnded, TurnPermit, TurnReported,
+    ActivityDone, AgentDown, ApiThrottled, DispatchTurn, JournalReported, TaskAnswered,
+    TurnAssignment, TurnEnded, TurnPermit, TurnReported,
 };
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
+use crate::actor::workflow_cache::WorkflowCache;
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::fork::ForkSettings;
@@ -94,8 +94,7 @@ impl Still {
                 source: Arc::new(files(WORKFLOW)),
                 runner,
                 performer: Rc::new(Nothing),
-                graphs: GraphCache::default(),
-                programs: crate::actor::program_cache::ProgramCache::default(),
+                workflows: WorkflowCache::default(),
                 builtins: serde_json::Map::new(),
                 registry,
                 warned: std::cell::RefCell::default(),
@@ -104,6 +103,7 @@ impl Still {
                 forking: ForkSettings::default(),
                 supervisor: SupervisorHandle {
                     reports: ctx.address().recipient(),
+                    answers: ctx.address().recipient(),
                     activities: ctx.address().recipient(),
                     throttles: ctx.address().recipient(),
                     deaths: ctx.address().recipient(),
@@ -227,12 +227,8 @@ fn assignment(step: u64, name: &str) -> TurnAssignment {
         working_dir: WorkingDir::default(),
         base: None,
         results: None,
-        activity: None,
         task: None,
-        runs_graph: false,
-        may_have_begun: false,
-        graph: None,
-        wait_result: None,
+        is_in_graph: false,
         proposal: None,
         reminder: None,
     }
@@ -274,23 +270,18 @@ impl Handler<TurnReported> for Ear {
     }
 }
 
-impl Handler<ActivityDone> for Ear {
-    type Result = ();
+/// Has the stand-in ignore messages.
+macro_rules! ignored {
+    ($($message:ty),*) => {$(
+        impl Handler<$message> for Ear {
+            type Result = ();
 
-    fn handle(&mut self, _: ActivityDone, _: &mut Self::Context) {}
+            fn handle(&mut self, _: $message, _: &mut Self::Context) {}
+        }
+    )*};
 }
 
-impl Handler<ApiThrottled> for Ear {
-    type Result = ();
-
-    fn handle(&mut self, _: ApiThrottled, _: &mut Self::Context) {}
-}
-
-impl Handler<AgentDown> for Ear {
-    type Result = ();
-
-    fn handle(&mut self, _: AgentDown, _: &mut Self::Context) {}
-}
+ignored!(TaskAnswered, ActivityDone, ApiThrottled, AgentDown);
 
 #[test]
 fn agent_reports_only_current_turn_and_only_once() {
@@ -309,8 +300,7 @@ fn agent_reports_only_current_turn_and_only_once() {
             source: Arc::new(files(WORKFLOW)),
             runner: gated(at, arrived),
             performer: Rc::new(Nothing),
-            graphs: GraphCache::default(),
-            programs: crate::actor::program_cache::ProgramCache::default(),
+            workflows: WorkflowCache::default(),
             builtins: serde_json::Map::new(),
             registry: Arc::default(),
             warned: std::cell::RefCell::default(),
@@ -319,6 +309,7 @@ fn agent_reports_only_current_turn_and_only_once() {
             forking: ForkSettings::default(),
             supervisor: SupervisorHandle {
                 reports: ear.clone().recipient(),
+                answers: ear.clone().recipient(),
                 activities: ear.clone().recipient(),
                 throttles: ear.clone().recipient(),
                 deaths: ear.clone().recipient(),

@@ -1,15 +1,12 @@
-//! An empty world: it holds nothing, and performs no operation.
+//! An empty world: it holds nothing, and performs no activity.
 
 use std::rc::Rc;
 
-use crate::actor::activity_executor::{
-    ActivityExecutor, ActivityOutcome, LookupOutcome, OperationOutcome,
-};
+use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::runner::LocalFuture;
+use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::AgentId;
-use crate::domain::operation::Operation;
-use crate::domain::program_execution::Activity;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
 
@@ -39,16 +36,6 @@ impl ActivityExecutor for Nothing {
     }
 
     fn perform(
-        self: Rc<Self>,
-        name: String,
-        _: WorkingDir,
-        _: Operation,
-        _: bool,
-    ) -> LocalFuture<OperationOutcome> {
-        Box::pin(std::future::ready(OperationOutcome::Done(Err(format!("nobody performs {name}")))))
-    }
-
-    fn run_activity(
         self: Rc<Self>,
         step: TurnId,
         _: WorkingDir,

@@ -13,7 +13,6 @@ use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::mpsc;
 
 use super::nothing::Nothing;
-use crate::actor::graph_cache::GraphCache;
 use crate::actor::interceptor::PluginInterceptor;
 use crate::actor::launch::{RunLaunch, supervise};
 use crate::actor::message::{FinishPublishing, Published};
@@ -21,6 +20,7 @@ use crate::actor::observer::{Observer, ObserverKind};
 use crate::actor::registry::AgentRegistry;
 use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
 use crate::actor::supervisor::SupervisorStart;
+use crate::actor::workflow_cache::WorkflowCache;
 use crate::domain::agent::AgentOptions;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
@@ -259,7 +259,7 @@ impl Stage {
                 source: Arc::new(source),
                 runner: Rc::clone(player) as Rc<dyn StepRunner>,
                 performer: Rc::new(Nothing),
-                graphs: GraphCache::default(),
+                workflows: WorkflowCache::default(),
                 builtins: serde_json::Map::new(),
                 stay_up: crate::actor::stay_up::StayUp::default(),
                 registry: Arc::clone(&self.registry),

@@ -13,6 +13,7 @@ mod conditions;
 mod endings;
 mod nodes;
 mod scope;
+mod suspended;
 mod tasks;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ use serde_json::{Map, Value, json};
 
 use self::conditions::ConditionOutcome;
 use self::scope::ROOTS;
+pub use self::suspended::SuspendedWalk;
 use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
 use crate::domain::event::GraphEntry;
 use crate::domain::graph_advance::{GraphAdvance, GraphNext};

@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::checked_program::{Instruction, Program};
+use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::{RunId, StateName};
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::program_execution::{
-    Activity, ActivityResult, ProgramExecution, ProgramPosition, ProgramWait, RequestEntry,
-    RequestStatus,
+    ProgramExecution, ProgramPosition, ProgramWait, RequestEntry, RequestStatus,
 };
 use crate::domain::time::Timestamp;
 use crate::language::position::SourcePlace;
@@ -136,7 +136,8 @@ impl<'environment> ProgramInterpreter<'environment> {
                 self.position.wait = None;
                 self.next();
             }
-            ActivityResult::Claimed(None) => {}
+            // An operation's value belongs to a command, which programs do not have yet.
+            ActivityResult::Claimed(None) | ActivityResult::Value(_) => {}
         }
         if matches!(activity, Activity::Claim { .. }) {
             self.has_blocked();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::domain::program_execution::ActivityResult;
+use crate::domain::activity::ActivityResult;
 use crate::world::outcome::InspectionOutcome;
 
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";

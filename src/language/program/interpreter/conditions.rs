@@ -2,8 +2,9 @@
 
 use super::values::MissingValue;
 use super::{ProgramInterpreter, ProgramSuspension, shown};
+use crate::domain::activity::Activity;
 use crate::domain::fact::{Fact, FactQuery};
-use crate::domain::program_execution::{Activity, RequestStatus};
+use crate::domain::program_execution::RequestStatus;
 use crate::domain::time::Timestamp;
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use super::conditions::ArmCheck;
 use super::{MAX_COMMANDS, ProgramInterpreter, ProgramSuspension};
+use crate::domain::activity::Activity;
 use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::StateName;
 use crate::domain::program_advance::ProgramCommand;
-use crate::domain::program_execution::{
-    Activity, BlockFrame, RequestBody, RequestEntry, RequestStatus,
-};
+use crate::domain::program_execution::{BlockFrame, RequestBody, RequestEntry, RequestStatus};
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{
     BranchArm, Instruction, InstructionKind, RunFolder, SendPrompt, TextExpression, TextTemplate,

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{ProgramInterpreter, ProgramSuspension, shown};
-use crate::domain::program_execution::{Activity, RequestStatus};
+use crate::domain::activity::Activity;
+use crate::domain::program_execution::RequestStatus;
 use crate::language::output::field;
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Journal, scene};
+use crate::domain::activity::Activity;
 use crate::domain::agent::{Agent, AgentOptions};
 use crate::domain::decide::{
     NondeterministicInputs, ProgramStart, delegated_answer, program_advanced, program_started,
@@ -14,8 +15,7 @@ use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::SessionId;
 use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::program_execution::{
-    Activity, BlockFrame, ProgramExecution, ProgramPosition, ProgramSource, ProgramWait,
-    RequestBody,
+    BlockFrame, ProgramExecution, ProgramPosition, ProgramSource, ProgramWait, RequestBody,
 };
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::super::{ProgramEnvironment, advance};
+use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::apply::tests::scene::{self, goto};
 use crate::domain::decide::{
     NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_advanced,
@@ -17,7 +18,7 @@ use crate::domain::id::{AgentId, SessionId};
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::program_advance::ProgramCommand;
 use crate::domain::program_execution::{
-    Activity, ActivityResult, ProgramExecution, ProgramSource as Kept, RequestBody, RequestStatus,
+    ProgramExecution, ProgramSource as Kept, RequestBody, RequestStatus,
 };
 use crate::domain::run::AgentEnding;
 use crate::domain::time::Timestamp;
@@ -294,6 +295,7 @@ impl Play {
             return Err(why.clone());
         }
         Ok(match activity {
+            Activity::Operation(operation) => return Err(format!("no {} here", operation.name())),
             Activity::Bases { directories, .. } => {
                 let base = |at: String| {
                     let base = self.repositories.contains(&at).then(|| format!("c0 of {at:?}"));

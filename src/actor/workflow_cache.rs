@@ -1,0 +1,105 @@
+//! The graphs and programs of a run, each text read once.
+//!
+//! As long as this process serves a run, a graph stays as it was when it was first entered. A later edit is seen
+//! when the run is resumed, and refused there unless it is asked for. A program is known by the checksum of its text.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::domain::id::{Folder, StateName};
+use crate::language::diagnostic::Diagnostic;
+use crate::language::graph::checked_graph::Graph;
+use crate::language::graph::profile::GraphProfile;
+use crate::language::graph::read::read as read_graph;
+use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::program::checked_program::Program;
+use crate::language::program::read::read as read_program;
+use crate::language::source::WorkflowSource;
+
+/// The graphs that have been read, by folder and file.
+type GraphsByFile = HashMap<(Option<Folder>, StateName), Rc<Graph>>;
+
+/// The graphs and programs of a run.
+#[derive(Debug, Default)]
+pub struct WorkflowCache {
+    /// The types that the nodes of graphs may use.
+    pub vocabulary: GraphVocabulary,
+    /// True if a graph that was edited since an agent entered it is taken as it is now.
+    pub migrate: bool,
+    graphs: RefCell<GraphsByFile>,
+    programs: RefCell<HashMap<Arc<str>, Rc<Program>>>,
+}
+
+impl WorkflowCache {
+    /// Returns an empty cache. Graphs are read with these types.
+    #[must_use]
+    pub fn new(vocabulary: GraphVocabulary, migrate: bool) -> Self {
+        Self { vocabulary, migrate, ..Self::default() }
+    }
+
+    /// Returns the graph of a file.
+    ///
+    /// # Errors
+    /// All errors in it, a line each.
+    pub(super) fn graph(
+        &self,
+        folder: Option<&Folder>,
+        file: &StateName,
+        source: &dyn WorkflowSource,
+    ) -> Result<Rc<Graph>, String> {
+        let key = (folder.cloned(), file.clone());
+        if let Some(graph) = self.graphs.borrow().get(&key) {
+            return Ok(Rc::clone(graph));
+        }
+        let text = source.read(file).map_err(|error| error.to_string())?;
+        let path = source.path(file);
+        let reading =
+            read_graph(&path, None, &text, &self.vocabulary, source, GraphProfile::Lenient);
+        let graph = Rc::new(reading.program.ok_or_else(|| errors(&reading.diagnostics))?);
+        self.graphs.borrow_mut().insert(key, Rc::clone(&graph));
+        Ok(graph)
+    }
+
+    /// Returns the program of a text that was kept.
+    ///
+    /// # Errors
+    /// All errors in it, a line each.
+    pub(super) fn kept_program(
+        &self,
+        hash: &Arc<str>,
+        file: &StateName,
+        text: &str,
+        source: &dyn WorkflowSource,
+    ) -> Result<Rc<Program>, String> {
+        self.known_program(hash).map_or_else(|| self.program(file, text, source), Ok)
+    }
+
+    /// Returns the program of a text that has been read.
+    pub(super) fn known_program(&self, hash: &Arc<str>) -> Option<Rc<Program>> {
+        self.programs.borrow().get(hash).map(Rc::clone)
+    }
+
+    /// Returns the program of a text.
+    ///
+    /// # Errors
+    /// All errors in it, a line each.
+    pub(super) fn program(
+        &self,
+        file: &StateName,
+        text: &str,
+        source: &dyn WorkflowSource,
+    ) -> Result<Rc<Program>, String> {
+        let reading = read_program(&source.path(file), text, source);
+        let program = Rc::new(reading.program.ok_or_else(|| errors(&reading.diagnostics))?);
+        self.programs.borrow_mut().insert(Arc::clone(&program.hash), Rc::clone(&program));
+        Ok(program)
+    }
+}
+
+/// Returns the errors among the diagnostics, a line each.
+fn errors(diagnostics: &[Diagnostic]) -> String {
+    let errors = diagnostics.iter().filter(|one| one.is_error());
+    errors.map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,117 @@
+//! The activities of agents: what is done outside the run for graphs, programs and scripts, as plain data.
+//!
+//! An activity that changes something is in a durable record before it begins. [`RecoveryClass`] says what a crash
+//! in the middle of it means.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::fact::Fact;
+use super::operation::{Operation, RecoveryClass};
+
+/// An activity that is performed for an agent outside the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// Performs an operation on files, repositories, pages, or a command.
+    Operation(Operation),
+    /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
+    Bases {
+        /// The directories below that of the run; the empty path is the run's directory itself.
+        directories: Vec<String>,
+        /// The branch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+    },
+    /// Looks up the changes in a directory since a commit.
+    Changes {
+        /// The directory below that of the run; the empty path is the run's directory itself.
+        directory: String,
+        /// The commit.
+        base: String,
+    },
+    /// Asserts a fact.
+    Assert {
+        /// The label of the fact.
+        label: String,
+        /// The key of the fact.
+        key: String,
+        /// The payload of the fact.
+        value: String,
+    },
+    /// Retracts a fact.
+    Retract {
+        /// The label of the fact.
+        label: String,
+        /// The key of the fact.
+        key: String,
+    },
+    /// Takes a fact, if it still holds.
+    Claim {
+        /// The label of the fact.
+        label: String,
+        /// The key of the fact.
+        key: String,
+        /// The number of the fact.
+        seq: u64,
+    },
+}
+
+/// The result of an [`Activity`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum ActivityResult {
+    /// The value of an operation.
+    Value(Value),
+    /// The commits by directory; `None` where there is no repository.
+    Bases(BTreeMap<String, Option<String>>),
+    /// A diff.
+    Changes(String),
+    /// The dataspace has changed as requested. The run sees the change there.
+    Done,
+    /// The fact that was taken; `None` if another agent was faster.
+    Claimed(Option<Fact>),
+}
+
+/// The outcome of an activity.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ActivityOutcome {
+    /// The result, or the reason why there is none.
+    Done(Result<ActivityResult, String>),
+    /// It was begun before, and its outcome is unknown; the text says what to do.
+    Lost(String),
+    /// It was ended because the run was stopped.
+    Ended,
+    /// The run's own disk failed, and it is still due.
+    Stuck(String),
+}
+
+impl Activity {
+    /// Returns the recovery class of the activity.
+    #[must_use]
+    pub fn class(&self) -> RecoveryClass {
+        match self {
+            Self::Operation(operation) => operation.class(),
+            Self::Bases { .. }
+            | Self::Changes { .. }
+            | Self::Assert { .. }
+            | Self::Retract { .. }
+            | Self::Claim { .. } => RecoveryClass::Guarded,
+        }
+    }
+
+    /// Returns the name of the activity, as messages call it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Operation(operation) => operation.name(),
+            Self::Bases { .. } => "bases",
+            Self::Changes { .. } => "changes",
+            Self::Assert { .. } => "assert",
+            Self::Retract { .. } => "retract",
+            Self::Claim { .. } => "claim",
+        }
+    }
+}

@@ -27,18 +27,21 @@
 //! that [`store::seal`] keeps, and each step that ran bears a [`proof`]. An operation that is not trusted is refused
 //! where it would be performed.
 //!
-//! An agent in a graph takes the same steps, but the interpreter takes the place of the prompt.
-//! [`language::graph::read`] makes a [graph](language::graph::checked_graph) of the file, and
-//! [`language::graph::interpreter`] executes it until it needs something. Reads run in [`world`] at once. Before a write, a
-//! question or a turn, the agent reports how far it came ([`domain::graph_advance`]), and continues once that is recorded
-//! ([`domain::graph_execution`]). After a crash the graph resumes from the record: pure nodes and reads are executed
-//! again with the same result, and [`domain::operation`] says what a crash means for each write.
+//! An agent in a graph or a program takes the same steps, but an interpreter takes the place of the prompt. The
+//! supervisor advances it from the position in its state, without the outside world, until it needs something. The
+//! result is an [advance](domain::advance): outputs, a position, and what is next. It is decided, applied and made
+//! durable as any report. An [activity](domain::activity) is performed by the agent, whatever the language.
 //!
-//! A program runs as an agent of its own, and its roles are further agents. [`language::program::read`] makes a
-//! [program](language::program::checked_program) of the file. The supervisor advances the
-//! [execution](domain::program_execution) by [`language::program::interpreter`] against the facts that the run has seen, so that
-//! no fact is missed between looking and waiting. The [result](domain::program_advance) is one batch of records:
-//! requests to roles, texts, and the new position. Facts outlive the run in [`store::dataspace`]; the run stores those
+//! [`language::graph::read`] makes a [graph](language::graph::checked_graph) of the file, and
+//! [`language::graph::interpreter`] executes its nodes. Reads run in [`world`] at once. What comes before a write, a
+//! question or a turn is recorded first ([`domain::graph_execution`]). After a crash the graph resumes from the record:
+//! pure nodes and reads are executed again with the same result, and [`domain::operation`] says what a crash means for
+//! each write.
+//!
+//! A program's roles are further agents. [`language::program::read`] makes a
+//! [program](language::program::checked_program) of the file. Its [execution](domain::program_execution) is advanced by
+//! [`language::program::interpreter`] against the facts that the run has seen, so that no fact is missed between looking
+//! and waiting. Facts outlive the run in [`store::dataspace`]; the run stores those
 //! that it has seen ([`domain::fact`]).
 //!
 //! One record can fork many agents: [`language::fork_list`] reads the list of a fork, the agent plans the children,

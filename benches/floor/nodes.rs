@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use raymond::domain::graph_advance::GraphNext;
+use raymond::domain::advance::AdvanceNext;
+use raymond::domain::event::AdvancePosition;
 use raymond::domain::graph_execution::GraphState;
 use raymond::domain::id::StateName;
 use raymond::domain::time::Timestamp;
@@ -139,15 +140,18 @@ fn execute(program: &Graph) -> Fallible<Duration> {
             return Err("a node needs the world".into());
         };
         let execute = machine.finish(then);
-        if let GraphNext::End { .. } = execute.next {
+        if let AdvanceNext::End { .. } = execute.next {
             black_box(&execute);
             return Ok(started.elapsed());
         }
-        for change in &execute.changes {
+        let AdvancePosition::Graph(progress) = &execute.position else {
+            return Err("a graph advances in a graph".into());
+        };
+        for change in &progress.changes {
             state.change(change)?;
         }
-        state.executed += u64::try_from(execute.visits.len())?;
-        state.current_node = Arc::clone(&execute.node);
+        state.executed += u64::try_from(progress.visits.len())?;
+        state.current_node = Arc::clone(&progress.node);
         machine = GraphInterpreter::resume(program, &around, state.clone());
     }
 }

@@ -173,7 +173,7 @@ impl AnswerPrompt {
             | Event::QuestionTimedOut(_)
             | Event::AgentFailed(_)
             | Event::StepFinished(_)
-            | Event::GraphAdvanced(_)) => event.agent(),
+            | Event::Advanced(_)) => event.agent(),
             _ => None,
         };
         if let Some(over) = over {

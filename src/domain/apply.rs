@@ -3,10 +3,10 @@
 //! Live runs and replay share this one path. It checks first and changes after, so a refused event leaves the run
 //! as it was. It never panics, whatever the event.
 
+mod advance;
 mod calls;
 mod ends;
 mod forks;
-mod graph;
 mod join;
 mod money;
 mod pauses;
@@ -16,15 +16,15 @@ mod turns;
 
 use std::collections::BTreeMap;
 
+use self::advance::advanced;
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 use self::forks::create_children;
-use self::graph::graph_advanced;
 use self::join::{join_begun, join_finished};
 use self::money::{EstimateUpdate, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::program::{
-    facts_seen, program_advanced, program_defined, program_started, release, role_delegated,
-    role_requested, role_responded,
+    facts_seen, program_defined, program_started, release, role_delegated, role_requested,
+    role_responded,
 };
 use self::questions::{question_answered, question_timed_out};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
@@ -147,12 +147,11 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::RunStarted(_) => return Err(ApplyError::Start),
         Event::StepFinished(event) => step_finished(run, event, record.at)?,
         Event::TransitionProposed(event) => transition_proposed(run, event)?,
-        Event::GraphAdvanced(event) => graph_advanced(run, event, record.at)?,
+        Event::Advanced(event) => advanced(run, event, record.at)?,
         Event::QuestionAnswered(event) => question_answered(run, event)?,
         Event::QuestionTimedOut(event) => question_timed_out(run, event)?,
         Event::ProgramDefined(event) => program_defined(run, event),
         Event::ProgramStarted(event) => program_started(run, event)?,
-        Event::ProgramAdvanced(event) => program_advanced(run, event, record.at)?,
         Event::ProgramLogged(event) => due(run, &event.turn).map(|_| Vec::new())?,
         Event::RoleRequested(event) => role_requested(run, event, record.at)?,
         Event::RoleResponded(event) => role_responded(run, event, record.at)?,

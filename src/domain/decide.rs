@@ -3,32 +3,32 @@
 //! The agent reports, this module decides, the supervisor appends. Random choices and clock readings come in as
 //! [`NondeterministicInputs`], so the decision itself can be replayed in a test.
 
+mod advance;
 mod advice;
 mod failure;
 mod fork;
-mod graph;
 mod join;
 mod program;
 mod questions;
 
+use self::advance::advanced;
 pub use self::advice::out_of_money;
 use self::advice::{apply_verdicts, not_started};
 use self::failure::{FailedTurn, give_up, restart_context, restarts_exhausted, turn_failed};
 use self::fork::{fork_groups, reject_fork};
-use self::graph::graph_advanced;
 use self::join::begin_join;
 pub use self::join::finish_join;
 use self::program::role_responded;
 pub use self::program::{
-    ProgramStart, delegated_answer, program_advanced, program_started, role_delegated, role_stopped,
+    ProgramStart, delegated_answer, program_started, role_delegated, role_stopped,
 };
 use self::questions::prepared_answer;
 pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
+use super::advance::Advance;
 use super::agent::{Agent, AgentOptions};
 use super::consult::PluginVerdict;
 use super::event::{Event, PermanentRestart, StepFinished, TransitionProposed, TurnRejected};
 use super::fork::ForkGroup;
-use super::graph_advance::GraphAdvance;
 use super::id::{MessageId, SessionId, StateName};
 use super::join::Join;
 use super::money::Usd;
@@ -92,8 +92,8 @@ pub enum TurnJudgement {
         /// The reminder that asks the agent to repair it, if the state has a policy.
         reminder: Option<String>,
     },
-    /// No turn, but an advance of a graph, or a turn whose result the graph took in.
-    GraphAdvanced(Box<GraphAdvance>),
+    /// No turn, but an advance of a graph or a program, or a turn whose result a graph took in.
+    Advanced(Box<Advance>),
     /// No reply.
     Failed(TurnFailure),
 }
@@ -171,9 +171,7 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
         TurnJudgement::Violated { violation, reminder } => {
             vec![repair(run, agent, violation, reminder.as_deref(), report)]
         }
-        TurnJudgement::GraphAdvanced(advance) => {
-            graph_advanced(run, agent, advance, report, chosen)
-        }
+        TurnJudgement::Advanced(advance) => advanced(run, agent, advance, report, chosen),
         TurnJudgement::Failed(failure) => turn_failed(run, agent, failure, report, chosen),
     }
 }
@@ -208,7 +206,7 @@ fn settled(run: &Run, report: &TurnReport, state: &StateName) -> TurnCost {
         | TurnJudgement::JoinDue(_)
         | TurnJudgement::NotStarted
         | TurnJudgement::Violated { .. }
-        | TurnJudgement::GraphAdvanced(_)
+        | TurnJudgement::Advanced(_)
         | TurnJudgement::Failed(_) => report.cost.clone(),
     }
 }
@@ -261,7 +259,7 @@ fn step_finished(
         overruled: accepted.overruled.clone(),
         without_turn: matches!(
             report.judgement,
-            TurnJudgement::NotStarted | TurnJudgement::GraphAdvanced(_)
+            TurnJudgement::NotStarted | TurnJudgement::Advanced(_)
         ),
         evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
         cost: report.cost.clone(),

@@ -6,25 +6,27 @@
 //! An event carries every choice that was made when it happened (session ids, costs, delays), so that applying it
 //! needs neither a clock nor randomness. One step of an agent is one record.
 
-mod graph;
+mod advance;
 mod join;
 #[macro_use]
 mod mirror;
 mod program;
+mod question;
 mod shared;
 mod turns;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::graph::{
-    FinishedTask, GraphAdvanced, GraphEntry, NextAction, QuestionAnswered, QuestionTimedOut,
+pub use self::advance::{
+    AdvancePosition, Advanced, FinishedTask, GraphEntry, GraphProgress, NextAction, ProgramProgress,
 };
 pub use self::join::{JoinBegun, JoinFinished, StoppedChild};
 pub use self::program::{
-    ProgramAdvanced, ProgramDefined, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated,
-    RoleRequested, RoleResponded,
+    ProgramDefined, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated, RoleRequested,
+    RoleResponded,
 };
+pub use self::question::{QuestionAnswered, QuestionTimedOut};
 pub use self::turns::{
     AgentFailed, AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected,
 };
@@ -63,8 +65,8 @@ pub enum Event {
     StepFinished(StepFinished),
     /// An agent asked for a transition, and its state's evaluator checks it first.
     TransitionProposed(Box<TransitionProposed>),
-    /// An agent executed nodes of a graph, up to the next action that changes the world.
-    GraphAdvanced(Box<GraphAdvanced>),
+    /// An agent advanced in its graph or its program, up to the next action that changes the world.
+    Advanced(Box<Advanced>),
     /// A question has its answer.
     QuestionAnswered(QuestionAnswered),
     /// A question was not answered in time.
@@ -73,8 +75,6 @@ pub enum Event {
     ProgramDefined(Box<ProgramDefined>),
     /// An execution of a program begins.
     ProgramStarted(Box<ProgramStarted>),
-    /// An execution has advanced as far as possible.
-    ProgramAdvanced(Box<ProgramAdvanced>),
     /// An execution logs a line for people.
     ProgramLogged(ProgramLogged),
     /// An execution asks a role something.

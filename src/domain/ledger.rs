@@ -53,7 +53,7 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
             (Some(event.prompt()), ChargeKind::of_answer(event.without_turn))
         }
         Event::TransitionProposed(event) => (Some(&event.state), ChargeKind::Answer),
-        Event::GraphAdvanced(event) => {
+        Event::Advanced(event) => {
             (event.task.as_ref().map(|task| &task.prompt), ChargeKind::Answer)
         }
         Event::RoleResponded(event) => {
@@ -67,7 +67,6 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         Event::RunStarted(_)
         | Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
-        | Event::ProgramAdvanced(_)
         | Event::ProgramLogged(_)
         | Event::RoleRequested(_)
         | Event::RoleDelegated(_)

@@ -7,6 +7,7 @@
 
 pub mod activity;
 pub mod admission;
+pub mod advance;
 pub mod agent;
 pub mod agent_status;
 pub mod agents;
@@ -26,7 +27,6 @@ pub mod claude_version;
 pub mod fact;
 pub mod failures;
 pub mod fork;
-pub mod graph_advance;
 pub mod graph_execution;
 pub mod history;
 pub mod id;
@@ -41,7 +41,6 @@ pub mod plugin;
 pub mod policy;
 pub mod printable;
 pub mod privilege;
-pub mod program_advance;
 pub mod program_execution;
 pub mod protocol;
 pub mod question;

@@ -154,12 +154,11 @@ impl ConsolePlugin {
             Event::RunStarted(_)
             | Event::StepFinished(_)
             | Event::TransitionProposed(_)
-            | Event::GraphAdvanced(_)
+            | Event::Advanced(_)
             | Event::QuestionAnswered(_)
             | Event::QuestionTimedOut(_)
             | Event::ProgramDefined(_)
             | Event::ProgramStarted(_)
-            | Event::ProgramAdvanced(_)
             | Event::ProgramLogged(_)
             | Event::RoleRequested(_)
             | Event::RoleResponded(_)
@@ -195,7 +194,7 @@ impl Handler<Published> for ConsolePlugin {
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         self.follow(&published);
         self.tell(&published);
-        if let Event::GraphAdvanced(advanced) = &published.record.event
+        if let Event::Advanced(advanced) = &published.record.event
             && self.verbosity != Verbosity::Quiet
         {
             for text in &advanced.shown {

@@ -16,7 +16,7 @@ use super::extract::write_turn_json;
 use super::sentence::{destination, local, sentence};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::event::{
-    Event, GraphAdvanced, Record, RoleResponded, StepFinished, TransitionProposed,
+    AdvancePosition, Event, GraphProgress, Record, RoleResponded, StepFinished, TransitionProposed,
 };
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::time::Timestamp;
@@ -170,12 +170,12 @@ impl DebugPlugin {
     }
 
     /// Logs the executed nodes of a graph, and the turn of one of them.
-    fn advanced(&mut self, advanced: &GraphAdvanced, published: &Published) {
-        let nodes = advanced.visits.iter().map(|visit| &*visit.node);
-        let path = nodes.chain([&*advanced.node]).collect::<Vec<_>>().join(" -> ");
-        let output = self.keep_turn(&published.record.event, &advanced.state);
+    fn advanced(&mut self, file: &StateName, progress: &GraphProgress, published: &Published) {
+        let nodes = progress.visits.iter().map(|visit| &*visit.node);
+        let path = nodes.chain([&*progress.node]).collect::<Vec<_>>().join(" -> ");
+        let output = self.keep_turn(&published.record.event, file);
         let details: Vec<_> = output.into_iter().collect();
-        self.log(&published.record, &format!("{}: {path}", advanced.state), &details);
+        self.log(&published.record, &format!("{file}: {path}"), &details);
     }
 }
 
@@ -215,10 +215,14 @@ impl Handler<Published> for DebugPlugin {
             }
             Event::AgentFailed(failed) => self.no_step("(failed)", &failed.error, &published),
             Event::TransitionProposed(proposed) => self.proposed(proposed, &published),
-            Event::GraphAdvanced(advanced) => self.advanced(advanced, &published),
+            Event::Advanced(event) => match &event.position {
+                AdvancePosition::Graph(progress) => {
+                    self.advanced(&event.file, progress, &published);
+                }
+                AdvancePosition::Program(_) => self.log(record, &sentence(record), &[]),
+            },
             Event::RoleResponded(answered) => self.answered(answered, &published),
             Event::ProgramStarted(_)
-            | Event::ProgramAdvanced(_)
             | Event::ProgramLogged(_)
             | Event::RoleRequested(_)
             | Event::RoleDelegated(_)

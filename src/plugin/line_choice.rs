@@ -109,9 +109,8 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
         ),
         Event::StepFinished(step) => !are_steps_shown || step.overruled.is_some(),
         Event::TransitionProposed(_)
-        | Event::GraphAdvanced(_)
+        | Event::Advanced(_)
         | Event::ProgramStarted(_)
-        | Event::ProgramAdvanced(_)
         | Event::RoleRequested(_)
         | Event::RoleResponded(_)
         | Event::RoleDelegated(_)
@@ -144,11 +143,10 @@ pub fn tone(event: &Event) -> TextTone {
         }
         Event::StepFinished(_)
         | Event::TransitionProposed(_)
-        | Event::GraphAdvanced(_)
+        | Event::Advanced(_)
         | Event::QuestionAnswered(_)
         | Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
-        | Event::ProgramAdvanced(_)
         | Event::ProgramLogged(_)
         | Event::RoleRequested(_)
         | Event::RoleResponded(_)

@@ -8,7 +8,8 @@ use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 use crate::domain::event::{
-    Event, GraphAdvanced, NextAction, Record, RunCommand, StepFinished, TurnFailed,
+    AdvancePosition, Advanced, Event, GraphProgress, NextAction, Record, RunCommand, StepFinished,
+    TurnFailed,
 };
 use crate::domain::id::StateName;
 use crate::domain::printable::{one_line, printable_line};
@@ -47,10 +48,12 @@ fn event_sentence(record: &Record) -> String {
             one_line(&event.transition.to_string()),
             event.cost.amount
         ),
-        Event::GraphAdvanced(event) => graph_sentence(event),
+        Event::Advanced(event) => match &event.position {
+            AdvancePosition::Graph(progress) => graph_sentence(event, progress),
+            AdvancePosition::Program(progress) => program::advanced(event, progress),
+        },
         Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
-        | Event::ProgramAdvanced(_)
         | Event::ProgramLogged(_)
         | Event::RoleRequested(_)
         | Event::RoleResponded(_)
@@ -104,29 +107,29 @@ fn event_sentence(record: &Record) -> String {
 }
 
 /// Returns the executed nodes and the next action.
-fn graph_sentence(event: &GraphAdvanced) -> String {
+fn graph_sentence(event: &Advanced, progress: &GraphProgress) -> String {
     const MAX_SHOWN_NODES: usize = 4;
     let agent = &event.turn.agent;
     let nodes: Vec<String> =
-        event.visits.iter().map(|visit| format!("{} ({})", visit.node, visit.outcome)).collect();
+        progress.visits.iter().map(|visit| format!("{} ({})", visit.node, visit.outcome)).collect();
     let skipped = nodes.len().saturating_sub(MAX_SHOWN_NODES);
     let dots = if skipped > 0 { format!("{skipped} nodes … ") } else { String::new() };
     let way = nodes[skipped..].join(" → ");
     let arrow = if way.is_empty() { "" } else { " → " };
     let next = match &event.next_action {
-        NextAction::Walk | NextAction::Nothing => event.node.to_string(),
-        NextAction::Operation(kind) => format!("{}: {kind}", event.node),
-        NextAction::Task(_) => format!("{}: a turn of Claude Code", event.node),
+        NextAction::Walk | NextAction::Wait | NextAction::Nothing => progress.node.to_string(),
+        NextAction::Operation(kind) => format!("{}: {kind}", progress.node),
+        NextAction::Task(_) => format!("{}: a turn of Claude Code", progress.node),
         NextAction::Question(question) => {
-            format!("{}: asks: {}", event.node, one_line(&question.text))
+            format!("{}: asks: {}", progress.node, one_line(&question.text))
         }
         NextAction::Agent { spec, background } => {
             let waits = if *background { "" } else { ", and waits for it" };
-            format!("{}: starts an agent at {}{waits}", event.node, spec.state)
+            format!("{}: starts an agent at {}{waits}", progress.node, spec.state)
         }
     };
     let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
-    format!("{agent}  {}: {dots}{way}{arrow}{next}{paid}", event.state)
+    format!("{agent}  {}: {dots}{way}{arrow}{next}{paid}", event.file)
 }
 
 /// Returns a point in time in the local date format.

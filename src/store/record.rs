@@ -11,10 +11,11 @@
 //! One moment may have several records. All but the last of them have `"more":true` after the time. If the last is
 //! missing, none of them has happened.
 
+mod advance;
 mod event;
-mod graph;
 mod join;
 mod program;
+mod question;
 mod run;
 mod turns;
 

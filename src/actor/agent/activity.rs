@@ -23,9 +23,13 @@ impl Handler<PerformActivity> for AgentActor {
         let step = turn.clone();
         let performing = async move {
             let points = failpoints(&activity);
-            points.map(|(before, _)| point(before));
+            if let Some((before, _)) = points {
+                point(before);
+            }
             let outcome = performer.perform(step, working_dir, activity, may_have_begun).await;
-            points.map(|(_, after)| point(after));
+            if let Some((_, after)) = points {
+                point(after);
+            }
             outcome
         };
         let done = turn.clone();

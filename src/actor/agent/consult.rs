@@ -116,7 +116,7 @@ impl AgentActor {
                 | TurnJudgement::JoinDue(_)
                 | TurnJudgement::NotStarted
                 | TurnJudgement::Violated { .. }
-                | TurnJudgement::GraphAdvanced(_)
+                | TurnJudgement::Advanced(_)
                 | TurnJudgement::Failed(_),
             ) => None,
         };

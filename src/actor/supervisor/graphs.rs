@@ -15,9 +15,9 @@ use crate::actor::clock::now;
 use crate::actor::context::RunContext;
 use crate::actor::message::{AdvanceGraph, TaskAnswered};
 use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
+use crate::domain::advance::{Advance, AdvanceNext};
 use crate::domain::agent::Agent;
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::graph_advance::{GraphAdvance, GraphNext};
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::AgentId;
 use crate::domain::operation::{Operation, RecoveryClass};
@@ -42,7 +42,7 @@ pub(super) struct PendingWalk {
 /// The outcome of a walk over a graph.
 enum WalkOutcome {
     /// It is to be recorded.
-    Advanced(Box<GraphAdvance>),
+    Advanced(Box<Advance>),
     /// It needs an operation first.
     Needs { walk: Box<SuspendedWalk>, operation: Operation },
 }
@@ -100,19 +100,14 @@ impl Supervisor {
         }
     }
 
-    fn record_walk(
-        &mut self,
-        report: TurnReport,
-        mut advance: Box<GraphAdvance>,
-        ctx: &mut Ctx<Self>,
-    ) {
-        if let GraphNext::Agent { spec, .. } = &mut advance.next {
+    fn record_walk(&mut self, report: TurnReport, mut advance: Box<Advance>, ctx: &mut Ctx<Self>) {
+        if let AdvanceNext::Agent { spec, .. } = &mut advance.next {
             let source = self.context.source_of(spec.folder.as_ref());
             spec.options =
                 source.map(|source| step::agent_options(&spec.state, &*source)).unwrap_or_default();
         }
         self.may_have_begun.remove(&report.turn.agent);
-        let judgement = TurnJudgement::GraphAdvanced(advance);
+        let judgement = TurnJudgement::Advanced(advance);
         self.record_report(&TurnReport { judgement, ..report }, ctx);
     }
 
@@ -134,7 +129,11 @@ impl Supervisor {
             Err(failure) => {
                 let walk = GraphInterpreter::continue_with(&graph, &environment, suspended);
                 if failure.cause == FailureCause::Interrupted && walk.is_worth_keeping() {
-                    return self.record_walk(report, Box::new(walk.finish(GraphNext::Walk)), ctx);
+                    return self.record_walk(
+                        report,
+                        Box::new(walk.finish(AdvanceNext::Continue)),
+                        ctx,
+                    );
                 }
                 return self.fail_walk(report, failure, ctx);
             }
@@ -173,7 +172,7 @@ fn walk(mut interpreter: GraphInterpreter<'_>, result: Option<WaitResult>) -> Wa
         return WalkOutcome::Needs { walk, operation };
     }
     let kind = operation.name().to_owned();
-    WalkOutcome::Advanced(Box::new(interpreter.finish(GraphNext::Operation(kind))))
+    WalkOutcome::Advanced(Box::new(interpreter.finish(AdvanceNext::Activity(kind))))
 }
 
 /// Returns the graph that an agent is in or is to enter.
@@ -243,13 +242,12 @@ impl Handler<AdvanceGraph> for Supervisor {
     type Result = ();
 
     fn handle(&mut self, AdvanceGraph(id): AdvanceGraph, ctx: &mut Self::Context) {
-        match self.run.agents.get(&id).filter(|agent| agent.runs_graph()).map(Agent::turn_id) {
-            Some(turn) => self.begin_walk(TurnReport::empty(turn), None, ctx),
-            None => {
-                self.advancing.remove(&id);
-                self.schedule(ctx);
-            }
+        let due = self.run.agents.get(&id).filter(|agent| agent.runs_graph()).map(Agent::turn_id);
+        if let Some(turn) = due {
+            return self.begin_walk(TurnReport::empty(turn), None, ctx);
         }
+        self.advancing.remove(&id);
+        self.schedule(ctx);
     }
 }
 

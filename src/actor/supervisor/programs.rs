@@ -11,17 +11,17 @@ use uuid::Uuid;
 
 use super::Supervisor;
 use super::dispatch::choice;
+use super::graphs::contained;
 use crate::actor::clock::now;
 use crate::domain::activity::ActivityResult;
 use crate::domain::agent::Agent;
 use crate::domain::decide::{
-    ProgramStart, TurnReport, delegated_answer, program_advanced, program_started, role_delegated,
-    role_stopped,
+    ProgramStart, TurnJudgement, TurnReport, decide, delegated_answer, program_started,
+    role_delegated, role_stopped,
 };
 use crate::domain::event::Event;
 use crate::domain::fact::FactSelection;
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::program_advance::{ProgramAdvance, ProgramCommand};
 use crate::domain::program_execution::RequestBody;
 use crate::domain::run::PauseReason;
 use crate::domain::turn::{FailureCause, TurnFailure};
@@ -73,9 +73,15 @@ impl Supervisor {
             path: &path,
             now: now(),
         };
-        let advance = advance(&environment, fetched);
-        let sessions = sessions(&advance);
-        let events = program_advanced(&self.run, agent, &advance, sessions, choice(None));
+        let turn = agent.turn_id();
+        let advanced = contained(|| Ok(advance(&environment, fetched)));
+        let advance = match advanced {
+            Ok(advance) => advance.with_sessions(|_| session()),
+            Err(failure) => return self.record_report(&TurnReport::failed(turn, failure), ctx),
+        };
+        let judgement = TurnJudgement::Advanced(Box::new(advance));
+        let report = TurnReport { judgement, ..TurnReport::empty(turn) };
+        let events = decide(&self.run, &report, choice(None));
         if events.is_empty() {
             self.end_idle_processes(id);
             return self.wake_at_deadline(id, ctx);
@@ -211,11 +217,4 @@ impl Supervisor {
 
 fn session() -> SessionId {
     SessionId::new(&Uuid::new_v4().to_string())
-}
-
-/// Returns a new session for each request.
-fn sessions(advance: &ProgramAdvance) -> Vec<SessionId> {
-    let asked =
-        advance.commands.iter().filter(|command| matches!(command, ProgramCommand::Request { .. }));
-    asked.map(|_| session()).collect()
 }

@@ -49,7 +49,7 @@ impl Supervisor {
             }
             TurnJudgement::Failed(_)
             | TurnJudgement::NotStarted
-            | TurnJudgement::GraphAdvanced(_)
+            | TurnJudgement::Advanced(_)
             | TurnJudgement::JoinDue(_) => {}
             TurnJudgement::Accepted(_)
             | TurnJudgement::Proposed { .. }

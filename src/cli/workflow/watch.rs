@@ -6,7 +6,7 @@ use crate::cli::args::OneRunArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::log::{follow, json_line};
 use crate::cli::{output, run_choice, summary};
-use crate::domain::event::{Event, ProgramAdvanced, Record};
+use crate::domain::event::{AdvancePosition, Advanced, Event, ProgramProgress, Record};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::printable::printable;
 use crate::domain::program_execution::{RequestBody, RequestStatus};
@@ -39,22 +39,24 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
 
 /// Returns whether a record is shown: those of programs, and those that end them.
 fn is_shown(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::RunStarted(_)
-            | Event::RunResumed { .. }
-            | Event::RunPaused { .. }
-            | Event::AgentFailed(_)
-            | Event::AgentParked(_)
-            | Event::ProgramDefined(_)
-            | Event::ProgramStarted(_)
-            | Event::ProgramAdvanced(_)
-            | Event::ProgramLogged(_)
-            | Event::RoleRequested(_)
-            | Event::RoleResponded(_)
-            | Event::RoleDelegated(_)
-            | Event::FactsSeen { .. }
-    )
+    let is_of_program =
+        |advanced: &Advanced| matches!(advanced.position, AdvancePosition::Program(_));
+    matches!(event, Event::Advanced(advanced) if is_of_program(advanced))
+        || matches!(
+            event,
+            Event::RunStarted(_)
+                | Event::RunResumed { .. }
+                | Event::RunPaused { .. }
+                | Event::AgentFailed(_)
+                | Event::AgentParked(_)
+                | Event::ProgramDefined(_)
+                | Event::ProgramStarted(_)
+                | Event::ProgramLogged(_)
+                | Event::RoleRequested(_)
+                | Event::RoleResponded(_)
+                | Event::RoleDelegated(_)
+                | Event::FactsSeen { .. }
+        )
 }
 
 /// Formats a record as a form, with its text below.
@@ -84,7 +86,10 @@ fn shown(record: &Record) -> Option<String> {
                 event.turn.agent
             )
         }
-        Event::ProgramAdvanced(event) => advanced(event),
+        Event::Advanced(event) => match &event.position {
+            AdvancePosition::Program(progress) => advanced(event, progress),
+            AdvancePosition::Graph(_) => return None,
+        },
         Event::ProgramLogged(event) => {
             let level = if event.warning { " :level warning" } else { "" };
             format!("(workflow/log {}{level} {})", event.turn.agent, quoted(&event.text))
@@ -124,18 +129,18 @@ fn shown(record: &Record) -> Option<String> {
     Some(text)
 }
 
-fn advanced(event: &ProgramAdvanced) -> String {
-    let status = serde_json::to_value(event.status).unwrap_or_default();
+fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
+    let status = serde_json::to_value(progress.status).unwrap_or_default();
     let mut text = format!(
         "(workflow/state {} :state {} :status {}",
         event.turn.agent,
-        atom(&event.state),
+        atom(&progress.position.current),
         status.as_str().unwrap_or_default()
     );
-    if let Some(awaiting) = &event.awaiting {
+    if let Some(awaiting) = progress.awaiting() {
         let _ = write!(text, " :awaiting {}", quoted(awaiting));
     }
-    if let Some(iteration) = event.iteration {
+    if let Some(iteration) = progress.iteration() {
         let _ = write!(text, " :iteration {iteration}");
     }
     text + ")"

@@ -1,8 +1,8 @@
 //! Ends of agents: with a result, with an error, or with an error that ends the run.
 
+use super::advance::end_wait_of_parent;
 use super::calls::keep_calls;
 use super::forks::count_end_at_parent;
-use super::graph::end_wait_of_parent;
 use super::money::{EstimateUpdate, close_shares, spend};
 use super::program::{fail_requests_of, release};
 use super::{ApplyError, due};

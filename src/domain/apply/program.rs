@@ -7,8 +7,7 @@ use super::{ApplyError, due};
 use crate::domain::agent::{Agent, AgentExecution, AgentSpec, StepStage};
 use crate::domain::effect::Effect;
 use crate::domain::event::{
-    ProgramAdvanced, ProgramDefined, ProgramStarted, ProgramStatus, RoleDelegated, RoleRequested,
-    RoleResponded,
+    ProgramDefined, ProgramProgress, ProgramStarted, RoleDelegated, RoleRequested, RoleResponded,
 };
 use crate::domain::fact::FactChange;
 use crate::domain::id::AgentId;
@@ -53,33 +52,29 @@ pub(super) fn program_started(
     Ok(Vec::new())
 }
 
-pub(super) fn program_advanced(
-    run: &mut Run,
-    event: &ProgramAdvanced,
-    at: Timestamp,
-) -> Result<Vec<Effect>, ApplyError> {
-    let agent = due(run, &event.turn)?;
-    if agent.program().is_none() {
-        return Err(no_program());
-    }
-    agent.next_step(at);
+/// Gives an agent the position in its program that an advance has reached.
+pub(super) fn advance_program(
+    agent: &mut Agent,
+    progress: &ProgramProgress,
+) -> Result<(), ApplyError> {
     let execution = agent.execution.program_mut().ok_or_else(no_program)?;
-    execution.position = event.position.clone();
-    execution.bindings.extend(event.bindings.clone());
+    execution.position = progress.position.clone();
+    execution.bindings.extend(progress.bindings.clone());
     execution
         .bases
-        .extend(event.bases.iter().flatten().map(|(at, base)| (at.clone(), base.clone())));
-    let effects = vec![Effect::Proceed(event.turn.agent.clone())];
-    if event.status == ProgramStatus::Failed {
-        let roles: Vec<AgentId> = roles_of(execution);
-        for role in roles {
-            let role = run.agents.get_mut(&role);
-            if let Some(mailbox) = role.and_then(|role| role.execution.mailbox_mut()) {
-                mailbox.queue.clear();
-            }
+        .extend(progress.bases.iter().flatten().map(|(at, base)| (at.clone(), base.clone())));
+    Ok(())
+}
+
+/// Drops the requests that the roles of a failed program have not begun.
+pub(super) fn drop_requests(run: &mut Run, id: &AgentId) {
+    let execution = run.agents.get(id).and_then(Agent::program);
+    for role in execution.map(roles_of).unwrap_or_default() {
+        let role = run.agents.get_mut(&role);
+        if let Some(mailbox) = role.and_then(|role| role.execution.mailbox_mut()) {
+            mailbox.queue.clear();
         }
     }
-    Ok(effects)
 }
 
 pub(super) fn facts_seen(run: &mut Run, changes: &[FactChange]) -> Vec<Effect> {

@@ -197,7 +197,7 @@ fn stopped_by_plugin(agent: &Agent, report: &TurnReport, by: &str, reason: &str)
         | TurnJudgement::Proposed { .. }
         | TurnJudgement::JoinDue(_)
         | TurnJudgement::Violated { .. }
-        | TurnJudgement::GraphAdvanced(_)
+        | TurnJudgement::Advanced(_)
         | TurnJudgement::Failed(_) => "did not let it take its transition",
     };
     FailedTurn {
@@ -222,12 +222,11 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         Event::AgentFailed(_) => true,
         Event::RunStarted(_)
         | Event::TransitionProposed(_)
-        | Event::GraphAdvanced(_)
+        | Event::Advanced(_)
         | Event::QuestionAnswered(_)
         | Event::QuestionTimedOut(_)
         | Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
-        | Event::ProgramAdvanced(_)
         | Event::ProgramLogged(_)
         | Event::RoleRequested(_)
         | Event::RoleResponded(_)

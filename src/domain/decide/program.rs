@@ -1,25 +1,18 @@
-//! Decisions that follow from an advance of a program, and from the answers of its roles.
-//!
-//! The end of an execution is a result like a prompt's: it goes back to the caller, and so does a failure. A
-//! failure fails the agent only if there is no caller.
+//! Decisions on the beginning of a program, and on the answers of its roles.
 
 use super::failure::FailedTurn;
-use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
+use super::{TurnJudgement, TurnReport};
 use crate::domain::agent::{Agent, AgentOptions, AgentSpec};
-use crate::domain::event::{
-    Event, ProgramAdvanced, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated,
-    RoleRequested, RoleResponded, StepFinished,
-};
+use crate::domain::event::{Event, ProgramStarted, RoleDelegated, RoleResponded, StepFinished};
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::SessionId;
 use crate::domain::policy::AcceptedTransition;
-use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::program_execution::{
-    ProgramExecution, ProgramSource, RequestBody, RequestStatus, RoleMailbox, RoleRequest,
+    ProgramSource, RequestBody, RequestStatus, RoleMailbox, RoleRequest,
 };
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};
-use crate::domain::turn::{FailureCause, TurnId};
+use crate::domain::turn::FailureCause;
 use crate::domain::turn_cost::TurnCost;
 
 /// The inputs with which an execution begins.
@@ -56,127 +49,6 @@ pub fn program_started(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec
     let is_recorded = is_known && run.first_definition(agent).is_none();
     let defined = (!is_recorded).then(|| Event::ProgramDefined(Box::new(definition)));
     defined.into_iter().chain([begun]).collect()
-}
-
-/// Returns the events for one advance of a program, or none if nothing changed. `sessions` must hold one id per
-/// request; each role's first request takes one.
-#[must_use]
-pub fn program_advanced(
-    run: &Run,
-    agent: &Agent,
-    advance: &ProgramAdvance,
-    sessions: Vec<SessionId>,
-    chosen: NondeterministicInputs,
-) -> Vec<Event> {
-    let Some(execution) = agent.program() else { return Vec::new() };
-    if is_unchanged(execution, advance) {
-        return Vec::new();
-    }
-    let mut events = commands(agent, execution, advance, sessions);
-    events.push(advanced(agent, advance));
-    let ProgramNext::End { payload, error } = &advance.next else { return events };
-    let turn = TurnId { step: agent.step.saturating_add(1), turn: 0, ..agent.turn_id() };
-    let after = Agent { step: turn.step, turn: 0, ..agent.clone() };
-    match error {
-        Some(why) if agent.stack.is_empty() => events.push(
-            FailedTurn {
-                turn,
-                state: agent.current_state.clone(),
-                cause: FailureCause::Ending,
-                cost: TurnCost::default(),
-                why: why.clone(),
-            }
-            .fail(false),
-        ),
-        _ => {
-            let transition = Transition::Result {
-                payload: payload.clone(),
-                variables: Variables::new(),
-                structured: false,
-            };
-            let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
-            events.extend(step_finished(run, &after, &accepted, &TurnReport::empty(turn), chosen));
-        }
-    }
-    events
-}
-
-fn is_unchanged(execution: &ProgramExecution, advance: &ProgramAdvance) -> bool {
-    advance.commands.is_empty()
-        && advance.bindings.is_empty()
-        && advance.bases.is_none()
-        && !matches!(advance.next, ProgramNext::End { .. })
-        && advance.position == execution.position
-}
-
-fn commands(
-    agent: &Agent,
-    execution: &ProgramExecution,
-    advance: &ProgramAdvance,
-    sessions: Vec<SessionId>,
-) -> Vec<Event> {
-    let mut sessions = sessions.into_iter();
-    let mut asked: Vec<(&str, u64)> = Vec::new();
-    let mut opened: Vec<&str> = Vec::new();
-    let mut events = Vec::with_capacity(advance.commands.len() + 1);
-    for command in &advance.commands {
-        events.push(match command {
-            ProgramCommand::Log { text, warning } => Event::ProgramLogged(ProgramLogged {
-                turn: agent.turn_id(),
-                file: agent.current_state.clone(),
-                text: text.clone(),
-                warning: *warning,
-            }),
-            ProgramCommand::Request { role, handle, cwd, name, body } => {
-                let now =
-                    asked.iter().rev().find(|(own, _)| own == name).map(|(_, number)| *number);
-                let before = execution.requests.get(name).map(|request| request.number);
-                let number = now.or(before).unwrap_or(0) + 1;
-                asked.push((name, number));
-                let is_new =
-                    !execution.handles.contains_key(handle) && !opened.contains(&handle.as_str());
-                if is_new {
-                    opened.push(handle);
-                }
-                let id = format!("{}/{name}/{number}", execution.id);
-                Event::RoleRequested(Box::new(RoleRequested {
-                    turn: agent.turn_id(),
-                    file: agent.current_state.clone(),
-                    handle: handle.clone(),
-                    request: RoleRequest {
-                        id,
-                        name: name.clone(),
-                        role: role.clone(),
-                        body: body.clone(),
-                    },
-                    new_session: if is_new { sessions.next() } else { None },
-                    cwd: cwd.clone().filter(|_| is_new),
-                }))
-            }
-        });
-    }
-    events
-}
-
-fn advanced(agent: &Agent, advance: &ProgramAdvance) -> Event {
-    let ProgramAdvance { position, bindings, bases, next, .. } = advance;
-    let status = match next {
-        ProgramNext::Wait => ProgramStatus::Waiting,
-        ProgramNext::Activity => ProgramStatus::Running,
-        ProgramNext::End { error: None, .. } => ProgramStatus::Completed,
-        ProgramNext::End { error: Some(_), .. } => ProgramStatus::Failed,
-    };
-    Event::ProgramAdvanced(Box::new(ProgramAdvanced {
-        turn: agent.turn_id(),
-        file: agent.current_state.clone(),
-        state: position.current.clone(),
-        status,
-        awaiting: position.wait.as_ref().map(|wait| wait.awaiting.clone()),
-        iteration: position.cursor.iter().rev().find_map(|level| level.round),
-        position: position.clone(),
-        bindings: bindings.clone(),
-        bases: bases.clone(),
-    }))
 }
 
 /// Returns the event of a role's answer: the payload of its turn's result.

@@ -5,7 +5,6 @@
 //! One input is one moment: the requests and log lines that follow from it come first, and the advance
 //! with the new position of the execution ends the step. They become durable together.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -13,9 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::agent::AgentSpec;
 use crate::domain::id::{Folder, MessageId, SessionId, StateName};
-use crate::domain::program_execution::{
-    ProgramPosition, ProgramSource, RequestStatus, RoleRequest,
-};
+use crate::domain::program_execution::{ProgramSource, RequestStatus, RoleRequest};
 use crate::domain::transition::Variables;
 use crate::domain::turn::TurnId;
 use crate::domain::turn_cost::TurnCost;
@@ -39,29 +36,6 @@ pub struct ProgramStarted {
     pub context: Variables,
     /// The state it begins in.
     pub start: Arc<str>,
-}
-
-/// An execution has advanced as far as possible.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgramAdvanced {
-    /// The agent and its step.
-    pub turn: TurnId,
-    /// The program's file.
-    pub file: StateName,
-    /// The program's state it is in.
-    pub state: Arc<str>,
-    /// The status of the execution.
-    pub status: ProgramStatus,
-    /// The condition it waits for.
-    pub awaiting: Option<String>,
-    /// The round of the innermost loop it is in.
-    pub iteration: Option<u64>,
-    /// The position it has reached.
-    pub position: ProgramPosition,
-    /// The values it bound to names.
-    pub bindings: BTreeMap<String, String>,
-    /// The commits that work is compared with from now on.
-    pub bases: Option<BTreeMap<String, Option<String>>>,
 }
 
 /// The status of an execution.

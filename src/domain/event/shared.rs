@@ -13,7 +13,7 @@ impl Event {
         match self {
             Self::StepFinished(event) => event.new_session.as_ref(),
             Self::TransitionProposed(event) => Some(&event.new_session),
-            Self::GraphAdvanced(event) => event.new_session.as_ref(),
+            Self::Advanced(event) => event.new_session.as_ref(),
             Self::RoleRequested(event) => event.new_session.as_ref(),
             Self::RoleDelegated(event) => Some(&event.new_session),
             Self::RunStarted(_)
@@ -21,7 +21,6 @@ impl Event {
             | Self::QuestionTimedOut(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
-            | Self::ProgramAdvanced(_)
             | Self::ProgramLogged(_)
             | Self::RoleResponded(_)
             | Self::JoinBegun(_)
@@ -46,11 +45,10 @@ impl Event {
         match self {
             Self::StepFinished(event) => Some(&event.turn),
             Self::TransitionProposed(event) => Some(&event.turn),
-            Self::GraphAdvanced(event) => Some(&event.turn),
+            Self::Advanced(event) => Some(&event.turn),
             Self::QuestionAnswered(event) => Some(&event.turn),
             Self::QuestionTimedOut(event) => Some(&event.turn),
             Self::ProgramStarted(event) => Some(&event.turn),
-            Self::ProgramAdvanced(event) => Some(&event.turn),
             Self::ProgramLogged(event) => Some(&event.turn),
             Self::RoleRequested(event) => Some(&event.turn),
             Self::RoleResponded(event) => Some(&event.turn),
@@ -85,7 +83,7 @@ impl Event {
         match self {
             Self::StepFinished(event) => Some(&event.cost),
             Self::TransitionProposed(event) => Some(&event.cost),
-            Self::GraphAdvanced(event) => event.task.as_ref().map(|task| &task.cost),
+            Self::Advanced(event) => event.task.as_ref().map(|task| &task.cost),
             Self::RoleResponded(event) => Some(&event.cost),
             Self::TurnRejected(event) => Some(&event.cost),
             Self::TurnFailed(event) => Some(&event.cost),
@@ -96,7 +94,6 @@ impl Event {
             | Self::QuestionTimedOut(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
-            | Self::ProgramAdvanced(_)
             | Self::ProgramLogged(_)
             | Self::RoleRequested(_)
             | Self::RoleDelegated(_)
@@ -123,12 +120,11 @@ impl Event {
             Self::TurnFailed(event) => Some(&event.state),
             Self::AgentFailed(event) => Some(&event.state),
             Self::RunStarted(_)
-            | Self::GraphAdvanced(_)
+            | Self::Advanced(_)
             | Self::QuestionAnswered(_)
             | Self::QuestionTimedOut(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
-            | Self::ProgramAdvanced(_)
             | Self::ProgramLogged(_)
             | Self::RoleRequested(_)
             | Self::RoleResponded(_)
@@ -153,12 +149,13 @@ impl Event {
             Self::StepFinished(event) => {
                 Question::of(&event.transition).map(|(question, _)| question)
             }
-            Self::GraphAdvanced(event) => match &event.next_action {
+            Self::Advanced(event) => match &event.next_action {
                 NextAction::Question(question) => Some((**question).clone()),
                 NextAction::Walk
                 | NextAction::Operation(_)
                 | NextAction::Task(_)
                 | NextAction::Agent { .. }
+                | NextAction::Wait
                 | NextAction::Nothing => None,
             },
             Self::RunStarted(_)
@@ -167,7 +164,6 @@ impl Event {
             | Self::QuestionTimedOut(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
-            | Self::ProgramAdvanced(_)
             | Self::ProgramLogged(_)
             | Self::RoleRequested(_)
             | Self::RoleResponded(_)
@@ -196,12 +192,11 @@ impl Event {
             Self::RunStarted(_)
             | Self::StepFinished(_)
             | Self::TransitionProposed(_)
-            | Self::GraphAdvanced(_)
+            | Self::Advanced(_)
             | Self::QuestionAnswered(_)
             | Self::QuestionTimedOut(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
-            | Self::ProgramAdvanced(_)
             | Self::ProgramLogged(_)
             | Self::RoleRequested(_)
             | Self::RoleResponded(_)

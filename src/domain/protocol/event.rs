@@ -2,21 +2,24 @@
 //!
 //! Its names are a promise: another name or another meaning needs another version of the protocol.
 
-mod graph;
+mod advance;
 mod join;
 mod program;
+mod question;
 mod run;
 mod turns;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::graph::{PublicGraphAdvanced, PublicQuestionAnswered, PublicQuestionTimedOut};
+use self::advance::PublicAdvance;
+pub use self::advance::{PublicGraphAdvanced, PublicProgramAdvanced};
 pub use self::join::{PublicJoinBegun, PublicJoinFinished};
 pub use self::program::{
-    PublicProgramAdvanced, PublicProgramLogged, PublicProgramStarted, PublicRoleDelegated,
-    PublicRoleRequested, PublicRoleResponded,
+    PublicProgramLogged, PublicProgramStarted, PublicRoleDelegated, PublicRoleRequested,
+    PublicRoleResponded,
 };
+pub use self::question::{PublicQuestionAnswered, PublicQuestionTimedOut};
 pub use self::run::{PublicRunStarted, PublicStepFinished};
 pub use self::turns::{
     PublicAgentFailed, PublicAgentParked, PublicTransitionProposed, PublicTurnFailed,
@@ -140,12 +143,14 @@ impl From<Event> for PublicEvent {
             Event::RunStarted(event) => Self::RunStarted(boxed(*event)),
             Event::StepFinished(event) => Self::StepFinished(event.into()),
             Event::TransitionProposed(event) => Self::TransitionProposed(boxed(*event)),
-            Event::GraphAdvanced(event) => Self::GraphAdvanced(boxed(*event)),
+            Event::Advanced(event) => match PublicAdvance::from(*event) {
+                PublicAdvance::Graph(event) => Self::GraphAdvanced(event),
+                PublicAdvance::Program(event) => Self::ProgramAdvanced(event),
+            },
             Event::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
             Event::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),
             Event::ProgramDefined(event) => Self::ProgramDefined(event),
             Event::ProgramStarted(event) => Self::ProgramStarted(boxed(*event)),
-            Event::ProgramAdvanced(event) => Self::ProgramAdvanced(boxed(*event)),
             Event::ProgramLogged(event) => Self::ProgramLogged(event.into()),
             Event::RoleRequested(event) => Self::RoleRequested(boxed(*event)),
             Event::RoleResponded(event) => Self::RoleResponded(boxed(*event)),

@@ -27,8 +27,8 @@ use self::conditions::ConditionOutcome;
 use self::scope::ROOTS;
 pub use self::suspended::SuspendedWalk;
 use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
-use crate::domain::event::GraphEntry;
-use crate::domain::graph_advance::{GraphAdvance, GraphNext};
+use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
+use crate::domain::event::{AdvancePosition, GraphEntry, GraphProgress};
 use crate::domain::graph_execution::{
     GraphState, GraphStateChange, NodeCursor, NodeExecution, WaitResult,
 };
@@ -53,7 +53,7 @@ pub enum GraphYield {
     /// An operation; its result is given to the next call.
     Operation(Operation),
     /// A record: the walk ends here.
-    Record(GraphNext),
+    Record(AdvanceNext),
 }
 
 /// The environment of a graph.
@@ -193,22 +193,25 @@ impl<'graph> GraphInterpreter<'graph> {
             Err(why) => {
                 let node = format!("node {}", self.state.current_node);
                 let place = if self.gate { "entry gate" } else { &node };
-                GraphYield::Record(GraphNext::Fail(format!("{place}: {why}")))
+                GraphYield::Record(AdvanceNext::Fail(format!("{place}: {why}")))
             }
         }
     }
 
     /// Returns the record of the advance.
     #[must_use]
-    pub fn finish(self, next: GraphNext) -> GraphAdvance {
-        GraphAdvance {
+    pub fn finish(self, next: AdvanceNext) -> Advance {
+        let progress = GraphProgress {
             entered: self.entered,
             migrated: self.migrated,
             visits: self.visits,
             changes: self.changes,
-            shown: self.shown,
             node: self.state.current_node,
             cursor: self.state.cursor,
+        };
+        Advance {
+            outputs: self.shown.into_iter().map(AdvanceOutput::Shown).collect(),
+            position: AdvancePosition::Graph(progress),
             next,
         }
     }
@@ -250,7 +253,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 ));
             }
             if self.is_long() && self.state.cursor.is_at_start() && self.answers.is_empty() {
-                return Ok(GraphYield::Record(GraphNext::Walk));
+                return Ok(GraphYield::Record(AdvanceNext::Continue));
             }
             let Some(node) = graph.nodes.get(&here) else {
                 return Err(format!(

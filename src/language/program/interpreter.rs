@@ -17,9 +17,10 @@ use serde_json::json;
 
 use super::checked_program::{Instruction, Program};
 use crate::domain::activity::{Activity, ActivityResult};
+use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
+use crate::domain::event::{AdvancePosition, ProgramProgress, ProgramStatus};
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::{RunId, StateName};
-use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::program_execution::{
     ProgramExecution, ProgramPosition, ProgramWait, RequestEntry, RequestStatus,
 };
@@ -53,10 +54,11 @@ pub struct ProgramEnvironment<'environment> {
 pub fn advance(
     environment: &ProgramEnvironment<'_>,
     fetched: Option<Result<ActivityResult, String>>,
-) -> ProgramAdvance {
+) -> Advance {
     let mut machine = ProgramInterpreter::new(environment);
     if machine.position.activity.is_some() && fetched.is_none() {
-        return machine.finish(ProgramNext::Activity);
+        let next = machine.next_of_activity();
+        return machine.finish(next);
     }
     let then = machine.run(fetched);
     machine.finish(then)
@@ -65,7 +67,7 @@ pub fn advance(
 /// A reason that the interpreter stops.
 enum ProgramSuspension {
     /// This is next.
-    Then(ProgramNext),
+    Then(AdvanceNext),
     /// It fails.
     Fail { at: SourcePlace, why: String },
 }
@@ -77,7 +79,7 @@ struct ProgramInterpreter<'environment> {
     requests: BTreeMap<&'environment str, RequestEntry>,
     bindings: BTreeMap<String, String>,
     bases: Option<BTreeMap<String, Option<String>>>,
-    commands: Vec<ProgramCommand>,
+    commands: Vec<AdvanceOutput>,
     /// The deadline of the wait, if it has passed; answers after it do not count.
     by: Option<Timestamp>,
 }
@@ -95,7 +97,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         }
     }
 
-    fn run(&mut self, fetched: Option<Result<ActivityResult, String>>) -> ProgramNext {
+    fn run(&mut self, fetched: Option<Result<ActivityResult, String>>) -> AdvanceNext {
         let mut outcome = self.take_result(fetched);
         loop {
             match outcome {
@@ -106,9 +108,26 @@ impl<'environment> ProgramInterpreter<'environment> {
         }
     }
 
-    fn finish(self, next: ProgramNext) -> ProgramAdvance {
+    fn finish(self, next: AdvanceNext) -> Advance {
         let Self { position, bindings, bases, commands, .. } = self;
-        ProgramAdvance { commands, bindings, bases, position, next }
+        let status = match &next {
+            AdvanceNext::Wait => ProgramStatus::Waiting,
+            AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
+            AdvanceNext::End { error: Some(_), .. } | AdvanceNext::Fail(_) => ProgramStatus::Failed,
+            AdvanceNext::Continue
+            | AdvanceNext::Activity(_)
+            | AdvanceNext::Task(_)
+            | AdvanceNext::Question(_)
+            | AdvanceNext::Agent { .. } => ProgramStatus::Running,
+        };
+        let progress = ProgramProgress { status, position, bindings, bases };
+        Advance { outputs: commands, position: AdvancePosition::Program(progress), next }
+    }
+
+    /// Returns the step to the activity that is due.
+    fn next_of_activity(&self) -> AdvanceNext {
+        let name = self.position.activity.as_ref().map_or("", Activity::name);
+        AdvanceNext::Activity(name.to_owned())
     }
 
     /// Takes the result of the activity that was due.
@@ -160,7 +179,7 @@ impl<'environment> ProgramInterpreter<'environment> {
 
     fn due<T>(&mut self, activity: Activity) -> Result<T, ProgramSuspension> {
         self.position.activity = Some(activity);
-        Err(ProgramSuspension::Then(ProgramNext::Activity))
+        Err(ProgramSuspension::Then(self.next_of_activity()))
     }
 
     /// Blocks until something has changed; then the wait is checked again.
@@ -174,7 +193,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.position.changes.clear();
         self.position.wait = Some(ProgramWait { awaiting, since, until, outside });
         self.has_blocked();
-        Err(ProgramSuspension::Then(ProgramNext::Wait))
+        Err(ProgramSuspension::Then(AdvanceNext::Wait))
     }
 
     /// Returns the time since which the current instruction blocks.
@@ -188,7 +207,7 @@ impl<'environment> ProgramInterpreter<'environment> {
     }
 
     fn log(&mut self, text: String, warning: bool) {
-        self.commands.push(ProgramCommand::Log { text, warning });
+        self.commands.push(AdvanceOutput::Log { text, warning });
     }
 
     fn request(&self, name: &str) -> Option<&RequestEntry> {
@@ -200,19 +219,19 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.instruction().map_or(SourcePlace::START, |instruction: &Instruction| instruction.at)
     }
 
-    fn failed(&mut self, at: SourcePlace, why: &str) -> ProgramNext {
+    fn failed(&mut self, at: SourcePlace, why: &str) -> AdvanceNext {
         self.position.wait = None;
         self.position.activity = None;
         let error = format!("{}:{}:{}: {why}", self.environment.path, at.line, at.column);
         let payload = self.outcome("failed", Some(&error));
-        ProgramNext::End { payload, error: Some(error) }
+        AdvanceNext::End { payload, error: Some(error) }
     }
 
     fn completed(&mut self, result: Option<String>) -> ProgramSuspension {
         self.position.wait = None;
         self.warn_of_failures();
         let payload = result.unwrap_or_else(|| self.outcome("completed", None));
-        ProgramSuspension::Then(ProgramNext::End { payload, error: None })
+        ProgramSuspension::Then(AdvanceNext::End { payload, error: None })
     }
 
     /// Logs a warning for each request that failed without failing the program.

@@ -166,12 +166,11 @@ impl NotificationTracker {
             Event::RunStarted(_)
             | Event::StepFinished(_)
             | Event::TransitionProposed(_)
-            | Event::GraphAdvanced(_)
+            | Event::Advanced(_)
             | Event::QuestionAnswered(_)
             | Event::QuestionTimedOut(_)
             | Event::ProgramDefined(_)
             | Event::ProgramStarted(_)
-            | Event::ProgramAdvanced(_)
             | Event::ProgramLogged(_)
             | Event::RoleRequested(_)
             | Event::RoleResponded(_)
@@ -257,7 +256,7 @@ impl NotificationTracker {
                 self.live = self.live.saturating_sub(joined.stopped.len());
                 self.ended += joined.stopped.len();
             }
-            Event::GraphAdvanced(advanced)
+            Event::Advanced(advanced)
                 if matches!(advanced.next_action, NextAction::Agent { .. }) =>
             {
                 self.live += 1;
@@ -275,12 +274,11 @@ impl NotificationTracker {
             Event::RunStarted(_)
             | Event::StepFinished(_)
             | Event::TransitionProposed(_)
-            | Event::GraphAdvanced(_)
+            | Event::Advanced(_)
             | Event::QuestionAnswered(_)
             | Event::QuestionTimedOut(_)
             | Event::ProgramDefined(_)
             | Event::ProgramStarted(_)
-            | Event::ProgramAdvanced(_)
             | Event::ProgramLogged(_)
             | Event::RoleRequested(_)
             | Event::RoleResponded(_)

@@ -1,6 +1,6 @@
 //! The records of programs, a line each for people.
 
-use crate::domain::event::{Event, ProgramAdvanced, ProgramStatus};
+use crate::domain::event::{Advanced, Event, ProgramProgress, ProgramStatus};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::printable::one_line;
 use crate::domain::program_execution::{RequestBody, RequestStatus};
@@ -14,7 +14,6 @@ pub(super) fn sentence(event: &Event) -> String {
             let label = one_line(&event.label);
             format!("{}  {} begins as {label}", event.turn.agent, one_line(&event.name))
         }
-        Event::ProgramAdvanced(event) => advanced(event),
         Event::ProgramLogged(event) => {
             let warning = if event.warning { "warning: " } else { "" };
             format!("{}  {warning}{}", event.turn.agent, one_line(&event.text))
@@ -53,13 +52,14 @@ pub(super) fn sentence(event: &Event) -> String {
     }
 }
 
-fn advanced(event: &ProgramAdvanced) -> String {
-    let place = format!("{}  {}#{}", event.turn.agent, event.file, event.state);
-    let round = event.iteration.map_or(String::new(), |round| format!(" (round {round})"));
-    let then = match (event.status, &event.awaiting) {
+/// Returns the state that a program has reached, and what it waits for.
+pub(super) fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
+    let place = format!("{}  {}#{}", event.turn.agent, event.file, progress.position.current);
+    let round = progress.iteration().map_or(String::new(), |round| format!(" (round {round})"));
+    let then = match (progress.status, progress.awaiting()) {
         (ProgramStatus::Running, _) => String::new(),
         (ProgramStatus::Waiting, awaiting) => {
-            format!(": waits for {}", one_line(awaiting.as_deref().unwrap_or_default()))
+            format!(": waits for {}", one_line(awaiting.unwrap_or_default()))
         }
         (ProgramStatus::Completed, _) => ": completed".to_owned(),
         (ProgramStatus::Failed, _) => ": failed".to_owned(),

@@ -129,12 +129,11 @@ impl TracedRun {
             }
             Event::RunStarted(_)
             | Event::TransitionProposed(_)
-            | Event::GraphAdvanced(_)
+            | Event::Advanced(_)
             | Event::QuestionAnswered(_)
             | Event::QuestionTimedOut(_)
             | Event::ProgramDefined(_)
             | Event::ProgramStarted(_)
-            | Event::ProgramAdvanced(_)
             | Event::ProgramLogged(_)
             | Event::RoleRequested(_)
             | Event::RoleResponded(_)

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::graph::{StoredGraphAdvanced, StoredQuestionAnswered, StoredQuestionTimedOut};
+use super::advance::{StoredAdvance, StoredGraphAdvanced, StoredProgramAdvanced};
 use super::join::{StoredJoinBegun, StoredJoinFinished};
 use super::program::{
-    StoredProgramAdvanced, StoredProgramLogged, StoredProgramStarted, StoredRoleDelegated,
-    StoredRoleRequested, StoredRoleResponded,
+    StoredProgramLogged, StoredProgramStarted, StoredRoleDelegated, StoredRoleRequested,
+    StoredRoleResponded,
 };
+use super::question::{StoredQuestionAnswered, StoredQuestionTimedOut};
 use super::run::{StoredRunStarted, StoredStepFinished};
 use super::turns::{
     StoredAgentFailed, StoredAgentParked, StoredTransitionProposed, StoredTurnFailed,
@@ -111,12 +112,14 @@ impl From<Event> for StoredEvent {
             Event::RunStarted(event) => Self::RunStarted(boxed(*event)),
             Event::StepFinished(event) => Self::StepFinished(event.into()),
             Event::TransitionProposed(event) => Self::TransitionProposed(boxed(*event)),
-            Event::GraphAdvanced(event) => Self::GraphAdvanced(boxed(*event)),
+            Event::Advanced(event) => match StoredAdvance::from(*event) {
+                StoredAdvance::Graph(event) => Self::GraphAdvanced(event),
+                StoredAdvance::Program(event) => Self::ProgramAdvanced(event),
+            },
             Event::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
             Event::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),
             Event::ProgramDefined(event) => Self::ProgramDefined(event),
             Event::ProgramStarted(event) => Self::ProgramStarted(boxed(*event)),
-            Event::ProgramAdvanced(event) => Self::ProgramAdvanced(boxed(*event)),
             Event::ProgramLogged(event) => Self::ProgramLogged(event.into()),
             Event::RoleRequested(event) => Self::RoleRequested(boxed(*event)),
             Event::RoleResponded(event) => Self::RoleResponded(boxed(*event)),
@@ -144,12 +147,12 @@ impl From<StoredEvent> for Event {
             StoredEvent::RunStarted(event) => Self::RunStarted(boxed(*event)),
             StoredEvent::StepFinished(event) => Self::StepFinished(event.into()),
             StoredEvent::TransitionProposed(event) => Self::TransitionProposed(boxed(*event)),
-            StoredEvent::GraphAdvanced(event) => Self::GraphAdvanced(boxed(*event)),
+            StoredEvent::GraphAdvanced(event) => Self::Advanced(boxed(*event)),
             StoredEvent::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
             StoredEvent::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),
             StoredEvent::ProgramDefined(event) => Self::ProgramDefined(event),
             StoredEvent::ProgramStarted(event) => Self::ProgramStarted(boxed(*event)),
-            StoredEvent::ProgramAdvanced(event) => Self::ProgramAdvanced(boxed(*event)),
+            StoredEvent::ProgramAdvanced(event) => Self::Advanced(boxed(*event)),
             StoredEvent::ProgramLogged(event) => Self::ProgramLogged(event.into()),
             StoredEvent::RoleRequested(event) => Self::RoleRequested(boxed(*event)),
             StoredEvent::RoleResponded(event) => Self::RoleResponded(boxed(*event)),

@@ -1,14 +1,12 @@
 //! Stored events of programs and their roles.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::agent::AgentSpec;
-use crate::domain::event::ProgramStatus;
 use crate::domain::id::{Folder, MessageId, SessionId, StateName};
-use crate::domain::program_execution::{ProgramPosition, RequestStatus, RoleRequest};
+use crate::domain::program_execution::{RequestStatus, RoleRequest};
 use crate::domain::transition::Variables;
 use crate::domain::turn::TurnId;
 use crate::domain::turn_cost::TurnCost;
@@ -36,36 +34,6 @@ two_way_mirror_of_event! {
         context: Variables,
         /// The state it begins in.
         start: Arc<str>,
-    }
-}
-
-two_way_mirror_of_event! {
-    /// An execution has advanced as far as possible.
-    #[derive(Debug, Serialize, Deserialize)]
-    pub(super) struct StoredProgramAdvanced of ProgramAdvanced {
-        /// The agent and its step.
-        #[serde(flatten)]
-        turn: TurnId,
-        /// The program's file.
-        file: StateName,
-        /// The program's state it is in.
-        state: Arc<str>,
-        /// The status of the execution.
-        status: ProgramStatus,
-        /// The condition it waits for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        awaiting: Option<String>,
-        /// The round of the innermost loop it is in.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        iteration: Option<u64>,
-        /// The position it has reached.
-        position: ProgramPosition,
-        /// The values it bound to names.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        bindings: BTreeMap<String, String>,
-        /// The commits that work is compared with from now on.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        bases: Option<BTreeMap<String, Option<String>>>,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::*;
-use crate::domain::event::{GraphEntry, NextAction};
-use crate::domain::graph_advance::{GraphAdvance, GraphNext};
+use crate::domain::advance::AdvanceNext;
+use crate::domain::event::{AdvancePosition, GraphEntry, GraphProgress, NextAction};
 use crate::domain::graph_execution::NodeCursor;
 use crate::domain::id::AgentId;
 use crate::domain::question::{Answer, AnswerCommand, QuestionOption};
@@ -37,28 +37,27 @@ fn choice(node: &str) -> Question {
     }
 }
 
-fn walk(next: GraphNext) -> GraphAdvance {
+fn walk(next: AdvanceNext) -> Advance {
     let entered = GraphEntry {
         workflow_name: "g".into(),
         workflow_version: "1".into(),
         program: "sha256:0".into(),
         fields: Map::new(),
     };
-    GraphAdvance {
+    let progress = GraphProgress {
         entered: Some(Box::new(entered)),
         migrated: None,
         visits: Vec::new(),
         changes: Vec::new(),
-        shown: Vec::new(),
         node: Arc::from("kind"),
         cursor: NodeCursor::default(),
-        next,
-    }
+    };
+    Advance { outputs: Vec::new(), position: AdvancePosition::Graph(progress), next }
 }
 
 /// Returns the events of an advance of a graph by `main`.
-fn walked(scene: &Scene, then: GraphNext) -> Vec<Event> {
-    let judgement = TurnJudgement::GraphAdvanced(Box::new(walk(then)));
+fn walked(scene: &Scene, then: AdvanceNext) -> Vec<Event> {
+    let judgement = TurnJudgement::Advanced(Box::new(walk(then)));
     let report = TurnReport { judgement, ..TurnReport::empty(scene.turn("main")) };
     decide(&scene.run, &report, chosen())
 }
@@ -66,7 +65,7 @@ fn walked(scene: &Scene, then: GraphNext) -> Vec<Event> {
 /// Creates a run whose agent `main` waits for an answer.
 fn asking(node: &str) -> Scene {
     let mut scene = Scene::begin();
-    for event in walked(&scene, GraphNext::Question(Box::new(choice(node)))) {
+    for event in walked(&scene, AdvanceNext::Question(Box::new(choice(node)))) {
         scene.happens(event);
     }
     assert!(scene.agent("main").question().is_some());
@@ -127,7 +126,7 @@ fn prepared_answers_are_consumed_in_order() {
     scene.run.settings.answers.insert("kind".into(), answers);
     let mut asked = Vec::new();
     for _ in 0..3 {
-        let events = walked(&scene, GraphNext::Question(Box::new(choice("kind"))));
+        let events = walked(&scene, AdvanceNext::Question(Box::new(choice("kind"))));
         asked.push(given(&events));
         for event in events {
             scene.happens(event);
@@ -185,7 +184,7 @@ fn unanswered_question_enters_timeout_state() {
 
 #[test]
 fn graph_error_fails_agent_only_without_caller() {
-    let end = |error: Option<&str>| GraphNext::End {
+    let end = |error: Option<&str>| AdvanceNext::End {
         payload: "{}".into(),
         error: error.map(str::to_owned),
     };
@@ -215,8 +214,8 @@ fn answer_record_stores_option_id_and_raw_text() {
     let Event::QuestionAnswered(answered) = event else { panic!("{event:?}") };
     let raw = " GIT Repository ".to_owned();
     assert_eq!(answered.answer, Answer { id: "git".into(), raw });
-    let walked = walked(&scene, GraphNext::Walk);
+    let walked = walked(&scene, AdvanceNext::Continue);
     assert!(
-        matches!(&walked[0], Event::GraphAdvanced(walked) if walked.next_action == NextAction::Walk)
+        matches!(&walked[0], Event::Advanced(walked) if walked.next_action == NextAction::Walk)
     );
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
+use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
 use crate::domain::effect::Effect;
-use crate::domain::event::RoleResponded;
+use crate::domain::event::{AdvancePosition, ProgramProgress, ProgramStatus, RoleResponded};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
-use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::program_execution::{
     ProgramPosition, ProgramSource, ProgramWait, RequestBody, RequestStatus,
 };
@@ -53,8 +53,8 @@ fn all(scene: &mut Scene, events: Vec<Event>) -> Vec<Effect> {
     events.into_iter().flat_map(|event| scene.happens(event)).collect()
 }
 
-fn advance(commands: Vec<ProgramCommand>, next: ProgramNext) -> ProgramAdvance {
-    let wait = (next == ProgramNext::Wait).then(|| ProgramWait {
+fn advance(outputs: Vec<AdvanceOutput>, next: AdvanceNext) -> Advance {
+    let wait = (next == AdvanceNext::Wait).then(|| ProgramWait {
         awaiting: "(signal plan/ready)".into(),
         since: Timestamp(0),
         until: None,
@@ -62,10 +62,16 @@ fn advance(commands: Vec<ProgramCommand>, next: ProgramNext) -> ProgramAdvance {
     });
     let current = Arc::from("start");
     let position = ProgramPosition { current, wait, ..ProgramPosition::default() };
-    ProgramAdvance { commands, bindings: BTreeMap::new(), bases: None, position, next }
+    let status = match &next {
+        AdvanceNext::Wait => ProgramStatus::Waiting,
+        AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
+        _ => ProgramStatus::Failed,
+    };
+    let progress = ProgramProgress { status, position, bindings: BTreeMap::new(), bases: None };
+    Advance { outputs, position: AdvancePosition::Program(progress), next }
 }
 
-fn request(handle: &str, name: &str) -> ProgramCommand {
+fn request(handle: &str, name: &str) -> AdvanceOutput {
     let task = PromptTask {
         prompt: format!("{name}?"),
         model: None,
@@ -75,22 +81,28 @@ fn request(handle: &str, name: &str) -> ProgramCommand {
         name: state(&format!("{FILE}#{handle}")),
     };
     let body = RequestBody::Prompt(Box::new(task));
-    ProgramCommand::Request {
+    AdvanceOutput::Request {
         role: handle.into(),
         handle: handle.into(),
         cwd: None,
         name: name.into(),
         body,
+        session: None,
     }
 }
 
 /// Advances the program of `main`.
-fn goes_on(scene: &mut Scene, commands: Vec<ProgramCommand>, then: ProgramNext) -> Vec<Effect> {
-    let sessions = (0..commands.len()).map(|n| SessionId::new(&format!("role{n}"))).collect();
-    let advance = advance(commands, then);
-    let events =
-        program_advanced(&scene.run, scene.agent("main"), &advance, sessions, chosen(scene));
+fn goes_on(scene: &mut Scene, commands: Vec<AdvanceOutput>, then: AdvanceNext) -> Vec<Effect> {
+    let advance = advance(commands, then).with_sessions(|n| SessionId::new(&format!("role{n}")));
+    let events = decided(scene, advance);
     all(scene, events)
+}
+
+/// Returns the events of an advance of the program of `main`.
+fn decided(scene: &Scene, advance: Advance) -> Vec<Event> {
+    let judgement = TurnJudgement::Advanced(Box::new(advance));
+    let report = TurnReport { judgement, ..TurnReport::empty(scene.turn("main")) };
+    decide(&scene.run, &report, chosen(scene))
 }
 
 fn chosen(scene: &Scene) -> NondeterministicInputs {
@@ -132,7 +144,7 @@ fn proceeds(effects: &[Effect]) -> Vec<&str> {
 fn role_answers_requests_in_order_in_one_session() {
     let mut scene = begin();
     let commands = vec![request("a", "first"), request("b", "other"), request("a", "second")];
-    let effects = goes_on(&mut scene, commands, ProgramNext::Wait);
+    let effects = goes_on(&mut scene, commands, AdvanceNext::Wait);
     assert_eq!(proceeds(&effects), ["main.1", "main.2", "main"]);
     let asked = scene.agent("main.1").task().expect("a task").prompt.clone();
     assert_eq!(
@@ -169,7 +181,7 @@ fn role_answers_requests_in_order_in_one_session() {
 #[test]
 fn latest_request_with_same_name_determines_answer() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "ask"), request("a", "ask")], ProgramNext::Wait);
+    goes_on(&mut scene, vec![request("a", "ask"), request("a", "ask")], AdvanceNext::Wait);
     answers(&mut scene, "main.1", "early");
     assert_eq!(status(&scene, "ask"), RequestStatus::Pending);
     answers(&mut scene, "main.1", "late");
@@ -181,27 +193,24 @@ fn latest_request_with_same_name_determines_answer() {
 #[test]
 fn unchanged_program_position_leaves_no_record() {
     let mut scene = begin();
-    goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
-    let still = advance(Vec::new(), ProgramNext::Wait);
-    assert_eq!(
-        program_advanced(&scene.run, scene.agent("main"), &still, Vec::new(), chosen(&scene)),
-        []
-    );
+    goes_on(&mut scene, Vec::new(), AdvanceNext::Wait);
+    let still = advance(Vec::new(), AdvanceNext::Wait);
+    assert_eq!(decided(&scene, still), []);
 }
 
 #[test]
 fn failed_role_fails_its_requests_and_wakes_program() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "first"), request("a", "second")], ProgramNext::Wait);
+    goes_on(&mut scene, vec![request("a", "first"), request("a", "second")], AdvanceNext::Wait);
     let effects = scene.happens(Event::AgentFailed(scene.end_badly("main.1")));
     assert!(proceeds(&effects).contains(&"main"), "{effects:?}");
     for name in ["first", "second"] {
         assert_eq!(status(&scene, name), RequestStatus::Failed("unusable".into()));
     }
-    let effects = goes_on(&mut scene, vec![request("a", "first")], ProgramNext::Wait);
+    let effects = goes_on(&mut scene, vec![request("a", "first")], AdvanceNext::Wait);
     assert_eq!(proceeds(&effects), ["main.2", "main"], "another agent is asked then");
     answers(&mut scene, "main.2", "well");
-    goes_on(&mut scene, Vec::new(), ProgramNext::End { payload: "done".into(), error: None });
+    goes_on(&mut scene, Vec::new(), AdvanceNext::End { payload: "done".into(), error: None });
     let dismissed = role_stopped(scene.agent("main.2")).expect("it is over");
     scene.happens(dismissed);
     assert_eq!(scene.run.status, RunStatus::Completed, "the failure was the program's matter");
@@ -210,9 +219,9 @@ fn failed_role_fails_its_requests_and_wakes_program() {
 #[test]
 fn roles_end_after_program_end_and_last_request() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "one"), request("b", "two")], ProgramNext::Wait);
+    goes_on(&mut scene, vec![request("a", "one"), request("b", "two")], AdvanceNext::Wait);
     answers(&mut scene, "main.1", "well");
-    let end = ProgramNext::End { payload: "done".into(), error: None };
+    let end = AdvanceNext::End { payload: "done".into(), error: None };
     let effects = goes_on(&mut scene, Vec::new(), end);
     assert!(proceeds(&effects).contains(&"main.1"));
     assert!(!scene.run.agents.contains_key(&agent_id("main")));
@@ -233,8 +242,8 @@ fn roles_end_after_program_end_and_last_request() {
 #[test]
 fn failed_program_fails_agent_and_drops_pending_requests() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "one"), request("a", "two")], ProgramNext::Wait);
-    let end = ProgramNext::End { payload: "{}".into(), error: Some("review.lisp:3:5: why".into()) };
+    goes_on(&mut scene, vec![request("a", "one"), request("a", "two")], AdvanceNext::Wait);
+    let end = AdvanceNext::End { payload: "{}".into(), error: Some("review.lisp:3:5: why".into()) };
     goes_on(&mut scene, Vec::new(), end);
     let ended = scene.run.finished.first().expect("main");
     let expected = AgentEnding::Error("in review.lisp: review.lisp:3:5: why".into());
@@ -257,7 +266,7 @@ fn program_outcome_is_returned_to_calling_prompt() {
         scene.take("main", call);
         let events = program_started(&scene.run, scene.agent("main"), beginning());
         all(&mut scene, events);
-        let end = ProgramNext::End { payload: "outcome".into(), error };
+        let end = AdvanceNext::End { payload: "outcome".into(), error };
         goes_on(&mut scene, Vec::new(), end);
         let main = scene.agent("main");
         assert_eq!((main.current_state.as_str(), main.program().is_some()), ("NEXT.md", false));
@@ -268,7 +277,7 @@ fn program_outcome_is_returned_to_calling_prompt() {
 #[test]
 fn fact_wakes_only_agents_waiting_for_its_label() {
     let mut scene = begin();
-    goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
+    goes_on(&mut scene, Vec::new(), AdvanceNext::Wait);
     let fact = |label: &str| {
         let (key, value, source) = ("r".into(), String::new(), "someone".into());
         let (label, at) = (label.into(), Timestamp(0));
@@ -283,10 +292,10 @@ fn fact_wakes_only_agents_waiting_for_its_label() {
 #[test]
 fn waiting_run_names_awaited_signal() {
     let mut scene = begin();
-    goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
+    goes_on(&mut scene, Vec::new(), AdvanceNext::Wait);
     let pause = scene.run.waiting().expect("all wait");
     assert_eq!(pause.to_string(), "it waits for (signal plan/ready)");
-    goes_on(&mut scene, vec![request("a", "one")], ProgramNext::Wait);
+    goes_on(&mut scene, vec![request("a", "one")], AdvanceNext::Wait);
     assert_eq!(scene.run.waiting(), None, "a role is at work");
 }
 
@@ -294,14 +303,15 @@ fn waiting_run_names_awaited_signal() {
 fn role_delegates_folder_request_to_child_agent() {
     let mut scene = begin();
     let body = RequestBody::Folder { folder: None, start: state("START.md"), input: "go".into() };
-    let command = ProgramCommand::Request {
+    let command = AdvanceOutput::Request {
         role: "a".into(),
         handle: "a".into(),
         cwd: None,
         name: "run".into(),
         body,
+        session: None,
     };
-    goes_on(&mut scene, vec![command], ProgramNext::Wait);
+    goes_on(&mut scene, vec![command], AdvanceNext::Wait);
     assert_eq!(delegated_answer(scene.agent("main.1")), None);
     let begun =
         role_delegated(scene.agent("main.1"), AgentOptions::default(), session(77)).expect("begun");
@@ -332,7 +342,7 @@ fn role_delegates_folder_request_to_child_agent() {
 #[test]
 fn transition_from_role_fails_its_agent() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "one")], ProgramNext::Wait);
+    goes_on(&mut scene, vec![request("a", "one")], AdvanceNext::Wait);
     let transition = goto("A.md");
     let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
     let report = TurnReport {

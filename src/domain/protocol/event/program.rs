@@ -1,15 +1,13 @@
 //! Public events of programs and their roles.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::domain::agent::AgentSpec;
-use crate::domain::event::ProgramStatus;
 use crate::domain::id::{Folder, MessageId, SessionId, StateName};
-use crate::domain::program_execution::{ProgramPosition, RequestStatus, RoleRequest};
+use crate::domain::program_execution::{RequestStatus, RoleRequest};
 use crate::domain::transition::Variables;
 use crate::domain::turn::TurnId;
 use crate::domain::turn_cost::TurnCost;
@@ -38,37 +36,6 @@ mirror_of_event! {
         pub context: Variables,
         /// The state it begins in.
         pub start: Arc<str>,
-    }
-}
-
-mirror_of_event! {
-    /// An execution has advanced as far as possible.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-    #[schemars(rename = "ProgramAdvanced")]
-    pub struct PublicProgramAdvanced of ProgramAdvanced {
-        /// The agent and its step.
-        #[serde(flatten)]
-        pub turn: TurnId,
-        /// The program's file.
-        pub file: StateName,
-        /// The program's state it is in.
-        pub state: Arc<str>,
-        /// The status of the execution.
-        pub status: ProgramStatus,
-        /// The condition it waits for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub awaiting: Option<String>,
-        /// The round of the innermost loop it is in.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub iteration: Option<u64>,
-        /// The position it has reached.
-        pub position: ProgramPosition,
-        /// The values it bound to names.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        pub bindings: BTreeMap<String, String>,
-        /// The commits that work is compared with from now on.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub bases: Option<BTreeMap<String, Option<String>>>,
     }
 }
 

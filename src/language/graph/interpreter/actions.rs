@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::table::table;
 use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
-use crate::domain::graph_advance::GraphNext;
+use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
 use crate::domain::operation::Operation;
 use crate::language::expression::{ValueTemplate, truth};
@@ -28,7 +28,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
         loop {
             if self.is_long() && self.wait_result.is_none() && self.state.cursor.partial.is_none() {
-                return ActionProgress::Needs(GraphYield::Record(GraphNext::Walk));
+                return ActionProgress::Needs(GraphYield::Record(AdvanceNext::Continue));
             }
             self.computed += ACTION;
             let list = self.inner(root);
@@ -210,7 +210,7 @@ impl<'graph> GraphInterpreter<'graph> {
     ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
             let task = self.task_about(&page, prompt)?;
-            return Ok(ActionOutcome::Needs(GraphYield::Record(GraphNext::Task(Box::new(task)))));
+            return Ok(ActionOutcome::Needs(GraphYield::Record(AdvanceNext::Task(Box::new(task)))));
         };
         page["content"] = came?;
         self.stored(store, page)
@@ -232,9 +232,9 @@ impl<'graph> GraphInterpreter<'graph> {
         task: impl FnOnce(&mut Self) -> Result<crate::domain::graph_execution::PromptTask, String>,
     ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
-            return Ok(ActionOutcome::Needs(GraphYield::Record(GraphNext::Task(Box::new(task(
-                self,
-            )?)))));
+            return Ok(ActionOutcome::Needs(GraphYield::Record(AdvanceNext::Task(Box::new(
+                task(self)?,
+            )))));
         };
         let outputs = came?;
         match store {

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{GraphInterpreter, GraphYield};
-use crate::domain::graph_advance::GraphNext;
+use crate::domain::advance::AdvanceNext;
 use crate::language::graph::checked_graph::{GraphEnding, GraphNodeName};
 
 impl GraphInterpreter<'_> {
@@ -14,7 +14,7 @@ impl GraphInterpreter<'_> {
         &mut self,
         name: &GraphNodeName,
         ending: &GraphEnding,
-    ) -> Result<GraphNext, String> {
+    ) -> Result<AdvanceNext, String> {
         let message = self.text(&ending.message)?;
         let mut fill = |template: Option<&_>| template.map(|text| self.fill(text)).transpose();
         let summary = fill(ending.summary.as_ref())?;
@@ -41,7 +41,7 @@ impl GraphInterpreter<'_> {
             given.extend(value.map(|value| (key.to_owned(), value)));
         }
         let error = (!ending.success).then_some(text);
-        Ok(GraphNext::End { payload: Value::Object(given).to_string(), error })
+        Ok(AdvanceNext::End { payload: Value::Object(given).to_string(), error })
     }
 
     /// Ends a graph whose entry preconditions do not hold.
@@ -50,7 +50,7 @@ impl GraphInterpreter<'_> {
         self.shown.push(message.clone());
         let given = json!({ "ending": "entry_gate", "type": "error", "message": message });
         let error = Some(format!("WF401 {message}"));
-        GraphYield::Record(GraphNext::End { payload: given.to_string(), error })
+        GraphYield::Record(AdvanceNext::End { payload: given.to_string(), error })
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::conditions::ConditionOutcome;
 use super::{ActionProgress, GraphInterpreter, GraphYield};
-use crate::domain::graph_advance::GraphNext;
+use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, WaitResult};
 use crate::domain::question::OTHER;
 use crate::language::graph::checked_graph::{
@@ -105,7 +105,7 @@ impl<'graph> GraphInterpreter<'graph> {
         let came = match self.wait_result.take() {
             None => {
                 return match self.task_of(reference) {
-                    Ok(task) => Ok(Some(GraphYield::Record(GraphNext::Task(Box::new(task))))),
+                    Ok(task) => Ok(Some(GraphYield::Record(AdvanceNext::Task(Box::new(task))))),
                     Err(why) => self.failed_reference(why, on_failure),
                 };
             }

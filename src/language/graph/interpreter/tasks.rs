@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{GraphInterpreter, GraphYield};
+use crate::domain::advance::AdvanceNext;
 use crate::domain::agent::AgentSpec;
-use crate::domain::graph_advance::GraphNext;
 use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::question::{OTHER, Question, QuestionOption};
@@ -74,7 +74,7 @@ impl GraphInterpreter<'_> {
     }
 
     /// Returns the next action that creates a further agent.
-    pub(super) fn spawn_agent(&mut self, spawn: &AgentSpawn) -> Result<GraphNext, String> {
+    pub(super) fn spawn_agent(&mut self, spawn: &AgentSpawn) -> Result<AdvanceNext, String> {
         let spec = match &spawn.task {
             SpawnTask::Prompt { kind, prompt } => {
                 let kind = kind.as_ref().map(|kind| self.text(kind)).transpose()?;
@@ -101,7 +101,7 @@ impl GraphInterpreter<'_> {
                 AgentSpec { folder, variables, ..AgentSpec::plain(state) }
             }
         };
-        Ok(GraphNext::Agent { spec: Box::new(spec), background: spawn.background })
+        Ok(AdvanceNext::Agent { spec: Box::new(spec), background: spawn.background })
     }
 
     /// Returns the question of a node.
@@ -123,7 +123,7 @@ impl GraphInterpreter<'_> {
             options,
             free: prompt.responses.contains_key(OTHER),
         };
-        Ok(GraphYield::Record(GraphNext::Question(Box::new(question))))
+        Ok(GraphYield::Record(AdvanceNext::Question(Box::new(question))))
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::conditions::ArmCheck;
 use super::{MAX_COMMANDS, ProgramInterpreter, ProgramSuspension};
 use crate::domain::activity::Activity;
+use crate::domain::advance::AdvanceOutput;
 use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::StateName;
-use crate::domain::program_advance::ProgramCommand;
 use crate::domain::program_execution::{BlockFrame, RequestBody, RequestEntry, RequestStatus};
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{
@@ -246,7 +246,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.requests.insert(name, request);
         let cwd = role.cwd.clone();
         let (role, name) = (role.name.to_string(), name.to_owned());
-        self.commands.push(ProgramCommand::Request { role, handle, cwd, name, body });
+        self.commands.push(AdvanceOutput::Request { role, handle, cwd, name, body, session: None });
         self.is_within_bounds(at)?;
         self.next();
         Ok(())

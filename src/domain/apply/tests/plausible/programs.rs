@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use super::{Journal, scene};
 use crate::domain::activity::Activity;
+use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
 use crate::domain::agent::{Agent, AgentOptions};
 use crate::domain::decide::{
-    NondeterministicInputs, ProgramStart, delegated_answer, program_advanced, program_started,
-    role_delegated, role_stopped,
+    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, delegated_answer,
+    program_started, role_delegated, role_stopped,
 };
 use crate::domain::event::Event;
+use crate::domain::event::{AdvancePosition, ProgramProgress, ProgramStatus};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::SessionId;
-use crate::domain::program_advance::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::program_execution::{
     BlockFrame, ProgramExecution, ProgramPosition, ProgramSource, ProgramWait, RequestBody,
 };
@@ -32,15 +33,16 @@ impl Journal {
             Some(execution) => {
                 let advance = advance(execution, dice, self.now());
                 let seq = self.run.seq + 1;
-                let sessions =
-                    (0..advance.commands.len()).map(|n| SessionId::new(&format!("s{seq}.{n}")));
+                let advance = advance.with_sessions(|n| SessionId::new(&format!("s{seq}.{n}")));
                 let chosen = NondeterministicInputs {
                     now: self.now(),
                     session: SessionId::new(&format!("s{seq}")),
                     ready: None,
                     chance,
                 };
-                program_advanced(&self.run, agent, &advance, sessions.collect(), chosen)
+                let judgement = TurnJudgement::Advanced(Box::new(advance));
+                let report = TurnReport { judgement, ..TurnReport::empty(agent.turn_id()) };
+                decide(&self.run, &report, chosen)
             }
         };
         for event in events {
@@ -104,8 +106,8 @@ fn beginning(dice: u32) -> ProgramStart {
     }
 }
 
-fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> ProgramAdvance {
-    let commands: Vec<ProgramCommand> = (0..dice % 4).map(|n| command(dice / 4 + n)).collect();
+fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> Advance {
+    let outputs: Vec<AdvanceOutput> = (0..dice % 4).map(|n| command(dice / 4 + n)).collect();
     let wait = ProgramWait {
         awaiting: dice.to_string(),
         since: now,
@@ -116,10 +118,10 @@ fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> ProgramAd
         Activity::Assert { label: "go".to_owned(), key: "k".to_owned(), value: dice.to_string() };
     let error = || Some("p.lisp:1:1: by chance".to_owned());
     let (next, wait, activity) = match dice % 13 {
-        0 => (ProgramNext::End { payload: "over".to_owned(), error: None }, None, None),
-        1 => (ProgramNext::End { payload: "over".to_owned(), error: error() }, None, None),
-        2..5 => (ProgramNext::Activity, None, Some(activity)),
-        _ => (ProgramNext::Wait, Some(wait), None),
+        0 => (AdvanceNext::End { payload: "over".to_owned(), error: None }, None, None),
+        1 => (AdvanceNext::End { payload: "over".to_owned(), error: error() }, None, None),
+        2..5 => (AdvanceNext::Activity("assert".to_owned()), None, Some(activity)),
+        _ => (AdvanceNext::Wait, Some(wait), None),
     };
     let level = BlockFrame { at: dice as usize, ..BlockFrame::default() };
     let position = ProgramPosition {
@@ -130,24 +132,26 @@ fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> ProgramAd
         ..ProgramPosition::default()
     };
     let bound = dice.is_multiple_of(5).then(|| ("it".to_owned(), execution.id.clone()));
-    ProgramAdvance {
-        commands,
-        bindings: bound.into_iter().collect(),
-        bases: bases(dice),
-        position,
-        next,
-    }
+    let status = match &next {
+        AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
+        AdvanceNext::End { .. } => ProgramStatus::Failed,
+        AdvanceNext::Wait => ProgramStatus::Waiting,
+        _ => ProgramStatus::Running,
+    };
+    let bindings = bound.into_iter().collect();
+    let progress = ProgramProgress { status, position, bindings, bases: bases(dice) };
+    Advance { outputs, position: AdvancePosition::Program(progress), next }
 }
 
 fn bases(dice: u32) -> Option<BTreeMap<String, Option<String>>> {
     dice.is_multiple_of(7).then(|| BTreeMap::from([(String::new(), Some(dice.to_string()))]))
 }
 
-fn command(dice: u32) -> ProgramCommand {
+fn command(dice: u32) -> AdvanceOutput {
     let role = ["a", "b", "c"][dice as usize % 3].to_owned();
     let body = match dice % 5 {
         0 => {
-            return ProgramCommand::Log {
+            return AdvanceOutput::Log {
                 text: "by chance".to_owned(),
                 warning: dice.is_multiple_of(2),
             };
@@ -167,5 +171,6 @@ fn command(dice: u32) -> ProgramCommand {
         })),
     };
     let handle = if role == "c" { "a".to_owned() } else { role.clone() };
-    ProgramCommand::Request { role, handle, cwd: None, name: format!("r{}", dice % 2), body }
+    let name = format!("r{}", dice % 2);
+    AdvanceOutput::Request { role, handle, cwd: None, name, body, session: None }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, done, failed, node};
-use crate::domain::graph_advance::GraphNext;
+use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::turn_options::{EffortLevel, OnDenied, TurnOptions};
 
@@ -19,8 +19,8 @@ fn reference(more: &Value) -> Stage {
     Stage::new(json!({"start": start})).file("git.md", DOC).beginning(json!({"source": "react"}))
 }
 
-fn task(then: &GraphNext) -> &PromptTask {
-    let GraphNext::Task(task) = then else { panic!("{then:?}") };
+fn task(then: &AdvanceNext) -> &PromptTask {
+    let AdvanceNext::Task(task) = then else { panic!("{then:?}") };
     task
 }
 
@@ -146,7 +146,7 @@ fn spawned_agent_is_awaited_and_its_result_stored() {
         let stage = spawning(&agent(&json!({}))).hearing([done(json!(said))]);
         assert_eq!(stage.play().at("seen"), got);
         let log = stage.log();
-        let GraphNext::Agent { spec, background: false } = &log.wanted[0] else {
+        let AdvanceNext::Agent { spec, background: false } = &log.wanted[0] else {
             panic!("{:?}", log.wanted)
         };
         let task = spec.task.as_deref().expect("a task");
@@ -161,14 +161,14 @@ fn background_agent_stores_its_id_without_waiting() {
     let stage = spawning(&agent(&json!({"run_in_background": true})));
     let (played, log) = stage.play_and_die(usize::MAX);
     assert_eq!(played.at("seen"), json!("main.1"));
-    assert!(matches!(log.wanted[0], GraphNext::Agent { background: true, .. }));
+    assert!(matches!(log.wanted[0], AdvanceNext::Agent { background: true, .. }));
 }
 
 #[test]
 fn run_folder_and_run_state_spawn_agents() {
     let folder = json!({"type": "run_folder", "path": "sub", "variables": {"a": "${who}", "n": 1}, "input": "in", "store_as": "got"});
     let log = spawning(&folder).hearing([done(json!("x"))]).log();
-    let GraphNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    let AdvanceNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
     assert_eq!(spec.folder.as_ref().map(crate::domain::id::Folder::as_str), Some("sub"));
     assert_eq!(spec.state.as_str(), "START.md");
     let given: Vec<_> =
@@ -176,7 +176,7 @@ fn run_folder_and_run_state_spawn_agents() {
     assert_eq!(given, ["a=you", "input=in", "n=1"]);
     let state = json!({"type": "run_state", "state": "${who}.md", "store_as": "got"});
     let log = spawning(&state).hearing([done(json!("x"))]).log();
-    let GraphNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    let AdvanceNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
     assert_eq!((spec.folder.is_none(), spec.state.as_str()), (true, "you.md"));
 }
 
@@ -189,8 +189,8 @@ fn each_turn_gets_its_own_record() {
     }));
     let wait_result = [done(json!({})), done(json!({})), done(json!({}))];
     let log = stage.file("git.md", DOC).hearing(wait_result).log();
-    assert_eq!(log.wanted.iter().filter(|then| matches!(then, GraphNext::Task(_))).count(), 3);
-    assert_eq!(log.records.iter().filter(|record| record.task.is_some()).count(), 3);
+    assert_eq!(log.wanted.iter().filter(|then| matches!(then, AdvanceNext::Task(_))).count(), 3);
+    assert_eq!(log.events.iter().filter(|event| event.task.is_some()).count(), 3);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn node_options_apply_to_each_of_its_turns() {
     let mut spawn = node(json!([spawn]), "done");
     spawn.as_object_mut().expect("a map").extend(needs.as_object().cloned().unwrap_or_default());
     let log = Stage::new(json!({"start": spawn})).hearing([done(json!("x"))]).log();
-    let GraphNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    let AdvanceNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
     assert_eq!(told(spec.task.as_deref().expect("a task")), expected);
 }
 

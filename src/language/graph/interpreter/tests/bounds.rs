@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, node};
-use crate::domain::graph_advance::GraphNext;
+use crate::domain::advance::AdvanceNext;
 use crate::language::graph::interpreter::MAX_NODES_PER_ADVANCE;
 
 fn looping(actions: Value) -> Stage {
@@ -45,7 +45,7 @@ fn long_execution_is_split_at_node_limit_without_loss() {
     let (last, slices) = log.records.split_last().expect("records");
     assert!(slices.iter().all(|record| record.visits.len() == MAX_NODES_PER_ADVANCE));
     assert_eq!(last.visits.len(), 2000 % MAX_NODES_PER_ADVANCE);
-    assert!(log.wanted[..slices.len()].iter().all(|then| *then == GraphNext::Walk));
+    assert!(log.wanted[..slices.len()].iter().all(|then| *then == AdvanceNext::Continue));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, answered, node};
-use crate::domain::graph_advance::GraphNext;
+use crate::domain::advance::AdvanceNext;
 
 fn gate(validations: Value) -> Stage {
     Stage::new(json!({
@@ -117,7 +117,7 @@ fn question_is_filled_and_its_answer_stored() {
     assert_eq!(played.at("user_responses.start"), json!({"id": "git", "raw": "git"}));
     assert_eq!(played.at("kind"), json!("git"));
     let log = stage.log();
-    let [GraphNext::Question(asked), GraphNext::Question(_), GraphNext::End { .. }] =
+    let [AdvanceNext::Question(asked), AdvanceNext::Question(_), AdvanceNext::End { .. }] =
         &log.wanted[..]
     else {
         panic!("{:?}", log.wanted)

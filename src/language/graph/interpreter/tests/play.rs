@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use super::stage::{Log, NOW, Played, Stage};
+use crate::domain::advance::AdvanceNext;
 use crate::domain::agent::Agent;
 use crate::domain::apply::begin;
 use crate::domain::apply::tests::scene::{Scene, first, result, session, state};
 use crate::domain::decide::{NondeterministicInputs, TurnJudgement, TurnReport, answer, decide};
-use crate::domain::event::{Event, GraphAdvanced};
-use crate::domain::graph_advance::GraphNext;
+use crate::domain::event::{AdvancePosition, Event, GraphProgress};
 use crate::domain::graph_execution::{GraphState, WaitResult};
 use crate::domain::id::AgentId;
 use crate::domain::operation::RecoveryClass;
@@ -101,7 +101,7 @@ impl<'stage> Play<'stage> {
                 GraphYield::Operation(operation) => operation,
             };
             if operation.class() != RecoveryClass::Read && !machine.is_recorded() {
-                break GraphNext::Operation(operation.name().to_owned());
+                break AdvanceNext::Activity(operation.name().to_owned());
             }
             told = Some(match (self.stage.world)(&operation) {
                 Ok(value) => WaitResult::Done(value),
@@ -113,13 +113,16 @@ impl<'stage> Play<'stage> {
             self.wait_result.pop_front();
         }
         self.log.wanted.push(then.clone());
-        let walk = TurnJudgement::GraphAdvanced(Box::new(machine.finish(then)));
+        let walk = TurnJudgement::Advanced(Box::new(machine.finish(then)));
         let report = TurnReport { judgement: walk, ..TurnReport::empty(agent.turn_id()) };
         let session = session(self.scene.next());
         let chosen = NondeterministicInputs { now: NOW, session, ready: None, chance: 0.5 };
         for event in decide(&self.scene.run, &report, chosen) {
-            if let Event::GraphAdvanced(walked) = &event {
-                self.log.records.push((**walked).clone());
+            if let Event::Advanced(walked) = &event
+                && let AdvancePosition::Graph(progress) = &walked.position
+            {
+                self.log.records.push(progress.clone());
+                self.log.events.push((**walked).clone());
             }
             self.scene.happens(event);
             let memory = self.scene.run.agents.get(&AgentId::main());
@@ -137,7 +140,7 @@ impl<'stage> Play<'stage> {
                 .collect(),
             errors: visits().filter_map(|visit| visit.error.clone()).collect(),
             changes: all(&self.log, |record| &record.changes),
-            shown: all(&self.log, |record| &record.shown),
+            shown: self.log.events.iter().flat_map(|event| event.shown.clone()).collect(),
             state: self.last.expect("it was in the graph"),
             ending: ended.expect("it has ended").ending.clone(),
         };
@@ -145,7 +148,7 @@ impl<'stage> Play<'stage> {
     }
 }
 
-fn all<T: Clone>(log: &Log, of: impl Fn(&GraphAdvanced) -> &Vec<T>) -> Vec<T> {
+fn all<T: Clone>(log: &Log, of: impl Fn(&GraphProgress) -> &Vec<T>) -> Vec<T> {
     log.records.iter().flat_map(|record| of(record).clone()).collect()
 }
 

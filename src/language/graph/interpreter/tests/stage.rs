@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::play::Play;
+use crate::domain::advance::AdvanceNext;
 use crate::domain::apply::tests::scene::state;
-use crate::domain::event::GraphAdvanced;
-use crate::domain::graph_advance::GraphNext;
+use crate::domain::event::{Advanced, GraphProgress};
 use crate::domain::graph_execution::{GraphState, GraphStateChange, WaitResult};
 use crate::domain::operation::{Operation, OperationResult};
 use crate::domain::run::AgentEnding;
@@ -64,8 +64,9 @@ pub(super) struct Played {
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) operations: Vec<Operation>,
-    pub(super) wanted: Vec<GraphNext>,
-    pub(super) records: Vec<GraphAdvanced>,
+    pub(super) wanted: Vec<AdvanceNext>,
+    pub(super) records: Vec<GraphProgress>,
+    pub(super) events: Vec<Advanced>,
     /// The number of calls for the interpreter's next need.
     pub(super) calls: usize,
 }

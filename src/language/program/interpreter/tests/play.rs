@@ -7,16 +7,15 @@ use serde_json::Value;
 
 use super::super::{ProgramEnvironment, advance};
 use crate::domain::activity::{Activity, ActivityResult};
+use crate::domain::advance::AdvanceOutput;
 use crate::domain::apply::tests::scene::{self, goto};
 use crate::domain::decide::{
-    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_advanced,
-    program_started,
+    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_started,
 };
 use crate::domain::event::Event;
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::policy::AcceptedTransition;
-use crate::domain::program_advance::ProgramCommand;
 use crate::domain::program_execution::{
     ProgramExecution, ProgramSource as Kept, RequestBody, RequestStatus,
 };
@@ -256,14 +255,15 @@ impl Play {
             },
             fetched,
         );
-        for command in &advance.commands {
-            self.note(command);
+        for output in &advance.outputs {
+            self.note(output);
         }
         let seq = self.scene.next();
-        let sessions = (0..advance.commands.len()).map(|n| SessionId::new(&format!("r{seq}.{n}")));
-        let agent = self.scene.agent("main");
-        let events =
-            program_advanced(&self.scene.run, agent, &advance, sessions.collect(), self.chosen());
+        let advance = advance.with_sessions(|n| SessionId::new(&format!("r{seq}.{n}")));
+        let turn = self.scene.agent("main").turn_id();
+        let judgement = TurnJudgement::Advanced(Box::new(advance));
+        let report = TurnReport { judgement, ..TurnReport::empty(turn) };
+        let events = decide(&self.scene.run, &report, self.chosen());
         let went_on = !events.is_empty();
         for event in events {
             self.scene.happens(event);
@@ -271,19 +271,18 @@ impl Play {
         went_on
     }
 
-    fn note(&mut self, command: &ProgramCommand) {
+    fn note(&mut self, command: &AdvanceOutput) {
         match command {
-            ProgramCommand::Request { role, body: RequestBody::Prompt(task), .. } => {
+            AdvanceOutput::Request { role, body: RequestBody::Prompt(task), .. } => {
                 self.asked.push(format!("{role}: {}", task.prompt));
             }
-            ProgramCommand::Request {
-                role,
-                body: RequestBody::Folder { start, input, .. },
-                ..
+            AdvanceOutput::Request {
+                role, body: RequestBody::Folder { start, input, .. }, ..
             } => {
                 self.asked.push(format!("{role}: {start} {input}"));
             }
-            ProgramCommand::Log { text, warning } => {
+            AdvanceOutput::Shown(text) => self.said.push(text.clone()),
+            AdvanceOutput::Log { text, warning } => {
                 self.said.push(format!("{}{text}", if *warning { "warning: " } else { "" }));
             }
         }

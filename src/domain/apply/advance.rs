@@ -1,22 +1,23 @@
-//! Agents in graphs: executed nodes, and agents that are awaited.
+//! Agents that advance in graphs and programs, and agents that are awaited.
 
 use std::sync::Arc;
 
 use super::forks::result_value;
 use super::money::{EstimateUpdate, begin_share, spend};
+use super::program::{advance_program, drop_requests};
 use super::{ApplyError, due};
 use crate::domain::agent::{Agent, AgentExecution, AgentSpec, AskedQuestion, StepStage};
 use crate::domain::effect::Effect;
-use crate::domain::event::{GraphAdvanced, NextAction};
+use crate::domain::event::{AdvancePosition, Advanced, GraphProgress, NextAction, ProgramStatus};
 use crate::domain::graph_execution::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{AgentEnding, Run};
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
 
-pub(super) fn graph_advanced(
+pub(super) fn advanced(
     run: &mut Run,
-    event: &GraphAdvanced,
+    event: &Advanced,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
@@ -26,12 +27,17 @@ pub(super) fn graph_advanced(
         }
         (_, opened) => opened.clone(),
     };
-    let state = advanced_state(agent, event).map_err(ApplyError::Graph)?;
+    match &event.position {
+        AdvancePosition::Graph(progress) => {
+            let state = advanced_state(agent, progress).map_err(ApplyError::Graph)?;
+            enter_graph_state(agent, progress, state);
+        }
+        AdvancePosition::Program(progress) => advance_program(agent, progress)?,
+    }
     if let Some(paid) = &event.task {
         agent.count_turn(paid.cost.amount);
         agent.note_reply(paid.message.clone());
     }
-    advance(agent, event, state);
     agent.next_step(at);
     let child = wait_for(agent, &event.next_action, opened, at);
     let id = event.turn.agent.clone();
@@ -40,12 +46,18 @@ pub(super) fn graph_advanced(
     }
     let mut effects = match event.next_action {
         NextAction::Nothing => Vec::new(),
-        NextAction::Question(_) => vec![Effect::Ask(id)],
+        NextAction::Question(_) => vec![Effect::Ask(id.clone())],
         NextAction::Walk
         | NextAction::Operation(_)
         | NextAction::Task(_)
-        | NextAction::Agent { .. } => vec![Effect::Proceed(id)],
+        | NextAction::Agent { .. }
+        | NextAction::Wait => vec![Effect::Proceed(id.clone())],
     };
+    if let AdvancePosition::Program(progress) = &event.position
+        && progress.status == ProgramStatus::Failed
+    {
+        drop_requests(run, &id);
+    }
     if let Some(child) = child {
         let id = child.id.clone();
         begin_share(run, &id, child.spec.options.budget_usd);
@@ -56,31 +68,31 @@ pub(super) fn graph_advanced(
 }
 
 /// Gives an agent the graph state after the event, in a new execution if it enters the graph.
-fn advance(agent: &mut Agent, event: &GraphAdvanced, state: GraphState) {
+fn enter_graph_state(agent: &mut Agent, progress: &GraphProgress, state: GraphState) {
     let state = Arc::new(state);
-    match (&event.entered, &mut agent.execution) {
+    match (&progress.entered, &mut agent.execution) {
         (Some(entered), execution) => {
             *execution = AgentExecution::Graph(Box::new(GraphExecution {
                 workflow_name: entered.workflow_name.clone(),
                 workflow_version: entered.workflow_version.clone(),
                 state,
-                history: event.visits.clone(),
+                history: progress.visits.clone(),
             }));
         }
         (None, AgentExecution::Graph(graph)) => {
             graph.state = state;
-            graph.history.extend(event.visits.iter().cloned());
+            graph.history.extend(progress.visits.iter().cloned());
         }
         (None, AgentExecution::Prompts | AgentExecution::Program(_) | AgentExecution::Role(_)) => {}
     }
 }
 
 /// Returns the graph state after the event.
-fn advanced_state(agent: &Agent, event: &GraphAdvanced) -> Result<GraphState, String> {
-    let mut state = match (&event.entered, agent.graph()) {
+fn advanced_state(agent: &Agent, progress: &GraphProgress) -> Result<GraphState, String> {
+    let mut state = match (&progress.entered, agent.graph()) {
         (Some(entered), _) => GraphState {
             program: Arc::clone(&entered.program),
-            current_node: Arc::clone(&event.node),
+            current_node: Arc::clone(&progress.node),
             previous_node: None,
             executed: 0,
             fields: entered.fields.clone(),
@@ -90,18 +102,18 @@ fn advanced_state(agent: &Agent, event: &GraphAdvanced) -> Result<GraphState, St
         (None, Some(graph)) => (*graph.state).clone(),
         (None, None) => return Err("it is in no graph".to_owned()),
     };
-    for change in &event.changes {
+    for change in &progress.changes {
         state.change(change)?;
     }
-    if let Some(program) = &event.migrated {
+    if let Some(program) = &progress.migrated {
         state.program = Arc::clone(program);
     }
-    if let Some(last) = event.visits.last() {
+    if let Some(last) = progress.visits.last() {
         state.previous_node = Some(Arc::clone(&last.node));
     }
-    state.executed += event.visits.len() as u64;
-    state.current_node = Arc::clone(&event.node);
-    state.cursor = event.cursor.clone();
+    state.executed += progress.visits.len() as u64;
+    state.current_node = Arc::clone(&progress.node);
+    state.cursor = progress.cursor.clone();
     Ok(state)
 }
 
@@ -133,7 +145,10 @@ fn wait_for(
             }
             Some(Agent::from_spec(id, AgentSpec::clone(spec), session, at))
         }
-        (NextAction::Walk | NextAction::Operation(_) | NextAction::Nothing, _)
+        (
+            NextAction::Walk | NextAction::Operation(_) | NextAction::Wait | NextAction::Nothing,
+            _,
+        )
         // Decisions always bring a session for these.
         | (NextAction::Task(_) | NextAction::Agent { .. }, None) => None,
     }

@@ -1,0 +1,94 @@
+//! The advance of a graph or a program, before it is recorded: what an interpreter yields, whatever the language.
+
+use super::agent::AgentSpec;
+use super::event::AdvancePosition;
+use super::graph_execution::PromptTask;
+use super::id::{Folder, SessionId};
+use super::program_execution::RequestBody;
+use super::question::Question;
+
+/// The advance of a graph or a program, as far as it came without the outside world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advance {
+    /// Its outputs, in order.
+    pub outputs: Vec<AdvanceOutput>,
+    /// The position it has reached.
+    pub position: AdvancePosition,
+    /// The next step.
+    pub next: AdvanceNext,
+}
+
+impl Advance {
+    /// Gives each request a session that may be opened for it; `session` takes the request's number, from 0.
+    #[must_use]
+    pub fn with_sessions(mut self, mut session: impl FnMut(usize) -> SessionId) -> Self {
+        let mut number = 0;
+        for output in &mut self.outputs {
+            if let AdvanceOutput::Request { session: own, .. } = output {
+                *own = Some(session(number));
+                number += 1;
+            }
+        }
+        self
+    }
+}
+
+/// An output of an advance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdvanceOutput {
+    /// A text that people are shown.
+    Shown(String),
+    /// A log line for people.
+    Log {
+        /// The text of the line.
+        text: String,
+        /// The line is a warning.
+        warning: bool,
+    },
+    /// A request to a role.
+    Request {
+        /// The role.
+        role: String,
+        /// The handle of the role's session.
+        handle: String,
+        /// The directory the role works in.
+        cwd: Option<Folder>,
+        /// The request's name.
+        name: String,
+        /// The body of the request.
+        body: RequestBody,
+        /// The session that may be opened for it. An interpreter names none, because that takes chance.
+        session: Option<SessionId>,
+    },
+}
+
+/// The step after an advance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdvanceNext {
+    /// The next advance: this one only leaves time for others.
+    Continue,
+    /// An activity, by its name. The activity itself is in the position, or is yielded again at that position.
+    Activity(String),
+    /// A Claude turn.
+    Task(Box<PromptTask>),
+    /// A person's answer.
+    Question(Box<Question>),
+    /// A further agent.
+    Agent {
+        /// The specification of that agent.
+        spec: Box<AgentSpec>,
+        /// True if the advance continues without waiting for it.
+        background: bool,
+    },
+    /// A condition; the position holds it.
+    Wait,
+    /// The end.
+    End {
+        /// The result.
+        payload: String,
+        /// The error, if it ended with one.
+        error: Option<String>,
+    },
+    /// The graph cannot continue.
+    Fail(String),
+}

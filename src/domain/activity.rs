@@ -16,7 +16,9 @@ use super::operation::{Operation, RecoveryClass};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
-    /// Performs an operation on files, repositories, pages, or a command.
+    /// Performs an operation on files, repositories, pages, or a command. A graph yields it again after a crash, so it is
+    /// not stored.
+    #[serde(skip)]
     Operation(Operation),
     /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
     Bases {

@@ -134,7 +134,7 @@ fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
     let mut text = format!(
         "(workflow/state {} :state {} :status {}",
         event.turn.agent,
-        atom(&progress.position.current),
+        atom(&progress.state),
         status.as_str().unwrap_or_default()
     );
     if let Some(awaiting) = progress.awaiting() {

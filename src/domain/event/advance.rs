@@ -69,6 +69,8 @@ pub struct GraphProgress {
 /// The progress of an advance in a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramProgress {
+    /// The state of the program that it is in.
+    pub state: Arc<str>,
     /// The status of the execution.
     pub status: ProgramStatus,
     /// The position it has reached.

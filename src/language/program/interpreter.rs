@@ -120,7 +120,8 @@ impl<'environment> ProgramInterpreter<'environment> {
             | AdvanceNext::Question(_)
             | AdvanceNext::Agent { .. } => ProgramStatus::Running,
         };
-        let progress = ProgramProgress { status, position, bindings, bases };
+        let state = position.current.clone();
+        let progress = ProgramProgress { state, status, position, bindings, bases };
         Advance { outputs: commands, position: AdvancePosition::Program(progress), next }
     }
 

@@ -54,7 +54,7 @@ pub(super) fn sentence(event: &Event) -> String {
 
 /// Returns the state that a program has reached, and what it waits for.
 pub(super) fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
-    let place = format!("{}  {}#{}", event.turn.agent, event.file, progress.position.current);
+    let place = format!("{}  {}#{}", event.turn.agent, event.file, progress.state);
     let round = progress.iteration().map_or(String::new(), |round| format!(" (round {round})"));
     let then = match (progress.status, progress.awaiting()) {
         (ProgramStatus::Running, _) => String::new(),

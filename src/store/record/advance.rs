@@ -111,11 +111,11 @@ impl From<Advanced> for StoredAdvance {
             AdvancePosition::Program(progress) => {
                 let (awaiting, iteration) =
                     (progress.awaiting().map(str::to_owned), progress.iteration());
-                let ProgramProgress { status, position, bindings, bases } = progress;
+                let ProgramProgress { state, status, position, bindings, bases } = progress;
                 Self::Program(Box::new(StoredProgramAdvanced {
                     turn,
                     file,
-                    state: Arc::clone(&position.current),
+                    state,
                     status,
                     awaiting,
                     iteration,
@@ -155,8 +155,8 @@ impl From<StoredProgramAdvanced> for Advanced {
         let StoredProgramAdvanced {
             turn,
             file,
-            // These three are for readers of the journal: the position has them, too.
-            state: _,
+            state,
+            // These two are for readers of the journal: the position has them, too.
             awaiting: _,
             iteration: _,
             status,
@@ -164,7 +164,7 @@ impl From<StoredProgramAdvanced> for Advanced {
             bindings,
             bases,
         } = stored;
-        let progress = ProgramProgress { status, position, bindings, bases };
+        let progress = ProgramProgress { state, status, position, bindings, bases };
         Self {
             turn,
             file,

@@ -67,7 +67,9 @@ fn advance(outputs: Vec<AdvanceOutput>, next: AdvanceNext) -> Advance {
         AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
         _ => ProgramStatus::Failed,
     };
-    let progress = ProgramProgress { status, position, bindings: BTreeMap::new(), bases: None };
+    let state = position.current.clone();
+    let progress =
+        ProgramProgress { state, status, position, bindings: BTreeMap::new(), bases: None };
     Advance { outputs, position: AdvancePosition::Program(progress), next }
 }
 

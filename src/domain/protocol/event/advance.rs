@@ -114,11 +114,11 @@ impl From<Advanced> for PublicAdvance {
             AdvancePosition::Program(progress) => {
                 let (awaiting, iteration) =
                     (progress.awaiting().map(str::to_owned), progress.iteration());
-                let ProgramProgress { status, position, bindings, bases } = progress;
+                let ProgramProgress { state, status, position, bindings, bases } = progress;
                 Self::Program(Box::new(PublicProgramAdvanced {
                     turn,
                     file,
-                    state: Arc::clone(&position.current),
+                    state,
                     status,
                     awaiting,
                     iteration,

@@ -139,7 +139,8 @@ fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> Advance {
         _ => ProgramStatus::Running,
     };
     let bindings = bound.into_iter().collect();
-    let progress = ProgramProgress { status, position, bindings, bases: bases(dice) };
+    let state = position.current.clone();
+    let progress = ProgramProgress { state, status, position, bindings, bases: bases(dice) };
     Advance { outputs, position: AdvancePosition::Program(progress), next }
 }
 

@@ -128,8 +128,10 @@ impl ParseFailure<'_> {
         let body = before.rfind("=>").map(|at| before[at + 2..].trim_start());
         let why = if body.is_some_and(|body| body.starts_with('{')) {
             "a function is one expression here; write `x => x.id`, without braces and return"
-        } else if rest.starts_with('`') {
-            "a text in backticks is not read here; write `'a ' + b`"
+        } else if rest.starts_with('`') && !self.after_value() {
+            "the text in backticks that opens here is not closed"
+        } else if before.ends_with("Date()") || before.ends_with("new") {
+            "the time is `new Date().toISOString()`"
         } else if rest.starts_with("=>") {
             "a function may only be an argument of a method, as in `list.map(x => x.id)`"
         } else if rest.starts_with('=') {
@@ -139,7 +141,7 @@ impl ParseFailure<'_> {
         } else if rest.starts_with(';') {
             "one expression may stand here, and no `;`"
         } else if rest.starts_with("...") {
-            "`...` is not read here; write `list.concat(other)`"
+            "`...` stands in a list, in a map, or among arguments, as in `[...list, x]`"
         } else if rest.starts_with(['“', '”', '‘', '’', '„']) {
             "write plain quotes, ' or \""
         } else if rest.starts_with(['\'', '"']) && !self.after_value() {
@@ -220,7 +222,7 @@ impl ParseFailure<'_> {
             match (quote, char) {
                 (Some(_), '\\') => _ = chars.next(),
                 (Some(close), char) if char == close => quote = None,
-                (None, '\'' | '"') => quote = Some(char),
+                (None, '\'' | '"' | '`') => quote = Some(char),
                 (None, '(') => open.push(')'),
                 (None, '[') => open.push(']'),
                 (None, '{') => open.push('}'),

@@ -86,6 +86,8 @@ pub struct GraphInterpreter<'graph> {
     answers: Vec<OperationResult>,
     computed: u64,
     now: Timestamp,
+    /// The same as text, as expressions read it.
+    now_text: Value,
 }
 
 /// The progress of a list of actions.
@@ -153,6 +155,7 @@ impl<'graph> GraphInterpreter<'graph> {
             answers: Vec::new(),
             computed: 0,
             now: Timestamp(0),
+            now_text: Value::Null,
             state,
         }
     }
@@ -176,6 +179,7 @@ impl<'graph> GraphInterpreter<'graph> {
     /// Runs until something is needed. `wait_result` is the result of the previous need.
     pub fn next(&mut self, wait_result: Option<WaitResult>, now: Timestamp) -> GraphYield {
         self.now = now;
+        self.now_text = now.to_string().into();
         self.wait_result = wait_result;
         if self.is_checking_conditions()
             && let Some(wait_result) = self.wait_result.take()

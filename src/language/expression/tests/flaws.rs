@@ -47,8 +47,9 @@ fn syntax_error_names_expected_and_found_token() {
             ("name contains 'a'", 5, "`contains` is no operator here; write `contains(a, b)`"),
             ("x in [1]", 2, "`in` is no operator here; write `list.includes(x)`"),
             ("a == “b”", 5, "write plain quotes, ' or \""),
-            ("`a ${b}`", 0, "a text in backticks is not read here; write `'a ' + b`"),
-            ("a + `b`", 4, "a text in backticks is not read here; write `'a ' + b`"),
+            ("a + `b", 4, "the text in backticks that opens here is not closed"),
+            ("`a ${b`", 0, "the text in backticks that opens here is not closed"),
+            ("new Date()", 10, "the time is `new Date().toISOString()`"),
             (
                 "x => x",
                 2,
@@ -64,7 +65,12 @@ fn syntax_error_names_expected_and_found_token() {
                 19,
                 "a function is one expression here; write `x => x.id`, without braces and return",
             ),
-            ("[...a]", 1, "`...` is not read here; write `list.concat(other)`"),
+            (
+                "...a",
+                0,
+                "`...` stands in a list, in a map, or among arguments, as in `[...list, x]`",
+            ),
+            ("l.map(([a, {b: a}]) => a)", 15, "the function has two parameters of the name a"),
             (
                 "/a/.test(b)",
                 0,

@@ -15,6 +15,7 @@ pub(super) struct GraphScope<'state> {
     levels: &'state [LoopFrame],
     names: &'state Map<String, Value>,
     builtins: &'state Map<String, Value>,
+    now: &'state Value,
 }
 
 impl GraphInterpreter<'_> {
@@ -24,6 +25,7 @@ impl GraphInterpreter<'_> {
             levels: &self.state.cursor.levels,
             names: &self.names,
             builtins: &self.around.builtins,
+            now: &self.now_text,
         }
     }
 
@@ -52,5 +54,9 @@ impl NameScope for GraphScope<'_> {
         let mut maps = ROOTS.into_iter().filter_map(|root| self.fields.get(root)?.get(name));
         let own = maps.next().or_else(|| self.fields.get(name));
         own.or_else(|| self.names.get(name)).or_else(|| self.builtins.get(name))
+    }
+
+    fn now(&self) -> Option<&Value> {
+        Some(self.now)
     }
 }

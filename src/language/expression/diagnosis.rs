@@ -128,8 +128,9 @@ impl ParseFailure<'_> {
         let body = before.rfind("=>").map(|at| before[at + 2..].trim_start());
         let why = if body.is_some_and(|body| body.starts_with('{')) {
             "a function is one expression here; write `x => x.id`, without braces and return"
-        } else if rest.starts_with('`') && !self.after_value() {
-            "the text in backticks that opens here is not closed"
+        } else if let Some(at) = self.open_backtick() {
+            let why = "the text in backticks that opens here is not closed";
+            return Some(SyntaxError::syntax(at, why));
         } else if before.ends_with("Date()") || before.ends_with("new") {
             "the time is `new Date().toISOString()`"
         } else if rest.starts_with("=>") {
@@ -188,6 +189,12 @@ impl ParseFailure<'_> {
         last.is_some_and(|last| last.is_alphanumeric() || "_)]}'\"".contains(last))
     }
 
+    /// Returns the place of a backtick that is the last, and closes nothing.
+    fn open_backtick(&self) -> Option<usize> {
+        let is_odd = self.before.matches('`').count() % 2 == 1;
+        (is_odd && !self.rest.contains('`')).then(|| self.before.rfind('`'))?
+    }
+
     /// Returns the word or sign at the place.
     fn next(&self) -> &str {
         let part = |c: char| c.is_alphanumeric() || c == '_';
@@ -222,7 +229,7 @@ impl ParseFailure<'_> {
             match (quote, char) {
                 (Some(_), '\\') => _ = chars.next(),
                 (Some(close), char) if char == close => quote = None,
-                (None, '\'' | '"' | '`') => quote = Some(char),
+                (None, '\'' | '"') => quote = Some(char),
                 (None, '(') => open.push(')'),
                 (None, '[') => open.push(']'),
                 (None, '{') => open.push('}'),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::ast::{Expression, ExpressionNode, PathAccess, PathStep};
+use super::ast::{Expression, ExpressionNode, PathAccess, PathStep, PrefixOperator};
 use super::environment::NameScope;
 use super::flaw::Error;
 use super::fuel::Fuel;
@@ -94,6 +94,14 @@ impl PlainPath {
             }
             PathAccess::Index(ExpressionNode::Literal(place @ Value::Number(_)), _) => {
                 Some(PathKey::Place(place.clone()))
+            }
+            PathAccess::Index(ExpressionNode::Prefixed { prefixes, operand, .. }, _)
+                if *prefixes == [PrefixOperator::Minus] =>
+            {
+                let ExpressionNode::Literal(Value::Number(number)) = &**operand else {
+                    return None;
+                };
+                Some(PathKey::Place(Value::from(number.as_i64()?.checked_neg()?)))
             }
             _ => None,
         });

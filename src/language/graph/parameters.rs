@@ -8,6 +8,7 @@ use super::checked_graph::{GraphAction, GraphCondition};
 use super::reader::{GraphReader, MAX_DEPTH};
 use super::vocabulary::{ParameterKind, TypeParameter, TypeRole};
 use crate::domain::operation::RecoveryClass;
+use crate::domain::value_path::ValuePath;
 use crate::language::expression::{Expression, ValueTemplate};
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
@@ -230,6 +231,15 @@ impl GraphReader<'_> {
             (ParameterKind::Word, YamlContent::Null) => {
                 Some(ParameterValue::Word("null".to_owned()))
             }
+            (ParameterKind::Path, YamlContent::Text(text)) if !text.text.contains("${") => {
+                match ValuePath::parse(&text.text) {
+                    Ok(_) => self.template(node).map(ParameterValue::Template),
+                    Err(error) => {
+                        self.report.error(node.at, "WF303", error.to_string());
+                        None
+                    }
+                }
+            }
             _ => self.template(node).map(ParameterValue::Template),
         }
     }
@@ -260,7 +270,7 @@ fn expected(node: &YamlValue, takes: ParameterKind) -> Option<&'static str> {
     let (right, expected) = match takes {
         ParameterKind::Any => (true, ""),
         ParameterKind::Text => (text.is_some(), "a text; put quotes around it"),
-        ParameterKind::Filled => (text.is_some_and(filled), "a text"),
+        ParameterKind::Filled | ParameterKind::Path => (text.is_some_and(filled), "a text"),
         ParameterKind::Expression => (text.is_some_and(filled), "an expression in quotes"),
         ParameterKind::Boolean => (
             stands_for || matches!(node.value, YamlContent::Bool(_)),

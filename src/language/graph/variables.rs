@@ -69,6 +69,7 @@ impl VariableUses {
 
     /// Notes that a path is written.
     pub(super) fn write(&mut self, path: &str) {
+        let path = path.trim().trim_start_matches('.');
         let known = path.find("${").map_or(path, |at| &path[..at]);
         let whole = known.len() == path.len();
         let (name, rest) = split(known);
@@ -84,12 +85,14 @@ impl VariableUses {
 
     /// Notes that a path below `computed` is written; the path may lack that word.
     pub(super) fn computes(&mut self, path: &str) {
+        let path = path.trim().trim_start_matches('.');
         let below = path.strip_prefix("computed.").unwrap_or(path);
         self.write(&format!("computed.{below}"));
     }
 
     /// Notes that a flag is set.
     pub(super) fn flags(&mut self, flag: &str) {
+        let flag = flag.trim().trim_start_matches('.');
         self.write(&format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(flag)));
     }
 

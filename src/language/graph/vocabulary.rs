@@ -20,6 +20,8 @@ pub(in crate::language) enum ParameterKind {
     Filled,
     /// A boolean.
     Boolean,
+    /// The path of a value, not empty.
+    Path,
     /// A number.
     Number,
     /// A list.

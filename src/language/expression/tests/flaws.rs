@@ -48,8 +48,8 @@ fn syntax_error_names_expected_and_found_token() {
             ("x in [1]", 2, "`in` is no operator here; write `list.includes(x)`"),
             ("a == “b”", 5, "write plain quotes, ' or \""),
             ("a + `b", 4, "the text in backticks that opens here is not closed"),
-            ("`a ${b`", 0, "the text in backticks that opens here is not closed"),
-            ("new Date()", 10, "the time is `new Date().toISOString()`"),
+            ("`a ${b`", 6, "an operator or `}` is expected here, and this is ```"),
+            ("new Date()", 4, "the time is `new Date().toISOString()`"),
             (
                 "x => x",
                 2,
@@ -98,7 +98,7 @@ fn unknown_function_or_wrong_argument_is_parse_error() {
             (
                 "fetch(a)",
                 0,
-                "there is no function fetch; there are len, contains, startswith, endswith, Object.keys, Object.values, Object.entries",
+                "there is no function fetch; there are len, contains, startswith, endswith, Object.keys, Object.values, Object.entries, Object.fromEntries, Math.min, Math.max, Math.floor, Math.ceil, Math.round, parseInt, parseFloat, JSON.parse, JSON.stringify",
             ),
             ("Object.key(a)", 0, "there is no function Object.key; did you mean Object.keys?"),
             ("a.startWith('b')", 2, "there is no method startWith; did you mean startsWith?"),

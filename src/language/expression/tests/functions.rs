@@ -52,7 +52,7 @@ fn number_is_read_from_beginning_of_text_or_is_null() {
 fn json_is_parsed_and_written() {
     assert_values(&[
         ("JSON.parse('{\"b\": [1, null], \"a\": 2}')", json!({"b": [1, null], "a": 2})),
-        ("JSON.stringify({b: [1], a: 'x'})", json!("{\"b\":[1],\"a\":\"x\"}")),
+        ("JSON.stringify({a: [1, null], b: 'x'})", json!("{\"a\":[1,null],\"b\":\"x\"}")),
         ("JSON.stringify([1], null, 2)", json!("[\n  1\n]")),
         ("JSON.parse(JSON.stringify(config)).sources.length", json!(2)),
         ("Object.fromEntries([['a', 1]])", json!({"a": 1})),

@@ -112,11 +112,10 @@ impl<'graph> GraphInterpreter<'graph> {
             ActionKind::CreateCheckpoint { name } => GraphStateChange::Checkpoint(self.text(name)?),
             ActionKind::RollbackCheckpoint { name } => GraphStateChange::Rollback(self.text(name)?),
             ActionKind::SetTimestamp { store } => {
-                let path = self.text(store)?;
-                GraphStateChange::Set(computed(&path)?, self.now.to_string().into())
+                GraphStateChange::Set(self.computed(store)?, self.now.to_string().into())
             }
             ActionKind::ComputeHash { from, store } => {
-                let hashed = hash(&self.field(from)?);
+                let hashed = hash(&self.existing(from)?);
                 GraphStateChange::Set(self.path(store)?, hashed.into())
             }
             ActionKind::DisplayMessage { message } => {
@@ -158,10 +157,10 @@ impl<'graph> GraphInterpreter<'graph> {
         value: &ValueTemplate,
     ) -> Result<GraphStateChange, String> {
         let path = self.path(field)?;
-        let mut map = match self.at(&path.join(".")) {
-            Value::Null => Map::new(),
-            Value::Object(map) => map,
-            _ => return Err(format!("{} is not a map", path.join("."))),
+        let mut map = match self.written(&path) {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(map)) => map.clone(),
+            Some(_) => return Err(format!("{} is not a map", path.join("."))),
         };
         let Value::Object(more) = self.fill(value)? else {
             return Err("`value` is not a map".to_owned());
@@ -218,8 +217,7 @@ impl<'graph> GraphInterpreter<'graph> {
 
     fn stored(&mut self, store: Option<&StorePath>, value: Value) -> Result<ActionOutcome, String> {
         if let Some(StorePath { path, full }) = store {
-            let path = self.text(path)?;
-            let path = if *full { split(&path)? } else { computed(&path)? };
+            let path = if *full { self.path(path)? } else { self.computed(path)? };
             self.change(GraphStateChange::Set(path, value))?;
         }
         Ok(ActionOutcome::Done)
@@ -239,8 +237,8 @@ impl<'graph> GraphInterpreter<'graph> {
         let outputs = came?;
         match store {
             Some(store) => {
-                let path = self.text(store)?;
-                self.change(GraphStateChange::Set(computed(&path)?, outputs))?;
+                let path = self.computed(store)?;
+                self.change(GraphStateChange::Set(path, outputs))?;
             }
             None => self.merge_outputs(outputs)?,
         }
@@ -256,8 +254,8 @@ impl<'graph> GraphInterpreter<'graph> {
         };
         let value = as_data(came?);
         if let Some(store) = &spawn.store {
-            let path = self.text(store)?;
-            self.change(GraphStateChange::Set(computed(&path)?, value))?;
+            let path = self.computed(store)?;
+            self.change(GraphStateChange::Set(path, value))?;
         }
         Ok(ActionOutcome::Done)
     }
@@ -293,33 +291,11 @@ impl<'graph> GraphInterpreter<'graph> {
         parameters.insert("type".to_owned(), work.kind.as_str().into());
         serde_json::from_value(Value::Object(parameters)).map_err(|error| error.to_string())
     }
-
-    fn flag(&mut self, flag: &ValueTemplate) -> Result<Vec<String>, String> {
-        let flag = self.text(flag)?;
-        split(&format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(&flag)))
-    }
-
-    fn path(&mut self, path: &ValueTemplate) -> Result<Vec<String>, String> {
-        split(&self.text(path)?)
-    }
 }
 
 /// Returns whether a page was fetched. Claude Code is not asked about a failed fetch.
 fn is_page(page: &Value) -> bool {
     page.get("status").and_then(Value::as_u64).is_some_and(|status| (1..400).contains(&status))
-}
-
-/// Splits a path below `computed`, given with or without that word.
-fn computed(path: &str) -> Result<Vec<String>, String> {
-    split(&format!("computed.{}", path.strip_prefix("computed.").unwrap_or(path)))
-}
-
-fn split(path: &str) -> Result<Vec<String>, String> {
-    let parts: Vec<String> = path.split('.').map(str::to_owned).collect();
-    if parts.iter().any(String::is_empty) {
-        return Err(format!("`{path}` is not a path: names with dots between them"));
-    }
-    Ok(parts)
 }
 
 /// Returns the result of an agent: data if it is a JSON object or list, else text.

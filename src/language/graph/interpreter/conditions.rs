@@ -87,10 +87,8 @@ impl GraphInterpreter<'_> {
     ) -> Result<bool, ConditionError> {
         Ok(match &condition.test {
             ConditionTest::Flag { flag, set } => {
-                let flag = self.text(flag)?;
-                let flag = flag.strip_prefix("flags.").unwrap_or(&flag);
-                let is_set = self.at(&format!("flags.{flag}")) == Value::Bool(true);
-                is_set == *set
+                let flag = self.value_path(flag)?.below("flags");
+                (self.at(&flag) == Some(Value::Bool(true))) == *set
             }
             ConditionTest::Equals { field, value } => self.field(field)? == self.fill(value)?,
             ConditionTest::Null { field, null } => self.field(field)?.is_null() == *null,
@@ -159,10 +157,10 @@ impl GraphInterpreter<'_> {
         value.map_err(|error| error.to_string())
     }
 
-    /// Returns the value of the field at a filled path.
-    pub(super) fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
-        let path = self.text(path)?;
-        Ok(self.at(&path))
+    /// Returns the value of the field at a filled path; a missing one is null.
+    fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
+        let path = self.value_path(path)?;
+        Ok(self.at(&path).unwrap_or_default())
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::GraphInterpreter;
 use crate::domain::graph_execution::LoopFrame;
+use crate::domain::value_path::ValuePath;
 use crate::language::expression::NameScope;
 
 /// The root names whose values are maps.
@@ -29,16 +30,10 @@ impl GraphInterpreter<'_> {
         }
     }
 
-    /// Returns the value at a path; null if it is missing.
-    pub(super) fn at(&self, path: &str) -> Value {
-        let mut parts = path.split('.');
+    /// Returns the value at a path; `None` if it is missing.
+    pub(super) fn at(&self, path: &ValuePath) -> Option<Value> {
         let scope = self.scope();
-        let first = parts.next().and_then(|name| scope.root(name));
-        let found = parts.try_fold(first.unwrap_or(&Value::Null), |here, part| match here {
-            Value::Array(list) => part.parse::<usize>().ok().and_then(|index| list.get(index)),
-            other => other.get(part),
-        });
-        found.cloned().unwrap_or_default()
+        path.root().and_then(|name| path.rest_of(scope.root(name)?)).cloned()
     }
 }
 

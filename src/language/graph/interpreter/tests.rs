@@ -12,6 +12,7 @@ mod conditions;
 mod endings;
 mod failures;
 mod nodes;
+mod paths;
 mod play;
 mod resume;
 mod scope;

@@ -6,11 +6,11 @@
 
 use super::{BuiltinParameter, BuiltinType, ParameterKind, may, need, of};
 
-const FIELD: BuiltinParameter = need("field", ParameterKind::Filled);
+const FIELD: BuiltinParameter = need("field", ParameterKind::Path);
 const VALUE: BuiltinParameter = need("value", ParameterKind::Any);
 const PATH: BuiltinParameter = need("path", ParameterKind::Filled);
 const NAME: BuiltinParameter = need("name", ParameterKind::Filled);
-const FROM: BuiltinParameter = need("from", ParameterKind::Filled);
+const FROM: BuiltinParameter = need("from", ParameterKind::Path);
 const URL: BuiltinParameter = need("url", ParameterKind::Filled);
 const DEST: BuiltinParameter = need("dest", ParameterKind::Filled);
 const REPO: BuiltinParameter = need("repo_path", ParameterKind::Filled);
@@ -18,8 +18,8 @@ const PATTERN: BuiltinParameter = need("pattern", ParameterKind::Filled);
 const CONTENT: BuiltinParameter = need("content", ParameterKind::Text);
 const COMMAND: BuiltinParameter = need("command", ParameterKind::Filled);
 const EXPRESSION: BuiltinParameter = need("expression", ParameterKind::Expression);
-const STORE: BuiltinParameter = need("store_as", ParameterKind::Filled);
-const MAY_STORE: BuiltinParameter = may("store_as", ParameterKind::Filled);
+const STORE: BuiltinParameter = need("store_as", ParameterKind::Path);
+const MAY_STORE: BuiltinParameter = may("store_as", ParameterKind::Path);
 const BACKGROUND: BuiltinParameter = may("run_in_background", ParameterKind::Switch);
 const VARIABLES: BuiltinParameter = may("variables", ParameterKind::Map);
 
@@ -28,19 +28,19 @@ const VARIABLES: BuiltinParameter = may("variables", ParameterKind::Map);
 pub(super) const LATER: usize = 10;
 
 pub(super) const TABLE: &[BuiltinType] = &[
-    of("set_flag", &[need("flag", ParameterKind::Filled), need("value", ParameterKind::Boolean)]),
+    of("set_flag", &[need("flag", ParameterKind::Path), need("value", ParameterKind::Boolean)]),
     of("set_state", &[FIELD, VALUE]),
     of("append_state", &[FIELD, VALUE]),
     of("clear_state", &[FIELD]),
     of("merge_state", &[FIELD, need("value", ParameterKind::Map)]),
-    of("evaluate", &[EXPRESSION, need("set_flag", ParameterKind::Filled)]),
+    of("evaluate", &[EXPRESSION, need("set_flag", ParameterKind::Path)]),
     of("compute", &[EXPRESSION, STORE]),
     of("read_config", &[STORE]),
     of("read_file", &[PATH, STORE]),
     of("write_file", &[PATH, CONTENT]),
     of("create_directory", &[PATH]),
     of("delete_file", &[PATH]),
-    of("write_config_entry", &[PATH, VALUE]),
+    of("write_config_entry", &[need("path", ParameterKind::Path), VALUE]),
     of("add_source", &[need("spec", ParameterKind::Map)]),
     of("update_source", &[need("id", ParameterKind::Filled), need("fields", ParameterKind::Map)]),
     of(
@@ -59,7 +59,7 @@ pub(super) const TABLE: &[BuiltinType] = &[
             may("prompt", ParameterKind::Filled),
         ],
     ),
-    of("cache_web_content", &[FROM, DEST, may("store_path_as", ParameterKind::Filled)]),
+    of("cache_web_content", &[FROM, DEST, may("store_path_as", ParameterKind::Path)]),
     of("display_message", &[need("message", ParameterKind::Text)]),
     of(
         "display_table",

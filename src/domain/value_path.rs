@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::question::raw_part;
+
 /// The path of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValuePath(Vec<PathSegment>);
@@ -99,7 +101,23 @@ impl ValuePath {
     /// Returns the value at the steps after the first one.
     #[must_use]
     pub fn rest_of<'value>(&self, root: &'value Value) -> Option<&'value Value> {
-        self.0.iter().skip(1).try_fold(root, |here, segment| step(here, segment))
+        let mut here = root;
+        let mut rest = self.0.iter().skip(1).peekable();
+        while let Some(segment) = rest.next() {
+            here = match (segment, rest.peek()) {
+                (PathSegment::Key(raw), Some(PathSegment::Key(part))) if raw == "raw" => {
+                    match raw_part(here, part) {
+                        Some(found) => {
+                            rest.next();
+                            found
+                        }
+                        None => step(here, segment)?,
+                    }
+                }
+                _ => step(here, segment)?,
+            };
+        }
+        Some(here)
     }
 
     /// Returns the keys that lead to the place of the path in these values, where a value is to be written.

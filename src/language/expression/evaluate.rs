@@ -22,7 +22,7 @@ use super::flaw::Error;
 use super::fuel::Fuel;
 use super::method::{BuiltinMethod, EvaluatedArgument};
 use super::operator::negate;
-use super::path::{index, member};
+use super::path::{index, member, part_of_answer};
 use super::value::truth;
 
 pub(super) use self::sort::sort;
@@ -149,10 +149,16 @@ fn path<'value>(
     fuel: &mut Fuel,
 ) -> EvaluationResult<'value> {
     let mut found = value(base, environment, fuel)?;
-    for PathStep { optional, take } in steps {
+    let mut steps = steps.iter();
+    while let Some(PathStep { optional, take }) = steps.next() {
         fuel.spend(1)?;
         if *optional && found.is_null() {
             return Ok(Cow::Owned(Value::Null));
+        }
+        if let Some(part) = part_of_answer(&found, take, steps.as_slice().first()) {
+            found = part;
+            steps.next();
+            continue;
         }
         found = match take {
             PathAccess::Member(name) => member(found, name, fuel)?,

@@ -9,6 +9,7 @@ use super::environment::NameScope;
 use super::flaw::Error;
 use super::fuel::Fuel;
 use super::value::{self, kind, place};
+use crate::domain::question::raw_part;
 
 /// Returns the member of a value with a name; null if there is none.
 pub(super) fn member<'value>(
@@ -25,6 +26,24 @@ pub(super) fn member<'value>(
         _ => None,
     };
     Ok(found.unwrap_or(Cow::Owned(Value::Null)))
+}
+
+/// Returns the text or the chosen option of a person's answer, if these steps lead to it: `raw.text`, `raw.selected`.
+pub(super) fn part_of_answer<'value>(
+    answer: &Cow<'value, Value>,
+    first: &PathAccess,
+    second: Option<&PathStep>,
+) -> Option<Cow<'value, Value>> {
+    let (PathAccess::Member(raw), PathAccess::Member(part)) = (first, &second?.take) else {
+        return None;
+    };
+    if raw != "raw" {
+        return None;
+    }
+    Some(match answer {
+        Cow::Borrowed(answer) => Cow::Borrowed(raw_part(answer, part)?),
+        Cow::Owned(answer) => Cow::Owned(raw_part(answer, part)?.clone()),
+    })
 }
 
 /// Returns the value at an index of a list or a text, or under a key of a map; null if there is none.
@@ -118,8 +137,17 @@ impl PlainPath {
         let unresolved = || Error::Unresolved(self.shown.clone());
         fuel.spend(1)?;
         let mut found = Cow::Borrowed(scope.root(&self.root).ok_or_else(unresolved)?);
-        for key in &self.members {
+        let mut keys = self.members.iter();
+        while let Some(key) = keys.next() {
             fuel.spend(1)?;
+            if let (PathKey::Name(raw), Some(PathKey::Name(part))) = (key, keys.as_slice().first())
+                && raw == "raw"
+                && let Some(part) = raw_part(&found, part).cloned()
+            {
+                found = Cow::Owned(part);
+                keys.next();
+                continue;
+            }
             let there = match (&*found, key) {
                 (Value::Object(map), PathKey::Name(name)) => map.contains_key(name),
                 (Value::Array(_) | Value::String(_), PathKey::Name(name)) => name == "length",

@@ -12,6 +12,7 @@ mod actions;
 mod conditions;
 mod endings;
 mod nodes;
+mod operations;
 mod paths;
 mod scope;
 mod tasks;

@@ -273,11 +273,16 @@ fn expected(node: &YamlValue, takes: ParameterKind) -> Option<&'static str> {
         ParameterKind::Filled | ParameterKind::Path => (text.is_some_and(filled), "a text"),
         ParameterKind::Expression => (text.is_some_and(filled), "an expression in quotes"),
         ParameterKind::Boolean => (
-            stands_for || matches!(node.value, YamlContent::Bool(_)),
+            stands_for
+                || matches!(node.value, YamlContent::Bool(_))
+                || text.is_some_and(|text| ["true", "false"].contains(&text.text.trim())),
             "`true`, `false` or a `${…}`",
         ),
         ParameterKind::Number => {
-            (stands_for || matches!(node.value, YamlContent::Number(_)), "a number or a `${…}`")
+            let written =
+                |text: &YamlScalar| text.text.trim().parse::<serde_json::Number>().is_ok();
+            let is_number = matches!(node.value, YamlContent::Number(_));
+            (stands_for || is_number || text.is_some_and(written), "a number or a `${…}`")
         }
         ParameterKind::List => {
             (stands_for || matches!(node.value, YamlContent::List(_)), "a list or a `${…}`")

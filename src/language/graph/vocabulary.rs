@@ -187,6 +187,13 @@ fn table(role: TypeRole) -> &'static [BuiltinType] {
     }
 }
 
+/// Returns the kind of a parameter of a built-in type; `None` if there is no such parameter.
+pub(in crate::language) fn parameter_kind(name: &str, parameter: &str) -> Option<ParameterKind> {
+    let known = builtin_type(TypeRole::Consequence, name)
+        .or_else(|| builtin_type(TypeRole::Precondition, name))?;
+    known.parameters.iter().find(|one| one.name == parameter).map(|one| one.takes)
+}
+
 /// Returns a built-in type.
 fn builtin_type(role: TypeRole, name: &str) -> Option<&'static BuiltinType> {
     table(role).iter().find(|known| known.name == name)

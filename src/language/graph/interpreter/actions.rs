@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::super::table::table;
+use super::operations::is_true;
 use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
 use crate::domain::graph_advance::GraphNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
-use crate::domain::operation::Operation;
 use crate::language::expression::{ValueTemplate, truth};
 use crate::language::graph::checked_graph::{ActionKind, OperationTemplate, StorePath};
 
@@ -86,8 +86,8 @@ impl<'graph> GraphInterpreter<'graph> {
     fn act(&mut self, action: &'graph GraphAction) -> Result<ActionOutcome, String> {
         let change = match &action.act {
             ActionKind::SetFlag { flag, value } => {
-                let value = self.fill(value)?;
-                GraphStateChange::Set(self.flag(flag)?, truth(&value).into())
+                let value = is_true(&self.fill(value)?);
+                GraphStateChange::Set(self.flag(flag)?, value.into())
             }
             ActionKind::SetState { field, value } => {
                 let value = self.fill(value)?;
@@ -269,27 +269,6 @@ impl<'graph> GraphInterpreter<'graph> {
             self.change(GraphStateChange::Set(vec!["computed".to_owned(), key], value))?;
         }
         Ok(())
-    }
-
-    /// Returns the operation with its parameters filled in.
-    pub(super) fn operation(&mut self, work: &OperationTemplate) -> Result<Operation, String> {
-        let Value::Object(mut parameters) = self.fill(&work.parameters)? else {
-            return Err("its parameters are not a map".to_owned());
-        };
-        if let Some(class) = work.own {
-            return Ok(Operation::Own { name: work.kind.clone(), parameters, class });
-        }
-        let empty = |key: &&&str| match parameters.get(**key) {
-            Some(Value::Null) => true,
-            Some(Value::String(text)) => text.trim().is_empty(),
-            _ => false,
-        };
-        let places = ["path", "url", "id", "dest", "repo_path", "pattern"];
-        if let Some(key) = places.iter().find(empty) {
-            return Err(format!("`{key}` is empty"));
-        }
-        parameters.insert("type".to_owned(), work.kind.as_str().into());
-        serde_json::from_value(Value::Object(parameters)).map_err(|error| error.to_string())
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::GraphInterpreter;
+use super::operations::number;
 use crate::domain::operation::Operation;
 use crate::language::expression::{Expression, Fuel, ValueTemplate, truth};
 use crate::language::graph::checked_graph::{ConditionTest, GraphCondition, NumberComparison};
@@ -176,5 +177,7 @@ fn count(value: &Value) -> Result<f64, String> {
 }
 
 fn number_of(value: &Value) -> Result<f64, String> {
-    value.as_f64().ok_or_else(|| format!("WF403 {value} is not a number"))
+    number(value)
+        .and_then(|number| number.as_f64())
+        .ok_or_else(|| format!("WF403 {value} is not a number"))
 }

@@ -114,7 +114,7 @@ impl ParseFailure<'_> {
                 "a `$` before a name is a shell's form; write the name alone".to_owned(),
             );
         }
-        if rest.starts_with('.') && before.is_empty() {
+        if rest.starts_with('.') && !rest.starts_with("...") && before.is_empty() {
             return foreign(
                 "a path that begins with a dot is jq's form; begin with a name".to_owned(),
             );

@@ -171,8 +171,12 @@ impl GraphReader<'_> {
         if given.node("store_as").is_none() {
             return Some(None);
         }
-        self.variables.computes(given.written("store_as"));
-        given.template("store_as").map(Some)
+        let path = given.written("store_as").trim().trim_start_matches('.');
+        self.variables.computes(path);
+        match path.strip_prefix("computed.") {
+            Some(below) => ValueTemplate::parse(&Value::String(below.to_owned())).ok().map(Some),
+            None => given.template("store_as").map(Some),
+        }
     }
 
     /// Reads a full path that a result is stored at.

@@ -45,13 +45,16 @@ impl GraphInterpreter<'_> {
 fn convert(name: &str, value: &mut Value, kind: ParameterKind) -> Result<(), String> {
     let takes = match kind {
         ParameterKind::Text | ParameterKind::Filled | ParameterKind::Path => {
+            let is_word = !value.is_array() && !value.is_object();
             if value.is_null() {
                 "a text; where it may be null, write `${… ?? ''}`"
-            } else {
+            } else if is_word || kind == ParameterKind::Text {
                 if !value.is_string() {
                     *value = value.to_string().into();
                 }
                 return Ok(());
+            } else {
+                "a text"
             }
         }
         ParameterKind::Boolean | ParameterKind::Switch => match boolean(value) {

@@ -71,7 +71,7 @@ fn read_path_has_the_same_grammar_in_conditions_and_texts() {
     assert_eq!(holds("config.sources[0].sha", "1"), ["start true"]);
     assert_eq!(holds("list[7].id", "b"), ["start false"]);
     let show = |text: &str| doing(&json!({"type": "display_message", "message": text}));
-    assert_eq!(show("${list[-1].id}").shown, ["b"]);
+    assert_eq!(show("${list[-1].id}").shown[0], "b");
     let why = "display_message: WF402 Unresolved variable: ${list[-3].id}";
     assert_eq!(show("${list[-3].id}").failure(), why);
 }

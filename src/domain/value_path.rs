@@ -89,6 +89,12 @@ impl ValuePath {
         }
     }
 
+    /// Returns the path without its first name, if that is this one and more follows.
+    #[must_use]
+    pub fn without(&self, root: &str) -> Option<Self> {
+        (self.root() == Some(root) && self.0.len() > 1).then(|| Self(self.0[1..].to_vec()))
+    }
+
     /// Returns the path below a name, unless it begins with that name already.
     #[must_use]
     pub fn below(mut self, root: &str) -> Self {

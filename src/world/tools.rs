@@ -113,7 +113,11 @@ pub(super) async fn shell(
         let ended = shared.run(run).await?;
         if ended.exit != ProcessExit::Code(0) {
             let reason = complaint(&ended.stderr);
-            return Err(format!("{what} {}{reason}", ended.exit).into());
+            let stdout = match complaint(&ended.stdout) {
+                empty if empty.is_empty() => empty,
+                lines => format!(" (stdout{lines})"),
+            };
+            return Err(format!("{what} {}{reason}{stdout}", ended.exit).into());
         }
         Ok(json!({
             "exit_code": 0,

@@ -14,6 +14,11 @@ pub trait NameScope {
     /// is no such name; null is a value.
     fn root(&self, name: &str) -> Option<&Value>;
 
+    /// Returns the field that `state.NAME` means, where there is no name `state`.
+    fn field(&self, _name: &str) -> Option<&Value> {
+        None
+    }
+
     /// Returns the time, as text; `None` where there is none. It is an input like any other, so that the same
     /// inputs have the same result.
     fn now(&self) -> Option<&Value> {

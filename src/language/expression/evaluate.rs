@@ -22,7 +22,7 @@ use super::flaw::Error;
 use super::fuel::Fuel;
 use super::method::{BuiltinMethod, EvaluatedArgument};
 use super::operator::negate;
-use super::path::{index, member, part_of_answer};
+use super::path::{STATE, index, member, part_of_answer};
 use super::value::truth;
 
 pub(super) use self::sort::sort;
@@ -148,8 +148,16 @@ fn path<'value>(
     environment: ExpressionEnvironment<'_, 'value>,
     fuel: &mut Fuel,
 ) -> EvaluationResult<'value> {
-    let mut found = value(base, environment, fuel)?;
     let mut steps = steps.iter();
+    let mut found = match (base, steps.as_slice()) {
+        (ExpressionNode::Name(name), [PathStep { take: PathAccess::Member(field), .. }, ..])
+            if name == STATE && environment.name(name).is_none() =>
+        {
+            steps.next();
+            environment.scope.field(field).map_or(Cow::Owned(Value::Null), Cow::Borrowed)
+        }
+        (base, _) => value(base, environment, fuel)?,
+    };
     while let Some(PathStep { optional, take }) = steps.next() {
         fuel.spend(1)?;
         if *optional && found.is_null() {

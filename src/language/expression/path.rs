@@ -11,6 +11,9 @@ use super::fuel::Fuel;
 use super::value::{self, kind, place};
 use crate::domain::question::raw_part;
 
+/// The name that the fields of the state stand below, unless there is a variable of this name.
+pub(super) const STATE: &str = "state";
+
 /// Returns the member of a value with a name; null if there is none.
 pub(super) fn member<'value>(
     of: Cow<'value, Value>,
@@ -136,8 +139,15 @@ impl PlainPath {
     ) -> Result<Cow<'value, Value>, Error> {
         let unresolved = || Error::Unresolved(self.shown.clone());
         fuel.spend(1)?;
-        let mut found = Cow::Borrowed(scope.root(&self.root).ok_or_else(unresolved)?);
         let mut keys = self.members.iter();
+        let field = match (scope.root(&self.root), self.members.first()) {
+            (None, Some(PathKey::Name(field))) if self.root == STATE => {
+                keys.next();
+                scope.field(field)
+            }
+            (found, _) => found,
+        };
+        let mut found = Cow::Borrowed(field.ok_or_else(unresolved)?);
         while let Some(key) = keys.next() {
             fuel.spend(1)?;
             if let (PathKey::Name(raw), Some(PathKey::Name(part))) = (key, keys.as_slice().first())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::checked_graph::{ActionKind, GraphAction, OperationTemplate, StorePath};
+use super::checked_graph::{ActionKind, GraphAction, OperationTemplate};
 use super::conditions::work;
 use super::parameters::GivenParameters;
 use super::reader::GraphReader;
@@ -41,7 +41,7 @@ impl GraphReader<'_> {
             }
             "compute" => ActionKind::Compute {
                 expression: given.expression("expression")?,
-                store: self.store_full(given, "store_as")?,
+                store: self.store(given)??,
             },
             "display_message" => ActionKind::DisplayMessage { message: given.template("message")? },
             "display_table" => ActionKind::DisplayTable {
@@ -54,10 +54,9 @@ impl GraphReader<'_> {
                 ActionKind::RollbackCheckpoint { name: given.template("name")? }
             }
             "set_timestamp" => ActionKind::SetTimestamp { store: self.store(given)?? },
-            "compute_hash" => ActionKind::ComputeHash {
-                from: self.origin(given)?,
-                store: self.store_full(given, "store_as")?,
-            },
+            "compute_hash" => {
+                ActionKind::ComputeHash { from: self.origin(given)?, store: self.store(given)?? }
+            }
             "foreach" => ActionKind::ForEach {
                 items: given.template("items")?,
                 name: given.word("as").unwrap_or_else(|| "item".to_owned()),
@@ -133,9 +132,10 @@ impl GraphReader<'_> {
         };
         let store = match kind {
             "cache_web_content" if given.node("store_path_as").is_some() => {
-                Some(StorePath { path: self.store_full(given, "store_path_as")?, full: true })
+                self.variables.stores(given.written("store_path_as"));
+                Some(given.template("store_path_as")?)
             }
-            _ => self.store(given)?.map(|path| StorePath { path, full: false }),
+            _ => self.store(given)?,
         };
         Some(ActionKind::World { work, store, prompt })
     }
@@ -161,7 +161,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// Reads the path of `store_as`, which is below `computed` with or without that word. The outer option
+    /// Reads the path of `store_as`. The outer option
     /// is `None` if it is wrong, the inner one if there is none.
     #[expect(clippy::option_option, reason = "no path and a wrong one are different")]
     pub(super) fn store(
@@ -171,22 +171,8 @@ impl GraphReader<'_> {
         if given.node("store_as").is_none() {
             return Some(None);
         }
-        let path = given.written("store_as").trim().trim_start_matches('.');
-        self.variables.computes(path);
-        match path.strip_prefix("computed.") {
-            Some(below) => ValueTemplate::parse(&Value::String(below.to_owned())).ok().map(Some),
-            None => given.template("store_as").map(Some),
-        }
-    }
-
-    /// Reads a full path that a result is stored at.
-    fn store_full(
-        &mut self,
-        given: &mut GivenParameters<'_>,
-        parameter: &str,
-    ) -> Option<ValueTemplate> {
-        self.variables.write(given.written(parameter));
-        given.template(parameter)
+        self.variables.stores(given.written("store_as"));
+        given.template("store_as").map(Some)
     }
 }
 

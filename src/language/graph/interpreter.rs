@@ -11,6 +11,7 @@
 mod actions;
 mod conditions;
 mod endings;
+mod history;
 mod nodes;
 mod operations;
 mod paths;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use self::conditions::ConditionOutcome;
+use self::history::HISTORY;
 use self::scope::ROOTS;
 use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
 use crate::domain::event::GraphEntry;
@@ -113,6 +115,9 @@ impl<'graph> GraphInterpreter<'graph> {
                 fields.insert(map.to_owned(), json!({}));
             }
         }
+        if graph.keeps_history {
+            fields.insert(HISTORY.to_owned(), json!([]));
+        }
         if let Some(Value::Object(computed)) = fields.get_mut("computed") {
             computed.entry("last_error").or_insert(Value::Null);
         }
@@ -148,7 +153,7 @@ impl<'graph> GraphInterpreter<'graph> {
             entered: None,
             gate: false,
             began: state.cursor.clone(),
-            names: names(graph, &state),
+            names: history::names(graph, &state),
             migrated,
             visits: Vec::new(),
             changes: Vec::new(),
@@ -279,6 +284,10 @@ impl<'graph> GraphInterpreter<'graph> {
             let _ = self.change(GraphStateChange::Set(path, error.as_str().into()));
         }
         let node = std::mem::replace(&mut self.state.current_node, Arc::clone(target));
+        if self.graph.keeps_history {
+            let entry = json!({ "node": *node, "outcome": outcome, "timestamp": self.now_text });
+            let _ = self.change(GraphStateChange::Push(vec![HISTORY.to_owned()], entry));
+        }
         let outcome = outcome.into();
         self.visits.push(NodeExecution {
             node: Arc::clone(&node),
@@ -298,6 +307,7 @@ impl<'graph> GraphInterpreter<'graph> {
 
     fn change(&mut self, change: GraphStateChange) -> Result<(), String> {
         self.state.change(&change)?;
+        self.note_checkpoint(&change);
         self.changes.push(change);
         Ok(())
     }
@@ -328,15 +338,4 @@ fn given(begins: Option<&Value>, text: &str) -> Value {
         _ => false,
     };
     read.filter(same).unwrap_or_else(|| text.into())
-}
-
-fn names(graph: &Graph, state: &GraphState) -> Map<String, Value> {
-    let previous = state.previous_node.as_deref().map_or(Value::Null, Value::from);
-    let names = [
-        ("workflow_name", graph.name.as_str().into()),
-        ("workflow_version", graph.version.as_str().into()),
-        ("current_node", (*state.current_node).into()),
-        ("previous_node", previous),
-    ];
-    names.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -233,7 +233,10 @@ impl GraphReader<'_> {
             }
             (ParameterKind::Path, YamlContent::Text(text)) if !text.text.contains("${") => {
                 match ValuePath::parse(&text.text) {
-                    Ok(_) => self.template(node).map(ParameterValue::Template),
+                    Ok(_) => {
+                        self.variables.read_path(&text.text);
+                        self.template(node).map(ParameterValue::Template)
+                    }
                     Err(error) => {
                         self.report.error(node.at, "WF303", error.to_string());
                         None

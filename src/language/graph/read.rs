@@ -116,6 +116,8 @@ impl GraphReader<'_> {
             nodes: nodes?,
             turns: std::mem::take(&mut self.turns),
             endings: endings?,
+            keeps_history: self.variables.reads_builtin("history"),
+            reads_checkpoints: self.variables.reads_builtin("checkpoints"),
             max_steps: max_steps?,
             hash: self.checksum(),
         })

@@ -120,20 +120,11 @@ pub enum ActionKind {
     World {
         /// The operation.
         work: OperationTemplate,
-        /// The path below `computed`, or a full one, that the answer is stored at.
-        store: Option<StorePath>,
+        /// The path that the answer is stored at.
+        store: Option<ValueTemplate>,
         /// The prompt for Claude Code about the answer, if a `web_fetch` has one.
         prompt: Option<ValueTemplate>,
     },
-}
-
-/// A path that something is stored at.
-#[derive(Debug, Clone)]
-pub struct StorePath {
-    /// The path.
-    pub path: ValueTemplate,
-    /// True for a full path. Others are below `computed`, with or without that word.
-    pub full: bool,
 }
 
 /// A further agent.

@@ -12,7 +12,7 @@ use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
 use crate::domain::graph_advance::GraphNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
 use crate::language::expression::{ValueTemplate, truth};
-use crate::language::graph::checked_graph::{ActionKind, OperationTemplate, StorePath};
+use crate::language::graph::checked_graph::{ActionKind, OperationTemplate};
 
 /// The outcome of one action.
 enum ActionOutcome {
@@ -107,16 +107,19 @@ impl<'graph> GraphInterpreter<'graph> {
             }
             ActionKind::Compute { expression, store } => {
                 let value = self.evaluate(expression)?;
-                GraphStateChange::Set(self.path(store)?, value)
+                GraphStateChange::Set(self.store_path(store)?, value)
             }
             ActionKind::CreateCheckpoint { name } => GraphStateChange::Checkpoint(self.text(name)?),
-            ActionKind::RollbackCheckpoint { name } => GraphStateChange::Rollback(self.text(name)?),
+            ActionKind::RollbackCheckpoint { name } => {
+                let name = self.text(name)?;
+                return self.roll_back(name).map(|()| ActionOutcome::Done);
+            }
             ActionKind::SetTimestamp { store } => {
-                GraphStateChange::Set(self.computed(store)?, self.now.to_string().into())
+                GraphStateChange::Set(self.store_path(store)?, self.now.to_string().into())
             }
             ActionKind::ComputeHash { from, store } => {
                 let hashed = hash(&self.existing(from)?);
-                GraphStateChange::Set(self.path(store)?, hashed.into())
+                GraphStateChange::Set(self.store_path(store)?, hashed.into())
             }
             ActionKind::DisplayMessage { message } => {
                 let text = self.text(message)?;
@@ -181,7 +184,7 @@ impl<'graph> GraphInterpreter<'graph> {
     fn world(
         &mut self,
         work: &OperationTemplate,
-        store: Option<&StorePath>,
+        store: Option<&ValueTemplate>,
         prompt: Option<&ValueTemplate>,
     ) -> Result<ActionOutcome, String> {
         if let (Some(page), Some(prompt)) = (self.state.cursor.partial.clone(), prompt) {
@@ -205,7 +208,7 @@ impl<'graph> GraphInterpreter<'graph> {
         &mut self,
         mut page: Value,
         prompt: &ValueTemplate,
-        store: Option<&StorePath>,
+        store: Option<&ValueTemplate>,
     ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
             let task = self.task_about(&page, prompt)?;
@@ -215,9 +218,13 @@ impl<'graph> GraphInterpreter<'graph> {
         self.stored(store, page)
     }
 
-    fn stored(&mut self, store: Option<&StorePath>, value: Value) -> Result<ActionOutcome, String> {
-        if let Some(StorePath { path, full }) = store {
-            let path = if *full { self.path(path)? } else { self.computed(path)? };
+    fn stored(
+        &mut self,
+        store: Option<&ValueTemplate>,
+        value: Value,
+    ) -> Result<ActionOutcome, String> {
+        if let Some(path) = store {
+            let path = self.store_path(path)?;
             self.change(GraphStateChange::Set(path, value))?;
         }
         Ok(ActionOutcome::Done)
@@ -237,7 +244,7 @@ impl<'graph> GraphInterpreter<'graph> {
         let outputs = came?;
         match store {
             Some(store) => {
-                let path = self.computed(store)?;
+                let path = self.store_path(store)?;
                 self.change(GraphStateChange::Set(path, outputs))?;
             }
             None => self.merge_outputs(outputs)?,
@@ -254,7 +261,7 @@ impl<'graph> GraphInterpreter<'graph> {
         };
         let value = as_data(came?);
         if let Some(store) = &spawn.store {
-            let path = self.computed(store)?;
+            let path = self.store_path(store)?;
             self.change(GraphStateChange::Set(path, value))?;
         }
         Ok(ActionOutcome::Done)

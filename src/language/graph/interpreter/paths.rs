@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::GraphInterpreter;
+use super::scope::ROOTS;
 use crate::domain::value_path::ValuePath;
 use crate::language::expression::ValueTemplate;
 
@@ -24,10 +25,20 @@ impl GraphInterpreter<'_> {
         self.keys(&path)
     }
 
-    /// Returns the keys of a path below `computed`, which is given with or without that word.
-    pub(super) fn computed(&mut self, path: &ValueTemplate) -> Result<Vec<String>, String> {
-        let path = self.value_path(path)?.below("computed");
-        self.keys(&path)
+    /// Returns the keys of a path that a result is stored at: a field that exists already, else one below
+    /// `computed`.
+    pub(super) fn store_path(&mut self, path: &ValueTemplate) -> Result<Vec<String>, String> {
+        let path = self.value_path(path)?;
+        let fields = &self.state.fields;
+        let is_field = path.root().is_some_and(|root| {
+            let is_computed = fields.get("computed").is_some_and(|all| all.get(root).is_some());
+            match ROOTS.contains(&root) {
+                true => path.segments().len() > 1,
+                false => fields.contains_key(root) && !is_computed,
+            }
+        });
+        let is_state = path.root() == Some("state") && !fields.contains_key("state");
+        if is_field || is_state { self.keys(&path) } else { self.keys(&path.below("computed")) }
     }
 
     /// Returns the keys of a flag, which is given with or without the word `flags`.
@@ -37,7 +48,12 @@ impl GraphInterpreter<'_> {
     }
 
     fn keys(&self, path: &ValuePath) -> Result<Vec<String>, String> {
-        path.keys_in(&self.state.fields).map_err(|why| format!("WF403 {why}"))
+        let below = path.without("state").filter(|_| !self.state.fields.contains_key("state"));
+        below
+            .as_ref()
+            .unwrap_or(path)
+            .keys_in(&self.state.fields)
+            .map_err(|why| format!("WF403 {why}"))
     }
 
     /// Returns the value at a path that is written to, if there is one.

@@ -33,7 +33,12 @@ impl GraphInterpreter<'_> {
     /// Returns the value at a path; `None` if it is missing.
     pub(super) fn at(&self, path: &ValuePath) -> Option<Value> {
         let scope = self.scope();
-        path.root().and_then(|name| path.rest_of(scope.root(name)?)).cloned()
+        let name = path.root()?;
+        if let Some(found) = scope.root(name) {
+            return path.rest_of(found).cloned();
+        }
+        let path = path.without("state")?;
+        path.rest_of(scope.field(path.root()?)?).cloned()
     }
 }
 
@@ -48,7 +53,16 @@ impl NameScope for GraphScope<'_> {
         }
         let mut maps = ROOTS.into_iter().filter_map(|root| self.fields.get(root)?.get(name));
         let own = maps.next().or_else(|| self.fields.get(name));
-        own.or_else(|| self.names.get(name)).or_else(|| self.builtins.get(name))
+        let builtin = match name {
+            "cwd" => "PWD",
+            "ARGUMENTS" => "arguments",
+            name => name,
+        };
+        own.or_else(|| self.names.get(name)).or_else(|| self.builtins.get(builtin))
+    }
+
+    fn field(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).or_else(|| self.names.get(name))
     }
 
     fn now(&self) -> Option<&Value> {

@@ -48,10 +48,11 @@ fn each_state_action_writes_expected_value() {
         (evaluate("len(list) == 1"), "flags.found", json!(true)),
         (evaluate("map.a - 1"), "flags.found", json!(false)),
         (compute("computed.six"), "computed.six", json!(6)),
-        (compute("six"), "six", json!(6)),
+        (compute("six"), "computed.six", json!(6)),
+        (compute("nothing"), "nothing", json!(6)),
         (
             json!({"type": "compute_hash", "from": "computed.text", "store_as": "hash"}),
-            "hash",
+            "computed.hash",
             json!(abc),
         ),
         (

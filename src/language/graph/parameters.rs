@@ -124,8 +124,18 @@ impl GraphReader<'_> {
         let at = entry.value.at;
         let vocabulary = self.vocabulary;
         let Some(asked) = vocabulary.parameters(role, kind) else {
-            let otherwise = || "; use one that is known, or add it to the library".to_owned();
-            let hint = self.report.hint(kind, vocabulary.names(role), otherwise);
+            let mut hint = self.report.hint(kind, vocabulary.names(role), String::new);
+            if let Some(other) = vocabulary.other_role(role, kind) {
+                hint = format!("; it is {other}, and cannot stand here");
+            }
+            // The list is long, so it stands once in a report.
+            if !std::mem::replace(
+                &mut self.is_listed[usize::from(role == TypeRole::Consequence)],
+                true,
+            ) {
+                let end = if hint.ends_with('?') { "" } else { "." };
+                hint = format!("{hint}{end} There are {}", vocabulary.listed(role));
+            }
             self.report.error(at, code, format!("{unknown}: {}{hint}", quoted(kind)));
             return None;
         };

@@ -64,6 +64,7 @@ pub fn read(
         documents: HashMap::new(),
         documents_size: 0,
         plugin_documents: BTreeMap::new(),
+        is_listed: [false; 2],
         depth: 0,
     };
     let (root, faults) = tree::parse(YamlFileKind::GRAPH, text);

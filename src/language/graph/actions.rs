@@ -121,6 +121,7 @@ impl GraphReader<'_> {
     fn world(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let kind = given.kind;
         let mut prompt = None;
+        self.check_repetition(given)?;
         let work = match kind {
             "cache_web_content" => self.cached(given)?,
             "run_command" => self.command(given)?,
@@ -147,6 +148,23 @@ impl GraphReader<'_> {
         let parameters = ValueTemplate::parse(&json!({ "content": content, "dest": dest })).ok()?;
         let (kind, subject) = (given.kind.to_owned(), given.subject());
         Some(OperationTemplate { kind, own: None, parameters, at: given.at, subject })
+    }
+
+    /// Checks that a command says in one way only what makes it repeatable.
+    fn check_repetition(&mut self, given: &GivenParameters<'_>) -> Option<()> {
+        let says = |name: &&&str| {
+            given.node(name).is_some_and(|node| !matches!(node.value, YamlContent::Bool(false)))
+        };
+        let said: Vec<&str> =
+            ["unless", "idempotent", "once"].iter().filter(says).copied().collect();
+        let [first, second, ..] = said[..] else { return Some(()) };
+        let at = given.node(second).map_or(given.at, |node| node.at);
+        let message = format!(
+            "`{}` has `{first}` and `{second}`; give the one that says what a repetition means",
+            given.kind
+        );
+        self.report.error(at, "WF303", message);
+        None
     }
 
     /// Reads `run_command`, the name of `bash_exec` in later graphs.

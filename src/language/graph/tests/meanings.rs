@@ -38,6 +38,10 @@ fn unknown_type_or_invalid_parameter_is_error_with_hint() {
             "12:30: WF303 `read_config` has no parameter `store`; did you mean `store_as`?",
         ),
         (
+            "type: bash_exec, command: x, unless: y, once: true",
+            "12:56: WF303 `bash_exec` has `unless` and `once`; give the one that says what a repetition means",
+        ),
+        (
             "type: run_command, command: x, interpreter: perl",
             "12:55: WF303 `interpreter` of `run_command` cannot be `perl`; use one of auto, bash, sh",
         ),

@@ -17,6 +17,9 @@ const REPO: BuiltinParameter = need("repo_path", ParameterKind::Filled);
 const PATTERN: BuiltinParameter = need("pattern", ParameterKind::Filled);
 const CONTENT: BuiltinParameter = need("content", ParameterKind::Text);
 const COMMAND: BuiltinParameter = need("command", ParameterKind::Filled);
+const UNLESS: BuiltinParameter = may("unless", ParameterKind::Filled);
+const IDEMPOTENT: BuiltinParameter = may("idempotent", ParameterKind::Switch);
+const ONCE: BuiltinParameter = may("once", ParameterKind::Switch);
 const EXPRESSION: BuiltinParameter = need("expression", ParameterKind::Expression);
 const STORE: BuiltinParameter = need("store_as", ParameterKind::Path);
 const MAY_STORE: BuiltinParameter = may("store_as", ParameterKind::Path);
@@ -105,13 +108,16 @@ pub(super) const TABLE: &[BuiltinType] = &[
     ),
     of("glob_files", &[PATTERN, STORE]),
     of("glob_count", &[PATTERN, STORE]),
-    of("bash_exec", &[COMMAND, MAY_STORE]),
+    of("bash_exec", &[COMMAND, UNLESS, IDEMPOTENT, ONCE, MAY_STORE]),
     of("append_to_file", &[PATH, CONTENT]),
     of(
         "mutate_state",
         &[need("operation", ParameterKind::Word), FIELD, may("value", ParameterKind::Any)],
     ),
-    of("run_command", &[COMMAND, may("interpreter", ParameterKind::Word), MAY_STORE]),
+    of(
+        "run_command",
+        &[COMMAND, may("interpreter", ParameterKind::Word), UNLESS, IDEMPOTENT, ONCE, MAY_STORE],
+    ),
     of(
         "run_folder",
         &[

@@ -102,6 +102,7 @@ pub(super) const PARAMETERS: &[(&str, &str)] = &[
     ("from", "The path of a value in the state."),
     ("headers", "The titles of the columns."),
     ("id", "The id of the source."),
+    ("idempotent", "True if the command may run twice: a crash in the middle has it repeated."),
     ("input", "The input of the agent."),
     ("interpreter", "The shell: `auto`, `bash` or `sh`."),
     ("items", "The list."),
@@ -110,6 +111,7 @@ pub(super) const PARAMETERS: &[(&str, &str)] = &[
     ("min", "The number of elements that is exceeded."),
     ("module", "The name of the module."),
     ("name", "The name of the checkpoint."),
+    ("once", "True if the command is never repeated: a crash in the middle fails the action."),
     ("operation", "The change: `set`, `append`, `clear` or `merge`."),
     (
         "operator",
@@ -131,6 +133,10 @@ pub(super) const PARAMETERS: &[(&str, &str)] = &[
     ("subagent_type", "The kind of agent."),
     ("title", "The title of the table."),
     ("tool", "The name of the program."),
+    (
+        "unless",
+        "A command that runs first; if its exit code is 0, the other was done and is left out.",
+    ),
     ("url", "The address."),
     ("value", "The value."),
     ("variables", "The variables of the agent."),

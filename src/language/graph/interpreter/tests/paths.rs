@@ -26,7 +26,7 @@ fn written_path_has_brackets_negative_indices_and_leading_dot() {
         (set("computed.config.sources[0].sha"), "computed.config.sources.0.sha"),
         (compute("computed['new']"), "computed.new"),
         (compute("list[-2].n[0]"), "list.0.n.0"),
-        (json!({"type": "set_timestamp", "store_as": "list"}), "computed.list"),
+        (json!({"type": "set_timestamp", "store_as": "stamp"}), "computed.stamp"),
     ];
     for (action, path) in table {
         let played = doing(&action);

@@ -8,7 +8,11 @@ use super::parameters::GivenParameters;
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;
+use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlContent, YamlValue};
+
+/// The parameters that are paths of files or directories.
+const FILE_PATHS: [&str; 4] = ["path", "dest", "repo_path", "pattern"];
 
 impl GraphReader<'_> {
     /// Reads several consequences; `None` if one is wrong.
@@ -122,6 +126,7 @@ impl GraphReader<'_> {
         let kind = given.kind;
         let mut prompt = None;
         self.check_repetition(given)?;
+        self.check_paths(given)?;
         let work = match kind {
             "cache_web_content" => self.cached(given)?,
             "run_command" => self.command(given)?,
@@ -148,6 +153,24 @@ impl GraphReader<'_> {
         let parameters = ValueTemplate::parse(&json!({ "content": content, "dest": dest })).ok()?;
         let (kind, subject) = (given.kind.to_owned(), given.subject());
         Some(OperationTemplate { kind, own: None, parameters, at: given.at, subject })
+    }
+
+    /// Checks that no path of a file that is written out leads out of the workspace.
+    pub(super) fn check_paths(&mut self, given: &GivenParameters<'_>) -> Option<()> {
+        let mut sound = Some(());
+        for name in FILE_PATHS.iter().filter(|_| given.kind != "write_config_entry") {
+            let Some(node) = given.node(name) else { continue };
+            let Some(path) = node.text().map(|text| &*text.text) else { continue };
+            // `${…}` is one name at least; what it leads to is checked when it is known.
+            let known = path.split("${").next().unwrap_or_default();
+            if leads_up(known) {
+                let (kind, path) = (given.kind, quoted(path));
+                let message = format!("`{name}` of `{kind}` leads out of the workspace: {path}");
+                self.report.error(node.at, "WF304", message);
+                sound = None;
+            }
+        }
+        sound
     }
 
     /// Checks that a command says in one way only what makes it repeatable.
@@ -192,6 +215,21 @@ impl GraphReader<'_> {
         self.variables.stores(given.written("store_as"));
         given.template("store_as").map(Some)
     }
+}
+
+/// Returns whether a path leads above the directory it begins in.
+fn leads_up(path: &str) -> bool {
+    let mut depth = 0_usize;
+    for part in path.split('/') {
+        match part {
+            "" if depth == 0 && path.starts_with('/') => return false,
+            "" | "." => {}
+            ".." if depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
 }
 
 /// Returns the name of a loop's current item.

@@ -42,6 +42,7 @@ impl GraphReader<'_> {
 
     fn test(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         let kind = given.kind;
+        self.check_paths(given)?;
         Some(match kind {
             "flag_set" | "flag_not_set" => {
                 ConditionTest::Flag { flag: given.template("flag")?, set: kind == "flag_set" }

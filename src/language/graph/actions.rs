@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::checked_graph::{ActionKind, GraphAction, OperationTemplate};
+use super::checked_graph::{ActionKind, GraphAction, LogEntryKind, OperationTemplate};
 use super::conditions::work;
 use super::parameters::GivenParameters;
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;
 use crate::language::report::quoted;
-use crate::language::yaml::content::{YamlContent, YamlValue};
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
 
 /// The parameters that are paths of files or directories.
 const FILE_PATHS: [&str; 4] = ["path", "dest", "repo_path", "pattern"];
@@ -57,7 +57,32 @@ impl GraphReader<'_> {
             "rollback_checkpoint" => {
                 ActionKind::RollbackCheckpoint { name: given.template("name")? }
             }
-            "set_timestamp" => ActionKind::SetTimestamp { store: self.store(given)?? },
+            "set_timestamp" => ActionKind::SetTimestamp {
+                store: self.store(given)??,
+                format: given.template("format"),
+            },
+            "evaluate_keywords" => ActionKind::Keywords {
+                input: given.template("input")?,
+                sets: keyword_sets(given.node("keyword_sets")?)?,
+                store: self.store(given)??,
+            },
+            "init_log" | "log_node" | "log_event" | "log_entry" | "log_warning" | "log_error"
+            | "finalize_log" => self.log(given)?,
+            "write_log" => {
+                self.variables.write("computed.log_file_path");
+                ActionKind::WriteLog { parameters: given.all_but(&[])? }
+            }
+            "file_exists_check" => {
+                self.variables.flags(given.written("set_flag"));
+                let flag = given.written("set_flag");
+                let path = format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(flag));
+                self.check_paths(given)?;
+                ActionKind::World {
+                    work: work(given, "file_exists", &["set_flag"])?,
+                    store: ValueTemplate::parse(&Value::String(path)).ok(),
+                    prompt: None,
+                }
+            }
             "compute_hash" => {
                 ActionKind::ComputeHash { from: self.origin(given)?, store: self.store(given)?? }
             }
@@ -72,6 +97,22 @@ impl GraphReader<'_> {
             | "mutate_state" => self.state(given)?,
             _ => self.world(given)?,
         })
+    }
+
+    /// Reads an entry of a log.
+    fn log(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
+        self.variables.write("computed.log");
+        let entry = match given.kind {
+            "init_log" => LogEntryKind::Begin,
+            "log_node" => LogEntryKind::Node,
+            "log_event" => LogEntryKind::Event,
+            "log_entry" => LogEntryKind::Entry,
+            "log_warning" => LogEntryKind::Warning,
+            "log_error" => LogEntryKind::Error,
+            _ => LogEntryKind::End,
+        };
+        let parameters = given.all_but(&["store_as"])?;
+        Some(ActionKind::Log { entry, parameters, store: self.store(given)? })
     }
 
     /// Reads a consequence that changes the state.
@@ -215,6 +256,15 @@ impl GraphReader<'_> {
         self.variables.stores(given.written("store_as"));
         given.template("store_as").map(Some)
     }
+}
+
+/// Reads sets of keywords, in the order of the file.
+fn keyword_sets(node: &YamlValue) -> Option<Vec<(String, ValueTemplate)>> {
+    let YamlContent::Map(entries) = &node.value else { return None };
+    let set = |entry: &YamlEntry| {
+        Some((entry.key.to_string(), ValueTemplate::parse(&entry.value.json()).ok()?))
+    };
+    entries.iter().map(set).collect()
 }
 
 /// Returns whether a path leads above the directory it begins in.

@@ -17,7 +17,7 @@ use crate::language::expression::ValueTemplate;
 use crate::language::output::OutputSchema;
 use crate::language::turn_options::OptionPlaces;
 
-pub use self::act::{ActionKind, AgentSpawn, GraphAction, SpawnTask};
+pub use self::act::{ActionKind, AgentSpawn, GraphAction, LogEntryKind, SpawnTask};
 pub use self::condition::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
 
 /// The name of a node or an ending.

@@ -12,6 +12,7 @@ mod actions;
 mod conditions;
 mod endings;
 mod history;
+mod log;
 mod nodes;
 mod operations;
 mod paths;

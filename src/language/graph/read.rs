@@ -102,7 +102,15 @@ impl GraphReader<'_> {
         let endings = endings.and_then(|entries| self.endings(entries));
         if known {
             let from = start.as_ref().map(|(name, at)| (name, *at));
-            targets::check(&mut self.report, from, &self.edges, &node_places, &ending_places);
+            let is_whole = nodes.is_some();
+            targets::check(
+                &mut self.report,
+                from,
+                &self.edges,
+                &node_places,
+                &ending_places,
+                is_whole,
+            );
         }
         self.variables.check(&mut self.report);
         self.idle_turns(nodes.as_ref(), &node_places);

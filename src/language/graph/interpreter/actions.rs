@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::super::table::table;
+use super::log;
 use super::operations::is_true;
 use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
 use crate::domain::graph_advance::GraphNext;
@@ -114,8 +115,26 @@ impl<'graph> GraphInterpreter<'graph> {
                 let name = self.text(name)?;
                 return self.roll_back(name).map(|()| ActionOutcome::Done);
             }
-            ActionKind::SetTimestamp { store } => {
-                GraphStateChange::Set(self.store_path(store)?, self.now.to_string().into())
+            ActionKind::SetTimestamp { store, format } => {
+                let format = format.as_ref().map(|format| self.text(format)).transpose()?;
+                let time = log::formatted(&self.now.to_string(), format.as_deref());
+                GraphStateChange::Set(self.store_path(store)?, time.into())
+            }
+            ActionKind::Keywords { input, sets, store } => {
+                let found = self.matching_set(input, sets)?;
+                GraphStateChange::Set(self.store_path(store)?, found)
+            }
+            ActionKind::Log { entry, parameters, store } => {
+                self.log(*entry, parameters, store.as_ref())?;
+                return Ok(ActionOutcome::Done);
+            }
+            ActionKind::WriteLog { parameters } => {
+                let Some(came) = self.take_heard() else {
+                    let write = self.log_file(parameters)?;
+                    return Ok(ActionOutcome::Needs(GraphYield::Operation(write)));
+                };
+                came?;
+                return self.note_log_file(parameters).map(|()| ActionOutcome::Done);
             }
             ActionKind::ComputeHash { from, store } => {
                 let hashed = hash(&self.existing(from)?);

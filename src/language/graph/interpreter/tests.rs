@@ -8,6 +8,7 @@
 mod actions;
 mod asks;
 mod bounds;
+mod companions;
 mod conditions;
 mod endings;
 mod failures;

@@ -39,7 +39,7 @@ fn unknown_type_or_invalid_parameter_is_error_with_hint() {
         ),
         (
             "type: bash_exec, command: x, unless: y, once: true",
-            "12:56: WF303 `bash_exec` has `unless` and `once`; give the one that says what a repetition means",
+            "12:57: WF303 `bash_exec` has `unless` and `once`; give the one that says what a repetition means",
         ),
         (
             "type: run_command, command: x, interpreter: perl",

@@ -169,7 +169,7 @@ fn every_other_consequence_maps_to_its_action_kind() {
         }),
         (
             "set_timestamp, store_as: computed.x",
-            |act| matches!(act, ActionKind::SetTimestamp { store } if filled(store) == "computed.x"),
+            |act| matches!(act, ActionKind::SetTimestamp { store, .. } if filled(store) == "computed.x"),
         ),
         (
             "compute_hash, from: '${known}', store_as: x",

@@ -17,6 +17,8 @@ const REPO: BuiltinParameter = need("repo_path", ParameterKind::Filled);
 const PATTERN: BuiltinParameter = need("pattern", ParameterKind::Filled);
 const CONTENT: BuiltinParameter = need("content", ParameterKind::Text);
 const COMMAND: BuiltinParameter = need("command", ParameterKind::Filled);
+const LEVEL: BuiltinParameter = may("level", ParameterKind::Filled);
+const CONTEXT: BuiltinParameter = may("context", ParameterKind::Any);
 const UNLESS: BuiltinParameter = may("unless", ParameterKind::Filled);
 const IDEMPOTENT: BuiltinParameter = may("idempotent", ParameterKind::Switch);
 const ONCE: BuiltinParameter = may("once", ParameterKind::Switch);
@@ -28,7 +30,7 @@ const VARIABLES: BuiltinParameter = may("variables", ParameterKind::Map);
 
 /// The number of types that come from later graphs or are this program's own.
 #[cfg(test)]
-pub(super) const LATER: usize = 10;
+pub(super) const LATER: usize = 20;
 
 pub(super) const TABLE: &[BuiltinType] = &[
     of("set_flag", &[need("flag", ParameterKind::Path), need("value", ParameterKind::Boolean)]),
@@ -51,7 +53,7 @@ pub(super) const TABLE: &[BuiltinType] = &[
         &[URL, DEST, may("branch", ParameterKind::Filled), may("depth", ParameterKind::Number)],
     ),
     of("get_sha", &[REPO, STORE]),
-    of("git_pull", &[REPO]),
+    of("git_pull", &[REPO, MAY_STORE]),
     of("git_fetch", &[REPO]),
     of(
         "web_fetch",
@@ -92,7 +94,7 @@ pub(super) const TABLE: &[BuiltinType] = &[
             BACKGROUND,
         ],
     ),
-    of("set_timestamp", &[STORE]),
+    of("set_timestamp", &[STORE, may("format", ParameterKind::Filled)]),
     of("compute_hash", &[FROM, STORE]),
     of(
         "invoke_skill",
@@ -106,6 +108,68 @@ pub(super) const TABLE: &[BuiltinType] = &[
             need("actions", ParameterKind::Actions),
         ],
     ),
+    of(
+        "evaluate_keywords",
+        &[need("input", ParameterKind::Text), need("keyword_sets", ParameterKind::Map), STORE],
+    ),
+    of(
+        "init_log",
+        &[
+            may("workflow_name", ParameterKind::Text),
+            may("workflow_version", ParameterKind::Text),
+            may("skill_name", ParameterKind::Text),
+            may("plugin_name", ParameterKind::Text),
+            may("execution_path", ParameterKind::Text),
+            may("metadata", ParameterKind::Map),
+            MAY_STORE,
+        ],
+    ),
+    of(
+        "log_node",
+        &[
+            need("node", ParameterKind::Filled),
+            need("outcome", ParameterKind::Filled),
+            may("details", ParameterKind::Any),
+        ],
+    ),
+    of(
+        "log_event",
+        &[need("event_type", ParameterKind::Filled), may("data", ParameterKind::Any), LEVEL],
+    ),
+    of("log_entry", &[need("message", ParameterKind::Text), LEVEL, CONTEXT]),
+    of(
+        "log_warning",
+        &[need("message", ParameterKind::Text), CONTEXT, may("node", ParameterKind::Filled)],
+    ),
+    of(
+        "log_error",
+        &[
+            need("message", ParameterKind::Text),
+            may("details", ParameterKind::Any),
+            may("error_type", ParameterKind::Filled),
+            CONTEXT,
+            may("node", ParameterKind::Filled),
+            may("recoverable", ParameterKind::Boolean),
+        ],
+    ),
+    of(
+        "finalize_log",
+        &[
+            need("outcome", ParameterKind::Filled),
+            may("ending_node", ParameterKind::Filled),
+            may("summary", ParameterKind::Any),
+        ],
+    ),
+    of(
+        "write_log",
+        &[
+            may("format", ParameterKind::Filled),
+            may("location", ParameterKind::Filled),
+            may("filename", ParameterKind::Filled),
+            may("path", ParameterKind::Filled),
+        ],
+    ),
+    of("file_exists_check", &[PATH, need("set_flag", ParameterKind::Path)]),
     of("glob_files", &[PATTERN, STORE]),
     of("glob_count", &[PATTERN, STORE]),
     of("bash_exec", &[COMMAND, UNLESS, IDEMPOTENT, ONCE, MAY_STORE]),

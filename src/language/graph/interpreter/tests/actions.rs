@@ -283,39 +283,3 @@ fn failed_action_in_foreach_fails_node() {
     let played = played.beginning(json!({"map": {}})).play();
     assert_eq!(played.failure(), "foreach: WF403 `items` is not a list");
 }
-
-#[test]
-fn parameter_of_one_reference_is_converted_to_its_kind() {
-    let fields = || json!({"n": 3, "yes": true, "list": [1], "three": " 3 ", "no": "false", "half": 1.5, "nothing": null});
-    let work = |action: Value| {
-        let stage = Stage::doing(json!([action])).beginning(fields());
-        let stage = stage.world(|operation| Ok(serde_json::to_value(operation).expect("JSON")));
-        (stage.log().operations.first().cloned(), stage.play())
-    };
-    let write =
-        |content: &str| work(json!({"type": "write_file", "path": "f", "content": content}));
-    let written = |content: &str| match write(content).0 {
-        Some(Operation::WriteFile { content, .. }) => content,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(written("${n}"), "3");
-    assert_eq!(written("${yes}"), "true");
-    assert_eq!(written("${list}"), "[1]");
-    let why = "write_file: WF403 `content` takes a text; where it may be null, write `${… ?? ''}`, but got null";
-    assert_eq!(write("${nothing}").1.failure(), why);
-    let clone =
-        |depth: &str| work(json!({"type": "clone_repo", "url": "u", "dest": "d", "depth": depth}));
-    assert!(matches!(clone("${three}").0, Some(Operation::CloneRepo { depth: 3, .. })));
-    let why = "clone_repo: WF403 `depth` takes a whole number from 0, but got 1.5";
-    assert_eq!(clone("${half}").1.failure(), why);
-    let why = "clone_repo: WF403 `depth` takes a whole number from 0, but got the text `false`";
-    assert_eq!(clone("${no}").1.failure(), why);
-    let fetch = |allow: &str| {
-        work(json!({"type": "web_fetch", "url": "u", "store_as": "p", "allow_failure": allow}))
-    };
-    assert!(matches!(fetch("${no}").0, Some(Operation::WebFetch { allow_failure: false, .. })));
-    let flag = json!({"type": "set_flag", "flag": "f", "value": "${no}"});
-    assert_eq!(Stage::doing(json!([flag])).beginning(fields()).play().at("flags.f"), json!(false));
-    let spec = json!({"type": "add_source", "spec": "${list}"});
-    assert_eq!(work(spec).1.failure(), "add_source: WF403 `spec` takes a mapping, but got a list");
-}

@@ -22,14 +22,18 @@ pub(super) struct InspectedWorkflow {
 }
 
 impl InspectedWorkflow {
-    /// Opens the workflow that a path names.
+    /// Opens the workflow that a path names. Its documents are looked for in the repository that it is in, too: the
+    /// result does not depend on the current directory.
     ///
     /// # Errors
     /// [`Error`] if there is none, or the path is no workflow.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let scope = |folder: &Path| {
-            let opened =
-                WorkflowDir::open(folder).and_then(|scope| scope.with_workspace(Path::new(".")));
+            let opened = WorkflowDir::open(folder).and_then(|scope| {
+                let repository = scope.root().ancestors().find(|above| above.join(".git").exists());
+                let repository = repository.map(Path::to_owned);
+                repository.map_or(Ok(scope.clone()), |root| scope.with_workspace(&root))
+            });
             opened.map(|scope| scope.shown_as(folder)).map_err(|error| Error::Io {
                 doing: "open the directory",
                 path: folder.to_owned(),

@@ -64,6 +64,7 @@ pub mod turn_offset;
 pub mod turn_options;
 pub mod turn_order;
 pub mod usage;
+pub mod value_path;
 pub mod variables;
 pub mod wait_reason;
 pub mod widening;

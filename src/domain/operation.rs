@@ -163,6 +163,15 @@ pub enum Operation {
     BashExec {
         /// The command.
         command: String,
+        /// A command that tells whether the other one was done: its exit code is 0 then. It runs first each time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unless: Option<String>,
+        /// True if running the command twice has the same effect as running it once.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        idempotent: bool,
+        /// True if the command is never repeated: after a crash in the middle of it, the operation fails.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        once: bool,
     },
     /// An operation type that a program using the library has added.
     Own {
@@ -238,6 +247,8 @@ impl Operation {
             Self::AddSource { .. } | Self::CloneRepo { .. } | Self::AppendToFile { .. } => {
                 RecoveryClass::Guarded
             }
+            Self::BashExec { idempotent: true, .. } => RecoveryClass::Converges,
+            Self::BashExec { unless: Some(_), .. } => RecoveryClass::Guarded,
             Self::BashExec { .. } => RecoveryClass::Uncertain,
             Self::Own { class, .. } => *class,
         }

@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::id::{AgentId, StateName};
 use super::transition::Transition;
@@ -142,6 +143,23 @@ impl Question {
     }
 }
 
+/// Returns a part of `raw` in a stored answer `{id, raw}`: `text` is a text of the person's own, `selected` the id of
+/// the chosen option. `None` if the value is no such answer, or if it has no such part.
+#[must_use]
+pub fn raw_part<'value>(answer: &'value Value, part: &str) -> Option<&'value Value> {
+    let fields = answer.as_object()?;
+    let (id, raw) = (fields.get("id")?, fields.get("raw")?);
+    if !raw.is_string() || fields.keys().any(|key| !["id", "raw", "is_option"].contains(&&**key)) {
+        return None;
+    }
+    let is_option = fields.get("is_option").and_then(Value::as_bool).unwrap_or(id != OTHER);
+    match part {
+        "text" if !is_option => Some(raw),
+        "selected" if is_option => Some(id),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,5 +196,19 @@ mod tests {
         assert_eq!((answer.id.as_str(), answer.raw.as_str()), (OTHER, "svn"));
         let open = Question { options: Vec::new(), ..question(false) };
         assert!(open.read("anything").is_ok() && open.read("  ").is_err());
+    }
+
+    #[test]
+    fn raw_of_answer_has_text_or_selected_option() {
+        let typed = serde_json::json!({"id": "other", "raw": "svn"});
+        assert_eq!(raw_part(&typed, "text"), Some(&"svn".into()));
+        assert_eq!(raw_part(&typed, "selected"), None);
+        let chosen = serde_json::json!({"id": "git", "raw": "1"});
+        assert_eq!(raw_part(&chosen, "selected"), Some(&"git".into()));
+        assert_eq!(raw_part(&chosen, "text"), None);
+        let option = serde_json::json!({"id": "other", "raw": "2", "is_option": true});
+        assert_eq!(raw_part(&option, "selected"), Some(&"other".into()));
+        let map = serde_json::json!({"id": "a", "raw": "b", "more": 1});
+        assert_eq!(raw_part(&map, "selected"), None);
     }
 }

@@ -242,6 +242,9 @@ fn actions(list: &[GraphAction], add: &mut dyn FnMut(&OperationTemplate)) {
             | ActionKind::CreateCheckpoint { .. }
             | ActionKind::RollbackCheckpoint { .. }
             | ActionKind::SetTimestamp { .. }
+            | ActionKind::Keywords { .. }
+            | ActionKind::Log { .. }
+            | ActionKind::WriteLog { .. }
             | ActionKind::ComputeHash { .. }
             | ActionKind::Reference { .. }
             | ActionKind::Spawn(_) => {}

@@ -20,6 +20,14 @@ pub enum Error {
         /// A file that has a similar name.
         similar: Option<String>,
     },
+    /// There is no such document.
+    #[error("there is no {path} in {}", .searched.join(", nor in "))]
+    NoDocument {
+        /// The path that was looked for.
+        path: String,
+        /// The directories that were searched, in order.
+        searched: Vec<String>,
+    },
     /// The file was added after the run began.
     #[error(
         "{path}: this file is not part of the workflow as it was when the run began; take it up with --migrate, or start a run that reads its prompts afresh: --live"
@@ -79,6 +87,7 @@ impl Error {
     #[must_use]
     pub fn reason(&self) -> String {
         let (Self::Missing { path, .. }
+        | Self::NoDocument { path, .. }
         | Self::NotPinned { path }
         | Self::Outside { path }
         | Self::NotAFile { path }
@@ -137,11 +146,18 @@ pub trait WorkflowSource: Send + Sync {
     fn path(&self, name: &StateName) -> String;
 
     /// Returns the text of a document that a workflow refers to, by its path below the scope or, if it does not
-    /// exist there, below the workspace.
+    /// exist there, below the plugin that the scope is part of, or else below the workspace.
     ///
     /// # Errors
-    /// As [`read`](Self::read); a path that leads out by `..` or is absolute is [`Error::Outside`].
+    /// As [`read`](Self::read), [`Error::NoDocument`] with all places that were searched; a path that leads out by
+    /// `..` or is absolute is [`Error::Outside`].
     fn document(&self, path: &str) -> Result<String, Error>;
+
+    /// Returns whether [`document`](Self::document) finds this path in the plugin, outside of the scope. No copy is
+    /// made of such a document, so its content counts as part of the graph.
+    fn is_in_plugin(&self, _path: &str) -> bool {
+        false
+    }
 
     /// Returns the text of a file by its path below the scope.
     ///

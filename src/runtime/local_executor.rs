@@ -55,8 +55,9 @@ impl LocalActivityExecutor {
     fn admit(&self, operation: &Operation) -> Result<(), String> {
         let Some(privilege) = operation.privilege() else { return Ok(()) };
         let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
-        let Operation::BashExec { command } = operation else { return Ok(()) };
-        match scope.changed_file_in(command) {
+        let Operation::BashExec { command, unless, .. } = operation else { return Ok(()) };
+        let unless = unless.as_deref().unwrap_or_default();
+        match scope.changed_file_in(command).or_else(|| scope.changed_file_in(unless)) {
             None => Ok(()),
             Some(file) => Err(format!(
                 "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"

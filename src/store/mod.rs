@@ -18,6 +18,7 @@ pub mod layout;
 pub mod lock;
 mod migrate;
 pub mod pinned;
+mod plugin_root;
 pub mod proven_journal;
 pub mod record;
 pub mod removal;

@@ -81,6 +81,11 @@ impl PinnedFiles {
             .map_or_else(|_| folder.to_owned(), |below| self.live.join(below))
     }
 
+    /// Returns the file of the copy for one of the folder that was copied; `None` for another file.
+    pub(super) fn copy_of(&self, file: &Path) -> Option<PathBuf> {
+        file.strip_prefix(&self.live).ok().map(|below| self.copy.join(below))
+    }
+
     /// Returns whether a file has the content it had when the run began.
     pub(super) fn is_as_pinned(&self, real: &Path) -> bool {
         let below = real.strip_prefix(&self.live).or_else(|_| real.strip_prefix(&self.copy));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::pinned::PinnedFiles;
+use super::plugin_root::plugin_root;
 use super::source_text::text;
 use crate::domain::id::{Folder, StateName};
 use crate::language::hint::closest;
@@ -149,6 +150,14 @@ impl WorkflowDir {
         }
     }
 
+    /// Returns the text of a file outside of the scope. One of the folder that a run has a copy of is read there.
+    fn text_outside(&self, real: &Path, shown: &str) -> Result<String, Error> {
+        match self.pinned.as_ref().and_then(|pinned| Some((pinned, pinned.copy_of(real)?))) {
+            Some((pinned, copy)) => pinned.text(&copy, shown),
+            None => text(real, shown),
+        }
+    }
+
     fn similar(&self, name: &StateName) -> Option<String> {
         let entries = std::fs::read_dir(&self.root).ok()?;
         let names: Vec<String> =
@@ -182,7 +191,8 @@ impl WorkflowSource for WorkflowDir {
         if !below.root.starts_with(&self.root) {
             return Err(Error::Outside { path: path.display().to_string() });
         }
-        let below = Self { pinned: self.pinned.clone(), ..below };
+        let (pinned, workspace) = (self.pinned.clone(), self.workspace.clone());
+        let below = Self { pinned, workspace, ..below };
         Ok(Arc::new(below.shown_as(&self.shown.join(folder.as_str()))))
     }
 
@@ -208,13 +218,22 @@ impl WorkflowSource for WorkflowDir {
     }
 
     fn document(&self, path: &str) -> Result<String, Error> {
-        match (self.read_path(path), &self.workspace) {
-            (Err(Error::Missing { .. }), Some(workspace)) => {
-                let (real, shown) = document(workspace, path)?;
-                text(&real, &shown)
+        let read = self.read_path(path);
+        let Err(Error::Missing { .. }) = &read else { return read };
+        let mut searched = vec![self.live_root().display().to_string()];
+        for root in [plugin_root(&self.live_root()), self.workspace.clone()].into_iter().flatten() {
+            match document(&root, path).and_then(|(real, shown)| self.text_outside(&real, &shown)) {
+                Err(Error::Missing { .. }) => searched.push(root.display().to_string()),
+                found => return found,
             }
-            (read, _) => read,
         }
+        Err(Error::NoDocument { path: path.to_owned(), searched })
+    }
+
+    fn is_in_plugin(&self, path: &str) -> bool {
+        let is_missing = matches!(document(&self.root, path), Err(Error::Missing { .. }));
+        let plugin = if is_missing { plugin_root(&self.live_root()) } else { None };
+        plugin.is_some_and(|plugin| document(&plugin, path).is_ok())
     }
 
     fn read_path(&self, path: &str) -> Result<String, Error> {
@@ -259,75 +278,4 @@ fn below(root: &Path, path: &str) -> Result<(PathBuf, String), Error> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn workflow_files_are_listed_and_shown_with_given_path() {
-        let place = tempfile::tempdir().expect("a directory");
-        std::fs::create_dir(place.path().join("C.md")).expect("made");
-        for name in ["B.md", "A.md", " D.md"] {
-            std::fs::write(place.path().join(name), "x").expect("written");
-        }
-        let directory = WorkflowDir::open(place.path()).expect("opened");
-        assert_eq!(directory.names(), Ok(vec![state("A.md"), state("B.md")]));
-        let shown = |given: &str| directory.clone().shown_as(Path::new(given)).path(&state("A.md"));
-        assert_eq!((shown("."), shown("w/tour")), ("A.md".to_owned(), "w/tour/A.md".to_owned()));
-    }
-
-    fn state(name: &str) -> StateName {
-        StateName::parse(name).expect("a state")
-    }
-
-    #[test]
-    fn only_regular_files_of_the_directory_are_read() {
-        let place = tempfile::tempdir().expect("a directory");
-        let scope = place.path().join("scope");
-        std::fs::create_dir_all(scope.join("FOLDER.md")).expect("made");
-        std::fs::write(place.path().join("secret"), "s").expect("written");
-        std::fs::write(scope.join("A.md"), "a").expect("written");
-        std::fs::write(scope.join("BAD.md"), b"one\ntwo \xff").expect("written");
-        symlink(place.path().join("secret"), scope.join("OUT.md")).expect("linked");
-        symlink("A.md", scope.join("IN.md")).expect("linked");
-        symlink("LOOP.md", scope.join("LOOP.md")).expect("linked");
-        let directory = WorkflowDir::open(&scope).expect("opened");
-        let message = |name| directory.read(&state(name)).expect_err(name).to_string();
-
-        assert_eq!(directory.read(&state("A.md")), Ok("a".into()));
-        assert_eq!(directory.read(&state("IN.md")), Ok("a".into()));
-        assert!(message("OUT.md").contains("leads out of the workflow's scope"));
-        assert!(message("FOLDER.md").contains("not a regular file"));
-        assert!(
-            message("a.MD").ends_with("there is no such file in the workflow; did you mean A.md?")
-        );
-        assert!(message("BAD.md").contains("BAD.md:2:5: this is not UTF-8 text"));
-        assert!(matches!(directory.read(&state("LOOP.md")), Err(Error::Unreadable { .. })));
-    }
-    #[test]
-    fn document_is_read_from_scope_first_then_workspace() {
-        let place = tempfile::tempdir().expect("a directory");
-        let (scope, workspace) = (place.path().join("scope"), place.path().join("workspace"));
-        std::fs::create_dir_all(scope.join("refs")).expect("made");
-        std::fs::create_dir_all(workspace.join("refs")).expect("made");
-        std::fs::write(place.path().join("secret"), "s").expect("written");
-        std::fs::write(scope.join("refs/a.md"), "of the scope").expect("written");
-        std::fs::write(workspace.join("refs/a.md"), "of the workspace").expect("written");
-        std::fs::write(workspace.join("refs/b.md"), "of the workspace").expect("written");
-        symlink(place.path().join("secret"), scope.join("refs/out.md")).expect("linked");
-        let alone = WorkflowDir::open(&scope).expect("opened");
-        let both = alone.clone().with_workspace(&workspace).expect("opened");
-        let message = |path| both.document(path).expect_err(path).to_string();
-
-        assert_eq!(both.document("refs/a.md"), Ok("of the scope".into()));
-        assert_eq!(both.document("./refs/b.md"), Ok("of the workspace".into()));
-        assert!(matches!(alone.document("refs/b.md"), Err(Error::Missing { .. })));
-        let secret = place.path().join("secret").display().to_string();
-        for path in ["../secret", "refs/../../secret", "refs/out.md", &secret] {
-            assert!(message(path).contains("leads out of the workflow's scope"), "{path}");
-        }
-        assert!(message("refs").contains("not a regular file"));
-        assert!(message("refs/c.md").contains("there is no such file"));
-    }
-}
+mod tests;

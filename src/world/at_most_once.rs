@@ -11,6 +11,24 @@ use super::context::{OperationContext, blocking};
 use super::note::{OperationNotes, RecordedOutcome};
 use super::outcome::OperationError;
 
+/// Does `work` as [`run_at_most_once`] does, but fails if an earlier runtime may have done it: nothing decides then
+/// that it is done again.
+pub(super) async fn run_once(
+    shared: &Arc<OperationContext>,
+    stem: &str,
+    again: bool,
+    what: &str,
+    work: impl Future<Output = Result<Value, OperationError>>,
+) -> Result<Value, OperationError> {
+    let done = run_at_most_once(shared, stem, again, what, work).await;
+    done.map_err(|error| match error {
+        OperationError::Lost(_) => OperationError::Failed(format!(
+            "WF502 {what} had begun when raymond ended, and whether it was done is not known; `once` says that it is never repeated"
+        )),
+        error => error,
+    })
+}
+
 /// Does `work`, unless an earlier runtime has done it, or may have done it.
 pub(super) async fn run_at_most_once(
     shared: &Arc<OperationContext>,

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::edit::{self, EditStep, ValueEdit};
 use super::files::{read_at, replace};
 use super::paths::{FileAccess, resolve};
+use crate::domain::value_path::ValuePath;
 
 /// The path of the configuration, below the root.
 pub(super) const CONFIG: &str = "data/config.yaml";
@@ -49,20 +50,18 @@ pub(super) fn clone_of(id: &str) -> Result<String, String> {
     Ok(format!("{CLONES}/{id}"))
 }
 
-/// Sets an entry; `path` is its keys separated by dots, where a number is the index of an item.
+/// Sets an entry; `path` is that of its value.
 pub(super) fn write_entry(root: &Path, path: &str, value: Value, stem: &str) -> Result<(), String> {
-    if path.split('.').any(str::is_empty) {
-        return Err(format!("`{path}` is no entry: give its keys with dots between, as in `a.b`"));
-    }
+    let entry = ValuePath::parse(path).map_err(|error| error.to_string())?;
     let config = read(root)?;
+    let map = config.as_object().ok_or_else(|| broken(root, "it is no map"))?;
+    let keys = entry.keys_in(map).map_err(|why| format!("cannot set `{path}`: {why}"))?;
     let mut steps = Vec::new();
     let mut here = Some(&config);
-    for key in path.split('.') {
+    for key in keys {
         let next = match here {
-            Some(Value::Array(_)) => {
-                key.parse().map_or(EditStep::Key(key.to_owned()), EditStep::Item)
-            }
-            _ => EditStep::Key(key.to_owned()),
+            Some(Value::Array(_)) => key.parse().map_or(EditStep::Key(key), EditStep::Item),
+            _ => EditStep::Key(key),
         };
         here = here.and_then(|value| match &next {
             EditStep::Key(key) => value.get(key),
@@ -230,6 +229,15 @@ mod tests {
         let why = write_entry(root, "list.x", json!(3), "s").expect_err("refused");
         assert_eq!(why, "cannot set `list.x`: a list has no key `x`");
         assert!(write_entry(root, "a..b", json!(3), "s").is_err());
+        write_entry(root, ".list[-1].x", json!(4), "s").expect("set");
+        write_entry(root, "list[0][\"a-b\"]", json!(5), "s").expect("set");
+        let text = std::fs::read_to_string(root.join(CONFIG)).expect("there");
+        assert!(text.contains("# one"), "{text}");
+        assert_eq!(read(root).expect("read")["list"], json!([{"x": 4, "a-b": 5}]));
+        let why = write_entry(root, "list[1].x", json!(3), "s").expect_err("refused");
+        assert_eq!(why, "cannot set `list[1].x`: `list` has 1 elements, and no `[1]`");
+        let why = write_entry(root, "new[0].x", json!(3), "s").expect_err("refused");
+        assert_eq!(why, "cannot set `new[0].x`: `new` is no list, so it has no `[0]`");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) enum EditStep {
 /// A change.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ValueEdit {
-    /// Sets the value at a path that ends in a key.
+    /// Sets the value at a path.
     Set(Vec<EditStep>, Value),
     /// Appends a value to the list of a top-level key.
     Push(String, Value),
@@ -127,7 +127,6 @@ fn edit(text: &str, changes: &[ValueEdit]) -> Option<String> {
 
 fn set(top: &Mapping, steps: &[EditStep], new: &Value) -> Option<()> {
     let (last, path) = steps.split_last()?;
-    let EditStep::Key(last) = last else { return None };
     let mut here = YamlNode::Mapping(top.clone());
     for (depth, step) in path.iter().enumerate() {
         let next = match (&here, step) {
@@ -148,7 +147,10 @@ fn set(top: &Mapping, steps: &[EditStep], new: &Value) -> Option<()> {
         };
         here = next;
     }
-    here.as_mapping()?.set(last.as_str(), node(new)?);
+    match last {
+        EditStep::Key(last) => here.as_mapping()?.set(last.as_str(), node(new)?),
+        EditStep::Item(index) => return here.as_sequence()?.set(*index, node(new)?).then_some(()),
+    }
     Some(())
 }
 

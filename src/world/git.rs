@@ -230,7 +230,8 @@ impl GitRunner<'_> {
         }
         let words = ["pull", "--quiet", "--ff-only", "--no-rebase"];
         self.run(&path, &words).await?;
-        Ok(Value::Null)
+        let commit = self.run(&path, &["rev-parse", "HEAD"]).await?;
+        Ok(Value::String(commit.trim().to_owned()))
     }
 
     /// Returns whether the upstream of a source's clone has new commits.

@@ -18,6 +18,7 @@ use super::on_disk::{on_disk, perform_inline};
 use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
 use super::protected_paths::check_protected_paths;
+use super::shell::{CommandRepetition, shell};
 use super::workspace::Workspace;
 use super::{append, changes_since_start, files, tools};
 use crate::domain::activity::ActivityResult;
@@ -94,6 +95,11 @@ impl WorkspaceExecutor {
             return quick.map_err(OperationError::Failed).into();
         }
         if again {
+            if let Operation::BashExec { unless: Some(_), .. }
+            | Operation::BashExec { idempotent: true, .. } = operation
+            {
+                self.await_earlier(stem).await;
+            }
             // Processes of an earlier try would disturb this one, and nobody waits for them any more.
             orphans::sweep(&self.0.place.marker, |process| process == stem).await;
         }
@@ -138,6 +144,15 @@ impl WorkspaceExecutor {
         self.inspect(stem, again, changes.since()).await
     }
 
+    /// Waits for the processes of an earlier try of a command that may be repeated: ended in the middle, it could
+    /// leave behind what stops the next try, such as git's lock.
+    async fn await_earlier(&self, stem: &str) {
+        let marker = self.0.place.marker.clone();
+        let earlier = blocking(&self.0, move |_| orphans::find(&marker)).await.unwrap_or_default();
+        let earlier: Vec<_> = earlier.into_iter().filter(|one| one.process == stem).collect();
+        let _ = self.0.unless_stopped(orphans::end_within(&earlier, OPERATION_TIMEOUT)).await;
+    }
+
     async fn inspect(
         &self,
         stem: &str,
@@ -180,7 +195,15 @@ impl WorkspaceExecutor {
                 GitClone { url, dest, branch, depth: *depth }.perform(shared, stem).await
             }
             Operation::WebFetch { url, allow_failure } => fetch(shared, url, *allow_failure).await,
-            Operation::BashExec { command } => tools::shell(shared, stem, command, again).await,
+            Operation::BashExec { command, unless, idempotent, once } => {
+                let repetition = match (unless, idempotent, once) {
+                    (Some(unless), ..) => CommandRepetition::Unless(unless),
+                    (None, true, _) => CommandRepetition::Idempotent,
+                    (None, false, true) => CommandRepetition::Never,
+                    (None, false, false) => CommandRepetition::Unknown,
+                };
+                shell(shared, stem, command, repetition, again).await
+            }
             Operation::Own { name, parameters, class } => {
                 let work = own(shared, name, parameters);
                 let _permit = shared.permit().await?;

@@ -1,27 +1,16 @@
-//! Programs: checks for one on the PATH, checks for a module of python3, and runs commands in a shell.
+//! Programs: checks for one on the PATH, and for a module of python3.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::at_most_once::run_at_most_once;
 use super::context::{OperationContext, OperationProgram, complaint};
 use super::outcome::OperationError;
 use crate::process::child::exit::ProcessExit;
 use crate::process::command::locate;
 
-/// The longest time that a command may take.
-const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
-
 /// The longest time that python3 may take to look for a module.
 const MODULE_SEARCH_TIMEOUT: Duration = Duration::from_mins(1);
-
-/// The number of bytes that are kept of the beginning of a command's stdout, and of its stderr.
-const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
-
-/// The number of characters of a command that are shown.
-const MAX_SHOWN_CHARS: usize = 60;
 
 /// The script that looks for a module as `import` would, without running the module or the packages around it.
 const FIND: &str = "
@@ -86,51 +75,5 @@ pub(super) async fn has_module(
             let reason = complaint(&ended.stderr);
             Err(format!("python3 cannot look for `{module}`: it {exit}{reason}").into())
         }
-    }
-}
-
-/// Runs a command in a shell, and returns `{exit_code, stdout, stderr}`.
-pub(super) async fn shell(
-    shared: &Arc<OperationContext>,
-    stem: &str,
-    command: &str,
-    again: bool,
-) -> Result<Value, OperationError> {
-    if command.trim().is_empty() {
-        return Err("the command is empty".to_owned().into());
-    }
-    let what = format!("the command `{}`", shown(command));
-    let run = OperationProgram {
-        stem,
-        program: "sh",
-        arguments: ["-c", command].map(Into::into).into(),
-        cwd: shared.root().to_owned(),
-        environment: shared.environment(),
-        longest: COMMAND_TIMEOUT,
-        kept: MAX_OUTPUT_BYTES,
-    };
-    let work = async {
-        let ended = shared.run(run).await?;
-        if ended.exit != ProcessExit::Code(0) {
-            let reason = complaint(&ended.stderr);
-            return Err(format!("{what} {}{reason}", ended.exit).into());
-        }
-        Ok(json!({
-            "exit_code": 0,
-            "stdout": ended.stdout.text(),
-            "stderr": ended.stderr.text(),
-        }))
-    };
-    // The permit comes before the note, because an operation that still waits has not begun.
-    let _permit = shared.permit().await?;
-    run_at_most_once(shared, stem, again, &what, work).await
-}
-
-/// Returns the beginning of a command, on one line.
-fn shown(command: &str) -> String {
-    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
     }
 }

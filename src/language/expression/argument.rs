@@ -17,27 +17,40 @@ pub(super) fn refusal(
             ArgumentNode::Lambda(Lambda { parameters, .. }),
         ) => {
             let given = parameters.len();
-            let shape = if least == 2 { "(sum, x) => sum + x" } else { "x => x.id" };
-            (!(least..=most).contains(&given)).then(|| {
-                format!("the function of {name} has {least} or {most} parameters, as in `{shape}`")
-            })
-        }
-        (FirstParameter::Lambda { least: 2, .. }, _) => {
-            Some(format!("{name} takes a function, as in `{name}((sum, x) => sum + x, 0)`"))
+            let shape = example(method);
+            let takes = match (least, most) {
+                (2, 2) => "two".to_owned(),
+                (least, most) => format!("{least} or {most}"),
+            };
+            (!(least..=most).contains(&given))
+                .then(|| format!("the function of {name} has {takes} parameters, as in `{shape}`"))
         }
         (FirstParameter::Lambda { .. }, _) => {
-            Some(format!("{name} takes a function, as in `{name}(x => x.id)`"))
+            let more = if method == BuiltinMethod::Reduce { ", 0" } else { "" };
+            Some(format!("{name} takes a function, as in `{name}({}{more})`", example(method)))
         }
         (_, ArgumentNode::Lambda(_)) => Some(format!("{name} takes no function here")),
         (FirstParameter::Value, ArgumentNode::Pattern(_)) => {
             Some(format!("{name} takes no regular expression here"))
         }
-        (FirstParameter::Pattern, ArgumentNode::Value(_)) => {
+        (FirstParameter::Pattern, ArgumentNode::Value(_) | ArgumentNode::Spread(_)) => {
             Some(format!("{name} takes a regular expression, as in `{name}(/[0-9]+/)`"))
         }
-        (FirstParameter::Value | FirstParameter::TextOrPattern, ArgumentNode::Value(_))
+        (
+            FirstParameter::Value | FirstParameter::TextOrPattern,
+            ArgumentNode::Value(_) | ArgumentNode::Spread(_),
+        )
         | (FirstParameter::Pattern | FirstParameter::TextOrPattern, ArgumentNode::Pattern(_)) => {
             None
         }
+    }
+}
+
+/// Returns a function for a method, as an example.
+fn example(method: BuiltinMethod) -> &'static str {
+    match method {
+        BuiltinMethod::Reduce => "(sum, x) => sum + x",
+        BuiltinMethod::Sort => "(a, b) => a - b",
+        _ => "x => x.id",
     }
 }

@@ -25,8 +25,10 @@ pub struct Expression {
 pub(super) enum ExpressionNode {
     Literal(Value),
     Name(String),
-    List(Vec<ExpressionNode>),
-    Map(Vec<(String, ExpressionNode)>),
+    /// `new Date().toISOString()`: the time that the scope has.
+    Now,
+    List(Vec<ItemNode>),
+    Map(Vec<EntryNode>),
     /// `!` and `-`, the innermost last.
     Prefixed {
         prefixes: Vec<PrefixOperator>,
@@ -40,7 +42,7 @@ pub(super) enum ExpressionNode {
     },
     Call {
         function: BuiltinFunction,
-        arguments: Vec<ExpressionNode>,
+        arguments: Vec<ItemNode>,
         span: TextSpan,
     },
     /// Operators of one precedence, from left to right.
@@ -64,6 +66,24 @@ pub(super) enum ExpressionNode {
         cases: Vec<(ExpressionNode, ExpressionNode)>,
         otherwise: Box<ExpressionNode>,
     },
+}
+
+/// An element of a list, or an argument of a function.
+#[derive(Debug)]
+pub(super) struct ItemNode {
+    /// True for `...`: the elements of the value stand here.
+    pub(super) spread: bool,
+    pub(super) node: ExpressionNode,
+}
+
+/// An entry of a map.
+#[derive(Debug)]
+pub(super) enum EntryNode {
+    Field(String, ExpressionNode),
+    /// `[key]: value`
+    Computed(ExpressionNode, ExpressionNode),
+    /// `...map`: its entries stand here.
+    Spread(ExpressionNode),
 }
 
 /// The byte range of a part in the text.
@@ -126,6 +146,8 @@ pub(super) enum PathAccess {
 #[derive(Debug)]
 pub(super) enum ArgumentNode {
     Value(ExpressionNode),
+    /// `...list`: its elements are arguments.
+    Spread(ExpressionNode),
     Lambda(Lambda),
     Pattern(RegexPattern),
 }
@@ -133,6 +155,18 @@ pub(super) enum ArgumentNode {
 /// A function as an argument.
 #[derive(Debug)]
 pub(super) struct Lambda {
-    pub(super) parameters: Vec<String>,
+    pub(super) parameters: Vec<LambdaParameter>,
+    /// The names of all parameters, in the order in which their values are bound.
+    pub(super) names: Vec<String>,
     pub(super) body: ExpressionNode,
+}
+
+/// A parameter of a function.
+#[derive(Debug)]
+pub(super) enum LambdaParameter {
+    Name,
+    /// `[a, b]`: the elements of a list.
+    List(Vec<LambdaParameter>),
+    /// `{a, b: c}`: the entries of a map, by their keys.
+    Map(Vec<(String, LambdaParameter)>),
 }

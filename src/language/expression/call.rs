@@ -1,11 +1,16 @@
-//! The built-in functions: `len`, `contains`, `startswith`, `endswith`, and those of `Object`.
+//! The built-in functions: `len`, `contains`, `startswith`, `endswith`, those of `Object`, `Math` and `JSON`, and
+//! those that read numbers.
+
+mod json;
+mod number;
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::flaw::Error;
 use super::fuel::Fuel;
+use super::method::wrong_number;
 use super::value::{self, kind};
 
 /// A function.
@@ -18,9 +23,22 @@ pub(super) enum BuiltinFunction {
     Keys,
     Values,
     Entries,
+    FromEntries,
+    Min,
+    Max,
+    Floor,
+    Ceil,
+    Round,
+    ParseInt,
+    ParseFloat,
+    JsonParse,
+    JsonStringify,
 }
 
-const FUNCTIONS: [(&str, BuiltinFunction); 7] = [
+/// The names that functions stand under, as in `Math.max`.
+pub(super) const NAMESPACES: [&str; 3] = ["Object", "Math", "JSON"];
+
+const FUNCTIONS: [(&str, BuiltinFunction); 17] = [
     ("len", BuiltinFunction::Len),
     ("contains", BuiltinFunction::Contains),
     ("startswith", BuiltinFunction::StartsWith),
@@ -28,6 +46,16 @@ const FUNCTIONS: [(&str, BuiltinFunction); 7] = [
     ("Object.keys", BuiltinFunction::Keys),
     ("Object.values", BuiltinFunction::Values),
     ("Object.entries", BuiltinFunction::Entries),
+    ("Object.fromEntries", BuiltinFunction::FromEntries),
+    ("Math.min", BuiltinFunction::Min),
+    ("Math.max", BuiltinFunction::Max),
+    ("Math.floor", BuiltinFunction::Floor),
+    ("Math.ceil", BuiltinFunction::Ceil),
+    ("Math.round", BuiltinFunction::Round),
+    ("parseInt", BuiltinFunction::ParseInt),
+    ("parseFloat", BuiltinFunction::ParseFloat),
+    ("JSON.parse", BuiltinFunction::JsonParse),
+    ("JSON.stringify", BuiltinFunction::JsonStringify),
 ];
 
 /// Returns the names of all functions.
@@ -44,21 +72,37 @@ impl BuiltinFunction {
         FUNCTIONS.iter().find(|(_, function)| *function == self).map_or("", |(name, _)| *name)
     }
 
-    /// Returns the number of its arguments.
-    pub(super) fn arity(self) -> usize {
+    /// Returns the smallest and the largest number of its arguments.
+    pub(super) fn arity(self) -> (usize, usize) {
         match self {
-            Self::Contains | Self::StartsWith | Self::EndsWith => 2,
-            Self::Len | Self::Keys | Self::Values | Self::Entries => 1,
+            Self::Contains | Self::StartsWith | Self::EndsWith => (2, 2),
+            Self::Len
+            | Self::Keys
+            | Self::Values
+            | Self::Entries
+            | Self::FromEntries
+            | Self::Floor
+            | Self::Ceil
+            | Self::Round
+            | Self::ParseFloat
+            | Self::JsonParse => (1, 1),
+            Self::ParseInt => (1, 2),
+            Self::JsonStringify => (1, 3),
+            Self::Min | Self::Max => (1, usize::MAX),
         }
     }
 
-    /// Applies it to arguments, which have to be as many as it takes.
+    /// Applies it to arguments.
     pub(super) fn apply(
         self,
         arguments: &[Cow<'_, Value>],
         fuel: &mut Fuel,
     ) -> Result<Value, Error> {
-        let [first, rest @ ..] = arguments else { return Ok(Value::Null) };
+        let (least, most) = self.arity();
+        let number = arguments.len();
+        let ([first, rest @ ..], true) = (arguments, (least..=most).contains(&number)) else {
+            return Err(Error::Evaluation(wrong_number(self.name(), least, most, number)));
+        };
         let second = rest.first().map_or(&Value::Null, |second| &**second);
         match self {
             Self::Len => {
@@ -74,6 +118,13 @@ impl BuiltinFunction {
                 Ok(Value::Bool(if starts { text.starts_with(part) } else { text.ends_with(part) }))
             }
             Self::Keys | Self::Values | Self::Entries => self.parts(first, fuel),
+            Self::FromEntries => from_entries(first, fuel),
+            Self::Min | Self::Max => self.extreme(arguments, fuel),
+            Self::Floor | Self::Ceil | Self::Round => self.rounded(first),
+            Self::ParseInt => self.parse_integer(first, rest.first().map(|base| &**base), fuel),
+            Self::ParseFloat => self.parse_float(first, fuel),
+            Self::JsonParse => json::parse(self.text_of(first)?, fuel),
+            Self::JsonStringify => json::stringify(first, rest, fuel),
         }
     }
 
@@ -95,10 +146,31 @@ impl BuiltinFunction {
         value.as_str().ok_or_else(|| self.refuse("two texts", value))
     }
 
+    fn text_of(self, value: &Value) -> Result<&str, Error> {
+        value.as_str().ok_or_else(|| self.refuse("a text", value))
+    }
+
     fn refuse(self, takes: &str, given: &Value) -> Error {
         let name = self.name();
         Error::Evaluation(format!("{name} takes {takes}, but got {}", kind(given)))
     }
+}
+
+/// Makes a map from a list of `[key, value]`.
+fn from_entries(entries: &Value, fuel: &mut Fuel) -> Result<Value, Error> {
+    let wrong = |given| BuiltinFunction::FromEntries.refuse("a list of `[key, value]`", given);
+    let Value::Array(list) = entries else { return Err(wrong(entries)) };
+    fuel.list(list.len())?;
+    let mut map = Map::new();
+    for entry in list {
+        match entry.as_array().map(Vec::as_slice) {
+            Some([Value::String(key), value]) => {
+                map.insert(key.clone(), fuel.copy(value)?);
+            }
+            _ => return Err(wrong(entry)),
+        }
+    }
+    fuel.made(Value::Object(map))
 }
 
 /// Returns whether a text has a part, a list an element, or a map a key.

@@ -114,7 +114,7 @@ impl ParseFailure<'_> {
                 "a `$` before a name is a shell's form; write the name alone".to_owned(),
             );
         }
-        if rest.starts_with('.') && before.is_empty() {
+        if rest.starts_with('.') && !rest.starts_with("...") && before.is_empty() {
             return foreign(
                 "a path that begins with a dot is jq's form; begin with a name".to_owned(),
             );
@@ -128,8 +128,11 @@ impl ParseFailure<'_> {
         let body = before.rfind("=>").map(|at| before[at + 2..].trim_start());
         let why = if body.is_some_and(|body| body.starts_with('{')) {
             "a function is one expression here; write `x => x.id`, without braces and return"
-        } else if rest.starts_with('`') {
-            "a text in backticks is not read here; write `'a ' + b`"
+        } else if let Some(at) = self.open_backtick() {
+            let why = "the text in backticks that opens here is not closed";
+            return Some(SyntaxError::syntax(at, why));
+        } else if before.ends_with("Date()") || before.ends_with("new") {
+            "the time is `new Date().toISOString()`"
         } else if rest.starts_with("=>") {
             "a function may only be an argument of a method, as in `list.map(x => x.id)`"
         } else if rest.starts_with('=') {
@@ -139,7 +142,7 @@ impl ParseFailure<'_> {
         } else if rest.starts_with(';') {
             "one expression may stand here, and no `;`"
         } else if rest.starts_with("...") {
-            "`...` is not read here; write `list.concat(other)`"
+            "`...` stands in a list, in a map, or among arguments, as in `[...list, x]`"
         } else if rest.starts_with(['“', '”', '‘', '’', '„']) {
             "write plain quotes, ' or \""
         } else if rest.starts_with(['\'', '"']) && !self.after_value() {
@@ -184,6 +187,12 @@ impl ParseFailure<'_> {
     fn after_value(&self) -> bool {
         let last = self.before.chars().last();
         last.is_some_and(|last| last.is_alphanumeric() || "_)]}'\"".contains(last))
+    }
+
+    /// Returns the place of a backtick that is the last, and closes nothing.
+    fn open_backtick(&self) -> Option<usize> {
+        let is_odd = self.before.matches('`').count() % 2 == 1;
+        (is_odd && !self.rest.contains('`')).then(|| self.before.rfind('`'))?
     }
 
     /// Returns the word or sign at the place.

@@ -13,6 +13,17 @@ pub trait NameScope {
     /// Returns the value of a name: the part of a path before its first dot or bracket. `None` if there
     /// is no such name; null is a value.
     fn root(&self, name: &str) -> Option<&Value>;
+
+    /// Returns the field that `state.NAME` means, where there is no name `state`.
+    fn field(&self, _name: &str) -> Option<&Value> {
+        None
+    }
+
+    /// Returns the time, as text; `None` where there is none. It is an input like any other, so that the same
+    /// inputs have the same result.
+    fn now(&self) -> Option<&Value> {
+        None
+    }
 }
 
 /// The names that a part can use: those of the functions around it, then those of the scope.

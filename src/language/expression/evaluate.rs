@@ -3,12 +3,15 @@
 //! Values that are only read are borrowed from the scope, so that a condition on a large state does not
 //! copy it.
 
+mod collection;
 mod lambda;
+mod sort;
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use self::collection::{elements_of, items, list, map};
 use self::lambda::LambdaIteration;
 use super::ast::{
     ArgumentNode, Expression, ExpressionNode, LogicOperator, PathAccess, PathStep, PrefixOperator,
@@ -19,8 +22,10 @@ use super::flaw::Error;
 use super::fuel::Fuel;
 use super::method::{BuiltinMethod, EvaluatedArgument};
 use super::operator::negate;
-use super::path::{index, member};
+use super::path::{STATE, index, member, part_of_answer};
 use super::value::truth;
+
+pub(super) use self::sort::sort;
 
 impl Expression {
     /// Returns its value.
@@ -80,9 +85,11 @@ fn value<'value>(
             Ok(found)
         }
         ExpressionNode::Path { base, steps } => path(base, steps, environment, fuel),
+        ExpressionNode::Now => environment.scope.now().map(Cow::Borrowed).ok_or_else(|| {
+            Error::Evaluation("the time is not known where this is computed".to_owned())
+        }),
         ExpressionNode::Call { function, arguments, span } => {
-            let given = arguments.iter().map(|argument| value(argument, environment, fuel));
-            let given = given.collect::<Result<Vec<_>, _>>()?;
+            let given = items(arguments, environment, fuel)?;
             let made = function.apply(&given, fuel);
             made.map(Cow::Owned).map_err(|error| environment.quote(*span, error))
         }
@@ -115,32 +122,6 @@ fn value<'value>(
     }
 }
 
-fn list<'value>(
-    elements: &'value [ExpressionNode],
-    environment: ExpressionEnvironment<'_, 'value>,
-    fuel: &mut Fuel,
-) -> EvaluationResult<'value> {
-    let mut made = Vec::with_capacity(elements.len());
-    for element in elements {
-        let element = value(element, environment, fuel)?;
-        made.push(fuel.own(element)?);
-    }
-    fuel.made(Value::Array(made)).map(Cow::Owned)
-}
-
-fn map<'value>(
-    entries: &'value [(String, ExpressionNode)],
-    environment: ExpressionEnvironment<'_, 'value>,
-    fuel: &mut Fuel,
-) -> EvaluationResult<'value> {
-    let mut made = Map::new();
-    for (key, entry) in entries {
-        let entry = value(entry, environment, fuel)?;
-        made.insert(key.clone(), fuel.own(entry)?);
-    }
-    fuel.made(Value::Object(made)).map(Cow::Owned)
-}
-
 fn logic<'value>(
     first: &'value ExpressionNode,
     rest: &'value [(LogicOperator, ExpressionNode)],
@@ -167,11 +148,25 @@ fn path<'value>(
     environment: ExpressionEnvironment<'_, 'value>,
     fuel: &mut Fuel,
 ) -> EvaluationResult<'value> {
-    let mut found = value(base, environment, fuel)?;
-    for PathStep { optional, take } in steps {
+    let mut steps = steps.iter();
+    let mut found = match (base, steps.as_slice()) {
+        (ExpressionNode::Name(name), [PathStep { take: PathAccess::Member(field), .. }, ..])
+            if name == STATE && environment.name(name).is_none() =>
+        {
+            steps.next();
+            environment.scope.field(field).map_or(Cow::Owned(Value::Null), Cow::Borrowed)
+        }
+        (base, _) => value(base, environment, fuel)?,
+    };
+    while let Some(PathStep { optional, take }) = steps.next() {
         fuel.spend(1)?;
         if *optional && found.is_null() {
             return Ok(Cow::Owned(Value::Null));
+        }
+        if let Some(part) = part_of_answer(&found, take, steps.as_slice().first()) {
+            found = part;
+            steps.next();
+            continue;
         }
         found = match take {
             PathAccess::Member(name) => member(found, name, fuel)?,
@@ -205,15 +200,25 @@ impl<'value> MethodCall<'value> {
         let quote = |error| environment.quote(self.span, error);
         self.method.is_of(of).map_err(quote)?;
         let mut given = Vec::with_capacity(self.arguments.len());
+        let mut are_spread = false;
         let mut function = None;
         for argument in self.arguments {
             match argument {
                 ArgumentNode::Value(node) => {
                     given.push(EvaluatedArgument::Value(value(node, environment, fuel)?));
                 }
+                ArgumentNode::Spread(node) => {
+                    are_spread = true;
+                    let whole = value(node, environment, fuel)?;
+                    let elements = elements_of(whole, fuel).map_err(quote)?.into_iter();
+                    given.extend(elements.map(Cow::Owned).map(EvaluatedArgument::Value));
+                }
                 ArgumentNode::Pattern(pattern) => given.push(EvaluatedArgument::Pattern(pattern)),
                 ArgumentNode::Lambda(lambda) => function = Some(lambda),
             }
+        }
+        if are_spread {
+            self.method.takes(given.len()).map_err(quote)?;
         }
         let (Some(lambda), Value::Array(list)) = (function, of) else {
             return self.method.apply(of, &given, fuel).map_err(quote);

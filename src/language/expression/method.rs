@@ -34,6 +34,7 @@ pub(super) enum BuiltinMethod {
     ReplaceAll,
     Slice,
     Some,
+    Sort,
     Split,
     StartsWith,
     Substring,
@@ -73,7 +74,7 @@ type MethodSignature =
 
 const EACH: FirstParameter = FirstParameter::Lambda { least: 1, most: 2 };
 
-const METHODS: [MethodSignature; 25] = [
+const METHODS: [MethodSignature; 26] = [
     ("charAt", BuiltinMethod::CharAt, MethodReceiver::Text, (0, 1), FirstParameter::Value),
     ("concat", BuiltinMethod::Concat, MethodReceiver::Both, (0, 100), FirstParameter::Value),
     ("endsWith", BuiltinMethod::EndsWith, MethodReceiver::Text, (1, 1), FirstParameter::Value),
@@ -110,6 +111,13 @@ const METHODS: [MethodSignature; 25] = [
     ),
     ("slice", BuiltinMethod::Slice, MethodReceiver::Both, (0, 2), FirstParameter::Value),
     ("some", BuiltinMethod::Some, MethodReceiver::List, (1, 1), EACH),
+    (
+        "sort",
+        BuiltinMethod::Sort,
+        MethodReceiver::List,
+        (0, 1),
+        FirstParameter::Lambda { least: 2, most: 2 },
+    ),
     ("split", BuiltinMethod::Split, MethodReceiver::Text, (1, 2), FirstParameter::TextOrPattern),
     ("startsWith", BuiltinMethod::StartsWith, MethodReceiver::Text, (1, 1), FirstParameter::Value),
     ("substring", BuiltinMethod::Substring, MethodReceiver::Text, (1, 2), FirstParameter::Value),
@@ -159,6 +167,15 @@ impl BuiltinMethod {
     /// Returns the smallest and the largest number of its arguments.
     pub(super) fn arity(self) -> (usize, usize) {
         self.row().map_or((0, 0), |row| row.3)
+    }
+
+    /// Checks the number of arguments, where `...` was among them.
+    pub(super) fn takes(self, given: usize) -> Result<(), Error> {
+        let (least, most) = self.arity();
+        if (least..=most).contains(&given) {
+            return Ok(());
+        }
+        Err(Error::Evaluation(wrong_number(self.name(), least, most, given)))
     }
 
     /// Returns the kind of its first argument.
@@ -212,6 +229,22 @@ impl BuiltinMethod {
             _ => self.is_of(of).map(|()| Value::Null),
         }
     }
+}
+
+/// Returns the message for a wrong number of arguments.
+pub(super) fn wrong_number(name: &str, least: usize, most: usize, given: usize) -> String {
+    let plural = |arguments: usize| match arguments {
+        1 => "one argument".to_owned(),
+        more => format!("{more} arguments"),
+    };
+    let takes = match (least, most) {
+        (0, 0) => "nothing".to_owned(),
+        (least, most) if least == most => plural(least),
+        (0, most) => format!("at most {}", plural(most)),
+        (least, usize::MAX) => format!("at least {}", plural(least)),
+        (least, most) => format!("{least} to {}", plural(most)),
+    };
+    format!("{name} takes {takes}, but got {given}")
 }
 
 /// The arguments of a method.

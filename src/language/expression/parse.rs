@@ -1,5 +1,6 @@
 //! Reads the text of an expression: pest parses it, and the functions below build the tree.
 
+mod collection;
 mod row;
 mod steps;
 
@@ -117,11 +118,10 @@ fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
             _ => Value::Null,
         })),
         Rule::name => Ok(ExpressionNode::Name(text.to_owned())),
-        Rule::list => {
-            let elements = expressions(piece).map(expression);
-            elements.collect::<Result<_, _>>().map(ExpressionNode::List)
-        }
-        Rule::map => map(piece),
+        Rule::template => collection::template(piece),
+        Rule::now => Ok(ExpressionNode::Now),
+        Rule::list => collection::items(piece).map(ExpressionNode::List),
+        Rule::map => collection::map(piece),
         _ => {
             let inside = expressions(piece).next();
             inside.map_or_else(|| Err(SyntaxError::syntax(start, "no value")), expression)
@@ -132,22 +132,6 @@ fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
 /// Returns the expressions in a piece.
 fn expressions(piece: RulePair<'_>) -> impl Iterator<Item = RulePair<'_>> {
     piece.into_inner().filter(|part| part.as_rule() == Rule::expression)
-}
-
-fn map(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
-    let mut entries = Vec::new();
-    for entry in piece.into_inner().filter(|part| part.as_rule() == Rule::entry) {
-        let mut key = None;
-        for part in entry.into_inner() {
-            match part.as_rule() {
-                Rule::name => key = Some(part.as_str().to_owned()),
-                Rule::string => key = Some(quoted(&part)?),
-                Rule::expression => entries.extend(key.take().zip(Some(expression(part)?))),
-                _ => {}
-            }
-        }
-    }
-    Ok(ExpressionNode::Map(entries))
 }
 
 fn quoted(piece: &RulePair<'_>) -> Result<String, SyntaxError> {

@@ -4,11 +4,15 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::ast::{Expression, ExpressionNode, PathAccess, PathStep};
+use super::ast::{Expression, ExpressionNode, PathAccess, PathStep, PrefixOperator};
 use super::environment::NameScope;
 use super::flaw::Error;
 use super::fuel::Fuel;
 use super::value::{self, kind, place};
+use crate::domain::question::raw_part;
+
+/// The name that the fields of the state stand below, unless there is a variable of this name.
+pub(super) const STATE: &str = "state";
 
 /// Returns the member of a value with a name; null if there is none.
 pub(super) fn member<'value>(
@@ -25,6 +29,24 @@ pub(super) fn member<'value>(
         _ => None,
     };
     Ok(found.unwrap_or(Cow::Owned(Value::Null)))
+}
+
+/// Returns the text or the chosen option of a person's answer, if these steps lead to it: `raw.text`, `raw.selected`.
+pub(super) fn part_of_answer<'value>(
+    answer: &Cow<'value, Value>,
+    first: &PathAccess,
+    second: Option<&PathStep>,
+) -> Option<Cow<'value, Value>> {
+    let (PathAccess::Member(raw), PathAccess::Member(part)) = (first, &second?.take) else {
+        return None;
+    };
+    if raw != "raw" {
+        return None;
+    }
+    Some(match answer {
+        Cow::Borrowed(answer) => Cow::Borrowed(raw_part(answer, part)?),
+        Cow::Owned(answer) => Cow::Owned(raw_part(answer, part)?.clone()),
+    })
 }
 
 /// Returns the value at an index of a list or a text, or under a key of a map; null if there is none.
@@ -95,6 +117,14 @@ impl PlainPath {
             PathAccess::Index(ExpressionNode::Literal(place @ Value::Number(_)), _) => {
                 Some(PathKey::Place(place.clone()))
             }
+            PathAccess::Index(ExpressionNode::Prefixed { prefixes, operand, .. }, _)
+                if *prefixes == [PrefixOperator::Minus] =>
+            {
+                let ExpressionNode::Literal(Value::Number(number)) = &**operand else {
+                    return None;
+                };
+                Some(PathKey::Place(Value::from(number.as_i64()?.checked_neg()?)))
+            }
             _ => None,
         });
         let members = members.collect::<Option<_>>()?;
@@ -109,9 +139,25 @@ impl PlainPath {
     ) -> Result<Cow<'value, Value>, Error> {
         let unresolved = || Error::Unresolved(self.shown.clone());
         fuel.spend(1)?;
-        let mut found = Cow::Borrowed(scope.root(&self.root).ok_or_else(unresolved)?);
-        for key in &self.members {
+        let mut keys = self.members.iter();
+        let field = match (scope.root(&self.root), self.members.first()) {
+            (None, Some(PathKey::Name(field))) if self.root == STATE => {
+                keys.next();
+                scope.field(field)
+            }
+            (found, _) => found,
+        };
+        let mut found = Cow::Borrowed(field.ok_or_else(unresolved)?);
+        while let Some(key) = keys.next() {
             fuel.spend(1)?;
+            if let (PathKey::Name(raw), Some(PathKey::Name(part))) = (key, keys.as_slice().first())
+                && raw == "raw"
+                && let Some(part) = raw_part(&found, part).cloned()
+            {
+                found = Cow::Owned(part);
+                keys.next();
+                continue;
+            }
             let there = match (&*found, key) {
                 (Value::Object(map), PathKey::Name(name)) => map.contains_key(name),
                 (Value::Array(_) | Value::String(_), PathKey::Name(name)) => name == "length",

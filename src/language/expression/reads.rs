@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::ast::{ArgumentNode, Expression, ExpressionNode, Lambda, PathAccess, PathStep};
+use super::ast::{
+    ArgumentNode, EntryNode, Expression, ExpressionNode, ItemNode, Lambda, PathAccess, PathStep,
+};
 
 /// A path that is read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,12 +39,22 @@ fn collect<'node>(
         nodes.for_each(|node| collect(node, own, reads));
     };
     match node {
-        ExpressionNode::Literal(_) => {}
+        ExpressionNode::Literal(_) | ExpressionNode::Now => {}
         ExpressionNode::Name(name) => read(name, &[], own, reads),
-        ExpressionNode::List(elements) => all(&mut elements.iter()),
-        ExpressionNode::Map(entries) => all(&mut entries.iter().map(|(_, node)| node)),
+        ExpressionNode::List(items) | ExpressionNode::Call { arguments: items, .. } => {
+            all(&mut items.iter().map(|ItemNode { node, .. }| node));
+        }
+        ExpressionNode::Map(entries) => {
+            for entry in entries {
+                match entry {
+                    EntryNode::Field(_, node) | EntryNode::Spread(node) => {
+                        all(&mut [node].into_iter());
+                    }
+                    EntryNode::Computed(key, node) => all(&mut [key, node].into_iter()),
+                }
+            }
+        }
         ExpressionNode::Prefixed { operand, .. } => all(&mut [&**operand].into_iter()),
-        ExpressionNode::Call { arguments, .. } => all(&mut arguments.iter()),
         ExpressionNode::Arithmetic { first, rest, .. } => {
             all(&mut [&**first].into_iter().chain(rest.iter().map(|(_, node)| node)));
         }
@@ -74,11 +86,13 @@ fn inside<'node>(step: &'node PathStep, own: &mut Vec<&'node str>, reads: &mut B
         PathAccess::Method { arguments, .. } => {
             for argument in arguments {
                 match argument {
-                    ArgumentNode::Value(node) => collect(node, own, reads),
+                    ArgumentNode::Value(node) | ArgumentNode::Spread(node) => {
+                        collect(node, own, reads);
+                    }
                     ArgumentNode::Pattern(_) => {}
-                    ArgumentNode::Lambda(Lambda { parameters, body }) => {
+                    ArgumentNode::Lambda(Lambda { names, body, .. }) => {
                         let outside = own.len();
-                        own.extend(parameters.iter().map(String::as_str));
+                        own.extend(names.iter().map(String::as_str));
                         collect(body, own, reads);
                         own.truncate(outside);
                     }

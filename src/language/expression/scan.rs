@@ -27,11 +27,20 @@ pub(super) fn end_of_reference(text: &str, start: usize) -> Result<Option<usize>
     ExpressionScanner::new(&text.as_bytes()[..most], start).run(true)
 }
 
+/// A bracket that is open.
+#[derive(Default)]
+struct OpenBracket {
+    /// The number of `?` in it that wait for their `:`.
+    waiting: usize,
+    /// True for the `${` of a text in backticks, which continues after its `}`.
+    in_template: bool,
+}
+
 struct ExpressionScanner<'text> {
     text: &'text [u8],
     at: usize,
-    /// The number of `?` that wait for their `:`, for each open bracket.
-    open: Vec<usize>,
+    /// The brackets that are open, the outermost first; the first stands for the whole text.
+    open: Vec<OpenBracket>,
     depth: usize,
     /// The last byte that is no white space.
     before: u8,
@@ -39,7 +48,7 @@ struct ExpressionScanner<'text> {
 
 impl<'text> ExpressionScanner<'text> {
     fn new(text: &'text [u8], at: usize) -> Self {
-        Self { text, at, open: vec![0], depth: 0, before: 0 }
+        Self { text, at, open: vec![OpenBracket::default()], depth: 0, before: 0 }
     }
 
     /// Scans the text. With `to_brace`, returns the offset of the first `}` that closes nothing.
@@ -47,14 +56,19 @@ impl<'text> ExpressionScanner<'text> {
         while let Some(&byte) = self.text.get(self.at) {
             match byte {
                 b'\'' | b'"' => self.skip(byte),
+                b'`' => self.template()?,
                 b'/' if matches!(self.before, b'(' | b',') => self.skip(b'/'),
                 b'(' | b'[' | b'{' => {
-                    self.open.push(0);
+                    self.open.push(OpenBracket::default());
                     self.deeper()?;
                 }
                 b'}' if to_brace && self.open.len() == 1 => return Ok(Some(self.at)),
                 b')' | b']' | b'}' if self.open.len() > 1 => {
-                    self.depth -= 1 + self.open.pop().unwrap_or(0);
+                    let OpenBracket { waiting, in_template } = self.open.pop().unwrap_or_default();
+                    self.depth -= 1 + waiting;
+                    if in_template {
+                        self.template()?;
+                    }
                 }
                 b'?' => self.question()?,
                 b':' => self.colon(),
@@ -83,17 +97,36 @@ impl<'text> ExpressionScanner<'text> {
             self.at += 1;
             return Ok(());
         }
-        if let Some(waiting) = self.open.last_mut() {
-            *waiting += 1;
+        if let Some(open) = self.open.last_mut() {
+            open.waiting += 1;
         }
         self.deeper()
     }
 
     fn colon(&mut self) {
-        if let Some(waiting) = self.open.last_mut().filter(|waiting| **waiting > 0) {
-            *waiting -= 1;
+        if let Some(open) = self.open.last_mut().filter(|open| open.waiting > 0) {
+            open.waiting -= 1;
             self.depth -= 1;
         }
+    }
+
+    /// Skips the text in backticks up to its end, or up to a `${` in it.
+    fn template(&mut self) -> Result<(), SyntaxError> {
+        self.at += 1;
+        while let Some(&byte) = self.text.get(self.at) {
+            match byte {
+                b'\\' => self.at += 1,
+                b'`' => return Ok(()),
+                b'$' if self.text.get(self.at + 1) == Some(&b'{') => {
+                    self.at += 1;
+                    self.open.push(OpenBracket { in_template: true, ..OpenBracket::default() });
+                    return self.deeper();
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+        Ok(())
     }
 
     /// Skips to the closing quote or slash, or to the end.

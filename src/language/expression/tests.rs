@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::{Error, Expression, Fuel, NameScope};
 
 mod bounds;
+mod collections;
 mod flaws;
+mod functions;
 mod methods;
 mod templates;
 mod values;
@@ -17,10 +19,15 @@ impl NameScope for Names {
     fn root(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
+
+    fn now(&self) -> Option<&Value> {
+        self.0.get("now")
+    }
 }
 
 fn scope() -> Names {
     Names(json!({
+        "now": "2026-01-15T14:30:22.123Z",
         "n": 7, "half": 0.5, "name": "raymond", "path": "docs/a b/Übersicht.md", "nothing": null,
         "yes": true, "empty": "", "list": [3, 1, 2], "words": ["b", "a", null],
         "source_type": "git", "arguments": "--force https://example.org/x.git",

@@ -26,7 +26,11 @@ pub(super) fn number(text: &str) -> Option<Value> {
 
 /// Reads a text in quotes with the escapes of JavaScript; a wrong escape is an error.
 pub(super) fn string(quoted: &str) -> Result<String, String> {
-    let inside = &quoted[1..quoted.len() - 1];
+    unescaped(&quoted[1..quoted.len() - 1])
+}
+
+/// Reads the escapes in a text without its quotes.
+pub(super) fn unescaped(inside: &str) -> Result<String, String> {
     let mut said = String::with_capacity(inside.len());
     let mut rest = inside;
     while let Some(at) = rest.find('\\') {

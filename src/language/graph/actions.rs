@@ -2,13 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::checked_graph::{ActionKind, GraphAction, OperationTemplate, StorePath};
+use super::checked_graph::{ActionKind, GraphAction, LogEntryKind, OperationTemplate};
 use super::conditions::work;
 use super::parameters::GivenParameters;
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;
-use crate::language::yaml::content::{YamlContent, YamlValue};
+use crate::language::report::quoted;
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
+
+/// The parameters that are paths of files or directories.
+const FILE_PATHS: [&str; 4] = ["path", "dest", "repo_path", "pattern"];
 
 impl GraphReader<'_> {
     /// Reads several consequences; `None` if one is wrong.
@@ -41,7 +45,7 @@ impl GraphReader<'_> {
             }
             "compute" => ActionKind::Compute {
                 expression: given.expression("expression")?,
-                store: self.store_full(given, "store_as")?,
+                store: self.store(given)??,
             },
             "display_message" => ActionKind::DisplayMessage { message: given.template("message")? },
             "display_table" => ActionKind::DisplayTable {
@@ -53,11 +57,35 @@ impl GraphReader<'_> {
             "rollback_checkpoint" => {
                 ActionKind::RollbackCheckpoint { name: given.template("name")? }
             }
-            "set_timestamp" => ActionKind::SetTimestamp { store: self.store(given)?? },
-            "compute_hash" => ActionKind::ComputeHash {
-                from: self.origin(given)?,
-                store: self.store_full(given, "store_as")?,
+            "set_timestamp" => ActionKind::SetTimestamp {
+                store: self.store(given)??,
+                format: given.template("format"),
             },
+            "evaluate_keywords" => ActionKind::Keywords {
+                input: given.template("input")?,
+                sets: keyword_sets(given.node("keyword_sets")?)?,
+                store: self.store(given)??,
+            },
+            "init_log" | "log_node" | "log_event" | "log_entry" | "log_warning" | "log_error"
+            | "finalize_log" => self.log(given)?,
+            "write_log" => {
+                self.variables.write("computed.log_file_path");
+                ActionKind::WriteLog { parameters: given.all_but(&[])? }
+            }
+            "file_exists_check" => {
+                self.variables.flags(given.written("set_flag"));
+                let flag = given.written("set_flag");
+                let path = format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(flag));
+                self.check_paths(given)?;
+                ActionKind::World {
+                    work: work(given, "file_exists", &["set_flag"])?,
+                    store: ValueTemplate::parse(&Value::String(path)).ok(),
+                    prompt: None,
+                }
+            }
+            "compute_hash" => {
+                ActionKind::ComputeHash { from: self.origin(given)?, store: self.store(given)?? }
+            }
             "foreach" => ActionKind::ForEach {
                 items: given.template("items")?,
                 name: given.word("as").unwrap_or_else(|| "item".to_owned()),
@@ -69,6 +97,22 @@ impl GraphReader<'_> {
             | "mutate_state" => self.state(given)?,
             _ => self.world(given)?,
         })
+    }
+
+    /// Reads an entry of a log.
+    fn log(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
+        self.variables.write("computed.log");
+        let entry = match given.kind {
+            "init_log" => LogEntryKind::Begin,
+            "log_node" => LogEntryKind::Node,
+            "log_event" => LogEntryKind::Event,
+            "log_entry" => LogEntryKind::Entry,
+            "log_warning" => LogEntryKind::Warning,
+            "log_error" => LogEntryKind::Error,
+            _ => LogEntryKind::End,
+        };
+        let parameters = given.all_but(&["store_as"])?;
+        Some(ActionKind::Log { entry, parameters, store: self.store(given)? })
     }
 
     /// Reads a consequence that changes the state.
@@ -122,6 +166,8 @@ impl GraphReader<'_> {
     fn world(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let kind = given.kind;
         let mut prompt = None;
+        self.check_repetition(given)?;
+        self.check_paths(given)?;
         let work = match kind {
             "cache_web_content" => self.cached(given)?,
             "run_command" => self.command(given)?,
@@ -133,9 +179,10 @@ impl GraphReader<'_> {
         };
         let store = match kind {
             "cache_web_content" if given.node("store_path_as").is_some() => {
-                Some(StorePath { path: self.store_full(given, "store_path_as")?, full: true })
+                self.variables.stores(given.written("store_path_as"));
+                Some(given.template("store_path_as")?)
             }
-            _ => self.store(given)?.map(|path| StorePath { path, full: false }),
+            _ => self.store(given)?,
         };
         Some(ActionKind::World { work, store, prompt })
     }
@@ -147,6 +194,41 @@ impl GraphReader<'_> {
         let parameters = ValueTemplate::parse(&json!({ "content": content, "dest": dest })).ok()?;
         let (kind, subject) = (given.kind.to_owned(), given.subject());
         Some(OperationTemplate { kind, own: None, parameters, at: given.at, subject })
+    }
+
+    /// Checks that no path of a file that is written out leads out of the workspace.
+    pub(super) fn check_paths(&mut self, given: &GivenParameters<'_>) -> Option<()> {
+        let mut sound = Some(());
+        for name in FILE_PATHS.iter().filter(|_| given.kind != "write_config_entry") {
+            let Some(node) = given.node(name) else { continue };
+            let Some(path) = node.text().map(|text| &*text.text) else { continue };
+            // `${…}` is one name at least; what it leads to is checked when it is known.
+            let known = path.split("${").next().unwrap_or_default();
+            if leads_up(known) {
+                let (kind, path) = (given.kind, quoted(path));
+                let message = format!("`{name}` of `{kind}` leads out of the workspace: {path}");
+                self.report.error(node.at, "WF304", message);
+                sound = None;
+            }
+        }
+        sound
+    }
+
+    /// Checks that a command says in one way only what makes it repeatable.
+    fn check_repetition(&mut self, given: &GivenParameters<'_>) -> Option<()> {
+        let says = |name: &&&str| {
+            given.node(name).is_some_and(|node| !matches!(node.value, YamlContent::Bool(false)))
+        };
+        let said: Vec<&str> =
+            ["unless", "idempotent", "once"].iter().filter(says).copied().collect();
+        let [first, second, ..] = said[..] else { return Some(()) };
+        let at = given.node(second).map_or(given.at, |node| node.at);
+        let message = format!(
+            "`{}` has `{first}` and `{second}`; give the one that says what a repetition means",
+            given.kind
+        );
+        self.report.error(at, "WF303", message);
+        None
     }
 
     /// Reads `run_command`, the name of `bash_exec` in later graphs.
@@ -161,7 +243,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// Reads the path of `store_as`, which is below `computed` with or without that word. The outer option
+    /// Reads the path of `store_as`. The outer option
     /// is `None` if it is wrong, the inner one if there is none.
     #[expect(clippy::option_option, reason = "no path and a wrong one are different")]
     pub(super) fn store(
@@ -171,23 +253,33 @@ impl GraphReader<'_> {
         if given.node("store_as").is_none() {
             return Some(None);
         }
-        let path = given.written("store_as");
-        self.variables.computes(path);
-        match path.strip_prefix("computed.") {
-            Some(below) => ValueTemplate::parse(&Value::String(below.to_owned())).ok().map(Some),
-            None => given.template("store_as").map(Some),
+        self.variables.stores(given.written("store_as"));
+        given.template("store_as").map(Some)
+    }
+}
+
+/// Reads sets of keywords, in the order of the file.
+fn keyword_sets(node: &YamlValue) -> Option<Vec<(String, ValueTemplate)>> {
+    let YamlContent::Map(entries) = &node.value else { return None };
+    let set = |entry: &YamlEntry| {
+        Some((entry.key.to_string(), ValueTemplate::parse(&entry.value.json()).ok()?))
+    };
+    entries.iter().map(set).collect()
+}
+
+/// Returns whether a path leads above the directory it begins in.
+fn leads_up(path: &str) -> bool {
+    let mut depth = 0_usize;
+    for part in path.split('/') {
+        match part {
+            "" if depth == 0 && path.starts_with('/') => return false,
+            "" | "." => {}
+            ".." if depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => depth += 1,
         }
     }
-
-    /// Reads a full path that a result is stored at.
-    fn store_full(
-        &mut self,
-        given: &mut GivenParameters<'_>,
-        parameter: &str,
-    ) -> Option<ValueTemplate> {
-        self.variables.write(given.written(parameter));
-        given.template(parameter)
-    }
+    false
 }
 
 /// Returns the name of a loop's current item.

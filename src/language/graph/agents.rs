@@ -86,6 +86,11 @@ impl GraphReader<'_> {
         let read = self.source.document(name);
         let read: Result<Arc<str>, _> = read.map(Arc::from).map_err(|error| error.to_string());
         self.documents_size += read.as_deref().map_or(0, str::len);
+        if let Ok(text) = &read
+            && self.source.is_in_plugin(name)
+        {
+            self.plugin_documents.insert(name.to_owned(), Arc::clone(text));
+        }
         self.documents.insert(name.to_owned(), read.clone());
         read
     }

@@ -17,7 +17,7 @@ use crate::language::expression::ValueTemplate;
 use crate::language::output::OutputSchema;
 use crate::language::turn_options::OptionPlaces;
 
-pub use self::act::{ActionKind, AgentSpawn, GraphAction, SpawnTask, StorePath};
+pub use self::act::{ActionKind, AgentSpawn, GraphAction, LogEntryKind, SpawnTask};
 pub use self::condition::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
 
 /// The name of a node or an ending.
@@ -46,6 +46,10 @@ pub struct Graph {
     pub turns: BTreeMap<GraphNodeName, NodeTurn>,
     /// The endings.
     pub endings: BTreeMap<GraphNodeName, GraphEnding>,
+    /// True if it reads its history, which is then kept in the field `history`.
+    pub keeps_history: bool,
+    /// True if it reads its checkpoints.
+    pub reads_checkpoints: bool,
     /// The largest number of nodes it may execute.
     pub max_steps: u64,
     /// The checksum of its text: `sha256:` and hexadecimal digits.

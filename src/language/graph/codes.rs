@@ -1,7 +1,7 @@
 //! The table of all mistakes in graphs. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 30] = [
+pub const CODES: [(&str, &str); 32] = [
     ("WF001", "the file cannot be read, is no YAML, or is too large"),
     ("WF002", "a key stands twice"),
     ("WF101", "a key is missing (some: warning)"),
@@ -23,9 +23,11 @@ pub const CODES: [(&str, &str); 30] = [
     ("WF210", "there is no such type of nodes"),
     ("WF211", "no way leads to a node (warning)"),
     ("WF212", "a node and an ending have one name"),
+    ("WF213", "no way leads from a node to an ending (warning)"),
     ("WF301", "there is no such condition"),
     ("WF302", "there is no such action"),
     ("WF303", "a parameter is missing, unknown or of the wrong kind"),
+    ("WF304", "a path leads out of the workspace"),
     ("WF310", "an expression is wrong"),
     ("WF311", "there is no such function or method"),
     ("WF312", "a text is prose, or a form of a shell or of jq, where an expression is meant"),

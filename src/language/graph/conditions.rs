@@ -6,6 +6,7 @@ use super::checked_graph::{ConditionTest, GraphCondition, NumberComparison, Oper
 use super::parameters::GivenParameters;
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
+use crate::domain::value_path::ValuePath;
 use crate::language::expression::ValueTemplate;
 use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlContent, YamlValue};
@@ -41,6 +42,7 @@ impl GraphReader<'_> {
 
     fn test(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         let kind = given.kind;
+        self.check_paths(given)?;
         Some(match kind {
             "flag_set" | "flag_not_set" => {
                 ConditionTest::Flag { flag: given.template("flag")?, set: kind == "flag_set" }
@@ -82,13 +84,19 @@ impl GraphReader<'_> {
         let written = given.written("from").trim();
         let inner = written.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
         let path = inner.unwrap_or(written).trim();
+        let at = given.node("from").map_or(given.at, |node| node.at);
         if path.contains(['$', '{', '}']) {
-            let at = given.node("from").map_or(given.at, |node| node.at);
             let message = format!("`from` of `{}` is the path of one value", given.kind);
             self.report.error(at, "WF303", message);
             return None;
         }
-        Some(path.to_owned())
+        match ValuePath::parse(path) {
+            Ok(path) => Some(path.to_string()),
+            Err(error) => {
+                self.report.error(at, "WF303", format!("`from` of `{}`: {error}", given.kind));
+                None
+            }
+        }
     }
 
     /// Reports a word that the parameter does not accept.

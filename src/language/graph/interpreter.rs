@@ -11,7 +11,11 @@
 mod actions;
 mod conditions;
 mod endings;
+mod history;
+mod log;
 mod nodes;
+mod operations;
+mod paths;
 mod scope;
 mod suspended;
 mod tasks;
@@ -24,6 +28,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use self::conditions::ConditionOutcome;
+use self::history::HISTORY;
 use self::scope::ROOTS;
 pub use self::suspended::SuspendedWalk;
 use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
@@ -88,6 +93,8 @@ pub struct GraphInterpreter<'graph> {
     answers: Vec<OperationResult>,
     computed: u64,
     now: Timestamp,
+    /// The same as text, as expressions read it.
+    now_text: Value,
 }
 
 /// The progress of a list of actions.
@@ -110,6 +117,9 @@ impl<'graph> GraphInterpreter<'graph> {
             if !fields.get(map).is_some_and(Value::is_object) {
                 fields.insert(map.to_owned(), json!({}));
             }
+        }
+        if graph.keeps_history {
+            fields.insert(HISTORY.to_owned(), json!([]));
         }
         if let Some(Value::Object(computed)) = fields.get_mut("computed") {
             computed.entry("last_error").or_insert(Value::Null);
@@ -146,7 +156,7 @@ impl<'graph> GraphInterpreter<'graph> {
             entered: None,
             gate: false,
             began: state.cursor.clone(),
-            names: names(graph, &state),
+            names: history::names(graph, &state),
             migrated,
             visits: Vec::new(),
             changes: Vec::new(),
@@ -155,6 +165,7 @@ impl<'graph> GraphInterpreter<'graph> {
             answers: Vec::new(),
             computed: 0,
             now: Timestamp(0),
+            now_text: Value::Null,
             state,
         }
     }
@@ -178,6 +189,7 @@ impl<'graph> GraphInterpreter<'graph> {
     /// Runs until something is needed. `wait_result` is the result of the previous need.
     pub fn next(&mut self, wait_result: Option<WaitResult>, now: Timestamp) -> GraphYield {
         self.now = now;
+        self.now_text = now.to_string().into();
         self.wait_result = wait_result;
         if self.is_checking_conditions()
             && let Some(wait_result) = self.wait_result.take()
@@ -278,6 +290,10 @@ impl<'graph> GraphInterpreter<'graph> {
             let _ = self.change(GraphStateChange::Set(path, error.as_str().into()));
         }
         let node = std::mem::replace(&mut self.state.current_node, Arc::clone(target));
+        if self.graph.keeps_history {
+            let entry = json!({ "node": *node, "outcome": outcome, "timestamp": self.now_text });
+            let _ = self.change(GraphStateChange::Push(vec![HISTORY.to_owned()], entry));
+        }
         let outcome = outcome.into();
         self.visits.push(NodeExecution {
             node: Arc::clone(&node),
@@ -297,6 +313,7 @@ impl<'graph> GraphInterpreter<'graph> {
 
     fn change(&mut self, change: GraphStateChange) -> Result<(), String> {
         self.state.change(&change)?;
+        self.note_checkpoint(&change);
         self.changes.push(change);
         Ok(())
     }
@@ -327,15 +344,4 @@ fn given(begins: Option<&Value>, text: &str) -> Value {
         _ => false,
     };
     read.filter(same).unwrap_or_else(|| text.into())
-}
-
-fn names(graph: &Graph, state: &GraphState) -> Map<String, Value> {
-    let previous = state.previous_node.as_deref().map_or(Value::Null, Value::from);
-    let names = [
-        ("workflow_name", graph.name.as_str().into()),
-        ("workflow_version", graph.version.as_str().into()),
-        ("current_node", (*state.current_node).into()),
-        ("previous_node", previous),
-    ];
-    names.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -21,9 +21,10 @@ impl GraphReader<'_> {
         let word: &str = &self.word(kind)?.text;
         let Some(known) = NODE_TYPES.iter().find(|known| known.name == word) else {
             let types = || NODE_TYPES.iter().map(|known| known.name);
-            let otherwise = || format!("; use one of {}", types().collect::<Vec<_>>().join(", "));
-            let hint = self.report.hint(word, types(), otherwise);
-            let message = format!("unknown node type {}{hint}", quoted(word));
+            let hint = self.report.hint(word, types(), String::new);
+            let all = types().collect::<Vec<_>>().join(", ");
+            let end = if hint.ends_with('?') { "" } else { "." };
+            let message = format!("unknown node type {}{hint}{end} There are {all}", quoted(word));
             self.report.error(kind.value.at, "WF210", message);
             return None;
         };

@@ -8,6 +8,7 @@ use super::checked_graph::{GraphAction, GraphCondition};
 use super::reader::{GraphReader, MAX_DEPTH};
 use super::vocabulary::{ParameterKind, TypeParameter, TypeRole};
 use crate::domain::operation::RecoveryClass;
+use crate::domain::value_path::ValuePath;
 use crate::language::expression::{Expression, ValueTemplate};
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
@@ -123,8 +124,18 @@ impl GraphReader<'_> {
         let at = entry.value.at;
         let vocabulary = self.vocabulary;
         let Some(asked) = vocabulary.parameters(role, kind) else {
-            let otherwise = || "; use one that is known, or add it to the library".to_owned();
-            let hint = self.report.hint(kind, vocabulary.names(role), otherwise);
+            let mut hint = self.report.hint(kind, vocabulary.names(role), String::new);
+            if let Some(other) = vocabulary.other_role(role, kind) {
+                hint = format!("; it is {other}, and cannot stand here");
+            }
+            // The list is long, so it stands once in a report.
+            if !std::mem::replace(
+                &mut self.is_listed[usize::from(role == TypeRole::Consequence)],
+                true,
+            ) {
+                let end = if hint.ends_with('?') { "" } else { "." };
+                hint = format!("{hint}{end} There are {}", vocabulary.listed(role));
+            }
             self.report.error(at, code, format!("{unknown}: {}{hint}", quoted(kind)));
             return None;
         };
@@ -230,6 +241,18 @@ impl GraphReader<'_> {
             (ParameterKind::Word, YamlContent::Null) => {
                 Some(ParameterValue::Word("null".to_owned()))
             }
+            (ParameterKind::Path, YamlContent::Text(text)) if !text.text.contains("${") => {
+                match ValuePath::parse(&text.text) {
+                    Ok(_) => {
+                        self.variables.read_path(&text.text);
+                        self.template(node).map(ParameterValue::Template)
+                    }
+                    Err(error) => {
+                        self.report.error(node.at, "WF303", error.to_string());
+                        None
+                    }
+                }
+            }
             _ => self.template(node).map(ParameterValue::Template),
         }
     }
@@ -260,14 +283,19 @@ fn expected(node: &YamlValue, takes: ParameterKind) -> Option<&'static str> {
     let (right, expected) = match takes {
         ParameterKind::Any => (true, ""),
         ParameterKind::Text => (text.is_some(), "a text; put quotes around it"),
-        ParameterKind::Filled => (text.is_some_and(filled), "a text"),
+        ParameterKind::Filled | ParameterKind::Path => (text.is_some_and(filled), "a text"),
         ParameterKind::Expression => (text.is_some_and(filled), "an expression in quotes"),
         ParameterKind::Boolean => (
-            stands_for || matches!(node.value, YamlContent::Bool(_)),
+            stands_for
+                || matches!(node.value, YamlContent::Bool(_))
+                || text.is_some_and(|text| ["true", "false"].contains(&text.text.trim())),
             "`true`, `false` or a `${…}`",
         ),
         ParameterKind::Number => {
-            (stands_for || matches!(node.value, YamlContent::Number(_)), "a number or a `${…}`")
+            let written =
+                |text: &YamlScalar| text.text.trim().parse::<serde_json::Number>().is_ok();
+            let is_number = matches!(node.value, YamlContent::Number(_));
+            (stands_for || is_number || text.is_some_and(written), "a number or a `${…}`")
         }
         ParameterKind::List => {
             (stands_for || matches!(node.value, YamlContent::List(_)), "a list or a `${…}`")

@@ -1,6 +1,7 @@
 //! Reads a graph from the text of its file, or reports everything that is wrong with it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -62,6 +63,8 @@ pub fn read(
         turns: BTreeMap::new(),
         documents: HashMap::new(),
         documents_size: 0,
+        plugin_documents: BTreeMap::new(),
+        is_listed: [false; 2],
         depth: 0,
     };
     let (root, faults) = tree::parse(YamlFileKind::GRAPH, text);
@@ -99,7 +102,15 @@ impl GraphReader<'_> {
         let endings = endings.and_then(|entries| self.endings(entries));
         if known {
             let from = start.as_ref().map(|(name, at)| (name, *at));
-            targets::check(&mut self.report, from, &self.edges, &node_places, &ending_places);
+            let is_whole = nodes.is_some();
+            targets::check(
+                &mut self.report,
+                from,
+                &self.edges,
+                &node_places,
+                &ending_places,
+                is_whole,
+            );
         }
         self.variables.check(&mut self.report);
         self.idle_turns(nodes.as_ref(), &node_places);
@@ -114,9 +125,24 @@ impl GraphReader<'_> {
             nodes: nodes?,
             turns: std::mem::take(&mut self.turns),
             endings: endings?,
+            keeps_history: self.variables.reads_builtin("history"),
+            reads_checkpoints: self.variables.reads_builtin("checkpoints"),
             max_steps: max_steps?,
-            hash: checksum(self.text),
+            hash: self.checksum(),
         })
+    }
+
+    /// Returns the checksum of the graph, with its documents that are outside of the workflow's folder: a run has
+    /// no copy of them, so one that was edited is an edited graph.
+    fn checksum(&self) -> String {
+        if self.plugin_documents.is_empty() {
+            return checksum(self.text);
+        }
+        let mut whole = self.text.to_owned();
+        for (path, text) in &self.plugin_documents {
+            let _ = write!(whole, "\0{path}\0{text}");
+        }
+        checksum(&whole)
     }
 
     /// Warns of nodes that have settings for Claude turns, but no Claude turns.

@@ -36,6 +36,10 @@ pub(super) struct GraphReader<'a> {
     /// The documents that were read, by their paths; `documents_size` is their total size in bytes.
     pub(super) documents: HashMap<String, Result<Arc<str>, String>>,
     pub(super) documents_size: usize,
+    /// Those of them that are in the plugin, outside of the workflow's folder.
+    pub(super) plugin_documents: BTreeMap<String, Arc<str>>,
+    /// True if the known preconditions, or the known consequences, were listed in an error already.
+    pub(super) is_listed: [bool; 2],
     /// The current nesting depth of conditions and actions.
     pub(super) depth: usize,
 }

@@ -7,6 +7,9 @@ use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
 
+/// The number of nodes that a warning names.
+const MAX_LISTED_NODES: usize = 10;
+
 /// An edge from a node to a node or an ending, as it is written in the file.
 pub(super) struct GraphEdge {
     pub(super) from: GraphNodeName,
@@ -16,13 +19,15 @@ pub(super) struct GraphEdge {
     pub(super) code: &'static str,
 }
 
-/// Reports edges without target, names that mean two things, and nodes that no edge leads to.
+/// Reports edges without target, names that mean two things, and nodes that no edge leads to. With `is_whole`, all
+/// nodes could be read, and those without a way to an ending are reported, too.
 pub(super) fn check(
     report: &mut FileDiagnostics,
     start: Option<(&GraphNodeName, SourcePlace)>,
     edges: &[GraphEdge],
     nodes: &BTreeMap<GraphNodeName, SourcePlace>,
     endings: &BTreeMap<GraphNodeName, SourcePlace>,
+    is_whole: bool,
 ) {
     let names = || nodes.keys().chain(endings.keys()).map(|name| &**name);
     for edge in edges {
@@ -49,7 +54,10 @@ pub(super) fn check(
     }
     let Some((start, at)) = start else { return };
     if nodes.contains_key(start) {
-        unreachable(report, start, edges, nodes);
+        let reached = unreachable(report, start, edges, nodes);
+        if is_whole {
+            endless(report, &reached, edges, nodes);
+        }
         return;
     }
     let otherwise = || "; name one of `nodes`".to_owned();
@@ -58,12 +66,13 @@ pub(super) fn check(
     report.error(at, "WF201", message);
 }
 
-fn unreachable(
+/// Warns of nodes that no way leads to, and returns the others.
+fn unreachable<'edges>(
     report: &mut FileDiagnostics,
-    start: &GraphNodeName,
-    edges: &[GraphEdge],
+    start: &'edges GraphNodeName,
+    edges: &'edges [GraphEdge],
     nodes: &BTreeMap<GraphNodeName, SourcePlace>,
-) {
+) -> BTreeSet<&'edges GraphNodeName> {
     let mut ways: BTreeMap<&GraphNodeName, Vec<&GraphNodeName>> = BTreeMap::new();
     for edge in edges {
         ways.entry(&edge.from).or_default().push(&edge.to);
@@ -78,4 +87,44 @@ fn unreachable(
         let message = format!("no way leads to the node {}; remove it or lead to it", quoted(name));
         report.warning(*at, "WF211", message);
     }
+    reached
+}
+
+/// Warns of nodes from which no way leads to an ending: whoever comes to one of them stays there until `max_steps`.
+fn endless(
+    report: &mut FileDiagnostics,
+    reached: &BTreeSet<&GraphNodeName>,
+    edges: &[GraphEdge],
+    nodes: &BTreeMap<GraphNodeName, SourcePlace>,
+) {
+    let mut origins: BTreeMap<&GraphNodeName, Vec<&GraphNodeName>> = BTreeMap::new();
+    for edge in edges {
+        origins.entry(&edge.to).or_default().push(&edge.from);
+    }
+    // A target that does not exist is an error of its own, and counts as an ending.
+    let mut ahead: Vec<&GraphNodeName> =
+        origins.keys().filter(|to| !nodes.contains_key(**to)).copied().collect();
+    let mut ends: BTreeSet<&GraphNodeName> = ahead.iter().copied().collect();
+    while let Some(name) = ahead.pop() {
+        let from = origins.get(name).map(Vec::as_slice).unwrap_or_default();
+        ahead.extend(from.iter().copied().filter(|from| ends.insert(from)));
+    }
+    let mut caught: Vec<(&GraphNodeName, SourcePlace)> = nodes
+        .iter()
+        .filter(|(name, _)| reached.contains(name) && !ends.contains(name))
+        .map(|(name, at)| (name, *at))
+        .collect();
+    caught.sort_by_key(|(_, at)| *at);
+    let Some((_, at)) = caught.first() else { return };
+    let names: Vec<String> =
+        caught.iter().take(MAX_LISTED_NODES).map(|(name, _)| quoted(name)).collect();
+    let more = match caught.len().saturating_sub(MAX_LISTED_NODES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "no way leads from {}{more} to an ending, so the graph never ends there; lead out of the loop",
+        names.join(", ")
+    );
+    report.warning(*at, "WF213", message);
 }

@@ -12,8 +12,13 @@ use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
 
 /// The names that every state has.
-const BUILT_IN: [&str; 10] = [
+const BUILT_IN: [&str; 15] = [
+    "ARGUMENTS",
     "PWD",
+    "cwd",
+    "history",
+    "checkpoints",
+    "state",
     "HOME",
     "arguments",
     "workflow_name",
@@ -41,6 +46,8 @@ pub(super) struct VariableUses {
     flags: BTreeSet<String>,
     prompts: BTreeSet<String>,
     fields: BTreeSet<String>,
+    /// The first names of the paths in parameters that are read.
+    paths: BTreeSet<String>,
     /// True if something writes below `computed` under a name known only at run time.
     any_computed: bool,
     /// True if something writes to a path known only at run time.
@@ -50,7 +57,16 @@ pub(super) struct VariableUses {
 impl VariableUses {
     /// Notes that a path is read; an optional one may be missing.
     pub(super) fn read(&mut self, at: SourcePlace, path: String, optional: bool) {
-        let (name, _) = split(&path);
+        let (name, below) = split(&path);
+        if name == "state" && !below.is_empty() && !self.fields.contains(name) {
+            let field = split(below).0;
+            let kept = if ["computed", "flags", "user_responses"].contains(&field) {
+                below
+            } else {
+                field
+            };
+            return self.read(at, kept.to_owned(), optional);
+        }
         if !self.locals.iter().any(|local| local == name) {
             self.reads.push(VariableRead { at, path, optional });
         }
@@ -67,8 +83,38 @@ impl VariableUses {
         }
     }
 
+    /// Notes that a path of a parameter is read.
+    pub(super) fn read_path(&mut self, path: &str) {
+        let path = path.trim().trim_start_matches('.');
+        let (name, below) = split(path);
+        self.paths.insert(if name == "state" { split(below).0 } else { name }.to_owned());
+    }
+
+    /// Returns whether the graph reads a name that the runtime provides, and that is no field of its own.
+    pub(super) fn reads_builtin(&self, name: &str) -> bool {
+        let is_read = self.reads.iter().any(|read| split(&read.path).0 == name);
+        (is_read || self.paths.contains(name)) && !self.fields.contains(name)
+    }
+
+    /// Notes that a result is stored at a path: at that of a field, or else below `computed`.
+    pub(super) fn stores(&mut self, path: &str) {
+        let path = path.trim().trim_start_matches('.');
+        let (name, below) = split(path);
+        match name {
+            "computed" | "flags" | "user_responses" if !below.is_empty() => self.write(path),
+            name => {
+                let is_field = self.fields.contains(name);
+                self.computes(path);
+                if is_field {
+                    self.write(path);
+                }
+            }
+        }
+    }
+
     /// Notes that a path is written.
     pub(super) fn write(&mut self, path: &str) {
+        let path = path.trim().trim_start_matches('.');
         let known = path.find("${").map_or(path, |at| &path[..at]);
         let whole = known.len() == path.len();
         let (name, rest) = split(known);
@@ -84,12 +130,14 @@ impl VariableUses {
 
     /// Notes that a path below `computed` is written; the path may lack that word.
     pub(super) fn computes(&mut self, path: &str) {
+        let path = path.trim().trim_start_matches('.');
         let below = path.strip_prefix("computed.").unwrap_or(path);
         self.write(&format!("computed.{below}"));
     }
 
     /// Notes that a flag is set.
     pub(super) fn flags(&mut self, flag: &str) {
+        let flag = flag.trim().trim_start_matches('.');
         self.write(&format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(flag)));
     }
 

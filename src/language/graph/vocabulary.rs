@@ -9,6 +9,7 @@ use crate::domain::operation::RecoveryClass;
 mod conditions;
 mod consequences;
 pub(in crate::language) mod docs;
+mod groups;
 
 /// The kind of value that a parameter takes. A text may have `${…}` in it; for any other value, a text
 /// that is one `${…}` may stand.
@@ -20,6 +21,8 @@ pub(in crate::language) enum ParameterKind {
     Filled,
     /// A boolean.
     Boolean,
+    /// The path of a value, not empty.
+    Path,
     /// A number.
     Number,
     /// A list.
@@ -170,6 +173,33 @@ impl GraphVocabulary {
         }
     }
 
+    /// Returns the names of all types by their kind, for an error.
+    #[must_use]
+    pub fn listed(&self, role: TypeRole) -> String {
+        let groups = groups::GROUPS.iter().filter(|(of, ..)| *of == role);
+        let mut listed: Vec<String> =
+            groups.map(|(_, kind, names)| format!("{kind}: {}", names.join(", "))).collect();
+        let own = self.own.iter().filter(|(_, own)| own.role == role);
+        let own: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
+        if !own.is_empty() {
+            listed.push(format!("of this program: {}", own.join(", ")));
+        }
+        listed.join("; ")
+    }
+
+    /// Returns the role of a type that has another role than this one.
+    pub(in crate::language) fn other_role(
+        &self,
+        role: TypeRole,
+        name: &str,
+    ) -> Option<&'static str> {
+        let (other, what) = match role {
+            TypeRole::Precondition => (TypeRole::Consequence, "a consequence"),
+            TypeRole::Consequence => (TypeRole::Precondition, "a precondition"),
+        };
+        self.parameters(other, name).map(|_| what)
+    }
+
     /// Returns the names of all types.
     #[must_use]
     pub fn names(&self, role: TypeRole) -> Vec<&str> {
@@ -183,6 +213,13 @@ fn table(role: TypeRole) -> &'static [BuiltinType] {
         TypeRole::Precondition => conditions::TABLE,
         TypeRole::Consequence => consequences::TABLE,
     }
+}
+
+/// Returns the kind of a parameter of a built-in type; `None` if there is no such parameter.
+pub(in crate::language) fn parameter_kind(name: &str, parameter: &str) -> Option<ParameterKind> {
+    let known = builtin_type(TypeRole::Consequence, name)
+        .or_else(|| builtin_type(TypeRole::Precondition, name))?;
+    known.parameters.iter().find(|one| one.name == parameter).map(|one| one.takes)
 }
 
 /// Returns a built-in type.
@@ -225,6 +262,18 @@ mod tests {
         };
         assert_eq!(types, described(docs::TYPES));
         assert_eq!(parameters.collect::<BTreeSet<_>>(), described(docs::PARAMETERS));
+    }
+
+    #[test]
+    fn every_type_is_in_one_group_of_its_role() {
+        for role in [TypeRole::Precondition, TypeRole::Consequence] {
+            let groups = groups::GROUPS.iter().filter(|(of, ..)| *of == role);
+            let mut grouped: Vec<&str> = groups.flat_map(|(_, _, names)| *names).copied().collect();
+            let mut known: Vec<&str> = table(role).iter().map(|known| known.name).collect();
+            grouped.sort_unstable();
+            known.sort_unstable();
+            assert_eq!(grouped, known);
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn parameter(takes: ParameterKind) -> Value {
     let or_filled = |shape: Value| json!({ "anyOf": [shape, keys::placeholder()] });
     match takes {
         ParameterKind::Text => json!({ "type": "string" }),
-        ParameterKind::Filled | ParameterKind::Expression => keys::filled(),
+        ParameterKind::Filled | ParameterKind::Path | ParameterKind::Expression => keys::filled(),
         ParameterKind::Boolean => or_filled(shape::boolean()),
         ParameterKind::Number => or_filled(json!({ "type": "number" })),
         ParameterKind::List => or_filled(json!({ "type": "array" })),

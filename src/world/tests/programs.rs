@@ -44,6 +44,58 @@ async fn finished_command_is_not_run_again() {
 }
 
 #[tokio::test]
+async fn command_with_unless_runs_until_its_test_succeeds() {
+    let ground = Ground::new();
+    OperationNotes::of(&ground.base().join("steps"), &StepProofs::default(), "main.1")
+        .begin()
+        .expect("noted");
+    let mut command = shell("echo run >> runs; echo made");
+    command["unless"] = json!("test -e runs");
+    for (again, stdout) in [(true, "made\n"), (true, ""), (false, "")] {
+        let done = ground.perform("main.1", command.clone(), again).await;
+        let OperationOutcome::Done(Ok(done)) = done else { panic!("{done:?}") };
+        assert_eq!((&done["stdout"], &done["exit_code"]), (&json!(stdout), &json!(0)));
+        assert_eq!(done.get("skipped").is_some(), stdout.is_empty());
+    }
+    assert_eq!(ground.text("runs"), "run\n");
+    command["unless"] = json!("no-such-program");
+    let why = ground.why(command).await;
+    assert!(
+        why.starts_with("`unless`, the command `no-such-program`, exited with code 127"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn begun_command_is_repeated_if_idempotent_and_fails_if_once() {
+    let ground = Ground::new();
+    for stem in ["main.1", "main.2"] {
+        OperationNotes::of(&ground.base().join("steps"), &StepProofs::default(), stem)
+            .begin()
+            .expect("noted");
+    }
+    let mut command = shell("echo run >> runs");
+    command["idempotent"] = json!(true);
+    let done = ground.perform("main.1", command, true).await;
+    assert!(matches!(done, OperationOutcome::Done(Ok(_))), "{done:?}");
+    let mut command = shell("echo run >> runs");
+    command["once"] = json!(true);
+    let failed = ground.perform("main.2", command.clone(), true).await;
+    let OperationOutcome::Done(Err(why)) = failed else { panic!("{failed:?}") };
+    assert!(why.ends_with("`once` says that it is never repeated"), "{why}");
+    let done = ground.perform("main.3", command.clone(), false).await;
+    assert_eq!(ground.perform("main.3", command, true).await, done, "its outcome was noted");
+    assert_eq!(ground.text("runs"), "run\nrun\n");
+}
+
+#[tokio::test]
+async fn failed_command_shows_stderr_and_stdout() {
+    let ground = Ground::new();
+    let why = ground.why(shell("echo 1 failed; echo no test passed >&2; exit 1")).await;
+    assert!(why.ends_with("exited with code 1: no test passed (stdout: 1 failed)"), "{why}");
+}
+
+#[tokio::test]
 async fn begun_command_without_outcome_is_lost() {
     let ground = Ground::new();
     OperationNotes::of(&ground.base().join("steps"), &StepProofs::default(), "main.1")

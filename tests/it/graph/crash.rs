@@ -133,3 +133,39 @@ fn graph_killed_at_any_point_resumes_with_same_result() {
         .collect();
     assert_eq!(lived, ["passage.noted", "passage.asked", "inbox.before"]);
 }
+
+/// Returns a graph with several commits, each of which says how it knows that it was done.
+fn commits(count: usize) -> Value {
+    let mut actions =
+        vec![json!({"type": "bash_exec", "command": "git init -q -b main .", "idempotent": true})];
+    for number in 1..=count {
+        let who = "-c user.name=a -c user.email=a@b";
+        let commit = format!("git {who} commit -q --allow-empty -m number-{number}");
+        let unless = format!("git log --format=%s | grep -qx number-{number}");
+        actions.push(json!({"type": "bash_exec", "command": commit, "unless": unless}));
+    }
+    graph(json!({"start": node(json!(actions), "done")}))
+}
+
+#[test]
+fn commit_with_unless_is_made_once_however_often_raymond_is_killed() {
+    const COMMITS: usize = 4;
+    let test = Test::new().file("workflow.yaml", commits(COMMITS).to_string().as_bytes());
+    let mut deaths = 0;
+    let point =
+        |count: usize| if count % 2 == 0 { "operation.after:1" } else { "operation.before:1" };
+    let mut test = test.env("RAYMOND_FAILPOINT", point(0));
+    let mut last = test.run(&["workflow.yaml"]);
+    while last.killed() {
+        deaths += 1;
+        assert!(deaths < 30, "it comes to no end");
+        let next = if deaths < 3 * COMMITS { point(deaths) } else { "none:1" };
+        test = test.env("RAYMOND_FAILPOINT", next);
+        last = test.resume(&[]);
+    }
+    last.ok();
+    assert!(deaths >= COMMITS, "{deaths}");
+    let log = super::git(&test.flow(), &["log", "--format=%s", "--reverse"]);
+    let expected: Vec<String> = (1..=COMMITS).map(|number| format!("number-{number}")).collect();
+    assert_eq!(log.lines().collect::<Vec<_>>(), expected);
+}

@@ -5,24 +5,66 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::value;
-use crate::language::expression::ast::{Lambda, TextSpan};
+use crate::language::expression::ast::{Lambda, LambdaParameter, TextSpan};
 use crate::language::expression::environment::{CallFrame, ExpressionEnvironment};
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
 use crate::language::expression::method::BuiltinMethod;
-use crate::language::expression::value::{count, truth};
+use crate::language::expression::value::{count, kind, truth};
 
 impl Lambda {
-    fn call<'value>(
+    pub(super) fn call<'value>(
         &'value self,
         arguments: &[&'value Value],
         environment: ExpressionEnvironment<'_, 'value>,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
-        let names = &self.parameters;
-        let frame = CallFrame { names, values: arguments, outer: environment.frame };
+        let names = &self.names;
+        let mut bound = Vec::new();
+        let is_name = |parameter: &LambdaParameter| matches!(parameter, LambdaParameter::Name);
+        let values = if self.parameters.iter().all(is_name) {
+            arguments
+        } else {
+            for (parameter, argument) in self.parameters.iter().zip(arguments) {
+                parameter.bind(argument, &mut bound, fuel)?;
+            }
+            &bound
+        };
+        let frame = CallFrame { names, values, outer: environment.frame };
         value(&self.body, ExpressionEnvironment { frame: Some(&frame), ..environment }, fuel)
     }
+}
+
+impl LambdaParameter {
+    /// Adds the values of its names, in their order; a missing one is null.
+    fn bind<'value>(
+        &self,
+        argument: &'value Value,
+        bound: &mut Vec<&'value Value>,
+        fuel: &mut Fuel,
+    ) -> Result<(), Error> {
+        fuel.spend(1)?;
+        match (self, argument) {
+            (Self::Name, argument) => bound.push(argument),
+            (Self::List(parts), Value::Array(list)) => {
+                for (place, part) in parts.iter().enumerate() {
+                    part.bind(list.get(place).unwrap_or(&Value::Null), bound, fuel)?;
+                }
+            }
+            (Self::Map(parts), Value::Object(map)) => {
+                for (key, part) in parts {
+                    part.bind(map.get(key).unwrap_or(&Value::Null), bound, fuel)?;
+                }
+            }
+            (Self::List(_), other) => return Err(is_no("a list for `[…]`", other)),
+            (Self::Map(_), other) => return Err(is_no("a map for `{…}`", other)),
+        }
+        Ok(())
+    }
+}
+
+fn is_no(takes: &str, given: &Value) -> Error {
+    Error::Evaluation(format!("the function takes {takes}, but got {}", kind(given)))
 }
 
 /// A list, a function, and the environment of the function.
@@ -52,6 +94,7 @@ impl LambdaIteration<'_, '_> {
                 fuel.copy(found.map_or(&Value::Null, |place| &self.list[place]))
             }
             BuiltinMethod::Filter => self.filter(fuel),
+            BuiltinMethod::Sort => self.sort(fuel),
             BuiltinMethod::Map => {
                 let mut made = Vec::new();
                 self.results(fuel, |result, fuel| {

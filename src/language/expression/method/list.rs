@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{BuiltinMethod, MethodArguments};
 use crate::language::expression::call::position;
+use crate::language::expression::evaluate::sort;
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
 use crate::language::expression::value;
@@ -23,6 +24,7 @@ pub(super) fn apply(
             Ok(place.map_or(Value::from(-1), value::count))
         }
         BuiltinMethod::Join => join(list, arguments, fuel),
+        BuiltinMethod::Sort => sort(list, fuel),
         BuiltinMethod::Pop => fuel.copy(list.last().unwrap_or(&Value::Null)),
         BuiltinMethod::Slice => {
             let (start, end) = arguments.range(list.len())?;

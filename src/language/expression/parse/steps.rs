@@ -4,15 +4,17 @@ use std::iter::Peekable;
 
 use pest::iterators::Pairs;
 
+use super::collection::inside;
 use super::grammar::Rule;
 use super::{RulePair, expression, expressions, primary, span};
 use crate::language::expression::argument::refusal;
 use crate::language::expression::ast::{
-    ArgumentNode, ExpressionNode, Lambda, PathAccess, PathStep, PrefixOperator, TextSpan,
+    ArgumentNode, ExpressionNode, ItemNode, Lambda, LambdaParameter, PathAccess, PathStep,
+    PrefixOperator, TextSpan,
 };
-use crate::language::expression::call::{BuiltinFunction, function_names};
+use crate::language::expression::call::{BuiltinFunction, NAMESPACES, function_names};
 use crate::language::expression::flaw::SyntaxError;
-use crate::language::expression::method::{BuiltinMethod, method_names};
+use crate::language::expression::method::{BuiltinMethod, method_names, wrong_number};
 use crate::language::expression::token;
 use crate::language::hint::closest;
 
@@ -47,9 +49,10 @@ fn called<'text>(
         return Ok(None);
     }
     let mut name = base.as_str().to_owned();
+    let is_namespace = NAMESPACES.contains(&name.as_str());
     let mut ahead = rest.clone();
-    if let Some(member) = ahead.next_if(|next| name == "Object" && next.as_rule() == Rule::member) {
-        name = format!("Object.{}", last_name(member));
+    if let Some(member) = ahead.next_if(|next| is_namespace && next.as_rule() == Rule::member) {
+        name = format!("{name}.{}", last_name(member));
     }
     let Some(call) = ahead.next_if(|next| next.as_rule() == Rule::call) else { return Ok(None) };
     *rest = ahead;
@@ -58,10 +61,15 @@ fn called<'text>(
         BuiltinFunction::from_name(&name).ok_or_else(|| unknown_function(start, &name))?;
     let span = TextSpan { start, end: span(&call).end };
     let mut given = Vec::new();
+    let mut is_fixed = true;
     for argument in arguments(call)? {
         match argument {
-            ArgumentNode::Value(node) => given.push(node),
-            _ => {
+            ArgumentNode::Value(node) => given.push(ItemNode { spread: false, node }),
+            ArgumentNode::Spread(node) => {
+                is_fixed = false;
+                given.push(ItemNode { spread: true, node });
+            }
+            ArgumentNode::Lambda(_) | ArgumentNode::Pattern(_) => {
                 return Err(SyntaxError::syntax(
                     start,
                     format!("{name} takes no function or pattern"),
@@ -69,9 +77,9 @@ fn called<'text>(
             }
         }
     }
-    let takes = function.arity();
-    if given.len() != takes {
-        return Err(SyntaxError::syntax(start, wrong_number(&name, takes, takes, given.len())));
+    let (least, most) = function.arity();
+    if is_fixed && !(least..=most).contains(&given.len()) {
+        return Err(SyntaxError::syntax(start, wrong_number(&name, least, most, given.len())));
     }
     Ok(Some(ExpressionNode::Call { function, arguments: given, span }))
 }
@@ -102,20 +110,6 @@ fn unknown_method(start: usize, name: &str) -> SyntaxError {
 
 fn list(names: impl Iterator<Item = &'static str>) -> String {
     names.collect::<Vec<_>>().join(", ")
-}
-
-fn wrong_number(name: &str, least: usize, most: usize, given: usize) -> String {
-    let takes = match (least, most) {
-        (0, 0) => "nothing".to_owned(),
-        (least, most) if least == most => plural(least),
-        (0, most) => format!("at most {}", plural(most)),
-        (least, most) => format!("{least} to {}", plural(most)),
-    };
-    format!("{name} takes {takes}, but got {given}")
-}
-
-fn plural(arguments: usize) -> String {
-    if arguments == 1 { "one argument".to_owned() } else { format!("{arguments} arguments") }
 }
 
 /// Returns the name at the end of a piece, after its dot.
@@ -168,7 +162,8 @@ fn method(
     let span = TextSpan { start, end: span(&call).end };
     let arguments = arguments(call)?;
     let (least, most) = method.arity();
-    if !(least..=most).contains(&arguments.len()) {
+    let is_fixed = !arguments.iter().any(|given| matches!(given, ArgumentNode::Spread(_)));
+    if is_fixed && !(least..=most).contains(&arguments.len()) {
         return Err(SyntaxError::syntax(at, wrong_number(name, least, most, arguments.len())));
     }
     let mut given = arguments.iter().enumerate();
@@ -183,6 +178,7 @@ fn arguments(call: RulePair<'_>) -> Result<Vec<ArgumentNode>, SyntaxError> {
     for piece in call.into_inner() {
         match piece.as_rule() {
             Rule::lambda => arguments.push(ArgumentNode::Lambda(lambda(piece)?)),
+            Rule::spread => arguments.push(ArgumentNode::Spread(inside(piece)?)),
             Rule::regex => arguments.push(pattern(piece)?),
             Rule::expression => arguments.push(match expression(piece)? {
                 ExpressionNode::Name(name) if name == "Boolean" => ArgumentNode::Lambda(boolean()),
@@ -196,15 +192,50 @@ fn arguments(call: RulePair<'_>) -> Result<Vec<ArgumentNode>, SyntaxError> {
 
 fn lambda(piece: RulePair<'_>) -> Result<Lambda, SyntaxError> {
     let place = piece.as_span().start();
-    let mut parameters = Vec::new();
+    let (mut parameters, mut names) = (Vec::new(), Vec::new());
     for part in piece.into_inner() {
         match part.as_rule() {
-            Rule::name => parameters.push(part.as_str().to_owned()),
-            Rule::expression => return Ok(Lambda { parameters, body: expression(part)? }),
+            Rule::name | Rule::list_parameter | Rule::map_parameter => {
+                parameters.push(parameter(part, &mut names)?);
+            }
+            Rule::expression => return Ok(Lambda { parameters, names, body: expression(part)? }),
             _ => {}
         }
     }
     Err(SyntaxError::syntax(place, "the function has no body"))
+}
+
+/// Reads a parameter, and adds its names in the order in which they are bound.
+fn parameter(piece: RulePair<'_>, names: &mut Vec<String>) -> Result<LambdaParameter, SyntaxError> {
+    let parameters = |piece: RulePair<'_>, names: &mut Vec<String>| {
+        let is_one = |part: &RulePair<'_>| {
+            matches!(part.as_rule(), Rule::name | Rule::list_parameter | Rule::map_parameter)
+        };
+        let parts = piece.into_inner().filter(is_one);
+        parts.map(|part| parameter(part, names)).collect::<Result<Vec<_>, _>>()
+    };
+    match piece.as_rule() {
+        Rule::list_parameter => parameters(piece, names).map(LambdaParameter::List),
+        Rule::map_parameter => {
+            let mut fields = Vec::new();
+            for field in piece.into_inner().filter(|part| part.as_rule() == Rule::field) {
+                let mut parts = field.into_inner().filter(|part| part.as_rule() != Rule::colon);
+                let Some(key) = parts.next() else { continue };
+                let target = parts.next().unwrap_or_else(|| key.clone());
+                fields.push((key.as_str().to_owned(), parameter(target, names)?));
+            }
+            Ok(LambdaParameter::Map(fields))
+        }
+        _ => {
+            let (place, name) = (piece.as_span().start(), piece.as_str());
+            if names.iter().any(|known| known == name) {
+                let why = format!("the function has two parameters of the name {name}");
+                return Err(SyntaxError::syntax(place, why));
+            }
+            names.push(name.to_owned());
+            Ok(LambdaParameter::Name)
+        }
+    }
 }
 
 /// Returns the function for `Boolean` as an argument: `x => !!x`.
@@ -213,7 +244,7 @@ fn boolean() -> Lambda {
     let operand = Box::new(ExpressionNode::Name(parameter.clone()));
     let prefixes = vec![PrefixOperator::Not, PrefixOperator::Not];
     let body = ExpressionNode::Prefixed { prefixes, operand, span: TextSpan { start: 0, end: 0 } };
-    Lambda { parameters: vec![parameter], body }
+    Lambda { parameters: vec![LambdaParameter::Name], names: vec![parameter], body }
 }
 
 fn pattern(piece: RulePair<'_>) -> Result<ArgumentNode, SyntaxError> {

@@ -47,8 +47,9 @@ fn syntax_error_names_expected_and_found_token() {
             ("name contains 'a'", 5, "`contains` is no operator here; write `contains(a, b)`"),
             ("x in [1]", 2, "`in` is no operator here; write `list.includes(x)`"),
             ("a == “b”", 5, "write plain quotes, ' or \""),
-            ("`a ${b}`", 0, "a text in backticks is not read here; write `'a ' + b`"),
-            ("a + `b`", 4, "a text in backticks is not read here; write `'a ' + b`"),
+            ("a + `b", 4, "the text in backticks that opens here is not closed"),
+            ("`a ${b`", 6, "an operator or `}` is expected here, and this is ```"),
+            ("new Date()", 4, "the time is `new Date().toISOString()`"),
             (
                 "x => x",
                 2,
@@ -64,7 +65,12 @@ fn syntax_error_names_expected_and_found_token() {
                 19,
                 "a function is one expression here; write `x => x.id`, without braces and return",
             ),
-            ("[...a]", 1, "`...` is not read here; write `list.concat(other)`"),
+            (
+                "...a",
+                0,
+                "`...` stands in a list, in a map, or among arguments, as in `[...list, x]`",
+            ),
+            ("l.map(([a, {b: a}]) => a)", 15, "the function has two parameters of the name a"),
             (
                 "/a/.test(b)",
                 0,
@@ -92,7 +98,7 @@ fn unknown_function_or_wrong_argument_is_parse_error() {
             (
                 "fetch(a)",
                 0,
-                "there is no function fetch; there are len, contains, startswith, endswith, Object.keys, Object.values, Object.entries",
+                "there is no function fetch; there are len, contains, startswith, endswith, Object.keys, Object.values, Object.entries, Object.fromEntries, Math.min, Math.max, Math.floor, Math.ceil, Math.round, parseInt, parseFloat, JSON.parse, JSON.stringify",
             ),
             ("Object.key(a)", 0, "there is no function Object.key; did you mean Object.keys?"),
             ("a.startWith('b')", 2, "there is no method startWith; did you mean startsWith?"),

@@ -88,8 +88,33 @@ pub enum ActionKind {
     },
     /// `set_timestamp`
     SetTimestamp {
-        /// The path below `computed`.
+        /// The path of the text.
         store: ValueTemplate,
+        /// The form of the time, such as `YYYY-MM-DD`; ISO 8601 without one.
+        format: Option<ValueTemplate>,
+    },
+    /// `evaluate_keywords`
+    Keywords {
+        /// The text.
+        input: ValueTemplate,
+        /// The keywords of each set, a list, in the order in which they are tried.
+        sets: Vec<(String, ValueTemplate)>,
+        /// The path of the name of the first set that has a keyword in the text.
+        store: ValueTemplate,
+    },
+    /// `init_log`, `log_event` and their like.
+    Log {
+        /// The kind of entry.
+        entry: LogEntryKind,
+        /// Its parameters, a map.
+        parameters: ValueTemplate,
+        /// The path of the log, where a new one begins.
+        store: Option<ValueTemplate>,
+    },
+    /// `write_log`
+    WriteLog {
+        /// Its parameters, a map.
+        parameters: ValueTemplate,
     },
     /// `compute_hash`
     ComputeHash {
@@ -120,20 +145,30 @@ pub enum ActionKind {
     World {
         /// The operation.
         work: OperationTemplate,
-        /// The path below `computed`, or a full one, that the answer is stored at.
-        store: Option<StorePath>,
+        /// The path that the answer is stored at.
+        store: Option<ValueTemplate>,
         /// The prompt for Claude Code about the answer, if a `web_fetch` has one.
         prompt: Option<ValueTemplate>,
     },
 }
 
-/// A path that something is stored at.
-#[derive(Debug, Clone)]
-pub struct StorePath {
-    /// The path.
-    pub path: ValueTemplate,
-    /// True for a full path. Others are below `computed`, with or without that word.
-    pub full: bool,
+/// The kind of an entry of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogEntryKind {
+    /// `init_log`: the beginning.
+    Begin,
+    /// `log_node`
+    Node,
+    /// `log_event`
+    Event,
+    /// `log_entry`: by its level a warning, an error or an event.
+    Entry,
+    /// `log_warning`
+    Warning,
+    /// `log_error`
+    Error,
+    /// `finalize_log`: the end.
+    End,
 }
 
 /// A further agent.

@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::super::table::table;
+use super::log;
+use super::operations::is_true;
 use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
-use crate::domain::operation::Operation;
 use crate::language::expression::{ValueTemplate, truth};
-use crate::language::graph::checked_graph::{ActionKind, OperationTemplate, StorePath};
+use crate::language::graph::checked_graph::{ActionKind, OperationTemplate};
 
 /// The outcome of one action.
 enum ActionOutcome {
@@ -86,8 +87,8 @@ impl<'graph> GraphInterpreter<'graph> {
     fn act(&mut self, action: &'graph GraphAction) -> Result<ActionOutcome, String> {
         let change = match &action.act {
             ActionKind::SetFlag { flag, value } => {
-                let value = self.fill(value)?;
-                GraphStateChange::Set(self.flag(flag)?, truth(&value).into())
+                let value = is_true(&self.fill(value)?);
+                GraphStateChange::Set(self.flag(flag)?, value.into())
             }
             ActionKind::SetState { field, value } => {
                 let value = self.fill(value)?;
@@ -107,17 +108,37 @@ impl<'graph> GraphInterpreter<'graph> {
             }
             ActionKind::Compute { expression, store } => {
                 let value = self.evaluate(expression)?;
-                GraphStateChange::Set(self.path(store)?, value)
+                GraphStateChange::Set(self.store_path(store)?, value)
             }
             ActionKind::CreateCheckpoint { name } => GraphStateChange::Checkpoint(self.text(name)?),
-            ActionKind::RollbackCheckpoint { name } => GraphStateChange::Rollback(self.text(name)?),
-            ActionKind::SetTimestamp { store } => {
-                let path = self.text(store)?;
-                GraphStateChange::Set(computed(&path)?, self.now.to_string().into())
+            ActionKind::RollbackCheckpoint { name } => {
+                let name = self.text(name)?;
+                return self.roll_back(name).map(|()| ActionOutcome::Done);
+            }
+            ActionKind::SetTimestamp { store, format } => {
+                let format = format.as_ref().map(|format| self.text(format)).transpose()?;
+                let time = log::formatted(&self.now.to_string(), format.as_deref());
+                GraphStateChange::Set(self.store_path(store)?, time.into())
+            }
+            ActionKind::Keywords { input, sets, store } => {
+                let found = self.matching_set(input, sets)?;
+                GraphStateChange::Set(self.store_path(store)?, found)
+            }
+            ActionKind::Log { entry, parameters, store } => {
+                self.log(*entry, parameters, store.as_ref())?;
+                return Ok(ActionOutcome::Done);
+            }
+            ActionKind::WriteLog { parameters } => {
+                let Some(came) = self.take_heard() else {
+                    let write = self.log_file(parameters)?;
+                    return Ok(ActionOutcome::Needs(GraphYield::Operation(write)));
+                };
+                came?;
+                return self.note_log_file(parameters).map(|()| ActionOutcome::Done);
             }
             ActionKind::ComputeHash { from, store } => {
-                let hashed = hash(&self.field(from)?);
-                GraphStateChange::Set(self.path(store)?, hashed.into())
+                let hashed = hash(&self.existing(from)?);
+                GraphStateChange::Set(self.store_path(store)?, hashed.into())
             }
             ActionKind::DisplayMessage { message } => {
                 let text = self.text(message)?;
@@ -158,10 +179,10 @@ impl<'graph> GraphInterpreter<'graph> {
         value: &ValueTemplate,
     ) -> Result<GraphStateChange, String> {
         let path = self.path(field)?;
-        let mut map = match self.at(&path.join(".")) {
-            Value::Null => Map::new(),
-            Value::Object(map) => map,
-            _ => return Err(format!("{} is not a map", path.join("."))),
+        let mut map = match self.written(&path) {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(map)) => map.clone(),
+            Some(_) => return Err(format!("{} is not a map", path.join("."))),
         };
         let Value::Object(more) = self.fill(value)? else {
             return Err("`value` is not a map".to_owned());
@@ -182,7 +203,7 @@ impl<'graph> GraphInterpreter<'graph> {
     fn world(
         &mut self,
         work: &OperationTemplate,
-        store: Option<&StorePath>,
+        store: Option<&ValueTemplate>,
         prompt: Option<&ValueTemplate>,
     ) -> Result<ActionOutcome, String> {
         if let (Some(page), Some(prompt)) = (self.state.cursor.partial.clone(), prompt) {
@@ -206,7 +227,7 @@ impl<'graph> GraphInterpreter<'graph> {
         &mut self,
         mut page: Value,
         prompt: &ValueTemplate,
-        store: Option<&StorePath>,
+        store: Option<&ValueTemplate>,
     ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
             let task = self.task_about(&page, prompt)?;
@@ -216,10 +237,13 @@ impl<'graph> GraphInterpreter<'graph> {
         self.stored(store, page)
     }
 
-    fn stored(&mut self, store: Option<&StorePath>, value: Value) -> Result<ActionOutcome, String> {
-        if let Some(StorePath { path, full }) = store {
-            let path = self.text(path)?;
-            let path = if *full { split(&path)? } else { computed(&path)? };
+    fn stored(
+        &mut self,
+        store: Option<&ValueTemplate>,
+        value: Value,
+    ) -> Result<ActionOutcome, String> {
+        if let Some(path) = store {
+            let path = self.store_path(path)?;
             self.change(GraphStateChange::Set(path, value))?;
         }
         Ok(ActionOutcome::Done)
@@ -239,8 +263,8 @@ impl<'graph> GraphInterpreter<'graph> {
         let outputs = came?;
         match store {
             Some(store) => {
-                let path = self.text(store)?;
-                self.change(GraphStateChange::Set(computed(&path)?, outputs))?;
+                let path = self.store_path(store)?;
+                self.change(GraphStateChange::Set(path, outputs))?;
             }
             None => self.merge_outputs(outputs)?,
         }
@@ -256,8 +280,8 @@ impl<'graph> GraphInterpreter<'graph> {
         };
         let value = as_data(came?);
         if let Some(store) = &spawn.store {
-            let path = self.text(store)?;
-            self.change(GraphStateChange::Set(computed(&path)?, value))?;
+            let path = self.store_path(store)?;
+            self.change(GraphStateChange::Set(path, value))?;
         }
         Ok(ActionOutcome::Done)
     }
@@ -272,54 +296,11 @@ impl<'graph> GraphInterpreter<'graph> {
         }
         Ok(())
     }
-
-    /// Returns the operation with its parameters filled in.
-    pub(super) fn operation(&mut self, work: &OperationTemplate) -> Result<Operation, String> {
-        let Value::Object(mut parameters) = self.fill(&work.parameters)? else {
-            return Err("its parameters are not a map".to_owned());
-        };
-        if let Some(class) = work.own {
-            return Ok(Operation::Own { name: work.kind.clone(), parameters, class });
-        }
-        let empty = |key: &&&str| match parameters.get(**key) {
-            Some(Value::Null) => true,
-            Some(Value::String(text)) => text.trim().is_empty(),
-            _ => false,
-        };
-        let places = ["path", "url", "id", "dest", "repo_path", "pattern"];
-        if let Some(key) = places.iter().find(empty) {
-            return Err(format!("`{key}` is empty"));
-        }
-        parameters.insert("type".to_owned(), work.kind.as_str().into());
-        serde_json::from_value(Value::Object(parameters)).map_err(|error| error.to_string())
-    }
-
-    fn flag(&mut self, flag: &ValueTemplate) -> Result<Vec<String>, String> {
-        let flag = self.text(flag)?;
-        split(&format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(&flag)))
-    }
-
-    fn path(&mut self, path: &ValueTemplate) -> Result<Vec<String>, String> {
-        split(&self.text(path)?)
-    }
 }
 
 /// Returns whether a page was fetched. Claude Code is not asked about a failed fetch.
 fn is_page(page: &Value) -> bool {
     page.get("status").and_then(Value::as_u64).is_some_and(|status| (1..400).contains(&status))
-}
-
-/// Splits a path below `computed`, given with or without that word.
-fn computed(path: &str) -> Result<Vec<String>, String> {
-    split(&format!("computed.{}", path.strip_prefix("computed.").unwrap_or(path)))
-}
-
-fn split(path: &str) -> Result<Vec<String>, String> {
-    let parts: Vec<String> = path.split('.').map(str::to_owned).collect();
-    if parts.iter().any(String::is_empty) {
-        return Err(format!("`{path}` is not a path: names with dots between them"));
-    }
-    Ok(parts)
 }
 
 /// Returns the result of an agent: data if it is a JSON object or list, else text.

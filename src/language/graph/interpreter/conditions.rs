@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::GraphInterpreter;
+use super::operations::number;
 use crate::domain::operation::Operation;
 use crate::language::expression::{Expression, Fuel, ValueTemplate, truth};
 use crate::language::graph::checked_graph::{ConditionTest, GraphCondition, NumberComparison};
@@ -87,10 +88,8 @@ impl GraphInterpreter<'_> {
     ) -> Result<bool, ConditionError> {
         Ok(match &condition.test {
             ConditionTest::Flag { flag, set } => {
-                let flag = self.text(flag)?;
-                let flag = flag.strip_prefix("flags.").unwrap_or(&flag);
-                let is_set = self.at(&format!("flags.{flag}")) == Value::Bool(true);
-                is_set == *set
+                let flag = self.value_path(flag)?.below("flags");
+                (self.at(&flag) == Some(Value::Bool(true))) == *set
             }
             ConditionTest::Equals { field, value } => self.field(field)? == self.fill(value)?,
             ConditionTest::Null { field, null } => self.field(field)?.is_null() == *null,
@@ -159,10 +158,10 @@ impl GraphInterpreter<'_> {
         value.map_err(|error| error.to_string())
     }
 
-    /// Returns the value of the field at a filled path.
-    pub(super) fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
-        let path = self.text(path)?;
-        Ok(self.at(&path))
+    /// Returns the value of the field at a filled path; a missing one is null.
+    fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
+        let path = self.value_path(path)?;
+        Ok(self.at(&path).unwrap_or_default())
     }
 }
 
@@ -178,5 +177,7 @@ fn count(value: &Value) -> Result<f64, String> {
 }
 
 fn number_of(value: &Value) -> Result<f64, String> {
-    value.as_f64().ok_or_else(|| format!("WF403 {value} is not a number"))
+    number(value)
+        .and_then(|number| number.as_f64())
+        .ok_or_else(|| format!("WF403 {value} is not a number"))
 }

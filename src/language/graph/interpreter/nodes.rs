@@ -77,7 +77,11 @@ impl<'graph> GraphInterpreter<'graph> {
                 return self.question(prompt).map(Some);
             };
             let node = self.state.current_node.to_string();
-            let given = json!({ "id": answer.id, "raw": answer.raw });
+            let mut given = json!({ "id": answer.id, "raw": answer.raw });
+            let other = prompt.options.iter().position(|option| option.id == OTHER);
+            if let Some(place) = other.filter(|_| answer.id == OTHER) {
+                given["is_option"] = self.is_chosen(prompt, place, &answer.raw)?.into();
+            }
             self.change(GraphStateChange::Set(vec!["user_responses".to_owned(), node], given))?;
             self.state.cursor.answer = Some(answer.id);
         }
@@ -94,6 +98,15 @@ impl<'graph> GraphInterpreter<'graph> {
                 None => Err(why),
             },
         }
+    }
+
+    /// Returns whether an answer means the option at a place, and is no text of the person's own.
+    fn is_chosen(&mut self, prompt: &UserPrompt, place: usize, raw: &str) -> Result<bool, String> {
+        let (raw, option) = (raw.trim(), &prompt.options[place]);
+        let is_number = raw.parse().ok() == Some(place + 1);
+        Ok(is_number
+            || raw == option.id
+            || raw.to_lowercase() == self.text(&option.label)?.trim().to_lowercase())
     }
 
     fn reference(

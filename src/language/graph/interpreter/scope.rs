@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::GraphInterpreter;
 use crate::domain::graph_execution::LoopFrame;
+use crate::domain::value_path::ValuePath;
 use crate::language::expression::NameScope;
 
 /// The root names whose values are maps.
@@ -15,6 +16,7 @@ pub(super) struct GraphScope<'state> {
     levels: &'state [LoopFrame],
     names: &'state Map<String, Value>,
     builtins: &'state Map<String, Value>,
+    now: &'state Value,
 }
 
 impl GraphInterpreter<'_> {
@@ -24,19 +26,19 @@ impl GraphInterpreter<'_> {
             levels: &self.state.cursor.levels,
             names: &self.names,
             builtins: &self.around.builtins,
+            now: &self.now_text,
         }
     }
 
-    /// Returns the value at a path; null if it is missing.
-    pub(super) fn at(&self, path: &str) -> Value {
-        let mut parts = path.split('.');
+    /// Returns the value at a path; `None` if it is missing.
+    pub(super) fn at(&self, path: &ValuePath) -> Option<Value> {
         let scope = self.scope();
-        let first = parts.next().and_then(|name| scope.root(name));
-        let found = parts.try_fold(first.unwrap_or(&Value::Null), |here, part| match here {
-            Value::Array(list) => part.parse::<usize>().ok().and_then(|index| list.get(index)),
-            other => other.get(part),
-        });
-        found.cloned().unwrap_or_default()
+        let name = path.root()?;
+        if let Some(found) = scope.root(name) {
+            return path.rest_of(found).cloned();
+        }
+        let path = path.without("state")?;
+        path.rest_of(scope.field(path.root()?)?).cloned()
     }
 }
 
@@ -51,6 +53,19 @@ impl NameScope for GraphScope<'_> {
         }
         let mut maps = ROOTS.into_iter().filter_map(|root| self.fields.get(root)?.get(name));
         let own = maps.next().or_else(|| self.fields.get(name));
-        own.or_else(|| self.names.get(name)).or_else(|| self.builtins.get(name))
+        let builtin = match name {
+            "cwd" => "PWD",
+            "ARGUMENTS" => "arguments",
+            name => name,
+        };
+        own.or_else(|| self.names.get(name)).or_else(|| self.builtins.get(builtin))
+    }
+
+    fn field(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).or_else(|| self.names.get(name))
+    }
+
+    fn now(&self) -> Option<&Value> {
+        Some(self.now)
     }
 }

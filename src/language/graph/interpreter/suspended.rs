@@ -1,12 +1,9 @@
 //! A walk that stops at an operation, apart from its graph, until the result is there.
 
-use std::sync::Arc;
-
-use super::{GraphEnvironment, GraphInterpreter, names};
+use super::{GraphEnvironment, GraphInterpreter};
 use crate::domain::event::GraphEntry;
 use crate::domain::graph_execution::{GraphState, GraphStateChange, NodeCursor, NodeExecution};
 use crate::domain::operation::OperationResult;
-use crate::domain::time::Timestamp;
 use crate::language::graph::checked_graph::Graph;
 
 /// A walk that needs an operation, apart from its graph.
@@ -16,7 +13,6 @@ pub struct SuspendedWalk {
     entered: Option<Box<GraphEntry>>,
     gate: bool,
     began: NodeCursor,
-    migrated: Option<Arc<str>>,
     visits: Vec<NodeExecution>,
     changes: Vec<GraphStateChange>,
     shown: Vec<String>,
@@ -33,7 +29,6 @@ impl<'graph> GraphInterpreter<'graph> {
             entered: self.entered,
             gate: self.gate,
             began: self.began,
-            migrated: self.migrated,
             visits: self.visits,
             changes: self.changes,
             shown: self.shown,
@@ -49,22 +44,27 @@ impl<'graph> GraphInterpreter<'graph> {
         around: &'graph GraphEnvironment,
         walk: SuspendedWalk,
     ) -> Self {
+        let SuspendedWalk {
+            state,
+            entered,
+            gate,
+            began,
+            visits,
+            changes,
+            shown,
+            answers,
+            computed,
+        } = walk;
         Self {
-            graph,
-            around,
-            entered: walk.entered,
-            gate: walk.gate,
-            began: walk.began,
-            names: names(graph, &walk.state),
-            migrated: walk.migrated,
-            visits: walk.visits,
-            changes: walk.changes,
-            shown: walk.shown,
-            wait_result: None,
-            answers: walk.answers,
-            computed: walk.computed,
-            now: Timestamp(0),
-            state: walk.state,
+            entered,
+            gate,
+            began,
+            visits,
+            changes,
+            shown,
+            answers,
+            computed,
+            ..Self::resume(graph, around, state)
         }
     }
 }

@@ -8,10 +8,12 @@
 mod actions;
 mod asks;
 mod bounds;
+mod companions;
 mod conditions;
 mod endings;
 mod failures;
 mod nodes;
+mod paths;
 mod play;
 mod resume;
 mod scope;

@@ -1,17 +1,27 @@
 //! One bad graph for each mistake in its content: types, expressions, documents, variables.
 
 use super::super::profile::GraphProfile;
+use super::super::vocabulary::{GraphVocabulary, TypeRole};
 use super::{acting, asking, assert_one, graph, said};
 
 #[test]
 fn unknown_type_or_invalid_parameter_is_error_with_hint() {
-    assert_one(
-        &asking("      type: file_exist\n      path: x"),
-        "12:13: WF301 Unknown precondition type: `file_exist`; did you mean `file_exists`?",
+    let listed = |role| GraphVocabulary::new().listed(role);
+    let text = asking("      type: file_exist\n      path: x");
+    let nearest =
+        "12:13: WF301 Unknown precondition type: `file_exist`; did you mean `file_exists`?";
+    assert_one(&text, &format!("{nearest} There are {}", listed(TypeRole::Precondition)));
+    let text = acting("      - type: set_flagg\n      - type: file_exists");
+    let nearest = "12:15: WF302 Unknown consequence type: `set_flagg`; did you mean `set_flag`?";
+    assert_eq!(
+        said(&text, GraphProfile::Lenient),
+        [
+            format!("{nearest} There are {}", listed(TypeRole::Consequence)),
+            "13:15: WF302 Unknown consequence type: `file_exists`; it is a precondition, and cannot stand here".to_owned(),
+        ]
     );
-    assert_one(
-        &acting("      - type: set_flagg"),
-        "12:15: WF302 Unknown consequence type: `set_flagg`; did you mean `set_flag`?",
+    assert!(
+        listed(TypeRole::Consequence).contains("; git: clone_repo, get_sha, git_fetch, git_pull; ")
     );
     let table = [
         ("type: set_flag, flag: f", "12:17: WF303 `set_flag` needs `value`"),
@@ -26,6 +36,10 @@ fn unknown_type_or_invalid_parameter_is_error_with_hint() {
         (
             "type: read_config, store: x",
             "12:30: WF303 `read_config` has no parameter `store`; did you mean `store_as`?",
+        ),
+        (
+            "type: bash_exec, command: x, unless: y, once: true",
+            "12:57: WF303 `bash_exec` has `unless` and `once`; give the one that says what a repetition means",
         ),
         (
             "type: run_command, command: x, interpreter: perl",

@@ -3,7 +3,7 @@
 use super::super::profile::GraphProfile;
 use super::super::read::read;
 use super::super::vocabulary::GraphVocabulary;
-use super::{asking, assert_one, graph, said, source};
+use super::{acting, asking, assert_one, graph, said, source};
 
 /// Asserts an error under the strict rules, and a warning under the others.
 fn assert_lenient(text: &str, place: &str, rest: &str) {
@@ -211,7 +211,7 @@ fn unknown_type_unreachable_or_ambiguous_node_is_reported() {
     let two = |more: &str| graph(&format!("{LEAVE}\n{more}"));
     assert_one(
         &graph("  a: { type: acton }"),
-        "9:14: WF210 unknown node type `acton`; did you mean `action`?",
+        "9:14: WF210 unknown node type `acton`; did you mean `action`? There are action, conditional, user_prompt, validation_gate, reference",
     );
     assert_one(
         &two(&LEAVE.replace("a:", "b:")),
@@ -292,4 +292,47 @@ fn invalid_output_schema_is_error_with_location() {
     for (output, expected) in table {
         assert_one(&asking(output), expected);
     }
+}
+
+#[test]
+fn loop_without_ending_is_warning_that_names_its_nodes() {
+    let node = |name: &str, next: &str, failure: &str| {
+        format!(
+            "  {name}: {{ type: action, actions: [], on_success: {next}, on_failure: {failure} }}\n"
+        )
+    };
+    let text = graph(&[node("a", "b", "done"), node("b", "c", "c"), node("c", "b", "c")].concat());
+    assert_one(
+        &text,
+        "10:3: warning: WF213 no way leads from `b`, `c` to an ending, so the graph never ends there; lead out of the loop",
+    );
+    let text =
+        graph(&[node("a", "b", "done"), node("b", "c", "c"), node("c", "b", "failed")].concat());
+    assert!(said(&text, GraphProfile::Lenient).is_empty());
+}
+
+#[test]
+fn written_path_that_leads_out_of_workspace_is_error() {
+    let table = [
+        ("../secret", true),
+        ("a/../../b", true),
+        ("../${known}", true),
+        ("a/../b", false),
+        ("/abs/../x", false),
+        ("${known}/../..", false),
+        ("..a/b", false),
+    ];
+    for (path, leads_out) in table {
+        let text = acting(&format!("      - {{ type: delete_file, path: '{path}' }}"));
+        let found = said(&text, GraphProfile::Lenient);
+        let expected =
+            format!("WF304 `path` of `delete_file` leads out of the workspace: `{path}`");
+        assert_eq!(
+            found.iter().any(|one| one.ends_with(&expected)),
+            leads_out,
+            "{path}: {found:?}"
+        );
+    }
+    let text = asking("      type: file_exists\n      path: ../x");
+    assert_one(&text, "13:13: WF304 `path` of `file_exists` leads out of the workspace: `../x`");
 }

@@ -5,12 +5,12 @@
 
 use super::{BuiltinParameter, BuiltinType, ParameterKind, may, need, of};
 
-const FIELD: BuiltinParameter = need("field", ParameterKind::Filled);
+const FIELD: BuiltinParameter = need("field", ParameterKind::Path);
 const PATH: BuiltinParameter = need("path", ParameterKind::Filled);
 const ID: BuiltinParameter = need("id", ParameterKind::Filled);
 const TOOL: BuiltinParameter = need("tool", ParameterKind::Filled);
-const FLAG: BuiltinParameter = need("flag", ParameterKind::Filled);
-const FROM: BuiltinParameter = need("from", ParameterKind::Filled);
+const FLAG: BuiltinParameter = need("flag", ParameterKind::Path);
+const FROM: BuiltinParameter = need("from", ParameterKind::Path);
 const CONDITIONS: BuiltinParameter = need("conditions", ParameterKind::Conditions);
 
 /// The number of types that come from later graphs.

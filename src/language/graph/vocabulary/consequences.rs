@@ -6,41 +6,46 @@
 
 use super::{BuiltinParameter, BuiltinType, ParameterKind, may, need, of};
 
-const FIELD: BuiltinParameter = need("field", ParameterKind::Filled);
+const FIELD: BuiltinParameter = need("field", ParameterKind::Path);
 const VALUE: BuiltinParameter = need("value", ParameterKind::Any);
 const PATH: BuiltinParameter = need("path", ParameterKind::Filled);
 const NAME: BuiltinParameter = need("name", ParameterKind::Filled);
-const FROM: BuiltinParameter = need("from", ParameterKind::Filled);
+const FROM: BuiltinParameter = need("from", ParameterKind::Path);
 const URL: BuiltinParameter = need("url", ParameterKind::Filled);
 const DEST: BuiltinParameter = need("dest", ParameterKind::Filled);
 const REPO: BuiltinParameter = need("repo_path", ParameterKind::Filled);
 const PATTERN: BuiltinParameter = need("pattern", ParameterKind::Filled);
 const CONTENT: BuiltinParameter = need("content", ParameterKind::Text);
 const COMMAND: BuiltinParameter = need("command", ParameterKind::Filled);
+const LEVEL: BuiltinParameter = may("level", ParameterKind::Filled);
+const CONTEXT: BuiltinParameter = may("context", ParameterKind::Any);
+const UNLESS: BuiltinParameter = may("unless", ParameterKind::Filled);
+const IDEMPOTENT: BuiltinParameter = may("idempotent", ParameterKind::Switch);
+const ONCE: BuiltinParameter = may("once", ParameterKind::Switch);
 const EXPRESSION: BuiltinParameter = need("expression", ParameterKind::Expression);
-const STORE: BuiltinParameter = need("store_as", ParameterKind::Filled);
-const MAY_STORE: BuiltinParameter = may("store_as", ParameterKind::Filled);
+const STORE: BuiltinParameter = need("store_as", ParameterKind::Path);
+const MAY_STORE: BuiltinParameter = may("store_as", ParameterKind::Path);
 const BACKGROUND: BuiltinParameter = may("run_in_background", ParameterKind::Switch);
 const VARIABLES: BuiltinParameter = may("variables", ParameterKind::Map);
 
 /// The number of types that come from later graphs or are this program's own.
 #[cfg(test)]
-pub(super) const LATER: usize = 10;
+pub(super) const LATER: usize = 20;
 
 pub(super) const TABLE: &[BuiltinType] = &[
-    of("set_flag", &[need("flag", ParameterKind::Filled), need("value", ParameterKind::Boolean)]),
+    of("set_flag", &[need("flag", ParameterKind::Path), need("value", ParameterKind::Boolean)]),
     of("set_state", &[FIELD, VALUE]),
     of("append_state", &[FIELD, VALUE]),
     of("clear_state", &[FIELD]),
     of("merge_state", &[FIELD, need("value", ParameterKind::Map)]),
-    of("evaluate", &[EXPRESSION, need("set_flag", ParameterKind::Filled)]),
+    of("evaluate", &[EXPRESSION, need("set_flag", ParameterKind::Path)]),
     of("compute", &[EXPRESSION, STORE]),
     of("read_config", &[STORE]),
     of("read_file", &[PATH, STORE]),
     of("write_file", &[PATH, CONTENT]),
     of("create_directory", &[PATH]),
     of("delete_file", &[PATH]),
-    of("write_config_entry", &[PATH, VALUE]),
+    of("write_config_entry", &[need("path", ParameterKind::Path), VALUE]),
     of("add_source", &[need("spec", ParameterKind::Map)]),
     of("update_source", &[need("id", ParameterKind::Filled), need("fields", ParameterKind::Map)]),
     of(
@@ -48,7 +53,7 @@ pub(super) const TABLE: &[BuiltinType] = &[
         &[URL, DEST, may("branch", ParameterKind::Filled), may("depth", ParameterKind::Number)],
     ),
     of("get_sha", &[REPO, STORE]),
-    of("git_pull", &[REPO]),
+    of("git_pull", &[REPO, MAY_STORE]),
     of("git_fetch", &[REPO]),
     of(
         "web_fetch",
@@ -59,7 +64,7 @@ pub(super) const TABLE: &[BuiltinType] = &[
             may("prompt", ParameterKind::Filled),
         ],
     ),
-    of("cache_web_content", &[FROM, DEST, may("store_path_as", ParameterKind::Filled)]),
+    of("cache_web_content", &[FROM, DEST, may("store_path_as", ParameterKind::Path)]),
     of("display_message", &[need("message", ParameterKind::Text)]),
     of(
         "display_table",
@@ -89,7 +94,7 @@ pub(super) const TABLE: &[BuiltinType] = &[
             BACKGROUND,
         ],
     ),
-    of("set_timestamp", &[STORE]),
+    of("set_timestamp", &[STORE, may("format", ParameterKind::Filled)]),
     of("compute_hash", &[FROM, STORE]),
     of(
         "invoke_skill",
@@ -103,15 +108,80 @@ pub(super) const TABLE: &[BuiltinType] = &[
             need("actions", ParameterKind::Actions),
         ],
     ),
+    of(
+        "evaluate_keywords",
+        &[need("input", ParameterKind::Text), need("keyword_sets", ParameterKind::Map), STORE],
+    ),
+    of(
+        "init_log",
+        &[
+            may("workflow_name", ParameterKind::Text),
+            may("workflow_version", ParameterKind::Text),
+            may("skill_name", ParameterKind::Text),
+            may("plugin_name", ParameterKind::Text),
+            may("execution_path", ParameterKind::Text),
+            may("metadata", ParameterKind::Map),
+            MAY_STORE,
+        ],
+    ),
+    of(
+        "log_node",
+        &[
+            need("node", ParameterKind::Filled),
+            need("outcome", ParameterKind::Filled),
+            may("details", ParameterKind::Any),
+        ],
+    ),
+    of(
+        "log_event",
+        &[need("event_type", ParameterKind::Filled), may("data", ParameterKind::Any), LEVEL],
+    ),
+    of("log_entry", &[need("message", ParameterKind::Text), LEVEL, CONTEXT]),
+    of(
+        "log_warning",
+        &[need("message", ParameterKind::Text), CONTEXT, may("node", ParameterKind::Filled)],
+    ),
+    of(
+        "log_error",
+        &[
+            need("message", ParameterKind::Text),
+            may("details", ParameterKind::Any),
+            may("error_type", ParameterKind::Filled),
+            CONTEXT,
+            may("node", ParameterKind::Filled),
+            may("recoverable", ParameterKind::Boolean),
+        ],
+    ),
+    of(
+        "finalize_log",
+        &[
+            need("outcome", ParameterKind::Filled),
+            may("ending_node", ParameterKind::Filled),
+            may("summary", ParameterKind::Any),
+        ],
+    ),
+    of(
+        "write_log",
+        &[
+            may("format", ParameterKind::Filled),
+            may("location", ParameterKind::Filled),
+            may("filename", ParameterKind::Filled),
+            may("path", ParameterKind::Filled),
+        ],
+    ),
+    of("file_exists_check", &[PATH, need("set_flag", ParameterKind::Path)]),
     of("glob_files", &[PATTERN, STORE]),
     of("glob_count", &[PATTERN, STORE]),
-    of("bash_exec", &[COMMAND, MAY_STORE]),
+    of("bash_exec", &[COMMAND, UNLESS, IDEMPOTENT, ONCE, MAY_STORE]),
     of("append_to_file", &[PATH, CONTENT]),
     of(
         "mutate_state",
         &[need("operation", ParameterKind::Word), FIELD, may("value", ParameterKind::Any)],
     ),
-    of("run_command", &[COMMAND, may("interpreter", ParameterKind::Word), MAY_STORE]),
+    of(
+        "run_command",
+        &[COMMAND, may("interpreter", ParameterKind::Word), UNLESS, IDEMPOTENT, ONCE, MAY_STORE],
+    ),
     of(
         "run_folder",
         &[

@@ -5,6 +5,15 @@ use serde_json::{Value, json};
 use super::stage::Stage;
 use crate::domain::operation::Operation;
 
+fn shell(command: &str) -> Operation {
+    Operation::BashExec {
+        command: command.to_owned(),
+        unless: None,
+        idempotent: false,
+        once: false,
+    }
+}
+
 fn fields() -> Value {
     json!({
         "source": "react", "nothing": null, "list": [1], "map": {"a": 1, "b": {"c": 2}},
@@ -48,10 +57,11 @@ fn each_state_action_writes_expected_value() {
         (evaluate("len(list) == 1"), "flags.found", json!(true)),
         (evaluate("map.a - 1"), "flags.found", json!(false)),
         (compute("computed.six"), "computed.six", json!(6)),
-        (compute("six"), "six", json!(6)),
+        (compute("six"), "computed.six", json!(6)),
+        (compute("nothing"), "nothing", json!(6)),
         (
             json!({"type": "compute_hash", "from": "computed.text", "store_as": "hash"}),
-            "hash",
+            "computed.hash",
             json!(abc),
         ),
         (
@@ -74,12 +84,12 @@ fn each_state_action_writes_expected_value() {
 
 #[test]
 fn hash_of_value_equals_hash_of_its_json_text() {
-    let hash = |from: &str| json!({"type": "compute_hash", "from": from, "store_as": format!("hash_of_{from}")});
+    let hash = |from: &str| json!({"type": "compute_hash", "from": from, "store_as": format!("computed.hash_of_{from}")});
     let stage = Stage::doing(json!([hash("one"), hash("same"), hash("other")]));
     let stage = stage.beginning(json!({"one": {"a": [1]}, "same": "{\"a\":[1]}", "other": [1]}));
     let played = stage.play();
-    assert_eq!(played.at("hash_of_one"), played.at("hash_of_same"));
-    assert_ne!(played.at("hash_of_one"), played.at("hash_of_other"));
+    assert_eq!(played.at("computed.hash_of_one"), played.at("computed.hash_of_same"));
+    assert_ne!(played.at("computed.hash_of_one"), played.at("computed.hash_of_other"));
 }
 
 #[test]
@@ -205,12 +215,9 @@ fn every_operation_gets_its_filled_parameters() {
         ),
         (
             json!({"type": "bash_exec", "command": "ls ${source}", "store_as": "x"}),
-            Operation::BashExec { command: "ls react".into() },
+            shell("ls react"),
         ),
-        (
-            json!({"type": "run_command", "command": "ls", "interpreter": "bash"}),
-            Operation::BashExec { command: "ls".into() },
-        ),
+        (json!({"type": "run_command", "command": "ls", "interpreter": "bash"}), shell("ls")),
     ];
     for (action, operation) in table {
         let mut begins = fields();

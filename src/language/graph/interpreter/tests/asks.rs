@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, done, failed, node};
+use super::stage::{Stage, answered, done, failed, node};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::turn_options::{EffortLevel, OnDenied, TurnOptions};
@@ -225,4 +225,43 @@ fn answer_to_node_with_schema_is_merged_as_object() {
     assert_eq!((task.contract, task.output.is_some()), (OutputFormat::Object, true));
     assert!(!task.prompt.contains("<result>"), "the schema says the form: {}", task.prompt);
     assert_eq!(stage.play().at("computed.score"), json!(7));
+}
+
+#[test]
+fn raw_answer_has_fields_and_is_its_text_as_a_whole() {
+    let option = |id: &str| json!({"id": id, "label": id.to_uppercase(), "description": "d"});
+    let show = json!({"type": "display_message", "message": "${user_responses.start.raw}: ${user_responses.start.raw.text ?? 'none'}, ${user_responses.start.raw.selected ?? 'none'}"});
+    let compute = json!({"type": "compute", "expression": "user_responses.start.raw == 'svn' && start.raw.text.split('v').length == 2", "store_as": "computed.same"});
+    let ask = |options: Value, expected: Value| {
+        json!({
+            "start": {
+                "type": "user_prompt",
+                "prompt": {"question": "q", "header": "h", "options": options},
+                "on_response": {
+                    "git": {"next_node": "show"},
+                    "other": {"next_node": "show"},
+                },
+            },
+            "show": node(json!([show]), "ask"),
+            "ask": {
+                "type": "conditional",
+                "condition": {"type": "state_equals", "field": "user_responses.start.raw.selected", "value": expected},
+                "branches": {"true": "done", "false": "compute"},
+            },
+            "compute": node(json!([compute]), "done"),
+        })
+    };
+    let typed =
+        Stage::new(ask(json!([option("git")]), json!("git"))).hearing([answered("svn")]).play();
+    assert_eq!(typed.shown[0], "svn: svn, none");
+    assert_eq!(typed.at("computed.same"), json!(true));
+    let chosen =
+        Stage::new(ask(json!([option("git")]), json!("git"))).hearing([answered("1")]).play();
+    assert_eq!(chosen.shown[0], "1: none, git");
+    assert_eq!(chosen.at("computed.same"), json!(null));
+    let options = || json!([option("git"), option("other")]);
+    let other = Stage::new(ask(options(), json!("other"))).hearing([answered("2")]).play();
+    assert_eq!(other.shown[0], "2: none, other");
+    let typed = Stage::new(ask(options(), json!("git"))).hearing([answered("svn")]).play();
+    assert_eq!(typed.shown[0], "svn: svn, none");
 }

@@ -13,7 +13,7 @@ fn failure_message_names_action_and_reason() {
         (set("list.5", json!(1)), "set_state: list has 1 elements, and no `5`"),
         (
             set("${text}..b", json!(1)),
-            "set_state: `abc..b` is not a path: names with dots between them",
+            "set_state: WF403 `abc..b` is not a path: a name is missing; write names with dots between them, and numbers in brackets, as in `sources[0].id`",
         ),
         (set("x", json!("${map.gone}")), "set_state: WF402 Unresolved variable: ${map.gone}"),
         (

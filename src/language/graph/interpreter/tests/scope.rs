@@ -89,3 +89,55 @@ fn answer_is_read_by_name_of_its_node() {
     let played = Stage::new(nodes).hearing([answered("1")]).play();
     assert_eq!(played.at("got"), json!("a 1"));
 }
+
+#[test]
+fn history_checkpoints_state_and_cwd_can_be_read() {
+    let stage = Stage::new(json!({
+        "start": node(json!([
+            {"type": "create_checkpoint", "name": "before"},
+            {"type": "set_state", "field": "source", "value": "new"},
+            {"type": "compute", "expression": "checkpoints.before.source + state.source", "store_as": "both"},
+        ]), "second"),
+        "second": node(json!([
+            {"type": "rollback_checkpoint", "name": "before"},
+            {"type": "set_state", "field": "state.last", "value": "${history[-1].node} ${history.length} ${cwd} ${state.current_node}"},
+        ]), "third"),
+        "third": {
+            "type": "conditional",
+            "condition": {"type": "state_equals", "field": "history[-1].outcome", "value": "success"},
+            "branches": {"true": "done", "false": "failed"},
+        },
+    }));
+    let played = stage.beginning(json!({"source": "old", "last": null})).play();
+    assert_eq!(played.way(), ["start success", "second success", "third true"], "{played:?}");
+    assert_eq!(played.at("last"), json!("start 1 /work second"));
+    assert_eq!(played.at("computed.both"), Value::Null, "it was rolled back");
+    let nodes = played.at("history");
+    assert_eq!((&nodes[0]["node"], &nodes[2]["node"]), (&json!("start"), &json!("third")));
+    let unread = Stage::doing(json!([])).play();
+    assert_eq!(unread.at("history"), Value::Null, "nobody reads it");
+}
+
+#[test]
+fn result_is_stored_at_field_that_exists_or_below_computed() {
+    let table = [
+        ("field", "field"),
+        ("new", "computed.new"),
+        ("computed.new", "computed.new"),
+        ("flags.new", "flags.new"),
+        ("known", "computed.known"),
+        ("map.deep", "map.deep"),
+    ];
+    let fields = || json!({"field": null, "known": 1, "map": {}, "computed": {"known": 2}});
+    for (path, at) in table {
+        for action in [
+            json!({"type": "compute", "expression": "'x'", "store_as": path}),
+            json!({"type": "read_file", "path": "f", "store_as": path}),
+            json!({"type": "compute_hash", "from": "known", "store_as": path}),
+        ] {
+            let stage = Stage::doing(json!([action])).beginning(fields());
+            let played = stage.world(|_| Ok(json!("x"))).play();
+            assert!(played.at(at).is_string(), "{action}: {:?}", played.state.fields);
+        }
+    }
+}

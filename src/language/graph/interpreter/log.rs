@@ -1,0 +1,236 @@
+//! The log that a graph keeps in `computed.log`, and the file that it is written to; keywords in a text.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::GraphInterpreter;
+use crate::domain::graph_execution::GraphStateChange;
+use crate::domain::operation::Operation;
+use crate::domain::time::Timestamp;
+use crate::language::expression::ValueTemplate;
+use crate::language::graph::checked_graph::LogEntryKind;
+
+/// The directory of log files, if none is given.
+const DEFAULT_LOCATION: &str = "data/logs";
+
+impl GraphInterpreter<'_> {
+    /// Returns the name of the first set that has a keyword in a text, in any case; null if none has.
+    pub(super) fn matching_set(
+        &mut self,
+        input: &ValueTemplate,
+        sets: &[(String, ValueTemplate)],
+    ) -> Result<Value, String> {
+        let input = match self.fill(input)? {
+            Value::Null => String::new(),
+            Value::String(text) => text.to_lowercase(),
+            other => other.to_string().to_lowercase(),
+        };
+        for (name, keywords) in sets {
+            let Value::Array(keywords) = self.fill(keywords)? else {
+                return Err(format!("WF403 the keywords of `{name}` are not a list"));
+            };
+            let mut words = keywords.iter().filter_map(Value::as_str).map(str::to_lowercase);
+            if words.any(|word| input.contains(&word)) {
+                return Ok(name.as_str().into());
+            }
+        }
+        Ok(Value::Null)
+    }
+
+    /// Adds an entry to the log.
+    pub(super) fn log(
+        &mut self,
+        entry: LogEntryKind,
+        parameters: &ValueTemplate,
+        store: Option<&ValueTemplate>,
+    ) -> Result<(), String> {
+        let Value::Object(given) = self.fill(parameters)? else {
+            return Err("its parameters are not a map".to_owned());
+        };
+        let (list, value) = match entry {
+            LogEntryKind::Begin => {
+                let path = match store {
+                    Some(store) => self.store_path(store)?,
+                    None => keys(&["log"]),
+                };
+                let log = self.new_log(given);
+                return self.change(GraphStateChange::Set(path, log));
+            }
+            LogEntryKind::End => return self.end_log(&given),
+            LogEntryKind::Node => ("node_history", given),
+            LogEntryKind::Event => ("events", given),
+            LogEntryKind::Warning => ("warnings", given),
+            LogEntryKind::Error => ("errors", given),
+            LogEntryKind::Entry => match given.get("level").and_then(Value::as_str) {
+                Some("warning" | "warn") => ("warnings", given),
+                Some("error") => ("errors", given),
+                _ => ("events", given),
+            },
+        };
+        let mut entry = value;
+        entry.insert("timestamp".to_owned(), self.now_text.clone());
+        self.change(GraphStateChange::Push(keys(&["log", list]), entry.into()))
+    }
+
+    fn new_log(&self, mut given: Map<String, Value>) -> Value {
+        let mut metadata = match given.remove("metadata") {
+            Some(Value::Object(metadata)) => metadata,
+            _ => Map::new(),
+        };
+        metadata.extend(given);
+        for name in ["workflow_name", "workflow_version"] {
+            let own = || self.names.get(name).cloned().unwrap_or_default();
+            metadata.entry(name).or_insert_with(own);
+        }
+        json!({
+            "metadata": metadata,
+            "parameters": self.state.fields.get("flags"),
+            "execution": {
+                "start_time": self.now_text, "end_time": null, "duration_seconds": null,
+                "outcome": "in_progress", "ending_node": null,
+            },
+            "node_history": [], "events": [], "warnings": [], "errors": [], "summary": null,
+        })
+    }
+
+    fn end_log(&mut self, given: &Map<String, Value>) -> Result<(), String> {
+        let started = self.written(&keys(&["log", "execution", "start_time"]));
+        let started = started.and_then(Value::as_str).and_then(|text| text.parse().ok());
+        let Some(started): Option<Timestamp> = started else {
+            return Err("there is no log to end; begin it with `init_log`".to_owned());
+        };
+        let seconds = self.now.since(started) / 1000;
+        let part = |name: &str| given.get(name).cloned().unwrap_or_default();
+        for (path, value) in [
+            (keys(&["log", "execution", "end_time"]), self.now_text.clone()),
+            (keys(&["log", "execution", "duration_seconds"]), seconds.into()),
+            (keys(&["log", "execution", "outcome"]), part("outcome")),
+            (keys(&["log", "execution", "ending_node"]), part("ending_node")),
+            (keys(&["log", "summary"]), part("summary")),
+        ] {
+            self.change(GraphStateChange::Set(path, value))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the operation that writes the log.
+    pub(super) fn log_file(&mut self, parameters: &ValueTemplate) -> Result<Operation, String> {
+        let (path, format) = self.log_path(parameters)?;
+        let log = self.written(&keys(&["log"])).filter(|log| log.is_object());
+        let log = log.ok_or("there is no log to write; begin it with `init_log`")?;
+        let content = match format.as_str() {
+            "json" => serde_json::to_string_pretty(log).unwrap_or_default() + "\n",
+            "markdown" => format!("# Log\n\n```yaml\n{}```\n", yaml(log)),
+            _ => yaml(log),
+        };
+        Ok(Operation::WriteFile { path, content })
+    }
+
+    /// Stores the path of the file in `computed.log_file_path`.
+    pub(super) fn note_log_file(&mut self, parameters: &ValueTemplate) -> Result<(), String> {
+        let (path, _) = self.log_path(parameters)?;
+        self.change(GraphStateChange::Set(keys(&["log_file_path"]), path.into()))
+    }
+
+    /// Returns the path of the log's file, and its format. The time in a name is that of the log's beginning, so
+    /// that a repetition writes the same file.
+    fn log_path(&mut self, parameters: &ValueTemplate) -> Result<(String, String), String> {
+        let given = self.fill(parameters)?;
+        let text = |name: &str| given.get(name).and_then(Value::as_str).map(str::to_owned);
+        let format = text("format").unwrap_or_else(|| "yaml".to_owned());
+        let end = match format.as_str() {
+            "yaml" | "json" => format.as_str(),
+            "markdown" => "md",
+            other => {
+                return Err(format!("WF403 `format` is yaml, json or markdown, not `{other}`"));
+            }
+        };
+        if let Some(path) = text("path") {
+            return Ok((path, format));
+        }
+        let location = text("location").unwrap_or_else(|| DEFAULT_LOCATION.to_owned());
+        let begun = self.written(&keys(&["log", "execution", "start_time"]));
+        let begun = begun.and_then(Value::as_str).unwrap_or_default();
+        let name = self.names.get("workflow_name").and_then(Value::as_str).unwrap_or("log");
+        let own = || format!("{name}-{}.{end}", formatted(begun, Some("YYYY-MM-DD-HHmmss")));
+        let file = text("filename").unwrap_or_else(own);
+        Ok((format!("{}/{file}", location.trim_end_matches('/')), format))
+    }
+}
+
+fn keys(below: &[&str]) -> Vec<String> {
+    ["computed"].iter().chain(below).map(|key| (*key).to_owned()).collect()
+}
+
+/// Returns a time in ISO 8601 in another form, in which `YYYY`, `MM`, `DD`, `HH`, `mm`, `ss` and `SSS` stand for its
+/// parts.
+pub(super) fn formatted(time: &str, format: Option<&str>) -> String {
+    let Some(format) = format.filter(|format| !["ISO8601", "iso8601", "iso"].contains(format))
+    else {
+        return time.to_owned();
+    };
+    let parts = [
+        ("YYYY", 0..4),
+        ("MM", 5..7),
+        ("DD", 8..10),
+        ("HH", 11..13),
+        ("mm", 14..16),
+        ("ss", 17..19),
+        ("SSS", 20..23),
+    ];
+    let mut made = String::new();
+    let mut rest = format;
+    while let Some(first) = rest.chars().next() {
+        match parts.iter().find(|(name, _)| rest.starts_with(name)) {
+            Some((name, place)) => {
+                made.push_str(time.get(place.clone()).unwrap_or_default());
+                rest = &rest[name.len()..];
+            }
+            None => {
+                made.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+    }
+    made
+}
+
+/// Returns a value as YAML, whose scalars are those of JSON.
+fn yaml(value: &Value) -> String {
+    let mut text = String::new();
+    write_yaml(value, 0, &mut text);
+    text
+}
+
+fn write_yaml(value: &Value, indent: usize, text: &mut String) {
+    let is_block = |value: &Value| match value {
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => false,
+    };
+    let entry = |lead: String, value: &Value, text: &mut String| {
+        let _ = write!(text, "{:indent$}{lead}", "");
+        if is_block(value) {
+            text.push('\n');
+            write_yaml(value, indent + 2, text);
+        } else {
+            let _ = writeln!(text, " {value}");
+        }
+    };
+    match value {
+        Value::Array(list) => list.iter().for_each(|value| entry("-".to_owned(), value, text)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                let is_plain =
+                    !key.is_empty() && key.chars().all(|c| c == '_' || c.is_ascii_lowercase());
+                let key =
+                    if is_plain { key.clone() } else { Value::from(key.as_str()).to_string() };
+                entry(format!("{key}:"), value, text);
+            }
+        }
+        scalar => {
+            let _ = writeln!(text, "{scalar}");
+        }
+    }
+}

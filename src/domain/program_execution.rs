@@ -87,6 +87,9 @@ pub struct ProgramPosition {
     /// The number of states entered since the program blocked.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub entered: u64,
+    /// The number of moves to each state, since the beginning.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub entries: BTreeMap<String, u64>,
     /// The present wait, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<ProgramWait>,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checked_program::{
-    Instruction, InstructionKind, Program, ProgramCondition, ProgramSymbol,
+    Instruction, InstructionKind, LoopInstruction, Program, ProgramCondition, ProgramSymbol,
 };
 use super::walk::error_states;
 use crate::language::position::SourcePlace;
@@ -62,12 +62,21 @@ impl SentRequests {
     }
 }
 
+/// A loop that is being analyzed.
+struct LoopExit {
+    at: SourcePlace,
+    /// The requests that may have been sent where it is left by `break`; `None` if no path does that.
+    after: Option<SentRequests>,
+}
+
 #[derive(Default)]
 struct SendFlowAnalysis {
     numbers: BTreeMap<ProgramSymbol, usize>,
     /// The requests that may have been sent at the beginning of a state, and of a round of a loop.
     states: BTreeMap<usize, SentRequests>,
     loops: BTreeMap<SourcePlace, SentRequests>,
+    /// The loops around the current instruction, the innermost last.
+    around: Vec<LoopExit>,
     /// The states that have to be analyzed again.
     dirty: BTreeSet<usize>,
     /// The requests that are awaited too early, by the state and the place of the await.
@@ -111,7 +120,19 @@ impl SendFlowAnalysis {
             InstructionKind::Send(prompt) => sent.add(self.number(&prompt.request)),
             InstructionKind::RunFolder(run) => sent.add(self.number(&run.request)),
             InstructionKind::Action(body) => return self.body(state, body, sent),
-            InstructionKind::Loop(body) => return self.repeat(state, of.at, body, &sent),
+            InstructionKind::Loop(repeat) => return self.repeat(state, of.at, repeat, &sent),
+            InstructionKind::Break => {
+                if let Some(way) = self.around.last_mut() {
+                    way.after = either(way.after.take(), Some(sent));
+                }
+                return None;
+            }
+            InstructionKind::Continue => {
+                if let Some(at) = self.around.last().map(|way| way.at) {
+                    self.next_round(state, at, &sent);
+                }
+                return None;
+            }
             InstructionKind::Goto(to) => {
                 self.join(*to, &sent);
                 return None;
@@ -147,22 +168,32 @@ impl SendFlowAnalysis {
         Some(sent)
     }
 
-    /// Analyzes one round of a loop. Returns `None`: the instruction after a loop is never reached.
+    /// Analyzes one round of a loop. Returns the requests that may have been sent where it is left by `break`.
     fn repeat(
         &mut self,
         state: usize,
         at: SourcePlace,
-        body: &[Instruction],
+        repeat: &LoopInstruction,
         sent: &SentRequests,
     ) -> Option<SentRequests> {
         let begin = self.loops.entry(at).or_default();
         begin.join(sent);
         let begin = begin.clone();
-        let end = self.body(state, body, begin)?;
-        if self.loops.entry(at).or_default().join(&end) {
+        if let Some(to) = repeat.on_max {
+            self.join(to, &begin);
+        }
+        self.around.push(LoopExit { at, after: None });
+        if let Some(end) = self.body(state, &repeat.body, begin) {
+            self.next_round(state, at, &end);
+        }
+        self.around.pop()?.after
+    }
+
+    /// Notes that a path leads to the next round of a loop.
+    fn next_round(&mut self, state: usize, at: SourcePlace, sent: &SentRequests) {
+        if self.loops.entry(at).or_default().join(sent) {
             self.dirty.insert(state);
         }
-        None
     }
 
     fn errors(&mut self, condition: &ProgramCondition, sent: &SentRequests) {

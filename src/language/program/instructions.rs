@@ -1,7 +1,7 @@
 //! Reads the instructions of a state, and the actions among them.
 
 use super::checked_program::{
-    BranchArm, Instruction, InstructionKind, ProgramSymbol, RunFolder, SendPrompt,
+    BranchArm, Instruction, InstructionKind, LoopInstruction, ProgramSymbol, RunFolder, SendPrompt,
 };
 use super::conditions::ConditionPosition;
 use super::fields::FormFields;
@@ -32,7 +32,9 @@ impl ProgramReader<'_> {
         let kind = match name {
             "wait" | "await" => self.wait(&fields).map(InstructionKind::Wait),
             "action" => Some(self.action(&fields)),
-            "loop" => Some(self.loop_form(&fields)),
+            "loop" => self.loop_form(&fields),
+            "break" => self.in_loop(&fields).map(|()| InstructionKind::Break),
+            "continue" => self.in_loop(&fields).map(|()| InstructionKind::Continue),
             "branch" => Some(self.branch(&fields)),
             "goto" => {
                 let [state] = self.exactly(&fields, ["the name of a state"])?;
@@ -63,9 +65,34 @@ impl ProgramReader<'_> {
         InstructionKind::Action(actions.collect())
     }
 
-    fn loop_form(&mut self, fields: &FormFields<'_>) -> InstructionKind {
+    fn loop_form(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         self.filled(fields, "an instruction such as `(goto STATE)`");
-        InstructionKind::Loop(self.block(&fields.values))
+        let max = fields.get("max").map_or(Some(None), |form| self.max_rounds(form).map(Some));
+        let on_max = self.optional_state(fields, "on-max");
+        self.loops += 1;
+        let body = self.block(&fields.values);
+        self.loops -= 1;
+        Some(InstructionKind::Loop(LoopInstruction { body, max: max?, on_max: on_max? }))
+    }
+
+    fn max_rounds(&mut self, form: &Form) -> Option<u64> {
+        let wanted = "a whole number greater than 0";
+        let max = self.text(form, wanted)?.parse().ok().filter(|max| *max > 0);
+        if max.is_none() {
+            self.other(form, wanted);
+        }
+        max
+    }
+
+    /// Reads `break` and `continue`, which stand in a loop.
+    fn in_loop(&mut self, fields: &FormFields<'_>) -> Option<()> {
+        self.exactly(fields, [])?;
+        if self.loops > 0 {
+            return Some(());
+        }
+        let why = format!("{} stands in no loop; write `(goto STATE)`", quoted(fields.name));
+        self.report.error(fields.at, "SX211", why);
+        None
     }
 
     fn branch(&mut self, fields: &FormFields<'_>) -> InstructionKind {

@@ -5,6 +5,7 @@
 //! not chosen again.
 
 mod conditions;
+mod moves;
 mod shown;
 mod steps;
 #[cfg(test)]

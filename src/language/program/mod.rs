@@ -17,6 +17,7 @@ pub mod interpreter;
 mod lines;
 mod options;
 mod parse;
+mod quiet_ways;
 pub mod read;
 mod reader;
 mod requests;

@@ -34,6 +34,8 @@ pub(super) struct ProgramReader<'a> {
     pub(super) context: BTreeSet<String>,
     /// True while the condition of a wait is read.
     pub(super) in_wait: bool,
+    /// The number of loops around the instruction that is read.
+    pub(super) loops: usize,
     /// True if it needs a branch.
     pub(super) needs_branch: bool,
     /// The names of taken payloads; `placeholders` are the uses of such names.
@@ -62,6 +64,7 @@ impl<'a> ProgramReader<'a> {
             facts: FactSelection::default(),
             context: BTreeSet::new(),
             in_wait: false,
+            loops: 0,
             needs_branch: false,
             taken: BTreeSet::new(),
             placeholders: Vec::new(),

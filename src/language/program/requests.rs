@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::checked_program::{Instruction, InstructionKind, ProgramState, ProgramSymbol};
+use super::checked_program::{
+    Instruction, InstructionKind, LoopInstruction, ProgramState, ProgramSymbol,
+};
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
@@ -163,7 +165,7 @@ fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSy
         let request = match &mut instruction.kind {
             InstructionKind::Send(send) => &mut send.request,
             InstructionKind::RunFolder(run) => &mut run.request,
-            InstructionKind::Action(body) | InstructionKind::Loop(body) => {
+            InstructionKind::Action(body) | InstructionKind::Loop(LoopInstruction { body, .. }) => {
                 name_body(body, names);
                 continue;
             }
@@ -173,6 +175,8 @@ fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSy
                 continue;
             }
             InstructionKind::Wait(_)
+            | InstructionKind::Break
+            | InstructionKind::Continue
             | InstructionKind::Goto(_)
             | InstructionKind::Terminal { .. }
             | InstructionKind::Assert { .. }

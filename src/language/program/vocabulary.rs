@@ -25,6 +25,7 @@ type FormKeywords = (&'static str, &'static [&'static str]);
 const STEP_KEYWORDS: &[FormKeywords] = &[
     ("wait", &["timeout", "on-timeout"]),
     ("await", &["timeout", "on-timeout"]),
+    ("loop", &["max", "on-max"]),
     ("terminal", &["status", "result"]),
     ("send-prompt", &["agent", "template", "args", "request-id"]),
     ("run-folder", &["agent", "start", "input", "request-id"]),
@@ -67,7 +68,7 @@ pub(super) const PART: FormKind = FormKind {
 pub(super) const INSTRUCTION: FormKind = FormKind {
     what: "an instruction",
     like: "`(goto STATE)`",
-    names: &["wait", "await", "action", "loop", "branch", "goto", "terminal"],
+    names: &["wait", "await", "action", "loop", "branch", "break", "continue", "goto", "terminal"],
     keywords: STEP_KEYWORDS,
 };
 

@@ -23,11 +23,14 @@ fn collect<'a>(body: &'a [Instruction], found: &mut Vec<&'a Instruction>) {
 /// Returns the bodies in an instruction.
 pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
     match kind {
-        InstructionKind::Action(body) | InstructionKind::Loop(body) => vec![body],
+        InstructionKind::Action(body) => vec![body],
+        InstructionKind::Loop(repeat) => vec![&repeat.body],
         InstructionKind::Branch { arms, otherwise } => {
             arms.iter().map(|arm| &arm.body[..]).chain(otherwise.as_deref()).collect()
         }
         InstructionKind::Wait(_)
+        | InstructionKind::Break
+        | InstructionKind::Continue
         | InstructionKind::Goto(_)
         | InstructionKind::Terminal { .. }
         | InstructionKind::Send(_)
@@ -56,9 +59,11 @@ pub fn started(program: &Program) -> Vec<StateName> {
 #[must_use]
 pub fn falls_through(body: &[Instruction]) -> bool {
     body.iter().all(|instruction| match &instruction.kind {
-        InstructionKind::Goto(_) | InstructionKind::Terminal { .. } | InstructionKind::Loop(_) => {
-            false
-        }
+        InstructionKind::Goto(_)
+        | InstructionKind::Terminal { .. }
+        | InstructionKind::Break
+        | InstructionKind::Continue => false,
+        InstructionKind::Loop(repeat) => has_break(&repeat.body),
         InstructionKind::Action(body) => falls_through(body),
         InstructionKind::Branch { arms, otherwise } => {
             arms.iter().any(|arm| falls_through(&arm.body))
@@ -70,6 +75,16 @@ pub fn falls_through(body: &[Instruction]) -> bool {
         | InstructionKind::Assert { .. }
         | InstructionKind::Retract { .. }
         | InstructionKind::Log(_) => true,
+    })
+}
+
+/// Returns whether a `break` in the body of a loop leaves that loop.
+#[must_use]
+pub fn has_break(body: &[Instruction]) -> bool {
+    body.iter().any(|instruction| match &instruction.kind {
+        InstructionKind::Break => true,
+        InstructionKind::Loop(_) => false,
+        kind => blocks(kind).into_iter().any(has_break),
     })
 }
 

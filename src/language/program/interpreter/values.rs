@@ -9,6 +9,7 @@ use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{
     Instruction, InstructionKind, Program, ProgramCondition, TextExpression,
 };
+use crate::language::program::walk::instructions;
 
 /// The number of characters shown of an answer that lacks a field.
 const MAX_SHOWN_CHARS: usize = 80;
@@ -198,15 +199,10 @@ impl Program {
 
 /// Collects the roles whose artifacts a list of instructions reads.
 fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
-    for instruction in list {
+    for instruction in instructions(list) {
         match &instruction.kind {
-            InstructionKind::Action(body) | InstructionKind::Loop(body) => artifacts(body, found),
-            InstructionKind::Branch { arms, otherwise } => {
-                for arm in arms {
-                    looked_at(&arm.condition, found);
-                    artifacts(&arm.body, found);
-                }
-                artifacts(otherwise.as_deref().unwrap_or_default(), found);
+            InstructionKind::Branch { arms, .. } => {
+                arms.iter().for_each(|arm| looked_at(&arm.condition, found));
             }
             InstructionKind::Send(send) => {
                 found.extend(send.template.arguments.iter().filter_map(of));
@@ -221,7 +217,11 @@ fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
             InstructionKind::Retract { key, .. } => found.extend(key.as_ref().and_then(of)),
             InstructionKind::Terminal { result, .. } => found.extend(result.as_ref().and_then(of)),
             InstructionKind::Wait(wait) => looked_at(&wait.condition, found),
-            InstructionKind::Goto(_) => {}
+            InstructionKind::Action(_)
+            | InstructionKind::Loop(_)
+            | InstructionKind::Break
+            | InstructionKind::Continue
+            | InstructionKind::Goto(_) => {}
         }
     }
 }

@@ -53,14 +53,20 @@ fn unreachable_instruction_is_reported() {
 #[test]
 fn loop_without_exit_or_wait_is_reported() {
     let text = "(state a (branch (on (signal l) (goto z))) (loop (wait (signal l))))";
-    let expected =
-        "2:44: SX403 nothing leaves this loop; write `(goto STATE)` or `(terminal)` in it";
+    let expected = "2:44: SX403 nothing leaves this loop; write `(break)`, `(goto STATE)` or `(terminal)` in it";
     assert_eq!(remarks(text), [expected]);
     let slips = "2:10: SX404 a turn of this loop may pass without waiting, which fails the execution; put an `await` or a `wait` where each turn comes by";
     assert_eq!(remarks("(state a (loop (branch (on (signal l) (goto z)))))"), [slips]);
     let one_arm = "(state a (loop (branch (on (signal l) (goto z)) (on (signal m)) (otherwise (wait (signal n))))))";
     assert_eq!(remarks(one_arm), [slips]);
+    let next = "(state a (loop (branch (on (signal l) (continue))) (wait (signal m)) (branch (on (signal n) (goto z)))))";
+    assert_eq!(remarks(next), [slips]);
+    let inner = "(state a (loop (loop (wait (signal l)) (branch (on (signal n) (break)))) (wait (signal m))) (goto z))";
+    let dead = "2:93: SX402 this is unreachable: control never continues here; remove it";
+    assert_eq!(remarks(inner), [expected.replace("2:44", "2:10").as_str(), dead]);
     for fine in [
+        "(state a (loop (wait (signal l)) (branch (on (signal m) (break)))) (goto z))",
+        "(state a (loop :max 3 :on-max z (wait (signal l))))",
         "(state a (loop (branch (on (signal l) (goto z)) (otherwise (wait (signal n))))))",
         "(state a (loop (action (log \"~a\" (signal x))) (branch (on (signal l) (goto z)))))",
         "(state a (loop (goto z)))",
@@ -95,6 +101,7 @@ fn await_before_any_send_is_reported() {
             "(state a (loop (branch (on (signal l) {awaits} (goto z)) (otherwise {sends} (wait (signal m))))))"
         ),
         format!("(state a (branch (on (signal l) {sends})) {awaits})"),
+        format!("(state a (loop (wait (signal l)) {sends} (break)) {awaits})"),
     ] {
         assert_eq!(remarks(&fine), Vec::<String>::new(), "{fine}");
     }

@@ -1,18 +1,19 @@
-//! Finds the requests that are awaited before they can have been sent.
+//! Finds the requests that are awaited or read before they can have been sent.
 //!
 //! The analysis follows the set of requests that may have been sent, from state to state and round each
-//! loop, until no set grows any more. A path ends at an await of a request that is not in its set.
+//! loop, until no set grows any more. A path ends where a request is needed that is not in its set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checked_program::{
     Instruction, InstructionKind, LoopInstruction, Program, ProgramCondition, ProgramSymbol,
+    TextExpression,
 };
-use super::walk::error_states;
+use super::walk::{condition_expressions, error_states, expressions};
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
-/// Warns of each await of a request that no path to it sends.
+/// Warns of each use of a request that no path to it sends.
 pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     let mut analysis = SendFlowAnalysis::default();
     analysis.join(0, &SentRequests::default());
@@ -24,9 +25,9 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
             analysis.join(number + 1, &sent);
         }
     }
-    for ((_, at), request) in analysis.early {
+    for ((_, at), (request, is_used)) in analysis.early {
         let why = format!(
-            "the request {} is awaited here, but nothing on any way to this place sends it",
+            "the request {} is {is_used} here, but nothing on any way to this place sends it",
             quoted(&request)
         );
         report.warning(at, "SX405", why);
@@ -79,8 +80,8 @@ struct SendFlowAnalysis {
     around: Vec<LoopExit>,
     /// The states that have to be analyzed again.
     dirty: BTreeSet<usize>,
-    /// The requests that are awaited too early, by the state and the place of the await.
-    early: BTreeMap<(usize, SourcePlace), ProgramSymbol>,
+    /// The requests that are used too early, by the state and the place, and how they are used.
+    early: BTreeMap<(usize, SourcePlace), (ProgramSymbol, &'static str)>,
 }
 
 impl SendFlowAnalysis {
@@ -116,6 +117,13 @@ impl SendFlowAnalysis {
         of: &Instruction,
         mut sent: SentRequests,
     ) -> Option<SentRequests> {
+        let is_branch = matches!(of.kind, InstructionKind::Branch { .. });
+        let read = expressions(&of.kind).into_iter().filter_map(request_of);
+        let early = read.filter(|_| !is_branch).find(|request| !self.has_sent(request, &sent));
+        if let Some(request) = early {
+            self.early.insert((state, of.at), (ProgramSymbol::clone(request), "read"));
+            return None;
+        }
         match &of.kind {
             InstructionKind::Send(prompt) => sent.add(self.number(&prompt.request)),
             InstructionKind::RunFolder(run) => sent.add(self.number(&run.request)),
@@ -143,7 +151,7 @@ impl SendFlowAnalysis {
                     self.join(to, &sent);
                 }
                 if let Some(request) = self.missing(&wait.condition, &sent) {
-                    self.early.insert((state, of.at), request);
+                    self.early.insert((state, of.at), (request, "awaited"));
                     return None;
                 }
                 self.errors(&wait.condition, &sent);
@@ -151,6 +159,14 @@ impl SendFlowAnalysis {
             InstructionKind::Branch { arms, otherwise } => {
                 let mut after: Option<SentRequests> = otherwise.is_none().then(|| sent.clone());
                 for arm in arms {
+                    let read = condition_expressions(&arm.condition).into_iter();
+                    let read = read.filter_map(request_of);
+                    let early = read.cloned().find(|request| !self.has_sent(request, &sent));
+                    let early = early.or_else(|| self.missing(&arm.condition, &sent));
+                    if let Some(request) = early {
+                        self.early.insert((state, of.at), (request, "read"));
+                        return after;
+                    }
                     self.errors(&arm.condition, &sent);
                     let end = self.body(state, &arm.body, sent.clone());
                     after = either(after, end);
@@ -210,12 +226,28 @@ impl SendFlowAnalysis {
     ) -> Option<ProgramSymbol> {
         match condition {
             ProgramCondition::Response { request, .. } => {
-                let number = self.number(request);
-                (!sent.has_sent(number)).then(|| ProgramSymbol::clone(request))
+                (!self.has_sent(request, sent)).then(|| ProgramSymbol::clone(request))
             }
-            ProgramCondition::And(all) => all.iter().find_map(|inner| self.missing(inner, sent)),
+            ProgramCondition::And(all) | ProgramCondition::Or(all) => {
+                all.iter().find_map(|inner| self.missing(inner, sent))
+            }
+            ProgramCondition::Not(inner) => self.missing(inner, sent),
             _ => None,
         }
+    }
+
+    fn has_sent(&mut self, request: &ProgramSymbol, sent: &SentRequests) -> bool {
+        sent.has_sent(self.number(request))
+    }
+}
+
+/// Returns the request whose answer an expression is.
+fn request_of(expression: &TextExpression) -> Option<&ProgramSymbol> {
+    match expression {
+        TextExpression::Response(request) => Some(request),
+        TextExpression::Field { answer, .. } => request_of(answer),
+        TextExpression::Signal { key: Some(key), .. } => request_of(key),
+        _ => None,
     }
 }
 

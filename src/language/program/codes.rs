@@ -1,7 +1,7 @@
 //! The table of all mistakes in programs. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 49] = [
+pub const CODES: [(&str, &str); 50] = [
     ("SX101", "the file is too long"),
     ("SX102", "a list is never closed"),
     ("SX103", "a `)` closes nothing"),
@@ -48,7 +48,8 @@ pub const CODES: [(&str, &str); 49] = [
     ("SX402", "instructions are never come to (warning)"),
     ("SX403", "nothing leaves a loop (warning)"),
     ("SX404", "a turn of a loop may pass without waiting (warning)"),
-    ("SX405", "a request is awaited before it is sent (warning)"),
+    ("SX405", "a request is awaited or read before it is sent (warning)"),
     ("SX406", "nothing is asked of a role (warning)"),
     ("SX407", "a field that an answer may lack is looked at (warning)"),
+    ("SX408", "a condition can never hold (warning)"),
 ];

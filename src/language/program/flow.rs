@@ -1,14 +1,15 @@
 //! Checks the control flow of a program.
 //!
-//! It finds instructions that are never reached, loops that cannot end or may not wait, and awaits before any send.
+//! It finds instructions that are never reached, loops that cannot end or may not wait, requests that are read before
+//! any send, and conditions that can never hold.
 //! All findings are warnings.
 
 use std::collections::BTreeSet;
 
-use super::await_before_send;
 use super::checked_program::{Instruction, InstructionKind, LoopInstruction, Program};
 use super::quiet_ways::QuietWays;
 use super::walk::{blocks, error_states, has_break, instructions};
+use super::{await_before_send, contradiction};
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of suspicious parts of a sound program.
@@ -19,6 +20,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
         check_body(&state.body, report);
     }
     await_before_send::check(program, report);
+    contradiction::check(program, report);
 }
 
 /// Returns the states that an instruction itself leads to.

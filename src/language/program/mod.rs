@@ -8,6 +8,7 @@ mod brackets;
 pub mod checked_program;
 pub mod codes;
 mod conditions;
+mod contradiction;
 mod fields;
 mod fixed_text;
 mod flow;

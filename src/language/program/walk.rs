@@ -1,6 +1,8 @@
 //! Visits all instructions of a program, including those in its blocks.
 
-use super::checked_program::{Instruction, InstructionKind, Program, ProgramCondition, RunFolder};
+use super::checked_program::{
+    Instruction, InstructionKind, Program, ProgramCondition, RunFolder, TextExpression,
+};
 use crate::domain::id::StateName;
 
 /// Returns the instructions of a body and of all blocks in it, in the order of the file.
@@ -38,6 +40,42 @@ pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
         | InstructionKind::Assert { .. }
         | InstructionKind::Retract { .. }
         | InstructionKind::Log(_) => Vec::new(),
+    }
+}
+
+/// Returns the expressions of an instruction itself, without those of its blocks.
+pub(super) fn expressions(kind: &InstructionKind) -> Vec<&TextExpression> {
+    match kind {
+        InstructionKind::Wait(wait) => condition_expressions(&wait.condition),
+        InstructionKind::Branch { arms, .. } => {
+            arms.iter().flat_map(|arm| condition_expressions(&arm.condition)).collect()
+        }
+        InstructionKind::Terminal { result, .. } => result.iter().collect(),
+        InstructionKind::Send(send) => send.template.arguments.iter().collect(),
+        InstructionKind::RunFolder(run) => run.input.iter().collect(),
+        InstructionKind::Assert { key, value, .. } => key.iter().chain(value).collect(),
+        InstructionKind::Retract { key, .. } => key.iter().collect(),
+        InstructionKind::Log(template) => template.arguments.iter().collect(),
+        InstructionKind::Action(_)
+        | InstructionKind::Loop(_)
+        | InstructionKind::Break
+        | InstructionKind::Continue
+        | InstructionKind::Goto(_) => Vec::new(),
+    }
+}
+
+/// Returns the expressions of a condition.
+pub(super) fn condition_expressions(condition: &ProgramCondition) -> Vec<&TextExpression> {
+    match condition {
+        ProgramCondition::Signal { key, equals, .. } => key.iter().chain(equals).collect(),
+        ProgramCondition::Matches { text, .. } => vec![text],
+        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
+            all.iter().flat_map(condition_expressions).collect()
+        }
+        ProgramCondition::Not(inner) => condition_expressions(inner),
+        ProgramCondition::Response { .. }
+        | ProgramCondition::After(_)
+        | ProgramCondition::At(_) => Vec::new(),
     }
 }
 

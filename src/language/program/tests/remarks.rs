@@ -108,6 +108,47 @@ fn await_before_any_send_is_reported() {
 }
 
 #[test]
+fn answer_that_is_read_before_any_send_is_reported() {
+    let sends = send("r");
+    let early = |column| {
+        format!(
+            "2:{column}: SX405 the request `r` is read here, but nothing on any way to this place sends it"
+        )
+    };
+    let log = "(action (log \"~a\" (response r)))";
+    assert_eq!(remarks(&format!("(state a {log} {sends})")), [early(18)]);
+    let branch = "(branch (on (matches (response r) x) (goto z)))";
+    assert_eq!(remarks(&format!("(state a {branch} {sends})")), [early(10)]);
+    let or = "(wait (or (signal x) (matches (response r) x)))";
+    assert_eq!(remarks(&format!("(state a {or} {sends})")), [early(10)]);
+    assert_eq!(remarks(&format!("(state a {sends} {log} {branch} {or})")), Vec::<String>::new());
+}
+
+#[test]
+fn contradictory_condition_is_reported() {
+    for condition in [
+        "(and (signal x) (not (signal x)))",
+        "(and (signal x :key k) (not (or (signal y) (signal x))))",
+        "(and (signal x :key k :equals a) (and (signal x :key k :equals b)))",
+        "(or (and (after 5) (not (after 5))) (not (or (signal x) (not (signal x)))))",
+        "(matches abc x)",
+    ] {
+        let said = remarks(&format!("(state a (wait {condition}))"));
+        assert!(said.len() == 1 && said[0].contains("2:10: SX408 what is waited"), "{said:?}");
+    }
+    let arm = "(state a (branch (on (and (signal x) (not (signal x))) (goto z))))";
+    assert!(remarks(arm)[0].contains("SX408 an arm of this branch is never chosen"));
+    for fine in [
+        "(and (signal x) (not (signal x :key k)))",
+        "(and (signal x :key k :equals a) (signal x :key j :equals b))",
+        "(or (signal x) (and (signal x) (not (signal x))))",
+        "(and (after 5) (not (after 9)))",
+    ] {
+        assert_eq!(remarks(&format!("(state a (wait {fine}))")), Vec::<String>::new(), "{fine}");
+    }
+}
+
+#[test]
 fn unused_role_is_reported() {
     let text = "(workflow w (roles\n(a)) (state s (action (log \"~a\" (feedback a)))))";
     assert_said(text, &["2:1: warning: SX406 nothing is asked of the role `a`; remove it"]);

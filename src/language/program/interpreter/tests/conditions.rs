@@ -148,3 +148,48 @@ fn oldest_matching_fact_is_consumed_first() {
     play.assert("job", "m", "third");
     assert_eq!(play.go().said, ["first second"]);
 }
+
+#[test]
+fn wait_that_nothing_can_end_fails_at_once() {
+    let after_answer = |condition: &str| {
+        let mut play = Play::of(&state(&format!("{SEND} {AWAIT}\n(wait {condition})")));
+        play.answers("a", "no").ended().to_owned()
+    };
+    for (condition, shown) in [
+        ("(matches (response r) \"^yes$\")", "(matches (response r) \"^yes$\") can never hold"),
+        ("(matches (feedback a) \"^yes$\")", "can never hold"),
+        (
+            "(not (transcript-response :request-id r))",
+            "(not (transcript-response :request-id r)) can",
+        ),
+        ("(and (signal x) (matches (response r) \"yes\"))", "can never hold"),
+        ("(and (signal x) (not (signal x :key k)) (signal x :key k))", "can never hold"),
+    ] {
+        let error = after_answer(condition);
+        assert!(error.starts_with("p.lisp:3:1: "), "{error}");
+        assert!(error.contains(shown), "{error}");
+    }
+}
+
+#[test]
+fn wait_that_something_can_end_does_not_fail() {
+    for condition in [
+        "(or (signal x) (matches (response r) \"yes\"))",
+        "(not (matches (signal x) \"yes\"))",
+        "(and (signal x) (signal y))",
+        "(or (after \"1h\") (matches (response r) \"yes\"))",
+    ] {
+        let mut play = Play::of(&state(&format!("{SEND} {AWAIT}\n(wait {condition})")));
+        play.answers("a", "no");
+        assert!(!play.is_over() || condition.starts_with("(not"), "{condition}");
+    }
+    let mut timed = Play::of(&state(&format!(
+        "{SEND} {AWAIT}\n(wait (matches (response r) \"yes\") :timeout \"1s\" :on-timeout s)"
+    )));
+    timed.answers("a", "no");
+    assert_eq!(timed.due_in(), Some(1000));
+    let two = "(action (send-prompt :agent b :template x :request-id q)) (wait (matches (response q) \"yes\"))";
+    let mut pending = Play::of(&state(two));
+    assert!(!pending.is_over());
+    assert!(pending.answers("b", "no").ended().contains("can never hold"));
+}

@@ -65,6 +65,7 @@ pub mod turn_options;
 pub mod turn_order;
 pub mod usage;
 pub mod variables;
+pub mod verdict;
 pub mod wait_reason;
 pub mod widening;
 pub mod workflow_pins;

@@ -120,6 +120,9 @@ impl<'a> ProgramDrawingBuilder<'a> {
                     self.lead_to(to, "after the last round", EdgeKind::Goes);
                 }
             }
+            InstructionKind::ForEach(bodies) => {
+                bodies.iter().for_each(|one| self.body(&one.body, arm));
+            }
             InstructionKind::Break => {}
             InstructionKind::Continue => self.lead_to(self.state, "loop", EdgeKind::Goes),
             InstructionKind::Branch { arms, otherwise } => {
@@ -164,6 +167,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
             }
             ProgramCondition::Not(one) => self.waited_for(one),
             ProgramCondition::Matches { .. }
+            | ProgramCondition::Verdict { .. }
             | ProgramCondition::After(_)
             | ProgramCondition::At(_) => {}
         }

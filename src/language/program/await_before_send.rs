@@ -118,7 +118,7 @@ impl SendFlowAnalysis {
         mut sent: SentRequests,
     ) -> Option<SentRequests> {
         let is_branch = matches!(of.kind, InstructionKind::Branch { .. });
-        let read = expressions(&of.kind).into_iter().filter_map(request_of);
+        let read = expressions(&of.kind).into_iter().flat_map(requests_of);
         let early = read.filter(|_| !is_branch).find(|request| !self.has_sent(request, &sent));
         if let Some(request) = early {
             self.early.insert((state, of.at), (ProgramSymbol::clone(request), "read"));
@@ -129,6 +129,12 @@ impl SendFlowAnalysis {
             InstructionKind::RunFolder(run) => sent.add(self.number(&run.request)),
             InstructionKind::Action(body) => return self.body(state, body, sent),
             InstructionKind::Loop(repeat) => return self.repeat(state, of.at, repeat, &sent),
+            InstructionKind::ForEach(bodies) => {
+                for one in bodies {
+                    let end = self.body(state, &one.body, sent.clone())?;
+                    sent.join(&end);
+                }
+            }
             InstructionKind::Break => {
                 if let Some(way) = self.around.last_mut() {
                     way.after = either(way.after.take(), Some(sent));
@@ -160,7 +166,7 @@ impl SendFlowAnalysis {
                 let mut after: Option<SentRequests> = otherwise.is_none().then(|| sent.clone());
                 for arm in arms {
                     let read = condition_expressions(&arm.condition).into_iter();
-                    let read = read.filter_map(request_of);
+                    let read = read.flat_map(requests_of);
                     let early = read.cloned().find(|request| !self.has_sent(request, &sent));
                     let early = early.or_else(|| self.missing(&arm.condition, &sent));
                     if let Some(request) = early {
@@ -241,13 +247,14 @@ impl SendFlowAnalysis {
     }
 }
 
-/// Returns the request whose answer an expression is.
-fn request_of(expression: &TextExpression) -> Option<&ProgramSymbol> {
+/// Returns the requests whose answers an expression reads.
+fn requests_of(expression: &TextExpression) -> Vec<&ProgramSymbol> {
     match expression {
-        TextExpression::Response(request) => Some(request),
-        TextExpression::Field { answer, .. } => request_of(answer),
-        TextExpression::Signal { key: Some(key), .. } => request_of(key),
-        _ => None,
+        TextExpression::Response(request) | TextExpression::Verdict(request) => vec![request],
+        TextExpression::Field { answer, .. } => requests_of(answer),
+        TextExpression::Signal { key: Some(key), .. } => requests_of(key),
+        TextExpression::Together(all) => all.iter().flat_map(|(_, one)| requests_of(one)).collect(),
+        _ => Vec::new(),
     }
 }
 

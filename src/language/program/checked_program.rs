@@ -17,6 +17,7 @@ use crate::domain::program_execution;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::output::OutputSchema;
 use crate::language::position::SourcePlace;
+use crate::language::program::files::ProgramFiles;
 use crate::language::turn_options::OptionPlaces;
 
 /// A name in a program.
@@ -48,6 +49,8 @@ pub struct Program {
     pub hash: Arc<str>,
     /// The text it was read from.
     pub text: Arc<str>,
+    /// Its files: this text's, and those that it requires.
+    pub files: ProgramFiles,
 }
 
 impl Program {
@@ -66,6 +69,17 @@ impl Program {
             text: Arc::clone(&self.text),
             labels: self.labels.iter().cloned().collect(),
         }
+    }
+
+    /// Returns the words that answers to a request may have; empty if they may be any.
+    #[must_use]
+    pub fn expected(&self, request: &str) -> &[String] {
+        let all = self.states.iter().flat_map(|state| super::walk::instructions(&state.body));
+        let mut sends = all.filter_map(|one| match &one.kind {
+            InstructionKind::Send(send) if *send.request == *request => Some(&send.expect),
+            _ => None,
+        });
+        sends.next().map_or(&[], Vec::as_slice)
     }
 
     /// Returns whether it sends any request.
@@ -158,6 +172,8 @@ pub enum InstructionKind {
         /// `otherwise`.
         otherwise: Option<Vec<Instruction>>,
     },
+    /// `for-each`: runs these side by side, until all are through.
+    ForEach(Vec<ParallelBody>),
     /// `goto`: continues in that state, by its number.
     Goto(usize),
     /// `terminal`: ends the program.
@@ -202,6 +218,15 @@ pub struct WaitInstruction {
     pub on_timeout: Option<usize>,
 }
 
+/// The instructions of an element of `for-each`.
+#[derive(Debug, Clone)]
+pub struct ParallelBody {
+    /// The element.
+    pub element: String,
+    /// Its instructions.
+    pub body: Vec<Instruction>,
+}
+
 /// `loop`
 #[derive(Debug, Clone)]
 pub struct LoopInstruction {
@@ -229,6 +254,10 @@ pub struct SendPrompt {
     pub role: usize,
     /// The prompt.
     pub template: TextTemplate,
+    /// `:expect`: the words of which the answer has to have exactly one; empty if it may be any.
+    pub expect: Vec<String>,
+    /// `:output`: the schema of the answer, in place of the role's.
+    pub output: Option<OutputSchema>,
     /// The request's name: its own, the awaited one it is bound to, or a generated one.
     pub request: ProgramSymbol,
 }

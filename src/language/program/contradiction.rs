@@ -100,13 +100,17 @@ fn implies(one: &ProgramCondition, other: &ProgramCondition) -> bool {
             ProgramCondition::Matches { text, pattern },
             ProgramCondition::Matches { text: other, pattern: own },
         ) => text == other && pattern.as_str() == own.as_str(),
+        (
+            ProgramCondition::Verdict { verdict, word },
+            ProgramCondition::Verdict { verdict: other, word: own },
+        ) => verdict == other && word == own,
         (ProgramCondition::After(later), ProgramCondition::After(sooner)) => sooner <= later,
         (ProgramCondition::At(later), ProgramCondition::At(sooner)) => sooner <= later,
         _ => false,
     }
 }
 
-/// Returns whether two conditions never hold together: a fact has one value.
+/// Returns whether two conditions never hold together: a fact has one value, and an answer one verdict.
 fn exclude(one: &ProgramCondition, other: &ProgramCondition) -> bool {
     match (one, other) {
         (
@@ -125,6 +129,10 @@ fn exclude(one: &ProgramCondition, other: &ProgramCondition) -> bool {
                 && is_text(other)
                 && equals != other
         }
+        (
+            ProgramCondition::Verdict { verdict, word },
+            ProgramCondition::Verdict { verdict: other, word: own },
+        ) => verdict == other && word != own,
         _ => false,
     }
 }

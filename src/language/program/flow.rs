@@ -39,6 +39,7 @@ fn targets(kind: &InstructionKind) -> Vec<usize> {
         }
         InstructionKind::Loop(repeat) => found.extend(repeat.on_max),
         InstructionKind::Action(_)
+        | InstructionKind::ForEach(_)
         | InstructionKind::Break
         | InstructionKind::Continue
         | InstructionKind::Terminal { .. }
@@ -97,6 +98,7 @@ fn asked_role(instruction: &Instruction) -> Option<usize> {
         InstructionKind::Wait(_)
         | InstructionKind::Action(_)
         | InstructionKind::Loop(_)
+        | InstructionKind::ForEach(_)
         | InstructionKind::Break
         | InstructionKind::Continue
         | InstructionKind::Branch { .. }
@@ -156,6 +158,7 @@ fn ends(instruction: &Instruction) -> bool {
             let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
             otherwise.is_some() && bodies.all(|body| body.iter().any(ends))
         }
+        InstructionKind::ForEach(bodies) => bodies.iter().any(|one| one.body.iter().any(ends)),
         InstructionKind::Wait(_)
         | InstructionKind::Action(_)
         | InstructionKind::Send(_)

@@ -53,6 +53,9 @@ impl QuietWays {
             // A round of it waits, except perhaps one that a `break` ends.
             InstructionKind::Loop(repeat) => Self::passes_unless(!has_break(&repeat.body)),
             InstructionKind::Action(body) => Self::through(body),
+            InstructionKind::ForEach(bodies) => {
+                Self::passes_unless(!bodies.iter().all(|one| Self::through(&one.body).to_end))
+            }
             InstructionKind::Branch { arms, otherwise } => {
                 let bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
                 let first = Self { to_end: otherwise.is_none(), to_next_round: false };

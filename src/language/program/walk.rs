@@ -27,6 +27,7 @@ pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
     match kind {
         InstructionKind::Action(body) => vec![body],
         InstructionKind::Loop(repeat) => vec![&repeat.body],
+        InstructionKind::ForEach(bodies) => bodies.iter().map(|one| &one.body[..]).collect(),
         InstructionKind::Branch { arms, otherwise } => {
             arms.iter().map(|arm| &arm.body[..]).chain(otherwise.as_deref()).collect()
         }
@@ -58,6 +59,7 @@ pub(super) fn expressions(kind: &InstructionKind) -> Vec<&TextExpression> {
         InstructionKind::Log(template) => template.arguments.iter().collect(),
         InstructionKind::Action(_)
         | InstructionKind::Loop(_)
+        | InstructionKind::ForEach(_)
         | InstructionKind::Break
         | InstructionKind::Continue
         | InstructionKind::Goto(_) => Vec::new(),
@@ -69,6 +71,7 @@ pub(super) fn condition_expressions(condition: &ProgramCondition) -> Vec<&TextEx
     match condition {
         ProgramCondition::Signal { key, equals, .. } => key.iter().chain(equals).collect(),
         ProgramCondition::Matches { text, .. } => vec![text],
+        ProgramCondition::Verdict { verdict, .. } => vec![verdict],
         ProgramCondition::And(all) | ProgramCondition::Or(all) => {
             all.iter().flat_map(condition_expressions).collect()
         }
@@ -103,6 +106,7 @@ pub fn falls_through(body: &[Instruction]) -> bool {
         | InstructionKind::Continue => false,
         InstructionKind::Loop(repeat) => has_break(&repeat.body),
         InstructionKind::Action(body) => falls_through(body),
+        InstructionKind::ForEach(bodies) => bodies.iter().all(|one| falls_through(&one.body)),
         InstructionKind::Branch { arms, otherwise } => {
             arms.iter().any(|arm| falls_through(&arm.body))
                 || otherwise.as_ref().is_none_or(|body| falls_through(body))
@@ -121,7 +125,7 @@ pub fn falls_through(body: &[Instruction]) -> bool {
 pub fn has_break(body: &[Instruction]) -> bool {
     body.iter().any(|instruction| match &instruction.kind {
         InstructionKind::Break => true,
-        InstructionKind::Loop(_) => false,
+        InstructionKind::Loop(_) | InstructionKind::ForEach(_) => false,
         kind => blocks(kind).into_iter().any(has_break),
     })
 }
@@ -136,6 +140,7 @@ pub(super) fn error_states(condition: &ProgramCondition) -> Vec<usize> {
         ProgramCondition::Not(inner) => error_states(inner),
         ProgramCondition::Signal { .. }
         | ProgramCondition::Matches { .. }
+        | ProgramCondition::Verdict { .. }
         | ProgramCondition::After(_)
         | ProgramCondition::At(_) => Vec::new(),
     }

@@ -72,6 +72,7 @@ fn request(handle: &str, name: &str) -> ProgramCommand {
         options: TurnOptions::default(),
         output: None,
         contract: OutputFormat::Reply,
+        expect: Vec::new(),
         name: state(&format!("{FILE}#{handle}")),
     };
     let body = RequestBody::Prompt(Box::new(task));

@@ -35,6 +35,13 @@ pub enum ProgramCondition {
         /// The regular expression that has to match.
         pattern: Regex,
     },
+    /// `(verdict N WORD)`: the answer to that request has this word.
+    Verdict {
+        /// The verdict: [`TextExpression::Verdict`].
+        verdict: TextExpression,
+        /// The word.
+        word: String,
+    },
     /// `(after "30m")`: the milliseconds since the wait began. Not allowed in a branch.
     After(u64),
     /// `(at "2026-01-15T14:30:00Z")`
@@ -71,6 +78,8 @@ pub enum TextExpression {
     },
     /// `(response N)`: the text of the answer to that request.
     Response(ProgramSymbol),
+    /// `(verdict N)`: the word of its `:expect` that the answer to that request has.
+    Verdict(ProgramSymbol),
     /// `(feedback R)`: the last answer of a role, by its number.
     Feedback(usize),
     /// `(artifact R)`: the latest work of a role, by its number.
@@ -82,4 +91,6 @@ pub enum TextExpression {
         /// The path of the field in it.
         path: String,
     },
+    /// `(response N)` of a request of `for-each`: the answers of all elements, each under its element.
+    Together(Vec<(String, Self)>),
 }

@@ -1,5 +1,6 @@
 //! Checks conditions, and carries out the instructions that block on them.
 
+use super::taking::FirstOfWait;
 use super::values::MissingValue;
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::fact::{Fact, FactQuery};
@@ -7,13 +8,13 @@ use crate::domain::program_execution::{Activity, RequestStatus};
 use crate::domain::time::Timestamp;
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{
-    InstructionKind, ProgramCondition, TextExpression, WaitInstruction,
+    ProgramCondition, TextExpression, WaitInstruction,
 };
 use crate::language::program::contradiction::is_contradictory;
 
 /// The current outcome of a condition.
-struct ConditionCheck {
-    holds: bool,
+pub(super) struct ConditionCheck {
+    pub(super) holds: bool,
     /// True if it may hold from now on, and if it may not, as far as other things decide that.
     may_hold: bool,
     may_not: bool,
@@ -71,7 +72,7 @@ pub(super) enum ArmCheck {
 }
 
 /// The consequence of a condition that cannot be decided.
-enum UndecidedCondition {
+pub(super) enum UndecidedCondition {
     /// The program continues in this state.
     GoTo(usize),
     /// The program fails.
@@ -98,10 +99,11 @@ impl<'environment> ProgramInterpreter<'environment> {
             Err(UndecidedCondition::Activity(activity)) => return self.due(activity),
         };
         if judged.holds {
-            if let Some(fact) = taken {
+            if let FirstOfWait::Takes(fact) = taken {
                 let Fact { label, key, seq, .. } = fact;
                 return self.due(Activity::Claim { label, key, seq });
             }
+            self.bind(&wait.condition, None);
             self.next();
             return Ok(());
         }
@@ -143,7 +145,10 @@ impl<'environment> ProgramInterpreter<'environment> {
         }
     }
 
-    fn judge(&self, condition: &ProgramCondition) -> Result<ConditionCheck, UndecidedCondition> {
+    pub(super) fn judge(
+        &self,
+        condition: &ProgramCondition,
+    ) -> Result<ConditionCheck, UndecidedCondition> {
         Ok(match condition {
             ProgramCondition::Signal { .. } => {
                 ConditionCheck::from_outside(self.signalled(condition)?.is_some())
@@ -161,6 +166,11 @@ impl<'environment> ProgramInterpreter<'environment> {
                 } else {
                     ConditionCheck { outside, ..ConditionCheck::pending(holds) }
                 }
+            }
+            ProgramCondition::Verdict { verdict, word } => {
+                let is_fixed = self.is_fixed(verdict);
+                let holds = self.now(verdict)?.is_some_and(|own| own == *word);
+                if is_fixed { ConditionCheck::fixed(holds) } else { ConditionCheck::pending(holds) }
             }
             ProgramCondition::After(millis) => self.from(self.since().plus(*millis)),
             ProgramCondition::At(time) => self.from(*time),
@@ -215,7 +225,10 @@ impl<'environment> ProgramInterpreter<'environment> {
     }
 
     /// Returns the fact that a signal condition matches, if it exists.
-    fn signalled(&self, condition: &ProgramCondition) -> Result<Option<Fact>, UndecidedCondition> {
+    pub(super) fn signalled(
+        &self,
+        condition: &ProgramCondition,
+    ) -> Result<Option<Fact>, UndecidedCondition> {
         let ProgramCondition::Signal { label, key, equals, consume, .. } = condition else {
             return Ok(None);
         };
@@ -238,28 +251,11 @@ impl<'environment> ProgramInterpreter<'environment> {
         }))
     }
 
-    /// Returns the fact that has to be taken before a wait is over.
-    fn to_be_taken(&self, condition: &ProgramCondition) -> Option<Fact> {
-        match condition {
-            ProgramCondition::Signal { consume: true, .. } => {
-                self.signalled(condition).ok().flatten()
-            }
-            _ => None,
-        }
-    }
-
-    /// Binds a taken payload to its name, if the wait gives it one.
-    pub(super) fn bind(&mut self, value: String) {
-        let Some(InstructionKind::Wait(wait)) = self.instruction().map(|own| &own.kind) else {
-            return;
-        };
-        if let ProgramCondition::Signal { bind: Some(name), .. } = &wait.condition {
-            self.bindings.insert(name.to_string(), value);
-        }
-    }
-
     /// Returns the current value of an expression, if it has one.
-    fn now(&self, expression: &TextExpression) -> Result<Option<String>, UndecidedCondition> {
+    pub(super) fn now(
+        &self,
+        expression: &TextExpression,
+    ) -> Result<Option<String>, UndecidedCondition> {
         match self.evaluate(expression) {
             Ok(value) => Ok(Some(value)),
             Err(MissingValue::Yet { .. }) => Ok(None),

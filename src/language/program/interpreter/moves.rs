@@ -50,6 +50,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.position.changes.clear();
         self.position.partial.clear();
         self.position.wait = None;
+        self.position.parallel.clear();
         if let Some(state) = self.environment.definition.states.get(state) {
             self.position.current = state.name.clone();
             self.position.cursor.clear();
@@ -138,6 +139,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             list = match &list.get(level.at)?.kind {
                 InstructionKind::Action(body) => body,
                 InstructionKind::Loop(repeat) => &repeat.body,
+                InstructionKind::ForEach(bodies) => &bodies.get(inner.arm?)?.body,
                 InstructionKind::Branch { arms, otherwise } => {
                     match inner.arm.and_then(|arm| arms.get(arm)) {
                         Some(arm) => &arm.body,

@@ -43,6 +43,10 @@ pub(super) fn condition(
             };
             format!("(matches {text} {:?})", pattern.as_str())
         }
+        ProgramCondition::Verdict { verdict: TextExpression::Verdict(name), word } => {
+            format!("(verdict {name} {word})")
+        }
+        ProgramCondition::Verdict { word, .. } => format!("(verdict … {word})"),
         ProgramCondition::After(millis) => format!("(after \"{}\")", format_duration(*millis)),
         ProgramCondition::At(time) => format!("(at \"{time}\")"),
         ProgramCondition::And(conditions) => all("and", conditions),

@@ -42,6 +42,7 @@ impl<'environment> ProgramInterpreter<'environment> {
                 self.enter(BlockFrame { round: Some(1), ..BlockFrame::default() });
                 Ok(())
             }
+            InstructionKind::ForEach(bodies) => self.for_each(bodies),
             InstructionKind::Break => {
                 self.leave_loop();
                 Ok(())
@@ -130,12 +131,14 @@ impl<'environment> ProgramInterpreter<'environment> {
             .unwrap_or_else(|_| self.environment.file.clone());
         let model =
             role.model.as_ref().or(self.environment.definition.metadata.model.as_ref()).cloned();
+        let output = send.output.as_ref().or(role.output.as_ref());
         let task = PromptTask {
             prompt,
             model,
             options: role.options.clone(),
-            output: role.output.as_ref().map(|schema| Arc::clone(schema.text())),
+            output: output.map(|schema| Arc::clone(schema.text())),
             contract: OutputFormat::Reply,
+            expect: send.expect.clone(),
             name,
         };
         self.ask(send.role, &send.request, RequestBody::Prompt(Box::new(task)), at)

@@ -1,9 +1,12 @@
 //! Evaluates expressions.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::program_execution::{Activity, RequestEntry, RequestStatus};
+use crate::domain::verdict::verdict;
 use crate::language::output::field;
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{Program, TextExpression};
@@ -70,11 +73,27 @@ impl<'environment> ProgramInterpreter<'environment> {
                 })
             }
             TextExpression::Response(name) => self.response(name),
+            TextExpression::Verdict(name) => {
+                let answer = self.response(name)?;
+                let found = verdict(&answer, self.environment.definition.expected(name));
+                found.map(str::to_owned).map_err(|error| {
+                    MissingValue::Never(format!("the answer to {name} has no verdict: {error}"))
+                })
+            }
             TextExpression::Feedback(role) => self.feedback(*role),
             TextExpression::Artifact(role) => self.artifact(*role),
             TextExpression::Field { answer, path } => {
                 let answer_text = self.evaluate(answer)?;
                 self.field(answer, &answer_text, path)
+            }
+            TextExpression::Together(all) => {
+                let mut text = String::new();
+                for (element, answer) in all {
+                    let answer = self.evaluate(answer)?;
+                    let gap = if text.is_empty() { "" } else { "\n\n" };
+                    let _ = write!(text, "{gap}## {element}\n\n{answer}");
+                }
+                Ok(text)
             }
         }
     }
@@ -107,7 +126,9 @@ impl<'environment> ProgramInterpreter<'environment> {
         let is_pending = |request: &RequestEntry| request.status == RequestStatus::Pending;
         match expression {
             TextExpression::Signal { .. } => false,
-            TextExpression::Response(name) => !self.request(name).is_some_and(is_pending),
+            TextExpression::Response(name) | TextExpression::Verdict(name) => {
+                !self.request(name).is_some_and(is_pending)
+            }
             TextExpression::Feedback(role) | TextExpression::Artifact(role) => {
                 let name = &*self.environment.definition.roles[*role].name;
                 let before = self.environment.execution.requests.values();
@@ -115,6 +136,7 @@ impl<'environment> ProgramInterpreter<'environment> {
                 !all.any(|request| request.role == name && is_pending(request))
             }
             TextExpression::Field { answer, .. } => self.is_fixed(answer),
+            TextExpression::Together(all) => all.iter().all(|(_, one)| self.is_fixed(one)),
             TextExpression::Text(_)
             | TextExpression::WorkflowId
             | TextExpression::Label

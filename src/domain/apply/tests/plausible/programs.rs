@@ -163,6 +163,7 @@ fn command(dice: u32) -> ProgramCommand {
             options: TurnOptions::default(),
             output: None,
             contract: OutputFormat::Reply,
+            expect: Vec::new(),
             name: scene::state(&format!("{FILE}#{role}")),
         })),
     };

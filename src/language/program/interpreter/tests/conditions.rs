@@ -193,3 +193,38 @@ fn wait_that_something_can_end_does_not_fail() {
     assert!(!pending.is_over());
     assert!(pending.answers("b", "no").ended().contains("can never hold"));
 }
+
+#[test]
+fn first_part_of_or_that_holds_takes_its_fact() {
+    let text = state(
+        "(wait (or (signal stop :consume true :as stop) (signal job :consume true :as job) (after \"1h\")))
+         (terminal :result @job/key)",
+    );
+    let mut play = Play::of(&text);
+    assert_eq!(play.fact("job", "7", "work").ended(), "7");
+    assert_eq!(play.done, ["take job 7"]);
+    let mut both = Play::before(&text);
+    both.assert("job", "7", "work");
+    both.assert("stop", "", "now");
+    assert_eq!(both.go().ended(), "", "the name of the other part is empty");
+    assert_eq!(both.done, ["take stop "]);
+    let mut late = Play::of(&text);
+    assert_eq!(late.after(3_600_000).ended(), "");
+    assert!(late.done.is_empty());
+}
+
+#[test]
+fn verdict_chooses_an_arm() {
+    let send = "(action (send-prompt :agent a :template t :expect (APPROVE REVISE) :request-id r))";
+    let text = state(&format!(
+        "{send} {AWAIT} (branch (on (verdict r) APPROVE (terminal :result (verdict r))) (on (verdict r REVISE) (terminal :result again)))"
+    ));
+    assert_eq!(Play::of(&text).answers("a", "Well, APPROVE.").ended(), "APPROVE");
+    assert_eq!(Play::of(&text).answers("a", "REVISE it").ended(), "again");
+    let error = Play::of(&text).answers("a", "both: APPROVE, REVISE").ended().to_owned();
+    assert!(error.contains("the answer to r has no verdict: it has APPROVE and REVISE"), "{error}");
+    let waits = state(&format!("{send} (wait (verdict r APPROVE)) (terminal :result good)"));
+    assert_eq!(Play::of(&waits).awaiting(), "(verdict r APPROVE)");
+    assert_eq!(Play::of(&waits).answers("a", "APPROVE").ended(), "good");
+    assert!(Play::of(&waits).answers("a", "REVISE").ended().contains("can never hold"));
+}

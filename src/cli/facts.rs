@@ -1,14 +1,17 @@
-//! `raymond facts`: the facts that hold in a directory, or those a run has seen.
+//! `raymond facts`: the facts that hold in a directory, or those a run has seen; and the end of old ones.
 
 use super::args::NamedRunArgs;
 use super::args::facts::FactsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, run_choice};
+use super::{output, person, run_choice};
+use crate::actor::clock::now;
 use crate::domain::fact::Fact;
 use crate::domain::id::RunId;
 use crate::domain::printable::one_line;
+use crate::domain::time::millis;
 use crate::runtime::directories;
 use crate::store::dataspace::{Dataspace, FactListing};
+use crate::store::layout::RunsRoot;
 use crate::store::view::load_view;
 
 /// Runs `raymond facts`.
@@ -17,6 +20,9 @@ use crate::store::view::load_view;
 /// [`Error::Store`] if the directory cannot be read, or there is no such run.
 pub fn facts(args: &FactsArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
+    if args.prune {
+        return prune(args, &root);
+    }
     let named = NamedRunArgs { run: args.run.clone(), last: args.last };
     let is_named = named.run.is_some() || named.last;
     let run = is_named.then(|| run_choice::chosen(&named, &root)).transpose()?;
@@ -44,6 +50,50 @@ pub fn facts(args: &FactsArgs) -> Result<CliExitCode, Error> {
     let rows: Vec<Vec<String>> =
         std::iter::once(head).chain(listing.facts.iter().map(row)).collect();
     output::print(&output::table(&rows))
+}
+
+/// Retracts the facts of a label, of a run and of an age: those that fit all that is given.
+fn prune(args: &FactsArgs, root: &RunsRoot) -> Result<CliExitCode, Error> {
+    if args.label.is_none() && args.run.is_none() && !args.last && args.older_than.is_none() {
+        let why = "say which facts to retract: --label LABEL, --older-than DURATION, or a run";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    person::must_act("prune facts")?;
+    let age = args.older_than.as_deref().map(millis).transpose();
+    let age = age.map_err(|why| Error::Usage(format!("--older-than: {why}")))?;
+    let run = match (&args.run, args.last) {
+        // The directory of the run may be gone.
+        (Some(run), _) if !root.run(run).path().is_dir() => Some(run.clone()),
+        (None, false) => None,
+        (run, last) => Some(run_choice::chosen(&NamedRunArgs { run: run.clone(), last }, root)?),
+    };
+    let space = Dataspace::of(root).with_key(&directories::user_state()?.key()?);
+    let FactListing { facts, warnings } = space.facts()?;
+    for warning in &warnings {
+        output::warn(warning);
+    }
+    let is_chosen = |fact: &Fact| {
+        args.label.as_ref().is_none_or(|label| fact.label == *label)
+            && age.is_none_or(|age| fact.at.plus(age) <= now())
+            && run.as_ref().is_none_or(|run| is_of(fact, run))
+    };
+    let mut pruned = Vec::new();
+    for fact in facts.into_iter().filter(is_chosen) {
+        if space.retract(&fact.label, &fact.key, None)? {
+            pruned.push(fact);
+        }
+    }
+    if args.json {
+        return output::print_json(&pruned);
+    }
+    let what = if pruned.len() == 1 { "fact is" } else { "facts are" };
+    output::print(&format!("{} {what} retracted\n", pruned.len()))
+}
+
+/// Returns whether a fact has a run as its key, or was asserted by it.
+fn is_of(fact: &Fact, run: &RunId) -> bool {
+    let source = fact.source.split('/').next().unwrap_or_default();
+    fact.key == run.as_str() || source == run.as_str()
 }
 
 fn row(fact: &Fact) -> Vec<String> {

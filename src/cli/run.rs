@@ -32,6 +32,11 @@ pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
             supervise_here(&args.options, &root, prepared)
         }
         RunTarget::Run(id) => resume_target(&args.new_run, &args.options, &root, &id),
+        RunTarget::Defined(defined) => {
+            let workflow = Workflow::kept(&defined.file)?;
+            let prepared = create_of(args, &root, &workflow, Some(defined.text))?;
+            supervise_here(&args.options, &root, prepared)
+        }
     }
 }
 

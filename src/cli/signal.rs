@@ -5,7 +5,7 @@ use serde_json::json;
 use super::answer::from_stdin;
 use super::args::facts::SignalArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, person};
+use super::{awaited_labels, output, person};
 use crate::actor::clock::now;
 use crate::domain::fact::Fact;
 use crate::domain::printable::one_line;
@@ -13,41 +13,72 @@ use crate::process::ancestry::ActingAgent;
 use crate::runtime::directories;
 use crate::store::dataspace::{Dataspace, FactStatement};
 
+/// The number of characters that are shown of a value that is replaced.
+const MAX_SHOWN_CHARS: usize = 60;
+
 /// Runs `raymond signal`.
 ///
 /// # Errors
 /// [`Error::Store`] if the fact is invalid, or cannot be stored.
 pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
-    let space = Dataspace::of(&args.dir.real_root()?).with_key(&directories::user_state()?.key()?);
+    let root = args.dir.real_root()?;
+    let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
     let (label, key) = (args.label.as_str(), args.key.as_str());
     if args.retract {
         let changed = space.retract(label, key, None)?;
-        return tell(args, changed, None);
+        return tell(args, changed, None, None);
     }
     let value = match args.value.as_deref() {
         Some("-") => from_stdin("read the value from")?,
         value => value.unwrap_or_default().to_owned(),
     };
     let source = source();
+    let is_by_person = source == "signal" && !args.json;
     let statement = FactStatement { label, key, value: &value, source: &source, at: now() };
     let assertion = space.assert(statement, None)?;
-    tell(args, assertion.is_new, assertion.fact.as_ref())
+    if is_by_person && let Some(hint) = awaited_labels::hint(&root, &space, label) {
+        output::tell(&hint);
+    }
+    tell(args, assertion.is_new, assertion.fact.as_ref(), assertion.replaced.as_ref())
 }
 
-fn tell(args: &SignalArgs, changed: bool, fact: Option<&Fact>) -> Result<CliExitCode, Error> {
+fn tell(
+    args: &SignalArgs,
+    changed: bool,
+    fact: Option<&Fact>,
+    replaced: Option<&Fact>,
+) -> Result<CliExitCode, Error> {
     let SignalArgs { label, key, json, .. } = args;
     if *json {
-        let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact });
+        let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact, "replaced": replaced });
         return output::print_json(&value);
     }
     let name = one_line(&format!("{label} {key}"));
     let text = match (fact, changed) {
-        (Some(fact), true) => format!("{name} is asserted ({})\n", fact.seq),
+        (Some(fact), true) => {
+            let instead = replaced.map_or(String::new(), |old| {
+                format!("; it replaces {}, which nobody had taken ({})", shown(&old.value), old.seq)
+            });
+            format!("{name} is asserted ({}){instead}\n", fact.seq)
+        }
         (Some(fact), false) => format!("{name} is asserted already ({})\n", fact.seq),
         (None, true) => format!("{name} is retracted\n"),
         (None, false) => format!("{name} is not asserted; nothing to retract\n"),
     };
     output::print(&text)
+}
+
+/// Returns a value on one line, cut if it is long.
+fn shown(value: &str) -> String {
+    if value.is_empty() {
+        return "the empty value".to_owned();
+    }
+    let mut shown: String = one_line(value).chars().take(MAX_SHOWN_CHARS + 1).collect();
+    if let Some((cut, _)) = shown.char_indices().nth(MAX_SHOWN_CHARS) {
+        shown.truncate(cut);
+        shown.push('…');
+    }
+    format!("`{shown}`")
 }
 
 /// Returns the source of a fact: the acting agent, the run of the environment, or `signal`.

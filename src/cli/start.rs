@@ -4,11 +4,11 @@ use std::ffi::OsString;
 
 use super::args::RunArgs;
 use super::exit::{CliExitCode, Error};
-use super::run::create;
+use super::run::{create, create_of};
 use super::target::{self, RunTarget};
 use super::{background, output, plugins, settings};
 use crate::domain::id::RunId;
-use crate::runtime::PreparedRun;
+use crate::runtime::{PreparedRun, Workflow};
 use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view;
@@ -24,6 +24,11 @@ pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
             return take_off(args, &root, create(args, &root, &workflow)?);
         }
         RunTarget::Run(id) => id,
+        RunTarget::Defined(defined) => {
+            let workflow = Workflow::kept(&defined.file)?;
+            let prepared = create_of(args, &root, &workflow, Some(defined.text))?;
+            return take_off(args, &root, prepared);
+        }
     };
     let view = view::load_view(&root, &id)?;
     if view.held {

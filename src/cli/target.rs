@@ -1,4 +1,4 @@
-//! The meaning of a target: a prompt file, a folder with START.md, or a run.
+//! The meaning of a target: a prompt file, a folder with START.md, a run, or a defined program.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,9 @@ use super::args::Cli;
 use super::exit::Error;
 use crate::domain::id::RunId;
 use crate::language::hint::closest;
-use crate::runtime::{FIRST_STATE, Workflow};
+use crate::runtime::{FIRST_STATE, Workflow, directories};
+use crate::store;
+use crate::store::dataspace::{Dataspace, DefinedProgram};
 use crate::store::layout::RunsRoot;
 use crate::store::view;
 
@@ -19,6 +21,8 @@ pub enum RunTarget {
     Workflow(Box<Workflow>),
     /// A run that was started before.
     Run(RunId),
+    /// A program that was defined.
+    Defined(Box<DefinedProgram>),
 }
 
 /// Finds the workflow or the run that a target names.
@@ -38,7 +42,16 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
     if path.is_dir() || path.symlink_metadata().is_ok() {
         return Ok(RunTarget::Workflow(Box::new(Workflow::open(path)?)));
     }
-    run.map(RunTarget::Run).ok_or_else(|| Error::Usage(nothing(target, root)))
+    if let Some(run) = run {
+        return Ok(RunTarget::Run(run));
+    }
+    let space = Dataspace::of(root).with_key(&directories::user_state()?.key()?);
+    match space.defined(target) {
+        Ok(Some(defined)) => Ok(RunTarget::Defined(Box::new(defined))),
+        // A target that cannot be the name of a program is a path.
+        Ok(None) | Err(store::Error::Unfit(_)) => Err(Error::Usage(nothing(target, root))),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Returns the command that a word is a likely misspelling of.

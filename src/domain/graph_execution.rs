@@ -146,6 +146,9 @@ pub struct PromptTask {
     pub output: Option<Arc<str>>,
     /// The required format of the result.
     pub contract: OutputFormat,
+    /// The words of which the reply has to have exactly one; empty if it may be any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<String>,
     /// The name of this prompt: the graph's file and the node.
     pub name: StateName,
 }

@@ -66,6 +66,7 @@ pub mod turn_order;
 pub mod usage;
 pub mod value_path;
 pub mod variables;
+pub mod verdict;
 pub mod wait_reason;
 pub mod widening;
 pub mod workflow_pins;

@@ -88,6 +88,9 @@ pub struct ProgramPosition {
     /// The number of states entered since the program blocked.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub entered: u64,
+    /// The number of moves to each state, since the beginning.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub entries: BTreeMap<String, u64>,
     /// The present wait, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<ProgramWait>,
@@ -95,6 +98,38 @@ pub struct ProgramPosition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(alias = "errand")]
     pub activity: Option<Activity>,
+    /// The positions in the bodies of a `for-each`, if it is the current instruction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parallel: Vec<ParallelPosition>,
+    /// The index of the body that the activity is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<usize>,
+}
+
+/// The position in one of the bodies of a `for-each`, which run side by side.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ParallelPosition {
+    /// The position in the instructions of the state, and in those of the blocks in it, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cursor: Vec<BlockFrame>,
+    /// The arguments of the current instruction that are known already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partial: Vec<String>,
+    /// The changes in directories, as they were fetched for the current instruction.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub changes: BTreeMap<String, String>,
+    /// The present wait, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<ProgramWait>,
+    /// The positions in the bodies of a further `for-each`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parallel: Vec<ParallelPosition>,
+    /// The index of the body among them that the activity is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<usize>,
+    /// True if the body is through.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_through: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]

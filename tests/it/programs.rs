@@ -5,6 +5,7 @@ mod bounds;
 mod crash;
 mod facts;
 mod failures;
+mod language;
 mod seed;
 mod time;
 mod together;

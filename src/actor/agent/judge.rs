@@ -8,6 +8,7 @@ use crate::domain::policy::{AcceptedTransition, ProtocolViolation};
 use crate::domain::reminder::{output_reminder, reminder};
 use crate::domain::transition::Transition;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
+use crate::domain::verdict::{verdict, verdict_reminder};
 use crate::language::graph::contract;
 use crate::language::prompt::evaluator::{self, Evaluator};
 use crate::language::prompt::step;
@@ -18,6 +19,19 @@ impl TurnContext {
         match &self.output {
             Some(contract) => Some(output_reminder(contract.schema.text(), violation)),
             None => reminder(&self.policy, violation),
+        }
+    }
+
+    /// Judges a reply that is an answer as it stands: it needs one of the expected words, if there are any.
+    fn judge_free(&self, text: &str) -> TurnJudgement {
+        let task = self.task.as_ref().and_then(|assignment| assignment.task.as_ref());
+        let expect = task.map(|task| task.expect.as_slice()).unwrap_or_default();
+        match verdict(text, expect) {
+            Err(violation) if !expect.is_empty() => TurnJudgement::Violated {
+                reminder: Some(verdict_reminder(expect, &violation)),
+                violation: violation.to_string(),
+            },
+            _ => TurnJudgement::Accepted(AcceptedTransition::plain_result(text)),
         }
     }
 }
@@ -50,7 +64,7 @@ impl AgentActor {
     pub(super) fn judge(&self, turn_context: &TurnContext, reply: &TurnReply) -> TurnJudgement {
         let is_free = turn_context.task.as_ref().is_some_and(|assignment| assignment.is_free());
         if is_free && turn_context.output.is_none() {
-            return TurnJudgement::Accepted(AcceptedTransition::plain_result(&reply.text));
+            return turn_context.judge_free(&reply.text);
         }
         let source = match self.context.source_of(turn_context.folder.as_ref()) {
             Ok(source) => source,

@@ -17,17 +17,23 @@ or not: a program that begins to wait later sees it. It is stored when this comm
 have one value, the last; asserting the same value again changes nothing.
 
 Programs mostly use their run's id, which --label sets, as the key. `(signal LABEL)` without :key accepts any key,
-also the empty one. Inside an agent's turn the directory is that of its run, and the agent is the source.
+also the empty one. A value that is replaced before anybody took it is told; so is a label that no live run of a
+program and no defined program looks at. Inside an agent's turn the directory is that of its run, and the agent is the source.
 
---json prints { label, key, changed, fact }: whether anything changed, and the fact, or null.";
+--json prints { label, key, changed, fact, replaced }: whether anything changed, the fact, and the one that it
+replaces, or null.";
 
 pub(super) const FACTS_HELP: &str = "Examples:
   raymond facts                          all current facts with their sources, values shortened
   raymond facts RUN                      the facts that a run's program has seen
   raymond facts --label plan/ready       only those of a label
+  raymond facts --prune --older-than 168h
+                                         retract the facts that were asserted more than a week ago
+  raymond facts RUN --prune              retract the facts whose key is that run, or that it asserted
   raymond facts --json | jq -r '.[] | select(.label == \"plan/summary\") | .value'
 
---json prints an array of { label, key, value, seq, at, source }; a later assertion has a higher seq.";
+--json prints an array of { label, key, value, seq, at, source }; a later assertion has a higher seq. With
+--prune it has the facts that were retracted.";
 
 /// Options of `signal`.
 #[derive(Debug, Clone, Args)]
@@ -70,6 +76,14 @@ pub struct FactsArgs {
     /// Only the facts of this label
     #[arg(long)]
     pub label: Option<String>,
+
+    /// Retract the facts of the label, of the run, and of the age that are given
+    #[arg(long)]
+    pub prune: bool,
+
+    /// With --prune: only the facts that were asserted longer ago, such as 168h
+    #[arg(long, value_name = "DURATION", requires = "prune")]
+    pub older_than: Option<String>,
 
     /// The directory of the runs.
     #[command(flatten)]

@@ -27,6 +27,10 @@ pub(super) fn condition_label(condition: &ProgramCondition, program: &Program) -
         ProgramCondition::Matches { text, pattern } => {
             format!("{} ~ /{pattern}/", expression(text, program))
         }
+        ProgramCondition::Verdict { verdict: TextExpression::Verdict(request), word } => {
+            format!("{request}: {word}")
+        }
+        ProgramCondition::Verdict { word, .. } => word.clone(),
         ProgramCondition::After(millis) => format!("after {}", format_duration(*millis)),
         ProgramCondition::At(time) => format!("at {time}"),
         ProgramCondition::And(conditions) => all(conditions, " and "),
@@ -46,6 +50,11 @@ fn expression(said: &TextExpression, program: &Program) -> String {
         TextExpression::Bound(name) => format!("@{name}"),
         TextExpression::Signal { label, .. } => label.clone(),
         TextExpression::Response(name) => format!("response {name}"),
+        TextExpression::Verdict(name) => format!("verdict {name}"),
+        TextExpression::Together(all) => {
+            let all: Vec<String> = all.iter().map(|(_, one)| expression(one, program)).collect();
+            all.join(", ")
+        }
         TextExpression::Feedback(number) => format!("feedback {}", role(*number)),
         TextExpression::Artifact(number) => format!("artifact {}", role(*number)),
         TextExpression::Field { answer, path } => format!("{} {path}", expression(answer, program)),

@@ -111,12 +111,20 @@ impl<'a> ProgramDrawingBuilder<'a> {
         match kind {
             InstructionKind::Wait(wait) => self.wait(wait),
             InstructionKind::Action(body) => self.body(body, arm),
-            InstructionKind::Loop(body) => {
-                self.body(body, arm);
-                if falls_through(body) {
+            InstructionKind::Loop(repeat) => {
+                self.body(&repeat.body, arm);
+                if falls_through(&repeat.body) {
                     self.lead_to(self.state, "loop", EdgeKind::Goes);
                 }
+                if let Some(to) = repeat.on_max {
+                    self.lead_to(to, "after the last round", EdgeKind::Goes);
+                }
             }
+            InstructionKind::ForEach(bodies) => {
+                bodies.iter().for_each(|one| self.body(&one.body, arm));
+            }
+            InstructionKind::Break => {}
+            InstructionKind::Continue => self.lead_to(self.state, "loop", EdgeKind::Goes),
             InstructionKind::Branch { arms, otherwise } => {
                 for one in arms {
                     let said = condition_label(&one.condition, self.program);
@@ -159,6 +167,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
             }
             ProgramCondition::Not(one) => self.waited_for(one),
             ProgramCondition::Matches { .. }
+            | ProgramCondition::Verdict { .. }
             | ProgramCondition::After(_)
             | ProgramCondition::At(_) => {}
         }

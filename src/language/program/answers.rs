@@ -2,7 +2,7 @@
 
 use super::checked_program::{InstructionKind, Program, ProgramRole, TextExpression};
 use super::walk::instructions;
-use crate::language::output::SchemaField;
+use crate::language::output::{OutputSchema, SchemaField};
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
@@ -19,7 +19,7 @@ pub(super) struct AnswerField {
 /// Reports the fields that no answer has, and those that an answer may lack.
 pub(super) fn check(program: &Program, fields: &[AnswerField], report: &mut FileDiagnostics) {
     for field in fields {
-        match role_of(program, &field.of).map(|role| has_field(role, &field.path)) {
+        match prompt_of(program, &field.of).map(|prompt| has_field(prompt, &field.path)) {
             Some(Err(why)) => report.error(field.at, "SX221", why),
             Some(Ok(false)) => {
                 let why = format!(
@@ -33,30 +33,41 @@ pub(super) fn check(program: &Program, fields: &[AnswerField], report: &mut File
     }
 }
 
-/// Returns the role whose prompt is answered; `None` for the result of a folder, which has its own form.
-fn role_of<'program>(
+/// The prompt whose answer has a field: the role that is asked, and the schema.
+type AnsweredPrompt<'program> = (&'program ProgramRole, Option<&'program OutputSchema>);
+
+/// Returns the prompt that is answered; `None` for the result of a folder, which has its own form.
+fn prompt_of<'program>(
     program: &'program Program,
     answer: &TextExpression,
-) -> Option<&'program ProgramRole> {
+) -> Option<AnsweredPrompt<'program>> {
     let all = program.states.iter().flat_map(|state| instructions(&state.body));
     let mut kinds = all.map(|instruction| &instruction.kind);
     match answer {
         TextExpression::Response(request) => kinds.find_map(|kind| match kind {
-            InstructionKind::Send(send) if send.request == *request => program.roles.get(send.role),
+            InstructionKind::Send(send) if send.request == *request => {
+                let role = program.roles.get(send.role)?;
+                Some((role, send.output.as_ref().or(role.output.as_ref())))
+            }
             _ => None,
         }),
         TextExpression::Feedback(role) => {
-            let is_folder = |kind: &InstructionKind| matches!(kind, InstructionKind::RunFolder(run) if run.role == *role);
-            if kinds.any(is_folder) { None } else { program.roles.get(*role) }
+            let is_other = |kind: &InstructionKind| match kind {
+                InstructionKind::RunFolder(run) => run.role == *role,
+                InstructionKind::Send(send) => send.role == *role && send.output.is_some(),
+                _ => false,
+            };
+            let role = program.roles.get(*role)?;
+            if kinds.any(is_other) { None } else { Some((role, role.output.as_ref())) }
         }
         _ => None,
     }
 }
 
 /// Returns whether each answer has the field.
-fn has_field(role: &ProgramRole, path: &str) -> Result<bool, String> {
+fn has_field((role, schema): AnsweredPrompt<'_>, path: &str) -> Result<bool, String> {
     let (name, shown) = (quoted(&role.name), quoted(path));
-    let Some(schema) = &role.output else {
+    let Some(schema) = schema else {
         return Err(format!(
             "the role {name} has no `:output`, so its answers have no fields; give it a schema, such as `:output verdict.schema.json`"
         ));

@@ -1,18 +1,19 @@
-//! Finds the requests that are awaited before they can have been sent.
+//! Finds the requests that are awaited or read before they can have been sent.
 //!
 //! The analysis follows the set of requests that may have been sent, from state to state and round each
-//! loop, until no set grows any more. A path ends at an await of a request that is not in its set.
+//! loop, until no set grows any more. A path ends where a request is needed that is not in its set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checked_program::{
-    Instruction, InstructionKind, Program, ProgramCondition, ProgramSymbol,
+    Instruction, InstructionKind, LoopInstruction, Program, ProgramCondition, ProgramSymbol,
+    TextExpression,
 };
-use super::walk::error_states;
+use super::walk::{condition_expressions, error_states, expressions};
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
-/// Warns of each await of a request that no path to it sends.
+/// Warns of each use of a request that no path to it sends.
 pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     let mut analysis = SendFlowAnalysis::default();
     analysis.join(0, &SentRequests::default());
@@ -24,9 +25,9 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
             analysis.join(number + 1, &sent);
         }
     }
-    for ((_, at), request) in analysis.early {
+    for ((_, at), (request, is_used)) in analysis.early {
         let why = format!(
-            "the request {} is awaited here, but nothing on any way to this place sends it",
+            "the request {} is {is_used} here, but nothing on any way to this place sends it",
             quoted(&request)
         );
         report.warning(at, "SX405", why);
@@ -62,16 +63,25 @@ impl SentRequests {
     }
 }
 
+/// A loop that is being analyzed.
+struct LoopExit {
+    at: SourcePlace,
+    /// The requests that may have been sent where it is left by `break`; `None` if no path does that.
+    after: Option<SentRequests>,
+}
+
 #[derive(Default)]
 struct SendFlowAnalysis {
     numbers: BTreeMap<ProgramSymbol, usize>,
     /// The requests that may have been sent at the beginning of a state, and of a round of a loop.
     states: BTreeMap<usize, SentRequests>,
     loops: BTreeMap<SourcePlace, SentRequests>,
+    /// The loops around the current instruction, the innermost last.
+    around: Vec<LoopExit>,
     /// The states that have to be analyzed again.
     dirty: BTreeSet<usize>,
-    /// The requests that are awaited too early, by the state and the place of the await.
-    early: BTreeMap<(usize, SourcePlace), ProgramSymbol>,
+    /// The requests that are used too early, by the state and the place, and how they are used.
+    early: BTreeMap<(usize, SourcePlace), (ProgramSymbol, &'static str)>,
 }
 
 impl SendFlowAnalysis {
@@ -107,11 +117,36 @@ impl SendFlowAnalysis {
         of: &Instruction,
         mut sent: SentRequests,
     ) -> Option<SentRequests> {
+        let is_branch = matches!(of.kind, InstructionKind::Branch { .. });
+        let read = expressions(&of.kind).into_iter().flat_map(requests_of);
+        let early = read.filter(|_| !is_branch).find(|request| !self.has_sent(request, &sent));
+        if let Some(request) = early {
+            self.early.insert((state, of.at), (ProgramSymbol::clone(request), "read"));
+            return None;
+        }
         match &of.kind {
             InstructionKind::Send(prompt) => sent.add(self.number(&prompt.request)),
             InstructionKind::RunFolder(run) => sent.add(self.number(&run.request)),
             InstructionKind::Action(body) => return self.body(state, body, sent),
-            InstructionKind::Loop(body) => return self.repeat(state, of.at, body, &sent),
+            InstructionKind::Loop(repeat) => return self.repeat(state, of.at, repeat, &sent),
+            InstructionKind::ForEach(bodies) => {
+                for one in bodies {
+                    let end = self.body(state, &one.body, sent.clone())?;
+                    sent.join(&end);
+                }
+            }
+            InstructionKind::Break => {
+                if let Some(way) = self.around.last_mut() {
+                    way.after = either(way.after.take(), Some(sent));
+                }
+                return None;
+            }
+            InstructionKind::Continue => {
+                if let Some(at) = self.around.last().map(|way| way.at) {
+                    self.next_round(state, at, &sent);
+                }
+                return None;
+            }
             InstructionKind::Goto(to) => {
                 self.join(*to, &sent);
                 return None;
@@ -122,7 +157,7 @@ impl SendFlowAnalysis {
                     self.join(to, &sent);
                 }
                 if let Some(request) = self.missing(&wait.condition, &sent) {
-                    self.early.insert((state, of.at), request);
+                    self.early.insert((state, of.at), (request, "awaited"));
                     return None;
                 }
                 self.errors(&wait.condition, &sent);
@@ -130,6 +165,14 @@ impl SendFlowAnalysis {
             InstructionKind::Branch { arms, otherwise } => {
                 let mut after: Option<SentRequests> = otherwise.is_none().then(|| sent.clone());
                 for arm in arms {
+                    let read = condition_expressions(&arm.condition).into_iter();
+                    let read = read.flat_map(requests_of);
+                    let early = read.cloned().find(|request| !self.has_sent(request, &sent));
+                    let early = early.or_else(|| self.missing(&arm.condition, &sent));
+                    if let Some(request) = early {
+                        self.early.insert((state, of.at), (request, "read"));
+                        return after;
+                    }
                     self.errors(&arm.condition, &sent);
                     let end = self.body(state, &arm.body, sent.clone());
                     after = either(after, end);
@@ -147,22 +190,32 @@ impl SendFlowAnalysis {
         Some(sent)
     }
 
-    /// Analyzes one round of a loop. Returns `None`: the instruction after a loop is never reached.
+    /// Analyzes one round of a loop. Returns the requests that may have been sent where it is left by `break`.
     fn repeat(
         &mut self,
         state: usize,
         at: SourcePlace,
-        body: &[Instruction],
+        repeat: &LoopInstruction,
         sent: &SentRequests,
     ) -> Option<SentRequests> {
         let begin = self.loops.entry(at).or_default();
         begin.join(sent);
         let begin = begin.clone();
-        let end = self.body(state, body, begin)?;
-        if self.loops.entry(at).or_default().join(&end) {
+        if let Some(to) = repeat.on_max {
+            self.join(to, &begin);
+        }
+        self.around.push(LoopExit { at, after: None });
+        if let Some(end) = self.body(state, &repeat.body, begin) {
+            self.next_round(state, at, &end);
+        }
+        self.around.pop()?.after
+    }
+
+    /// Notes that a path leads to the next round of a loop.
+    fn next_round(&mut self, state: usize, at: SourcePlace, sent: &SentRequests) {
+        if self.loops.entry(at).or_default().join(sent) {
             self.dirty.insert(state);
         }
-        None
     }
 
     fn errors(&mut self, condition: &ProgramCondition, sent: &SentRequests) {
@@ -179,12 +232,29 @@ impl SendFlowAnalysis {
     ) -> Option<ProgramSymbol> {
         match condition {
             ProgramCondition::Response { request, .. } => {
-                let number = self.number(request);
-                (!sent.has_sent(number)).then(|| ProgramSymbol::clone(request))
+                (!self.has_sent(request, sent)).then(|| ProgramSymbol::clone(request))
             }
-            ProgramCondition::And(all) => all.iter().find_map(|inner| self.missing(inner, sent)),
+            ProgramCondition::And(all) | ProgramCondition::Or(all) => {
+                all.iter().find_map(|inner| self.missing(inner, sent))
+            }
+            ProgramCondition::Not(inner) => self.missing(inner, sent),
             _ => None,
         }
+    }
+
+    fn has_sent(&mut self, request: &ProgramSymbol, sent: &SentRequests) -> bool {
+        sent.has_sent(self.number(request))
+    }
+}
+
+/// Returns the requests whose answers an expression reads.
+fn requests_of(expression: &TextExpression) -> Vec<&ProgramSymbol> {
+    match expression {
+        TextExpression::Response(request) | TextExpression::Verdict(request) => vec![request],
+        TextExpression::Field { answer, .. } => requests_of(answer),
+        TextExpression::Signal { key: Some(key), .. } => requests_of(key),
+        TextExpression::Together(all) => all.iter().flat_map(|(_, one)| requests_of(one)).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -3,26 +3,27 @@
 //! States, roles, and requests are resolved, and templates have as many arguments as places, so only values
 //! and the outside world can cause errors when it runs.
 
+mod expression;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use regex::Regex;
-
+pub use self::expression::{ProgramCondition, TextExpression};
 use crate::domain::fact::FactSelection;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::program_execution;
-use crate::domain::time::Timestamp;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::output::OutputSchema;
 use crate::language::position::SourcePlace;
+use crate::language::program::files::ProgramFiles;
 use crate::language::turn_options::OptionPlaces;
 
 /// A name in a program.
 pub type ProgramSymbol = Arc<str>;
 
-/// The default limit of the rounds of a loop.
+/// The default limit of the rounds of a loop, and of the moves to one state.
 pub const MAX_ITERATIONS: u64 = 1000;
 
 /// A program.
@@ -48,6 +49,8 @@ pub struct Program {
     pub hash: Arc<str>,
     /// The text it was read from.
     pub text: Arc<str>,
+    /// Its files: this text's, and those that it requires.
+    pub files: ProgramFiles,
 }
 
 impl Program {
@@ -68,6 +71,17 @@ impl Program {
         }
     }
 
+    /// Returns the words that answers to a request may have; empty if they may be any.
+    #[must_use]
+    pub fn expected(&self, request: &str) -> &[String] {
+        let all = self.states.iter().flat_map(|state| super::walk::instructions(&state.body));
+        let mut sends = all.filter_map(|one| match &one.kind {
+            InstructionKind::Send(send) if *send.request == *request => Some(&send.expect),
+            _ => None,
+        });
+        sends.next().map_or(&[], Vec::as_slice)
+    }
+
     /// Returns whether it sends any request.
     #[must_use]
     pub fn asks(&self) -> bool {
@@ -78,11 +92,7 @@ impl Program {
 fn asks(list: &[Instruction]) -> bool {
     list.iter().any(|instruction| match &instruction.kind {
         InstructionKind::Send(_) | InstructionKind::RunFolder(_) => true,
-        InstructionKind::Action(body) | InstructionKind::Loop(body) => asks(body),
-        InstructionKind::Branch { arms, otherwise } => {
-            arms.iter().any(|arm| asks(&arm.body)) || otherwise.as_deref().is_some_and(asks)
-        }
-        _ => false,
+        kind => super::walk::blocks(kind).into_iter().any(asks),
     })
 }
 
@@ -93,7 +103,7 @@ pub struct ProgramMetadata {
     pub label: Option<String>,
     /// Its purpose.
     pub description: Option<String>,
-    /// The limit of the rounds of a loop, [`MAX_ITERATIONS`] by default.
+    /// The limit of the rounds of a loop, and of the moves to one state; [`MAX_ITERATIONS`] by default.
     pub max_iterations: u64,
     /// The budget of a run.
     pub max_budget_usd: Option<Usd>,
@@ -149,8 +159,12 @@ pub enum InstructionKind {
     Wait(WaitInstruction),
     /// `action`: runs these in order.
     Action(Vec<Instruction>),
-    /// `loop`: repeats these.
-    Loop(Vec<Instruction>),
+    /// `loop`: repeats its body.
+    Loop(LoopInstruction),
+    /// `break`: leaves the innermost loop.
+    Break,
+    /// `continue`: begins the next round of the innermost loop.
+    Continue,
     /// `branch`: runs the first arm whose condition holds.
     Branch {
         /// The arms, in order.
@@ -158,6 +172,8 @@ pub enum InstructionKind {
         /// `otherwise`.
         otherwise: Option<Vec<Instruction>>,
     },
+    /// `for-each`: runs these side by side, until all are through.
+    ForEach(Vec<ParallelBody>),
     /// `goto`: continues in that state, by its number.
     Goto(usize),
     /// `terminal`: ends the program.
@@ -202,6 +218,26 @@ pub struct WaitInstruction {
     pub on_timeout: Option<usize>,
 }
 
+/// The instructions of an element of `for-each`.
+#[derive(Debug, Clone)]
+pub struct ParallelBody {
+    /// The element.
+    pub element: String,
+    /// Its instructions.
+    pub body: Vec<Instruction>,
+}
+
+/// `loop`
+#[derive(Debug, Clone)]
+pub struct LoopInstruction {
+    /// The instructions of a round.
+    pub body: Vec<Instruction>,
+    /// `:max`: the limit of its rounds, in place of [`ProgramMetadata::max_iterations`].
+    pub max: Option<u64>,
+    /// `:on-max`: the number of the state to continue in after the last round; without it the program fails.
+    pub on_max: Option<usize>,
+}
+
 /// An arm of a branch.
 #[derive(Debug, Clone)]
 pub struct BranchArm {
@@ -218,6 +254,10 @@ pub struct SendPrompt {
     pub role: usize,
     /// The prompt.
     pub template: TextTemplate,
+    /// `:expect`: the words of which the answer has to have exactly one; empty if it may be any.
+    pub expect: Vec<String>,
+    /// `:output`: the schema of the answer, in place of the role's.
+    pub output: Option<OutputSchema>,
     /// The request's name: its own, the awaited one it is bound to, or a generated one.
     pub request: ProgramSymbol,
 }
@@ -244,83 +284,4 @@ pub struct TextTemplate {
     pub pieces: Vec<String>,
     /// The arguments, in order.
     pub arguments: Vec<TextExpression>,
-}
-
-/// A condition.
-#[derive(Debug, Clone)]
-pub enum ProgramCondition {
-    /// `(signal L :key K :equals V :consume true :as NAME)`: such a fact exists.
-    Signal {
-        /// The fact's label.
-        label: String,
-        /// Its key; `None` matches any.
-        key: Option<TextExpression>,
-        /// Its payload; `None` matches any.
-        equals: Option<TextExpression>,
-        /// True if the fact is taken. Only allowed as the whole condition of a [`WaitInstruction`].
-        consume: bool,
-        /// The name for its payload: `@NAME`.
-        bind: Option<ProgramSymbol>,
-    },
-    /// `(transcript-response :request-id N :on-error STATE)`: the latest request N has ended.
-    Response {
-        /// The request's name.
-        request: ProgramSymbol,
-        /// The number of the state to continue in if it failed; without it the program fails.
-        on_error: Option<usize>,
-    },
-    /// `(matches TEXT REGEX)`
-    Matches {
-        /// The text.
-        text: TextExpression,
-        /// The regular expression that has to match.
-        pattern: Regex,
-    },
-    /// `(after "30m")`: the milliseconds since the wait began. Not allowed in a branch.
-    After(u64),
-    /// `(at "2026-01-15T14:30:00Z")`
-    At(Timestamp),
-    /// `(and C …)`
-    And(Vec<Self>),
-    /// `(or C …)`
-    Or(Vec<Self>),
-    /// `(not C)`
-    Not(Box<Self>),
-}
-
-/// An expression whose value is a text.
-#[derive(Debug, Clone)]
-pub enum TextExpression {
-    /// A text, a number, or a symbol, as it is written.
-    Text(String),
-    /// `@workflow-id`: the run's id.
-    WorkflowId,
-    /// `@label`
-    Label,
-    /// `@branch`
-    Branch,
-    /// `@context/x`
-    Context(String),
-    /// `@NAME`: the payload that a `:consume true :as NAME` took.
-    Bound(ProgramSymbol),
-    /// `(signal L :key K)`: the fact's payload; blocks until the fact exists.
-    Signal {
-        /// The fact's label.
-        label: String,
-        /// Its key; `None` matches any.
-        key: Option<Box<Self>>,
-    },
-    /// `(response N)`: the text of the answer to that request.
-    Response(ProgramSymbol),
-    /// `(feedback R)`: the last answer of a role, by its number.
-    Feedback(usize),
-    /// `(artifact R)`: the latest work of a role, by its number.
-    Artifact(usize),
-    /// `(response N :field F)`, `(feedback R :field F)`: a field of an answer that is an object.
-    Field {
-        /// The answer.
-        answer: Box<Self>,
-        /// The path of the field in it.
-        path: String,
-    },
 }

@@ -1,7 +1,7 @@
 //! The table of all mistakes in programs. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 49] = [
+pub const CODES: [(&str, &str); 55] = [
     ("SX101", "the file is too long"),
     ("SX102", "a list is never closed"),
     ("SX103", "a `)` closes nothing"),
@@ -11,6 +11,7 @@ pub const CODES: [(&str, &str); 49] = [
     ("SX107", "a `:` or an `@` stands alone"),
     ("SX108", "a word is neither a name nor a number"),
     ("SX109", "lists nest too deeply"),
+    ("SX110", "a program with its definitions is too large"),
     ("SX201", "a file has no workflow, or something outside its workflow"),
     ("SX202", "there is no such form"),
     ("SX203", "a form has no such keyword"),
@@ -32,6 +33,7 @@ pub const CODES: [(&str, &str); 49] = [
     ("SX219", "a model has no known name (warning)"),
     ("SX220", "an option of a role is wrong"),
     ("SX221", "a field is not in the schema of an answer"),
+    ("SX222", "a verdict that an answer cannot have is read"),
     ("SX301", "two states have one name"),
     ("SX302", "two roles have one name"),
     ("SX303", "two requests have one id"),
@@ -44,11 +46,15 @@ pub const CODES: [(&str, &str); 49] = [
     ("SX310", "roles share a session, but not its directory"),
     ("SX311", "the state that `run-folder` begins with is not there"),
     ("SX312", "a name is empty, too long, or taken"),
+    ("SX313", "a file that is required cannot be used"),
+    ("SX314", "a definition is defined by itself"),
     ("SX401", "no way leads to a state (warning)"),
     ("SX402", "instructions are never come to (warning)"),
     ("SX403", "nothing leaves a loop (warning)"),
     ("SX404", "a turn of a loop may pass without waiting (warning)"),
-    ("SX405", "a request is awaited before it is sent (warning)"),
+    ("SX405", "a request is awaited or read before it is sent (warning)"),
     ("SX406", "nothing is asked of a role (warning)"),
     ("SX407", "a field that an answer may lack is looked at (warning)"),
+    ("SX408", "a condition can never hold (warning)"),
+    ("SX409", "nothing uses a definition (warning)"),
 ];

@@ -3,10 +3,10 @@
 use regex::{Regex, RegexBuilder};
 
 use super::checked_program::{ProgramCondition, ProgramSymbol, WaitInstruction};
+use super::definitions::is_taken;
 use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
-use super::values::{CONTEXT, PLACEHOLDERS};
 use super::vocabulary::CONDITION;
 use crate::domain::time::{Timestamp, millis};
 use crate::language::report::quoted;
@@ -17,7 +17,7 @@ const PATTERN_SIZE: usize = 1 << 20;
 /// The position of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConditionPosition {
-    /// The whole condition that an instruction waits for.
+    /// The whole condition that an instruction waits for, or one of those of which the first is waited for.
     Whole,
     /// A part of such a condition.
     Part,
@@ -67,6 +67,7 @@ impl ProgramReader<'_> {
         match name {
             "signal" => self.signal(&fields, stands),
             "transcript-response" => self.transcript_response(&fields),
+            "verdict" => self.verdict(&fields),
             "matches" => self.matches(&fields),
             "after" => {
                 let [duration] = self.exactly(&fields, ["a duration, such as \"30m\""])?;
@@ -101,8 +102,8 @@ impl ProgramReader<'_> {
             let why = format!("{} needs at least one condition", quoted(fields.name));
             self.report.error(fields.at, "SX205", why);
         }
-        let inner: Vec<_> =
-            fields.values.iter().map(|form| self.condition(form, stands.inside())).collect();
+        let inside = if fields.name == "or" { stands } else { stands.inside() };
+        let inner: Vec<_> = fields.values.iter().map(|form| self.condition(form, inside)).collect();
         let inner = inner.into_iter().collect::<Option<Vec<_>>>()?;
         Some(if fields.name == "and" {
             ProgramCondition::And(inner)
@@ -122,7 +123,7 @@ impl ProgramReader<'_> {
         let consume = fields.get("consume").map_or(Some(false), |form| self.boolean(form));
         let bind = fields.get("as").map_or(Some(None), |form| self.taken_as(form).map(Some));
         if let Some(form) = fields.get("consume").filter(|_| stands != ConditionPosition::Whole) {
-            let why = "a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`";
+            let why = "a fact is taken only where it is all that is waited for, or a part of `or`: `(wait (signal … :consume true))`";
             self.report.error(form.at, "SX211", why);
             return None;
         }
@@ -139,7 +140,7 @@ impl ProgramReader<'_> {
     /// Reads the name for the payload of a taken fact.
     fn taken_as(&mut self, form: &Form) -> Option<ProgramSymbol> {
         let name = self.name(form, "the name of what is taken")?;
-        if PLACEHOLDERS.contains(&name) || name.starts_with(CONTEXT) {
+        if is_taken(name) || self.defined.contains(name) {
             let why = format!(
                 "{} means something else already; use another name",
                 quoted(&format!("@{name}"))
@@ -148,6 +149,7 @@ impl ProgramReader<'_> {
             return None;
         }
         let name = ProgramSymbol::from(name);
+        self.taken.insert(format!("{name}/key").into());
         self.taken.insert(ProgramSymbol::clone(&name));
         Some(name)
     }
@@ -162,9 +164,11 @@ impl ProgramReader<'_> {
 
     fn transcript_response(&mut self, fields: &FormFields<'_>) -> Option<ProgramCondition> {
         self.exactly(fields, []);
-        let request = self.need(fields, "request-id").and_then(|form| self.request_read(form));
+        let requests = self.need(fields, "request-id").and_then(|form| self.requests_read(form));
         let on_error = self.optional_state(fields, "on-error");
-        Some(ProgramCondition::Response { request: request?, on_error: on_error? })
+        let (requests, on_error) = (requests?, on_error?);
+        let one = |request| ProgramCondition::Response { request, on_error };
+        Some(all_of(requests.into_iter().map(one).collect()))
     }
 
     fn matches(&mut self, fields: &FormFields<'_>) -> Option<ProgramCondition> {
@@ -177,7 +181,7 @@ impl ProgramReader<'_> {
 
     fn pattern(&mut self, form: &Form) -> Option<Regex> {
         let text = self.text(form, "a regular expression in quotes")?;
-        let built = RegexBuilder::new(text).size_limit(PATTERN_SIZE).build();
+        let built = RegexBuilder::new(text).multi_line(true).size_limit(PATTERN_SIZE).build();
         let built = built.map_err(|error| {
             let error = error.to_string();
             let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
@@ -196,5 +200,13 @@ impl ProgramReader<'_> {
         let text = self.text(form, "a point in time, such as \"2026-01-15T14:30:00Z\",")?;
         let read = text.parse::<Timestamp>();
         read.map_err(|why| self.report.error(form.at, "SX216", why.to_string())).ok()
+    }
+}
+
+/// Returns the condition that all of these hold.
+pub(super) fn all_of(mut conditions: Vec<ProgramCondition>) -> ProgramCondition {
+    match conditions.len() {
+        1 => conditions.remove(0),
+        _ => ProgramCondition::And(conditions),
     }
 }

@@ -1,13 +1,15 @@
 //! Checks the control flow of a program.
 //!
-//! It finds instructions that are never reached, loops that cannot end or may not wait, and awaits before any send.
+//! It finds instructions that are never reached, loops that cannot end or may not wait, requests that are read before
+//! any send, and conditions that can never hold.
 //! All findings are warnings.
 
 use std::collections::BTreeSet;
 
-use super::await_before_send;
-use super::checked_program::{Instruction, InstructionKind, Program, TextExpression, TextTemplate};
-use super::walk::{blocks, error_states, instructions};
+use super::checked_program::{Instruction, InstructionKind, LoopInstruction, Program};
+use super::quiet_ways::QuietWays;
+use super::walk::{blocks, error_states, has_break, instructions};
+use super::{await_before_send, contradiction};
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of suspicious parts of a sound program.
@@ -18,6 +20,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
         check_body(&state.body, report);
     }
     await_before_send::check(program, report);
+    contradiction::check(program, report);
 }
 
 /// Returns the states that an instruction itself leads to.
@@ -34,8 +37,11 @@ fn targets(kind: &InstructionKind) -> Vec<usize> {
                 found.extend(error_states(&arm.condition));
             }
         }
+        InstructionKind::Loop(repeat) => found.extend(repeat.on_max),
         InstructionKind::Action(_)
-        | InstructionKind::Loop(_)
+        | InstructionKind::ForEach(_)
+        | InstructionKind::Break
+        | InstructionKind::Continue
         | InstructionKind::Terminal { .. }
         | InstructionKind::Send(_)
         | InstructionKind::RunFolder(_)
@@ -92,6 +98,9 @@ fn asked_role(instruction: &Instruction) -> Option<usize> {
         InstructionKind::Wait(_)
         | InstructionKind::Action(_)
         | InstructionKind::Loop(_)
+        | InstructionKind::ForEach(_)
+        | InstructionKind::Break
+        | InstructionKind::Continue
         | InstructionKind::Branch { .. }
         | InstructionKind::Goto(_)
         | InstructionKind::Terminal { .. }
@@ -109,8 +118,8 @@ fn check_body(body: &[Instruction], report: &mut FileDiagnostics) {
         report.warning(dead.at, "SX402", why);
     }
     for instruction in body {
-        if let InstructionKind::Loop(inner) = &instruction.kind {
-            endless(instruction, inner, report);
+        if let InstructionKind::Loop(repeat) = &instruction.kind {
+            endless(instruction, repeat, report);
         }
         for inner in blocks(&instruction.kind) {
             check_body(inner, report);
@@ -118,31 +127,38 @@ fn check_body(body: &[Instruction], report: &mut FileDiagnostics) {
     }
 }
 
-fn endless(repeat: &Instruction, inner: &[Instruction], report: &mut FileDiagnostics) {
+fn endless(instruction: &Instruction, repeat: &LoopInstruction, report: &mut FileDiagnostics) {
     let leaves = |instruction: &&Instruction| {
         matches!(instruction.kind, InstructionKind::Terminal { .. })
             || !targets(&instruction.kind).is_empty()
     };
-    if !instructions(inner).iter().any(leaves) {
-        let why = "nothing leaves this loop; write `(goto STATE)` or `(terminal)` in it";
-        report.warning(repeat.at, "SX403", why);
+    let is_left = repeat.on_max.is_some()
+        || has_break(&repeat.body)
+        || instructions(&repeat.body).iter().any(leaves);
+    if !is_left {
+        let why = "nothing leaves this loop; write `(break)`, `(goto STATE)` or `(terminal)` in it";
+        report.warning(instruction.at, "SX403", why);
     }
-    if inner.iter().all(passes_without_waiting) {
+    let ways = QuietWays::through(&repeat.body);
+    if ways.to_end || ways.to_next_round {
         let why = "a turn of this loop may pass without waiting, which fails the execution; put an `await` or a `wait` where each turn comes by";
-        report.warning(repeat.at, "SX404", why);
+        report.warning(instruction.at, "SX404", why);
     }
 }
 
 /// Returns whether the instructions after this one are never reached.
 fn ends(instruction: &Instruction) -> bool {
     match &instruction.kind {
-        InstructionKind::Goto(_) | InstructionKind::Terminal { .. } | InstructionKind::Loop(_) => {
-            true
-        }
+        InstructionKind::Goto(_)
+        | InstructionKind::Terminal { .. }
+        | InstructionKind::Break
+        | InstructionKind::Continue => true,
+        InstructionKind::Loop(repeat) => !has_break(&repeat.body),
         InstructionKind::Branch { arms, otherwise } => {
             let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
             otherwise.is_some() && bodies.all(|body| body.iter().any(ends))
         }
+        InstructionKind::ForEach(bodies) => bodies.iter().any(|one| one.body.iter().any(ends)),
         InstructionKind::Wait(_)
         | InstructionKind::Action(_)
         | InstructionKind::Send(_)
@@ -150,28 +166,5 @@ fn ends(instruction: &Instruction) -> bool {
         | InstructionKind::Assert { .. }
         | InstructionKind::Retract { .. }
         | InstructionKind::Log(_) => false,
-    }
-}
-
-/// Returns whether the instructions after this one may be reached without waiting.
-fn passes_without_waiting(instruction: &Instruction) -> bool {
-    let waits = |value: &TextExpression| matches!(value, TextExpression::Signal { .. });
-    let optional = |value: &Option<TextExpression>| value.as_ref().is_some_and(waits);
-    let template = |template: &TextTemplate| template.arguments.iter().any(waits);
-    match &instruction.kind {
-        InstructionKind::Wait(_)
-        | InstructionKind::Loop(_)
-        | InstructionKind::Goto(_)
-        | InstructionKind::Terminal { .. } => false,
-        InstructionKind::Action(body) => body.iter().all(passes_without_waiting),
-        InstructionKind::Branch { arms, otherwise } => {
-            let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
-            otherwise.is_none() || bodies.any(|body| body.iter().all(passes_without_waiting))
-        }
-        InstructionKind::Send(send) => !template(&send.template),
-        InstructionKind::RunFolder(run) => !optional(&run.input),
-        InstructionKind::Assert { key, value, .. } => !optional(key) && !optional(value),
-        InstructionKind::Retract { key, .. } => !optional(key),
-        InstructionKind::Log(text) => !template(text),
     }
 }

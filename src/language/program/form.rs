@@ -6,7 +6,7 @@ use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
 /// A form and its place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Form {
     pub(super) content: FormContent,
     pub(super) at: SourcePlace,
@@ -15,7 +15,7 @@ pub(super) struct Form {
 }
 
 /// The content of a form.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum FormContent {
     List(Vec<Form>),
     /// A text in quotes, without them.
@@ -34,6 +34,34 @@ pub(super) enum FormContent {
 }
 
 impl Form {
+    /// Returns the symbol that a list begins with.
+    pub(super) fn head(&self) -> Option<&str> {
+        match &self.content {
+            FormContent::List(forms) => match forms.first().map(|first| &first.content) {
+                Some(FormContent::Symbol(name)) => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Moves the form, and those in it, by a number of lines and bytes.
+    pub(super) fn shift(&mut self, lines: u64, bytes: usize) {
+        self.at.line += lines;
+        self.span = self.span.start + bytes..self.span.end + bytes;
+        if let FormContent::List(forms) = &mut self.content {
+            forms.iter_mut().for_each(|form| form.shift(lines, bytes));
+        }
+    }
+
+    /// Returns the number of lists within each other.
+    pub(super) fn height(&self) -> usize {
+        match &self.content {
+            FormContent::List(forms) => 1 + forms.iter().map(Self::height).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
     /// Returns the text of a form that can be read as one.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.content {

@@ -1,12 +1,14 @@
 //! Reads the instructions of a state, and the actions among them.
 
 use super::checked_program::{
-    BranchArm, Instruction, InstructionKind, ProgramSymbol, RunFolder, SendPrompt,
+    BranchArm, Instruction, InstructionKind, LoopInstruction, ParallelBody, ProgramSymbol,
+    RunFolder, SendPrompt,
 };
 use super::conditions::ConditionPosition;
 use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
+use super::verdicts::is_bare_verdict;
 use super::vocabulary::{ACTION, ARM, FormKind, INSTRUCTION, VALUE};
 use crate::domain::id::{Folder, StateName};
 use crate::language::position::SourcePlace;
@@ -32,8 +34,11 @@ impl ProgramReader<'_> {
         let kind = match name {
             "wait" | "await" => self.wait(&fields).map(InstructionKind::Wait),
             "action" => Some(self.action(&fields)),
-            "loop" => Some(self.loop_form(&fields)),
+            "loop" => self.loop_form(&fields),
+            "break" => self.in_loop(&fields).map(|()| InstructionKind::Break),
+            "continue" => self.in_loop(&fields).map(|()| InstructionKind::Continue),
             "branch" => Some(self.branch(&fields)),
+            "for-each" => Some(self.for_each(&fields)),
             "goto" => {
                 let [state] = self.exactly(&fields, ["the name of a state"])?;
                 self.state(state).map(InstructionKind::Goto)
@@ -63,9 +68,49 @@ impl ProgramReader<'_> {
         InstructionKind::Action(actions.collect())
     }
 
-    fn loop_form(&mut self, fields: &FormFields<'_>) -> InstructionKind {
+    fn loop_form(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         self.filled(fields, "an instruction such as `(goto STATE)`");
-        InstructionKind::Loop(self.block(&fields.values))
+        let max = fields.get("max").map_or(Some(None), |form| self.max_rounds(form).map(Some));
+        let on_max = self.optional_state(fields, "on-max");
+        self.loops += 1;
+        let body = self.block(&fields.values);
+        self.loops -= 1;
+        Some(InstructionKind::Loop(LoopInstruction { body, max: max?, on_max: on_max? }))
+    }
+
+    /// Reads `for-each`, whose values are lists of an element and its instructions by now.
+    fn for_each(&mut self, fields: &FormFields<'_>) -> InstructionKind {
+        let loops = std::mem::take(&mut self.loops);
+        let mut bodies = Vec::new();
+        for form in &fields.values {
+            let FormContent::List(parts) = &form.content else { continue };
+            let Some((element, body)) = parts.split_first() else { continue };
+            let body = self.block(&body.iter().collect::<Vec<_>>());
+            let element = element.text().unwrap_or_default().to_owned();
+            bodies.push(ParallelBody { element, body });
+        }
+        self.loops = loops;
+        InstructionKind::ForEach(bodies)
+    }
+
+    fn max_rounds(&mut self, form: &Form) -> Option<u64> {
+        let wanted = "a whole number greater than 0";
+        let max = self.text(form, wanted)?.parse().ok().filter(|max| *max > 0);
+        if max.is_none() {
+            self.other(form, wanted);
+        }
+        max
+    }
+
+    /// Reads `break` and `continue`, which stand in a loop.
+    fn in_loop(&mut self, fields: &FormFields<'_>) -> Option<()> {
+        self.exactly(fields, [])?;
+        if self.loops > 0 {
+            return Some(());
+        }
+        let why = format!("{} stands in no loop; write `(goto STATE)`", quoted(fields.name));
+        self.report.error(fields.at, "SX211", why);
+        None
     }
 
     fn branch(&mut self, fields: &FormFields<'_>) -> InstructionKind {
@@ -108,8 +153,13 @@ impl ProgramReader<'_> {
             self.report.error(fields.at, "SX205", why);
             return None;
         };
-        let condition = self.condition(condition, ConditionPosition::Arm);
-        let body = self.block(body);
+        // `(on (verdict look) APPROVE …)` means `(on (verdict look APPROVE) …)`.
+        let word = body.first().filter(|word| is_bare_verdict(condition) && word.text().is_some());
+        let condition = match word {
+            Some(word) => self.verdict_of(condition, word),
+            None => self.condition(condition, ConditionPosition::Arm),
+        };
+        let body = self.block(&body[usize::from(word.is_some())..]);
         Some(BranchArm { condition: condition?, body })
     }
 
@@ -134,8 +184,16 @@ impl ProgramReader<'_> {
         let arguments = self.arguments(fields);
         let template = self.need(fields, "template").zip(arguments);
         let template = template.and_then(|(form, arguments)| self.template(form, &arguments));
+        let expect = fields.get("expect").map_or(Some(Vec::new()), |form| self.expected(form));
+        let output = fields.get("output").and_then(|form| self.output(form));
         let request = self.request(fields);
-        Some(SendPrompt { role: role?, template: template?, request: request? })
+        Some(SendPrompt {
+            role: role?,
+            template: template?,
+            expect: expect?,
+            output,
+            request: request?,
+        })
     }
 
     /// Returns the values for the places of a template.
@@ -161,9 +219,9 @@ impl ProgramReader<'_> {
         let name = ProgramSymbol::from(self.name(form, "the id of a request")?);
         if let Err(before) = self.requests.declare(&name, form.at) {
             let why = format!(
-                "the request {} is sent in line {} already; give this one another id",
+                "the request {} is sent in {} already; give this one another id",
                 quoted(&name),
-                before.line
+                self.line(before)
             );
             self.report.error(form.at, "SX303", why);
             return None;

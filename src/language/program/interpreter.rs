@@ -5,8 +5,11 @@
 //! not chosen again.
 
 mod conditions;
+mod moves;
+mod parallel;
 mod shown;
 mod steps;
+mod taking;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -131,8 +134,8 @@ impl<'environment> ProgramInterpreter<'environment> {
         AdvanceNext::Activity(name.to_owned())
     }
 
-    /// Takes the result of the activity that was due.
-    fn take_result(
+    /// Takes the result of the activity that was due at the current position.
+    fn take_own_result(
         &mut self,
         fetched: Option<Result<ActivityResult, String>>,
     ) -> Result<(), ProgramSuspension> {
@@ -152,7 +155,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             }
             ActivityResult::Done => self.next(),
             ActivityResult::Claimed(Some(fact)) => {
-                self.bind(fact.value);
+                self.bind_taken(&fact);
                 self.position.wait = None;
                 self.next();
             }
@@ -223,7 +226,9 @@ impl<'environment> ProgramInterpreter<'environment> {
     fn failed(&mut self, at: SourcePlace, why: &str) -> AdvanceNext {
         self.position.wait = None;
         self.position.activity = None;
-        let error = format!("{}:{}:{}: {why}", self.environment.path, at.line, at.column);
+        let (path, at) = self.environment.definition.files.resolve(at);
+        let path = path.unwrap_or(self.environment.path);
+        let error = format!("{path}:{}:{}: {why}", at.line, at.column);
         let payload = self.outcome("failed", Some(&error));
         AdvanceNext::End { payload, error: Some(error) }
     }

@@ -1,13 +1,19 @@
 //! Reads a program from the text of its file, or reports everything that is wrong with it.
 
+use std::collections::BTreeSet;
+
 use super::checked_program::Program;
+use super::definitions::Definitions;
+use super::expand::Expander;
+use super::files::{LoadedForms, ProgramFiles};
+use super::form::Form;
 use super::lines::LineIndex;
 use super::reader::ProgramReader;
 use super::workflow::ProgramParts;
-use super::{answers, flow, parse, requests, syntax_fixes};
+use super::{answers, files, flow, requests, scopes, verdicts};
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
-use crate::language::report::FileDiagnostics;
+use crate::language::report::{FileDiagnostics, quoted};
 use crate::language::source::WorkflowSource;
 
 /// The outcome of reading a program.
@@ -19,19 +25,22 @@ pub struct ParsedProgram {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads a program. `path` is its file as people see it; the folders it runs are looked for in `source`.
+/// Reads a program. `path` is its file as people see it; the files it requires and the folders
+/// it runs are looked for in `source`.
 #[must_use]
 pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgram {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = LineIndex::new(text);
     let mut report = FileDiagnostics::new(path);
-    let Some(recovered) = syntax_fixes::recover(text, &lines, &mut report) else {
+    let Some(loaded) = files::load(path, text, source, &mut report) else {
         return ParsedProgram { program: None, diagnostics: report.sorted() };
     };
-    let forms = parse::forms(&recovered, &lines, &mut report);
-    let mut reader = ProgramReader::new(text, &lines, source, report);
-    let workflow = reader.workflow(&forms);
-    reader.unbound();
+    let LoadedForms { own, required, files, text: all_text, faults } = loaded;
+    let (forms, defined) = expanded(own, required, &files, &mut report);
+    let lines = LineIndex::new(&all_text);
+    let mut reader = ProgramReader::new(&all_text, &lines, source, report);
+    reader.files = Some(&files);
+    reader.defined = defined;
+    let workflow = read_workflow(&mut reader, forms);
     let ProgramReader {
         mut report,
         labels,
@@ -40,10 +49,12 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
         needs_branch,
         requests,
         answer_fields,
+        verdicts,
         ..
     } = reader;
     let names = requests.bind(&mut report);
-    let program = workflow.filter(|_| !report.has_errors()).and_then(|workflow| {
+    let is_sound = !report.has_errors() && !faults.iter().any(Diagnostic::is_error);
+    let program = workflow.filter(|_| is_sound).and_then(|workflow| {
         let ProgramParts { name, metadata, roles, mut states } = workflow;
         requests::name(&mut states, &names);
         let hash = checksum(text).into();
@@ -58,12 +69,52 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
             needs_branch,
             hash,
             text: text.into(),
+            files: files.clone(),
         })
     });
     if let Some(program) = &program {
         answers::check(program, &answer_fields, &mut report);
+        verdicts::check(program, &verdicts, &mut report);
         flow::check(program, &mut report);
     }
     let program = program.filter(|_| !report.has_errors());
-    ParsedProgram { program, diagnostics: report.sorted() }
+    let found = report.sorted().into_iter().map(|found| files.placed(found));
+    ParsedProgram { program, diagnostics: found.chain(faults).collect() }
+}
+
+/// Returns the forms of a program with what its definitions mean, and the names of these.
+fn expanded(
+    own: Vec<Form>,
+    required: Vec<Form>,
+    files: &ProgramFiles,
+    report: &mut FileDiagnostics,
+) -> (Vec<Form>, BTreeSet<String>) {
+    let mut definitions = Definitions::default();
+    for form in definitions.take(required, files, report) {
+        if !form.is_wrong() {
+            let why = format!(
+                "{} stands in a file that another one requires; such a file has `define`, `defn` and `require` only",
+                form.described()
+            );
+            report.error(form.at, "SX201", why);
+        }
+    }
+    let own = definitions.take(own, files, report);
+    let forms = Expander::new(&mut definitions, report).file(own);
+    for (name, at) in definitions.unused() {
+        if files.resolve(at).0.is_none() {
+            let why = format!("nothing uses {}; remove it", quoted(name));
+            report.warning(at, "SX409", why);
+        }
+    }
+    let names = definitions.values.keys().cloned().collect();
+    (forms, names)
+}
+
+/// Reads the workflow, once the requests of each `for-each` are separate.
+fn read_workflow(reader: &mut ProgramReader<'_>, mut forms: Vec<Form>) -> Option<ProgramParts> {
+    reader.groups = scopes::separate(&mut forms);
+    let workflow = reader.workflow(&forms);
+    reader.unbound();
+    workflow
 }

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::AnswerField;
 use super::checked_program::ProgramSymbol;
+use super::files::ProgramFiles;
 use super::form::{Form, FormContent};
 use super::lines::LineIndex;
 use super::requests::RequestNames;
+use super::scopes::RequestGroups;
+use super::verdicts::VerdictUse;
 use super::vocabulary::{ACTION, CONDITION, FormKind, INSTRUCTION, sort_of};
 use crate::domain::fact::FactSelection;
 use crate::language::position::SourcePlace;
@@ -34,6 +37,14 @@ pub(super) struct ProgramReader<'a> {
     pub(super) context: BTreeSet<String>,
     /// True while the condition of a wait is read.
     pub(super) in_wait: bool,
+    /// The files that the text is made of.
+    pub(super) files: Option<&'a ProgramFiles>,
+    /// The names of the texts and lists that are defined.
+    pub(super) defined: BTreeSet<String>,
+    /// The requests of the elements of `for-each`.
+    pub(super) groups: RequestGroups,
+    /// The number of loops around the instruction that is read.
+    pub(super) loops: usize,
     /// True if it needs a branch.
     pub(super) needs_branch: bool,
     /// The names of taken payloads; `placeholders` are the uses of such names.
@@ -42,6 +53,8 @@ pub(super) struct ProgramReader<'a> {
     pub(super) requests: RequestNames,
     /// The fields of answers that are read.
     pub(super) answer_fields: Vec<AnswerField>,
+    /// The verdicts that are read.
+    pub(super) verdicts: Vec<VerdictUse>,
 }
 
 impl<'a> ProgramReader<'a> {
@@ -62,11 +75,16 @@ impl<'a> ProgramReader<'a> {
             facts: FactSelection::default(),
             context: BTreeSet::new(),
             in_wait: false,
+            files: None,
+            defined: BTreeSet::new(),
+            groups: RequestGroups::new(),
+            loops: 0,
             needs_branch: false,
             taken: BTreeSet::new(),
             placeholders: Vec::new(),
             requests: RequestNames::default(),
             answer_fields: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 
@@ -137,6 +155,11 @@ impl<'a> ProgramReader<'a> {
         let is_done = |what| [INSTRUCTION.what, ACTION.what].contains(&what);
         let both = is_done(is) && is_done(wanted.what);
         sort_of(name)?.names.iter().copied().find(|known| both && *known == name)
+    }
+
+    /// Returns a line for a message.
+    pub(super) fn line(&self, at: SourcePlace) -> String {
+        self.files.map_or_else(|| format!("line {}", at.line), |files| files.line(at))
     }
 
     /// Reports that another form is expected here.

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::checked_program::{Instruction, InstructionKind, ProgramState, ProgramSymbol};
+use super::checked_program::{
+    Instruction, InstructionKind, LoopInstruction, ProgramState, ProgramSymbol,
+};
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 
@@ -23,6 +25,9 @@ pub(super) struct RequestNames {
     block: usize,
     blocks: usize,
 }
+
+/// The names that mean sends without a name: the place of the first read, and the numbers of the sends.
+type BoundRequests = BTreeMap<ProgramSymbol, (SourcePlace, Vec<usize>)>;
 
 enum RequestUse {
     /// A send without a name, by its number.
@@ -63,7 +68,8 @@ impl RequestNames {
         name: &ProgramSymbol,
         at: SourcePlace,
     ) -> Result<(), SourcePlace> {
-        if let Some(before) = self.declared.get(name) {
+        // A place in a block that is called several times is one place.
+        if let Some(before) = self.declared.get(name).filter(|before| **before != at) {
             return Err(*before);
         }
         self.declared.insert(ProgramSymbol::clone(name), at);
@@ -84,14 +90,19 @@ impl RequestNames {
         report: &mut FileDiagnostics,
     ) -> BTreeMap<ProgramSymbol, ProgramSymbol> {
         let mut free: HashMap<usize, Vec<usize>> = HashMap::new();
-        let mut bound: BTreeMap<ProgramSymbol, usize> = BTreeMap::new();
+        let mut bound = BoundRequests::new();
         for (block, event) in &self.events {
             match event {
                 RequestUse::Send(number) => free.entry(*block).or_default().push(*number),
-                RequestUse::Read(name, _) => {
-                    if !self.declared.contains_key(name) && !bound.contains_key(name) {
+                RequestUse::Read(name, at) => {
+                    // The same place again is another call of the block it stands in.
+                    let is_new = bound.get(name).is_none_or(|(before, _)| before == at);
+                    if !self.declared.contains_key(name) && is_new {
                         let nearest = free.get_mut(block).and_then(Vec::pop);
-                        bound.extend(nearest.map(|number| (ProgramSymbol::clone(name), number)));
+                        if let Some(number) = nearest {
+                            let own = bound.entry(ProgramSymbol::clone(name));
+                            own.or_insert((*at, Vec::new())).1.push(number);
+                        }
                     }
                 }
             }
@@ -100,7 +111,7 @@ impl RequestNames {
         self.names(&bound)
     }
 
-    fn tell(&self, bound: &BTreeMap<ProgramSymbol, usize>, report: &mut FileDiagnostics) {
+    fn tell(&self, bound: &BoundRequests, report: &mut FileDiagnostics) {
         let known =
             |name: &ProgramSymbol| self.declared.contains_key(name) || bound.contains_key(name);
         for (_, event) in &self.events {
@@ -121,15 +132,13 @@ impl RequestNames {
         }
     }
 
-    fn names(
-        &self,
-        bound: &BTreeMap<ProgramSymbol, usize>,
-    ) -> BTreeMap<ProgramSymbol, ProgramSymbol> {
+    fn names(&self, bound: &BoundRequests) -> BTreeMap<ProgramSymbol, ProgramSymbol> {
         let mut taken: BTreeSet<ProgramSymbol> =
             self.declared.keys().chain(bound.keys()).cloned().collect();
         let mut names: BTreeMap<ProgramSymbol, ProgramSymbol> = bound
             .iter()
-            .map(|(name, number)| (provisional(*number), ProgramSymbol::clone(name)))
+            .flat_map(|(name, (_, numbers))| numbers.iter().map(move |number| (number, name)))
+            .map(|(number, name)| (provisional(*number), ProgramSymbol::clone(name)))
             .collect();
         let mut last: BTreeMap<&ProgramSymbol, u64> = BTreeMap::new();
         for (number, state) in self.unnamed.iter().enumerate() {
@@ -163,7 +172,7 @@ fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSy
         let request = match &mut instruction.kind {
             InstructionKind::Send(send) => &mut send.request,
             InstructionKind::RunFolder(run) => &mut run.request,
-            InstructionKind::Action(body) | InstructionKind::Loop(body) => {
+            InstructionKind::Action(body) | InstructionKind::Loop(LoopInstruction { body, .. }) => {
                 name_body(body, names);
                 continue;
             }
@@ -172,7 +181,13 @@ fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSy
                 bodies.for_each(|body| name_body(body, names));
                 continue;
             }
+            InstructionKind::ForEach(bodies) => {
+                bodies.iter_mut().for_each(|one| name_body(&mut one.body, names));
+                continue;
+            }
             InstructionKind::Wait(_)
+            | InstructionKind::Break
+            | InstructionKind::Continue
             | InstructionKind::Goto(_)
             | InstructionKind::Terminal { .. }
             | InstructionKind::Assert { .. }

@@ -7,6 +7,7 @@ use super::read::{ParsedProgram, read};
 
 mod all_at_once;
 mod bombs;
+mod definitions;
 mod meanings;
 mod mistakes;
 mod remarks;

@@ -100,8 +100,16 @@ impl ProgramReader<'_> {
             }
             "response" => {
                 let [request] = self.exactly(&fields, ["the id of a request"])?;
-                let answer = self.request_read(request).map(TextExpression::Response)?;
-                self.field(&fields, answer)
+                self.together(request, |reader, name| {
+                    reader.field(&fields, TextExpression::Response(name))
+                })
+            }
+            "verdict" => {
+                let [request] = self.exactly(&fields, ["the id of a request"])?;
+                self.together(request, |reader, name| {
+                    reader.note_verdict(&name, request.at);
+                    Some(TextExpression::Verdict(name))
+                })
             }
             "feedback" => {
                 let [role] = self.exactly(&fields, ["the name of a role"])?;
@@ -170,11 +178,41 @@ impl ProgramReader<'_> {
         None
     }
 
-    /// Reads the id of a request whose state or answer is read.
-    pub(super) fn request_read(&mut self, form: &Form) -> Option<ProgramSymbol> {
-        let name = ProgramSymbol::from(self.name(form, "the id of a request")?);
-        self.requests.note_read(&name, form.at);
-        Some(name)
+    /// Reads the value that a request has; for one of `for-each`, those of all elements.
+    fn together(
+        &mut self,
+        form: &Form,
+        mut one: impl FnMut(&mut Self, ProgramSymbol) -> Option<TextExpression>,
+    ) -> Option<TextExpression> {
+        let mut all = self.requests_read(form)?;
+        if all.len() == 1 {
+            return one(self, all.remove(0));
+        }
+        let name = form.text().unwrap_or_default();
+        let mut values = Vec::new();
+        for request in all {
+            let element = request.strip_prefix(name).and_then(|rest| rest.strip_prefix('/'));
+            let element = element.unwrap_or(&request).to_owned();
+            values.push((element, one(self, request)?));
+        }
+        Some(TextExpression::Together(values))
+    }
+
+    /// Reads the id of a request whose state or answer is read; one of `for-each` means those of all elements.
+    pub(super) fn requests_read(&mut self, form: &Form) -> Option<Vec<ProgramSymbol>> {
+        let name = self.name(form, "the id of a request")?;
+        let mut names = Vec::new();
+        let mut ahead = vec![name];
+        while let Some(name) = ahead.pop() {
+            match self.groups.get(name) {
+                Some(members) => ahead.extend(members.iter().rev().map(String::as_str)),
+                None => names.push(ProgramSymbol::from(name)),
+            }
+        }
+        for name in &names {
+            self.requests.note_read(name, form.at);
+        }
+        Some(names)
     }
 
     /// Reads a template with its arguments.

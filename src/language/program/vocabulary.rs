@@ -25,8 +25,9 @@ type FormKeywords = (&'static str, &'static [&'static str]);
 const STEP_KEYWORDS: &[FormKeywords] = &[
     ("wait", &["timeout", "on-timeout"]),
     ("await", &["timeout", "on-timeout"]),
+    ("loop", &["max", "on-max"]),
     ("terminal", &["status", "result"]),
-    ("send-prompt", &["agent", "template", "args", "request-id"]),
+    ("send-prompt", &["agent", "template", "args", "request-id", "expect", "output"]),
     ("run-folder", &["agent", "start", "input", "request-id"]),
     ("assert", &["key", "value"]),
     ("retract", &["key"]),
@@ -67,7 +68,10 @@ pub(super) const PART: FormKind = FormKind {
 pub(super) const INSTRUCTION: FormKind = FormKind {
     what: "an instruction",
     like: "`(goto STATE)`",
-    names: &["wait", "await", "action", "loop", "branch", "goto", "terminal"],
+    names: &[
+        "wait", "await", "action", "loop", "for-each", "branch", "break", "continue", "goto",
+        "terminal",
+    ],
     keywords: STEP_KEYWORDS,
 };
 
@@ -88,7 +92,17 @@ pub(super) const ARM: FormKind = FormKind {
 pub(super) const CONDITION: FormKind = FormKind {
     what: "a condition",
     like: "`(signal LABEL)`",
-    names: &["signal", "transcript-response", "matches", "after", "at", "and", "or", "not"],
+    names: &[
+        "signal",
+        "transcript-response",
+        "verdict",
+        "matches",
+        "after",
+        "at",
+        "and",
+        "or",
+        "not",
+    ],
     keywords: &[
         ("signal", &["key", "equals", "consume", "as"]),
         ("transcript-response", &["request-id", "on-error"]),
@@ -98,11 +112,19 @@ pub(super) const CONDITION: FormKind = FormKind {
 pub(super) const VALUE: FormKind = FormKind {
     what: "a value",
     like: "`(response REQUEST)`",
-    names: &["signal", "response", "feedback", "artifact"],
+    names: &["signal", "response", "verdict", "feedback", "artifact"],
     keywords: &[("signal", &["key"]), ("response", &["field"]), ("feedback", &["field"])],
 };
 
-const ALL: [&FormKind; 7] = [&FILE, &PART, &INSTRUCTION, &ACTION, &ARM, &CONDITION, &VALUE];
+const DEFINITION: FormKind = FormKind {
+    what: "a definition",
+    like: "`(define NAME TEXT)`",
+    names: &["define", "defn", "require"],
+    keywords: &[],
+};
+
+const ALL: [&FormKind; 8] =
+    [&DEFINITION, &FILE, &PART, &INSTRUCTION, &ACTION, &ARM, &CONDITION, &VALUE];
 
 /// Returns the kind of the form with this name, if there is one.
 pub(super) fn sort_of(name: &str) -> Option<&'static FormKind> {

@@ -1,6 +1,8 @@
 //! Visits all instructions of a program, including those in its blocks.
 
-use super::checked_program::{Instruction, InstructionKind, Program, ProgramCondition, RunFolder};
+use super::checked_program::{
+    Instruction, InstructionKind, Program, ProgramCondition, RunFolder, TextExpression,
+};
 use crate::domain::id::StateName;
 
 /// Returns the instructions of a body and of all blocks in it, in the order of the file.
@@ -23,11 +25,15 @@ fn collect<'a>(body: &'a [Instruction], found: &mut Vec<&'a Instruction>) {
 /// Returns the bodies in an instruction.
 pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
     match kind {
-        InstructionKind::Action(body) | InstructionKind::Loop(body) => vec![body],
+        InstructionKind::Action(body) => vec![body],
+        InstructionKind::Loop(repeat) => vec![&repeat.body],
+        InstructionKind::ForEach(bodies) => bodies.iter().map(|one| &one.body[..]).collect(),
         InstructionKind::Branch { arms, otherwise } => {
             arms.iter().map(|arm| &arm.body[..]).chain(otherwise.as_deref()).collect()
         }
         InstructionKind::Wait(_)
+        | InstructionKind::Break
+        | InstructionKind::Continue
         | InstructionKind::Goto(_)
         | InstructionKind::Terminal { .. }
         | InstructionKind::Send(_)
@@ -35,6 +41,44 @@ pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
         | InstructionKind::Assert { .. }
         | InstructionKind::Retract { .. }
         | InstructionKind::Log(_) => Vec::new(),
+    }
+}
+
+/// Returns the expressions of an instruction itself, without those of its blocks.
+pub(super) fn expressions(kind: &InstructionKind) -> Vec<&TextExpression> {
+    match kind {
+        InstructionKind::Wait(wait) => condition_expressions(&wait.condition),
+        InstructionKind::Branch { arms, .. } => {
+            arms.iter().flat_map(|arm| condition_expressions(&arm.condition)).collect()
+        }
+        InstructionKind::Terminal { result, .. } => result.iter().collect(),
+        InstructionKind::Send(send) => send.template.arguments.iter().collect(),
+        InstructionKind::RunFolder(run) => run.input.iter().collect(),
+        InstructionKind::Assert { key, value, .. } => key.iter().chain(value).collect(),
+        InstructionKind::Retract { key, .. } => key.iter().collect(),
+        InstructionKind::Log(template) => template.arguments.iter().collect(),
+        InstructionKind::Action(_)
+        | InstructionKind::Loop(_)
+        | InstructionKind::ForEach(_)
+        | InstructionKind::Break
+        | InstructionKind::Continue
+        | InstructionKind::Goto(_) => Vec::new(),
+    }
+}
+
+/// Returns the expressions of a condition.
+pub(super) fn condition_expressions(condition: &ProgramCondition) -> Vec<&TextExpression> {
+    match condition {
+        ProgramCondition::Signal { key, equals, .. } => key.iter().chain(equals).collect(),
+        ProgramCondition::Matches { text, .. } => vec![text],
+        ProgramCondition::Verdict { verdict, .. } => vec![verdict],
+        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
+            all.iter().flat_map(condition_expressions).collect()
+        }
+        ProgramCondition::Not(inner) => condition_expressions(inner),
+        ProgramCondition::Response { .. }
+        | ProgramCondition::After(_)
+        | ProgramCondition::At(_) => Vec::new(),
     }
 }
 
@@ -56,10 +100,13 @@ pub fn started(program: &Program) -> Vec<StateName> {
 #[must_use]
 pub fn falls_through(body: &[Instruction]) -> bool {
     body.iter().all(|instruction| match &instruction.kind {
-        InstructionKind::Goto(_) | InstructionKind::Terminal { .. } | InstructionKind::Loop(_) => {
-            false
-        }
+        InstructionKind::Goto(_)
+        | InstructionKind::Terminal { .. }
+        | InstructionKind::Break
+        | InstructionKind::Continue => false,
+        InstructionKind::Loop(repeat) => has_break(&repeat.body),
         InstructionKind::Action(body) => falls_through(body),
+        InstructionKind::ForEach(bodies) => bodies.iter().all(|one| falls_through(&one.body)),
         InstructionKind::Branch { arms, otherwise } => {
             arms.iter().any(|arm| falls_through(&arm.body))
                 || otherwise.as_ref().is_none_or(|body| falls_through(body))
@@ -73,6 +120,16 @@ pub fn falls_through(body: &[Instruction]) -> bool {
     })
 }
 
+/// Returns whether a `break` in the body of a loop leaves that loop.
+#[must_use]
+pub fn has_break(body: &[Instruction]) -> bool {
+    body.iter().any(|instruction| match &instruction.kind {
+        InstructionKind::Break => true,
+        InstructionKind::Loop(_) | InstructionKind::ForEach(_) => false,
+        kind => blocks(kind).into_iter().any(has_break),
+    })
+}
+
 /// Returns the states that a condition leads to when a response is an error.
 pub(super) fn error_states(condition: &ProgramCondition) -> Vec<usize> {
     match condition {
@@ -83,6 +140,7 @@ pub(super) fn error_states(condition: &ProgramCondition) -> Vec<usize> {
         ProgramCondition::Not(inner) => error_states(inner),
         ProgramCondition::Signal { .. }
         | ProgramCondition::Matches { .. }
+        | ProgramCondition::Verdict { .. }
         | ProgramCondition::After(_)
         | ProgramCondition::At(_) => Vec::new(),
     }

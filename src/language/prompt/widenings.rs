@@ -108,7 +108,11 @@ pub fn in_program(
         let widenings = ceiling.widenings(&role.options).into_iter();
         widenings.map(|one| FoundWidening {
             file: file.clone(),
-            place: role.option_places.of(one.key, one.part.as_deref()).unwrap_or(role.at),
+            place: role
+                .option_places
+                .of(one.key, one.part.as_deref())
+                .filter(|at| program.files.resolve(*at).0.is_none())
+                .unwrap_or(role.at),
             message: format!("the role `{}`: `{}`: {}", role.name, one.key, one.message),
         })
     });

@@ -25,6 +25,8 @@ pub struct AssertionOutcome {
     pub fact: Option<Fact>,
     /// True if this call has changed something: a fact that already holds with that value stays as it is.
     pub is_new: bool,
+    /// The fact with another value that this one replaces; nobody had taken it.
+    pub replaced: Option<Fact>,
 }
 
 /// The content of an assertion.
@@ -72,7 +74,7 @@ impl Dataspace {
         };
         let now = self.read(&path)?.whole();
         if is_made || now.as_ref().is_some_and(|fact| fact.value == what.value) {
-            return Ok(AssertionOutcome { fact: now, is_new: false });
+            return Ok(AssertionOutcome { fact: now, is_new: false, replaced: None });
         }
         let fact = Fact {
             label: what.label.to_owned(),
@@ -87,7 +89,7 @@ impl Dataspace {
             .map_err(Error::io("write", &path))?;
         let change = LoggedChange::Asserted { fact: proven, step: step.cloned() };
         writing.change(what.label, what.key, change)?;
-        Ok(AssertionOutcome { fact: Some(fact), is_new: true })
+        Ok(AssertionOutcome { fact: Some(fact), is_new: true, replaced: now })
     }
 
     /// Retracts a fact; returns whether it held. If the same step does it again, it gets the same answer and

@@ -12,8 +12,14 @@ use sample_program::{SampleProgram, raymond};
 use super::{code, text, told, workflows};
 
 /// The folders of the samples that are programs.
-pub(super) const NAMES: [&str; 5] =
-    ["planner-worker-review", "self-review", "best-of-two", "gate", "standing-reviewer"];
+pub(super) const NAMES: [&str; 6] = [
+    "planner-worker-review",
+    "self-review",
+    "best-of-two",
+    "three-reviewers",
+    "gate",
+    "standing-reviewer",
+];
 
 #[test]
 fn check_finds_no_problems_in_each_sample_program() {

@@ -80,6 +80,7 @@ fn request(handle: &str, name: &str) -> AdvanceOutput {
         options: TurnOptions::default(),
         output: None,
         contract: OutputFormat::Reply,
+        expect: Vec::new(),
         name: state(&format!("{FILE}#{handle}")),
     };
     let body = RequestBody::Prompt(Box::new(task));

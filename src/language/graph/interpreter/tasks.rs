@@ -69,6 +69,7 @@ impl GraphInterpreter<'_> {
             options,
             output: output.map(|schema| Arc::clone(schema.text())),
             contract,
+            expect: Vec::new(),
             name,
         }
     }

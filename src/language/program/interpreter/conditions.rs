@@ -1,5 +1,6 @@
 //! Checks conditions, and carries out the instructions that block on them.
 
+use super::taking::FirstOfWait;
 use super::values::MissingValue;
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::Activity;
@@ -8,12 +9,16 @@ use crate::domain::program_execution::RequestStatus;
 use crate::domain::time::Timestamp;
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{
-    InstructionKind, ProgramCondition, TextExpression, WaitInstruction,
+    ProgramCondition, TextExpression, WaitInstruction,
 };
+use crate::language::program::contradiction::is_contradictory;
 
 /// The current outcome of a condition.
-struct ConditionCheck {
-    holds: bool,
+pub(super) struct ConditionCheck {
+    pub(super) holds: bool,
+    /// True if it may hold from now on, and if it may not, as far as other things decide that.
+    may_hold: bool,
+    may_not: bool,
     /// The time to check it again even if nothing happens.
     look_again: Option<Timestamp>,
     /// True if something from outside the run may make it hold.
@@ -21,20 +26,41 @@ struct ConditionCheck {
 }
 
 impl ConditionCheck {
-    fn inside(holds: bool) -> Self {
-        Self { holds, look_again: None, outside: false }
+    /// Returns the outcome of a condition that does not change while the program waits.
+    fn fixed(holds: bool) -> Self {
+        Self { holds, may_hold: holds, may_not: !holds, look_again: None, outside: false }
+    }
+
+    /// Returns the outcome of a condition that an answer may change.
+    fn pending(holds: bool) -> Self {
+        Self { may_hold: true, may_not: true, ..Self::fixed(holds) }
     }
 
     fn from_outside(holds: bool) -> Self {
-        Self { holds, look_again: None, outside: true }
+        Self { outside: true, ..Self::pending(holds) }
     }
 
-    fn and(&self, other: &Self, holds: bool) -> Self {
+    fn and(self, other: &Self) -> Self {
         let look_again = match (self.look_again, other.look_again) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
-        Self { holds, look_again, outside: self.outside || other.outside }
+        Self {
+            holds: self.holds && other.holds,
+            may_hold: self.may_hold && other.may_hold,
+            may_not: self.may_not || other.may_not,
+            look_again,
+            outside: self.outside || other.outside,
+        }
+    }
+
+    fn not(self) -> Self {
+        let Self { holds, may_hold, may_not, .. } = self;
+        Self { holds: !holds, may_hold: may_not, may_not: may_hold, ..self }
+    }
+
+    fn or(self, other: Self) -> Self {
+        self.not().and(&other.not()).not()
     }
 }
 
@@ -47,7 +73,7 @@ pub(super) enum ArmCheck {
 }
 
 /// The consequence of a condition that cannot be decided.
-enum UndecidedCondition {
+pub(super) enum UndecidedCondition {
     /// The program continues in this state.
     GoTo(usize),
     /// The program fails.
@@ -74,10 +100,11 @@ impl<'environment> ProgramInterpreter<'environment> {
             Err(UndecidedCondition::Activity(activity)) => return self.due(activity),
         };
         if judged.holds {
-            if let Some(fact) = taken {
+            if let FirstOfWait::Takes(fact) = taken {
                 let Fact { label, key, seq, .. } = fact;
                 return self.due(Activity::Claim { label, key, seq });
             }
+            self.bind(&wait.condition, None);
             self.next();
             return Ok(());
         }
@@ -95,6 +122,12 @@ impl<'environment> ProgramInterpreter<'environment> {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
+        if late.is_none() && (!judged.may_hold || is_contradictory(&wait.condition)) {
+            let why = format!(
+                "{awaiting} can never hold: nothing is pending that could change it, and it depends on no fact or time that could; correct the condition, or choose by it in a branch"
+            );
+            return Err(ProgramSuspension::Fail { at, why });
+        }
         self.block(awaiting, until, judged.outside || late.is_some())
     }
 
@@ -113,7 +146,10 @@ impl<'environment> ProgramInterpreter<'environment> {
         }
     }
 
-    fn judge(&self, condition: &ProgramCondition) -> Result<ConditionCheck, UndecidedCondition> {
+    pub(super) fn judge(
+        &self,
+        condition: &ProgramCondition,
+    ) -> Result<ConditionCheck, UndecidedCondition> {
         Ok(match condition {
             ProgramCondition::Signal { .. } => {
                 ConditionCheck::from_outside(self.signalled(condition)?.is_some())
@@ -122,41 +158,45 @@ impl<'environment> ProgramInterpreter<'environment> {
                 self.responded(request, *on_error)?
             }
             ProgramCondition::Matches { text, pattern } => {
-                let outside = matches!(text, TextExpression::Signal { .. });
+                let (is_fixed, outside) =
+                    (self.is_fixed(text), matches!(text, TextExpression::Signal { .. }));
                 let text = self.now(text)?;
                 let holds = text.is_some_and(|text| pattern.is_match(&text));
-                ConditionCheck { holds, look_again: None, outside }
+                if is_fixed {
+                    ConditionCheck::fixed(holds)
+                } else {
+                    ConditionCheck { outside, ..ConditionCheck::pending(holds) }
+                }
+            }
+            ProgramCondition::Verdict { verdict, word } => {
+                let is_fixed = self.is_fixed(verdict);
+                let holds = self.now(verdict)?.is_some_and(|own| own == *word);
+                if is_fixed { ConditionCheck::fixed(holds) } else { ConditionCheck::pending(holds) }
             }
             ProgramCondition::After(millis) => self.from(self.since().plus(*millis)),
             ProgramCondition::At(time) => self.from(*time),
             ProgramCondition::And(all) => {
-                let mut whole = ConditionCheck::inside(true);
+                let mut whole = ConditionCheck::fixed(true);
                 for one in all {
-                    let one = self.judge(one)?;
-                    let holds = whole.holds && one.holds;
-                    whole = whole.and(&one, holds);
+                    whole = whole.and(&self.judge(one)?);
                 }
                 whole
             }
             ProgramCondition::Or(any) => {
-                let mut whole = ConditionCheck::inside(false);
+                let mut whole = ConditionCheck::fixed(false);
                 for one in any {
-                    let one = self.judge(one)?;
-                    let holds = whole.holds || one.holds;
-                    whole = whole.and(&one, holds);
+                    whole = whole.or(self.judge(one)?);
                 }
                 whole
             }
-            ProgramCondition::Not(one) => {
-                let one = self.judge(one)?;
-                ConditionCheck { holds: !one.holds, ..one }
-            }
+            ProgramCondition::Not(one) => self.judge(one)?.not(),
         })
     }
 
     fn from(&self, time: Timestamp) -> ConditionCheck {
         let holds = time <= self.by.unwrap_or(self.environment.now);
-        ConditionCheck { holds, look_again: (!holds).then_some(time), outside: true }
+        let look_again = (!holds).then_some(time);
+        ConditionCheck { look_again, may_not: !holds, ..ConditionCheck::from_outside(holds) }
     }
 
     fn responded(
@@ -168,8 +208,8 @@ impl<'environment> ProgramInterpreter<'environment> {
             None => Err(UndecidedCondition::Fail(format!(
                 "the request {name} was never sent, so it is never answered; send it before it is awaited"
             ))),
-            Some(RequestStatus::Pending) => Ok(ConditionCheck::inside(false)),
-            Some(RequestStatus::Answer(_)) => Ok(ConditionCheck::inside(self.was_in_time(name))),
+            Some(RequestStatus::Pending) => Ok(ConditionCheck::pending(false)),
+            Some(RequestStatus::Answer(_)) => Ok(ConditionCheck::fixed(self.was_in_time(name))),
             Some(RequestStatus::Failed(why)) => Err(match on_error {
                 Some(state) => UndecidedCondition::GoTo(state),
                 None => UndecidedCondition::Fail(format!(
@@ -186,7 +226,10 @@ impl<'environment> ProgramInterpreter<'environment> {
     }
 
     /// Returns the fact that a signal condition matches, if it exists.
-    fn signalled(&self, condition: &ProgramCondition) -> Result<Option<Fact>, UndecidedCondition> {
+    pub(super) fn signalled(
+        &self,
+        condition: &ProgramCondition,
+    ) -> Result<Option<Fact>, UndecidedCondition> {
         let ProgramCondition::Signal { label, key, equals, consume, .. } = condition else {
             return Ok(None);
         };
@@ -209,28 +252,11 @@ impl<'environment> ProgramInterpreter<'environment> {
         }))
     }
 
-    /// Returns the fact that has to be taken before a wait is over.
-    fn to_be_taken(&self, condition: &ProgramCondition) -> Option<Fact> {
-        match condition {
-            ProgramCondition::Signal { consume: true, .. } => {
-                self.signalled(condition).ok().flatten()
-            }
-            _ => None,
-        }
-    }
-
-    /// Binds a taken payload to its name, if the wait gives it one.
-    pub(super) fn bind(&mut self, value: String) {
-        let Some(InstructionKind::Wait(wait)) = self.instruction().map(|own| &own.kind) else {
-            return;
-        };
-        if let ProgramCondition::Signal { bind: Some(name), .. } = &wait.condition {
-            self.bindings.insert(name.to_string(), value);
-        }
-    }
-
     /// Returns the current value of an expression, if it has one.
-    fn now(&self, expression: &TextExpression) -> Result<Option<String>, UndecidedCondition> {
+    pub(super) fn now(
+        &self,
+        expression: &TextExpression,
+    ) -> Result<Option<String>, UndecidedCondition> {
         match self.evaluate(expression) {
             Ok(value) => Ok(Some(value)),
             Err(MissingValue::Yet { .. }) => Ok(None),

@@ -34,7 +34,19 @@ pub(super) fn condition(
             signal(label, key.as_deref(), equals.as_deref())
         }
         ProgramCondition::Response { request, .. } => response(request),
-        ProgramCondition::Matches { pattern, .. } => format!("(matches … {:?})", pattern.as_str()),
+        ProgramCondition::Matches { text, pattern } => {
+            let text = match text {
+                TextExpression::Response(name) => format!("(response {name})"),
+                TextExpression::Signal { label, .. } => format!("(signal {label})"),
+                TextExpression::Bound(name) => format!("@{name}"),
+                _ => "…".to_owned(),
+            };
+            format!("(matches {text} {:?})", pattern.as_str())
+        }
+        ProgramCondition::Verdict { verdict: TextExpression::Verdict(name), word } => {
+            format!("(verdict {name} {word})")
+        }
+        ProgramCondition::Verdict { word, .. } => format!("(verdict … {word})"),
         ProgramCondition::After(millis) => format!("(after \"{}\")", format_duration(*millis)),
         ProgramCondition::At(time) => format!("(at \"{time}\")"),
         ProgramCondition::And(conditions) => all("and", conditions),

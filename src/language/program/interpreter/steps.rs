@@ -41,6 +41,12 @@ impl<'environment> ProgramInterpreter<'environment> {
                 self.enter(BlockFrame { round: Some(1), ..BlockFrame::default() });
                 Ok(())
             }
+            InstructionKind::ForEach(bodies) => self.for_each(bodies),
+            InstructionKind::Break => {
+                self.leave_loop();
+                Ok(())
+            }
+            InstructionKind::Continue => self.continue_loop(),
             InstructionKind::Branch { arms, otherwise } => {
                 self.choose(arms, otherwise.is_some(), at)
             }
@@ -94,87 +100,6 @@ impl<'environment> ProgramInterpreter<'environment> {
         Ok(())
     }
 
-    fn enter(&mut self, level: BlockFrame) {
-        self.position.changes.clear();
-        self.position.cursor.push(level);
-    }
-
-    /// Moves to the next instruction of the list.
-    pub(super) fn next(&mut self) {
-        self.position.changes.clear();
-        self.position.partial.clear();
-        self.position.wait = None;
-        if let Some(level) = self.position.cursor.last_mut() {
-            level.at += 1;
-        }
-    }
-
-    /// Continues in another state, out of all blocks.
-    pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
-        self.position.entered += 1;
-        let max_iterations = self.environment.definition.metadata.max_iterations;
-        if self.position.entered > max_iterations {
-            let why = format!(
-                "it has gone from state to state {max_iterations} times without ever blocking; put a wait or an await on the way"
-            );
-            return Err(ProgramSuspension::Fail { at, why });
-        }
-        self.begin_state(state);
-        Ok(())
-    }
-
-    fn begin_state(&mut self, state: usize) {
-        self.position.changes.clear();
-        self.position.partial.clear();
-        self.position.wait = None;
-        if let Some(state) = self.environment.definition.states.get(state) {
-            self.position.current = state.name.clone();
-            self.position.cursor.clear();
-        }
-    }
-
-    fn end_of_block(&mut self) -> Result<(), ProgramSuspension> {
-        let depth = self.position.cursor.len();
-        let Some(level) = self.position.cursor.last_mut() else { return Ok(()) };
-        if let Some(round) = level.round {
-            let blocked = std::mem::take(&mut level.blocked);
-            (level.at, level.round) = (0, Some(round + 1));
-            return self.may_go_round(round, blocked);
-        }
-        if depth > 1 {
-            self.position.cursor.pop();
-            self.next();
-            return Ok(());
-        }
-        let states = &self.environment.definition.states;
-        let here = states.iter().position(|state| state.name == self.position.current);
-        match here.map(|here| here + 1).filter(|next| *next < states.len()) {
-            Some(next) => {
-                self.begin_state(next);
-                Ok(())
-            }
-            None => Err(self.completed(None)),
-        }
-    }
-
-    /// Checks that a loop may start another round.
-    fn may_go_round(&mut self, round: u64, blocked: bool) -> Result<(), ProgramSuspension> {
-        let max_iterations = self.environment.definition.metadata.max_iterations;
-        let why = if !blocked {
-            format!(
-                "round {round} of the loop never blocked, so it would go round for ever; put a wait or an await in it"
-            )
-        } else if round >= max_iterations {
-            format!(
-                "the loop has gone round {max_iterations} times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))"
-            )
-        } else {
-            return Ok(());
-        };
-        let at = self.loop_place();
-        Err(ProgramSuspension::Fail { at, why })
-    }
-
     fn terminal(
         &mut self,
         failed: bool,
@@ -205,12 +130,14 @@ impl<'environment> ProgramInterpreter<'environment> {
             .unwrap_or_else(|_| self.environment.file.clone());
         let model =
             role.model.as_ref().or(self.environment.definition.metadata.model.as_ref()).cloned();
+        let output = send.output.as_ref().or(role.output.as_ref());
         let task = PromptTask {
             prompt,
             model,
             options: role.options.clone(),
-            output: role.output.as_ref().map(|schema| Arc::clone(schema.text())),
+            output: output.map(|schema| Arc::clone(schema.text())),
             contract: OutputFormat::Reply,
+            expect: send.expect.clone(),
             name,
         };
         self.ask(send.role, &send.request, RequestBody::Prompt(Box::new(task)), at)
@@ -296,41 +223,5 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.position.wait = None;
         self.position.partial.push(value.clone());
         Ok(value)
-    }
-
-    /// Returns the current instruction; `None` at the end of a list.
-    pub(super) fn instruction(&self) -> Option<&'environment Instruction> {
-        let (list, level) = self.list(self.position.cursor.len())?;
-        list.get(level.at)
-    }
-
-    /// Returns the list that the cursor's frames up to this depth lead to, and the position in it.
-    fn list(&self, depth: usize) -> Option<(&'environment [Instruction], &BlockFrame)> {
-        let states = &self.environment.definition.states;
-        let state = states.iter().find(|state| state.name == self.position.current)?;
-        let mut list: &'environment [Instruction] = &state.body;
-        let mut levels = self.position.cursor[..depth].iter();
-        let mut level = levels.next()?;
-        for inner in levels {
-            list = match &list.get(level.at)?.kind {
-                InstructionKind::Action(body) | InstructionKind::Loop(body) => body,
-                InstructionKind::Branch { arms, otherwise } => {
-                    match inner.arm.and_then(|arm| arms.get(arm)) {
-                        Some(arm) => &arm.body,
-                        None => otherwise.as_deref()?,
-                    }
-                }
-                _ => return None,
-            };
-            level = inner;
-        }
-        Some((list, level))
-    }
-
-    /// Returns the place of the loop around the current list.
-    fn loop_place(&self) -> SourcePlace {
-        let around = self.position.cursor.len().saturating_sub(1);
-        let outer = self.list(around);
-        outer.and_then(|(list, level)| list.get(level.at)).map_or(SourcePlace::START, |own| own.at)
     }
 }

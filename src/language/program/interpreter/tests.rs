@@ -4,6 +4,7 @@ mod artifacts;
 mod conditions;
 mod failures;
 mod loops;
+mod parallel;
 mod play;
 mod timeouts;
 mod values;

@@ -1,15 +1,17 @@
 //! Evaluates expressions.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::Activity;
-use crate::domain::program_execution::RequestStatus;
+use crate::domain::program_execution::{RequestEntry, RequestStatus};
+use crate::domain::verdict::verdict;
 use crate::language::output::field;
 use crate::language::position::SourcePlace;
-use crate::language::program::checked_program::{
-    Instruction, InstructionKind, Program, ProgramCondition, TextExpression,
-};
+use crate::language::program::checked_program::{Program, TextExpression};
+use crate::language::program::walk::{expressions, instructions};
 
 /// The number of characters shown of an answer that lacks a field.
 const MAX_SHOWN_CHARS: usize = 80;
@@ -72,11 +74,27 @@ impl<'environment> ProgramInterpreter<'environment> {
                 })
             }
             TextExpression::Response(name) => self.response(name),
+            TextExpression::Verdict(name) => {
+                let answer = self.response(name)?;
+                let found = verdict(&answer, self.environment.definition.expected(name));
+                found.map(str::to_owned).map_err(|error| {
+                    MissingValue::Never(format!("the answer to {name} has no verdict: {error}"))
+                })
+            }
             TextExpression::Feedback(role) => self.feedback(*role),
             TextExpression::Artifact(role) => self.artifact(*role),
             TextExpression::Field { answer, path } => {
                 let answer_text = self.evaluate(answer)?;
                 self.field(answer, &answer_text, path)
+            }
+            TextExpression::Together(all) => {
+                let mut text = String::new();
+                for (element, answer) in all {
+                    let answer = self.evaluate(answer)?;
+                    let gap = if text.is_empty() { "" } else { "\n\n" };
+                    let _ = write!(text, "{gap}## {element}\n\n{answer}");
+                }
+                Ok(text)
             }
         }
     }
@@ -101,6 +119,31 @@ impl<'environment> ProgramInterpreter<'environment> {
             Some(Value::String(text)) => Ok(text.clone()),
             Some(other) => Ok(other.to_string()),
             None => Err(lacking(format!("the answer has no field {path}"))),
+        }
+    }
+
+    /// Returns whether nothing changes the value of an expression while the program waits.
+    pub(super) fn is_fixed(&self, expression: &TextExpression) -> bool {
+        let is_pending = |request: &RequestEntry| request.status == RequestStatus::Pending;
+        match expression {
+            TextExpression::Signal { .. } => false,
+            TextExpression::Response(name) | TextExpression::Verdict(name) => {
+                !self.request(name).is_some_and(is_pending)
+            }
+            TextExpression::Feedback(role) | TextExpression::Artifact(role) => {
+                let name = &*self.environment.definition.roles[*role].name;
+                let before = self.environment.execution.requests.values();
+                let mut all = before.chain(self.requests.values());
+                !all.any(|request| request.role == name && is_pending(request))
+            }
+            TextExpression::Field { answer, .. } => self.is_fixed(answer),
+            TextExpression::Together(all) => all.iter().all(|(_, one)| self.is_fixed(one)),
+            TextExpression::Text(_)
+            | TextExpression::WorkflowId
+            | TextExpression::Label
+            | TextExpression::Branch
+            | TextExpression::Context(_)
+            | TextExpression::Bound(_) => true,
         }
     }
 
@@ -187,65 +230,16 @@ impl Program {
 
     /// Returns the directories whose changes the program reads.
     pub(super) fn work_directories(&self) -> Vec<String> {
-        let mut roles = Vec::new();
-        self.states.iter().for_each(|state| artifacts(&state.body, &mut roles));
-        let mut directories: Vec<String> =
-            roles.into_iter().map(|role| self.directory_of(role)).collect();
+        let all = self.states.iter().flat_map(|state| instructions(&state.body));
+        let roles = all.flat_map(|one| expressions(&one.kind)).filter_map(of);
+        let mut directories: Vec<String> = roles.map(|role| self.directory_of(role)).collect();
         directories.sort();
         directories.dedup();
         directories
     }
 }
 
-/// Collects the roles whose artifacts a list of instructions reads.
-fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
-    for instruction in list {
-        match &instruction.kind {
-            InstructionKind::Action(body) | InstructionKind::Loop(body) => artifacts(body, found),
-            InstructionKind::Branch { arms, otherwise } => {
-                for arm in arms {
-                    looked_at(&arm.condition, found);
-                    artifacts(&arm.body, found);
-                }
-                artifacts(otherwise.as_deref().unwrap_or_default(), found);
-            }
-            InstructionKind::Send(send) => {
-                found.extend(send.template.arguments.iter().filter_map(of));
-            }
-            InstructionKind::Log(template) => {
-                found.extend(template.arguments.iter().filter_map(of));
-            }
-            InstructionKind::RunFolder(run) => found.extend(run.input.as_ref().and_then(of)),
-            InstructionKind::Assert { key, value, .. } => {
-                found.extend(key.iter().chain(value).filter_map(of));
-            }
-            InstructionKind::Retract { key, .. } => found.extend(key.as_ref().and_then(of)),
-            InstructionKind::Terminal { result, .. } => found.extend(result.as_ref().and_then(of)),
-            InstructionKind::Wait(wait) => looked_at(&wait.condition, found),
-            InstructionKind::Goto(_) => {}
-        }
-    }
-}
-
-/// Collects the roles whose artifacts a condition reads.
-fn looked_at(condition: &ProgramCondition, found: &mut Vec<usize>) {
-    match condition {
-        ProgramCondition::Signal { key, equals, .. } => {
-            found.extend(key.iter().chain(equals).filter_map(of));
-        }
-        ProgramCondition::Matches { text, .. } => found.extend(of(text)),
-        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
-            for one in all {
-                looked_at(one, found);
-            }
-        }
-        ProgramCondition::Not(one) => looked_at(one, found),
-        ProgramCondition::Response { .. }
-        | ProgramCondition::After(_)
-        | ProgramCondition::At(_) => {}
-    }
-}
-
+/// Returns the role whose artifact an expression reads.
 fn of(expression: &TextExpression) -> Option<usize> {
     match expression {
         TextExpression::Artifact(role) => Some(*role),

@@ -82,7 +82,7 @@ fn follow_up_errors_are_suppressed() {
         ),
         (
             send("action", ":whom a"),
-            "3:48: SX203 `send-prompt` has no keyword `:whom`; it takes :agent, :template, :args, :request-id",
+            "3:48: SX203 `send-prompt` has no keyword `:whom`; it takes :agent, :template, :args, :request-id, :expect, :output",
         ),
         (
             state(&format!("(send-prompt :agent a :template x :request-id r)\n{AWAIT}")),

@@ -43,7 +43,9 @@ fn example_program_is_valid_and_fully_parsed() {
     assert!(program.context.is_empty());
     assert!(program.hash.starts_with("sha256:") && program.hash.len() == 71);
     let InstructionKind::Loop(review) = &program.states[2].body[0].kind else { panic!("no loop") };
-    let InstructionKind::Branch { arms, otherwise } = &review[1].kind else { panic!("no branch") };
+    let InstructionKind::Branch { arms, otherwise } = &review.body[1].kind else {
+        panic!("no branch")
+    };
     assert!(matches!(arms[0].body[0].kind, InstructionKind::Goto(3)));
     assert_eq!(otherwise.as_ref().map(Vec::len), Some(2));
     assert_eq!(program.states[3].at, SourcePlace { line: 40, column: 3 });

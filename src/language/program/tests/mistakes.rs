@@ -218,6 +218,9 @@ fn invalid_instruction_is_error_with_hint() {
 fn every_diagnostic_code_can_be_produced() {
     let deep = "(".repeat(100);
     let long = "x".repeat(300_000);
+    let blocks = (0..30).map(|one| format!("(defn f{} () (f{one}) (f{one}))", one + 1));
+    let blocks: String = blocks.collect();
+    let explosion = format!("(defn f0 () (log x)) {blocks} (workflow w (state s (f30)))");
     let texts = [
         "(",
         ")",
@@ -243,6 +246,10 @@ fn every_diagnostic_code_can_be_produced() {
         "(workflow w (roles (a :output verdict.json)) (state s (terminal :result (feedback a :field verdict))))",
         &state("(loop (action (log x))) (loop (wait (signal l)))"),
         "(workflow w (roles (a)) (state s (wait (transcript-response :request-id r)) (goto s)) (state t (action (send-prompt :agent a :template x :request-id r))))",
+        "(require x) (define x (@x)) (workflow w (state s (wait (and (signal @x) (not (signal x))))))",
+        "(define unused x) (workflow w (state s (wait (and (signal x) (not (signal x))))))",
+        "(workflow w (roles (a)) (state s (action (send-prompt :agent a :template x :request-id r)) (branch (on (verdict r A)))))",
+        &explosion,
     ];
     let said: BTreeSet<&str> =
         texts.iter().flat_map(|text| reading(text).diagnostics).map(|found| found.code).collect();

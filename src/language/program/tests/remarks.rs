@@ -53,14 +53,20 @@ fn unreachable_instruction_is_reported() {
 #[test]
 fn loop_without_exit_or_wait_is_reported() {
     let text = "(state a (branch (on (signal l) (goto z))) (loop (wait (signal l))))";
-    let expected =
-        "2:44: SX403 nothing leaves this loop; write `(goto STATE)` or `(terminal)` in it";
+    let expected = "2:44: SX403 nothing leaves this loop; write `(break)`, `(goto STATE)` or `(terminal)` in it";
     assert_eq!(remarks(text), [expected]);
     let slips = "2:10: SX404 a turn of this loop may pass without waiting, which fails the execution; put an `await` or a `wait` where each turn comes by";
     assert_eq!(remarks("(state a (loop (branch (on (signal l) (goto z)))))"), [slips]);
     let one_arm = "(state a (loop (branch (on (signal l) (goto z)) (on (signal m)) (otherwise (wait (signal n))))))";
     assert_eq!(remarks(one_arm), [slips]);
+    let next = "(state a (loop (branch (on (signal l) (continue))) (wait (signal m)) (branch (on (signal n) (goto z)))))";
+    assert_eq!(remarks(next), [slips]);
+    let inner = "(state a (loop (loop (wait (signal l)) (branch (on (signal n) (break)))) (wait (signal m))) (goto z))";
+    let dead = "2:93: SX402 this is unreachable: control never continues here; remove it";
+    assert_eq!(remarks(inner), [expected.replace("2:44", "2:10").as_str(), dead]);
     for fine in [
+        "(state a (loop (wait (signal l)) (branch (on (signal m) (break)))) (goto z))",
+        "(state a (loop :max 3 :on-max z (wait (signal l))))",
         "(state a (loop (branch (on (signal l) (goto z)) (otherwise (wait (signal n))))))",
         "(state a (loop (action (log \"~a\" (signal x))) (branch (on (signal l) (goto z)))))",
         "(state a (loop (goto z)))",
@@ -95,8 +101,50 @@ fn await_before_any_send_is_reported() {
             "(state a (loop (branch (on (signal l) {awaits} (goto z)) (otherwise {sends} (wait (signal m))))))"
         ),
         format!("(state a (branch (on (signal l) {sends})) {awaits})"),
+        format!("(state a (loop (wait (signal l)) {sends} (break)) {awaits})"),
     ] {
         assert_eq!(remarks(&fine), Vec::<String>::new(), "{fine}");
+    }
+}
+
+#[test]
+fn answer_that_is_read_before_any_send_is_reported() {
+    let sends = send("r");
+    let early = |column| {
+        format!(
+            "2:{column}: SX405 the request `r` is read here, but nothing on any way to this place sends it"
+        )
+    };
+    let log = "(action (log \"~a\" (response r)))";
+    assert_eq!(remarks(&format!("(state a {log} {sends})")), [early(18)]);
+    let branch = "(branch (on (matches (response r) x) (goto z)))";
+    assert_eq!(remarks(&format!("(state a {branch} {sends})")), [early(10)]);
+    let or = "(wait (or (signal x) (matches (response r) x)))";
+    assert_eq!(remarks(&format!("(state a {or} {sends})")), [early(10)]);
+    assert_eq!(remarks(&format!("(state a {sends} {log} {branch} {or})")), Vec::<String>::new());
+}
+
+#[test]
+fn contradictory_condition_is_reported() {
+    for condition in [
+        "(and (signal x) (not (signal x)))",
+        "(and (signal x :key k) (not (or (signal y) (signal x))))",
+        "(and (signal x :key k :equals a) (and (signal x :key k :equals b)))",
+        "(or (and (after 5) (not (after 5))) (not (or (signal x) (not (signal x)))))",
+        "(matches abc x)",
+    ] {
+        let said = remarks(&format!("(state a (wait {condition}))"));
+        assert!(said.len() == 1 && said[0].contains("2:10: SX408 what is waited"), "{said:?}");
+    }
+    let arm = "(state a (branch (on (and (signal x) (not (signal x))) (goto z))))";
+    assert!(remarks(arm)[0].contains("SX408 an arm of this branch is never chosen"));
+    for fine in [
+        "(and (signal x) (not (signal x :key k)))",
+        "(and (signal x :key k :equals a) (signal x :key j :equals b))",
+        "(or (signal x) (and (signal x) (not (signal x))))",
+        "(and (after 5) (not (after 9)))",
+    ] {
+        assert_eq!(remarks(&format!("(state a (wait {fine}))")), Vec::<String>::new(), "{fine}");
     }
 }
 

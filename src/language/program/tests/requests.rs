@@ -15,7 +15,8 @@ fn requests(program: &Program) -> (Vec<String>, Vec<String>) {
                         found.1.push(request.to_string());
                     }
                 }
-                InstructionKind::Action(body) | InstructionKind::Loop(body) => visit(body, found),
+                InstructionKind::Action(body) => visit(body, found),
+                InstructionKind::Loop(repeat) => visit(&repeat.body, found),
                 InstructionKind::Branch { arms, otherwise } => {
                     for body in arms.iter().map(|arm| &arm.body).chain(otherwise) {
                         visit(body, found);

@@ -104,7 +104,7 @@ fn invalid_condition_or_value_is_error_with_hint() {
         ),
         (
             wait("(not (signal l :consume true))"),
-            "3:31: SX211 a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`",
+            "3:31: SX211 a fact is taken only where it is all that is waited for, or a part of `or`: `(wait (signal … :consume true))`",
         ),
         (wait("(and)"), "3:7: SX205 `and` needs at least one condition"),
         (
@@ -127,7 +127,7 @@ fn invalid_condition_or_value_is_error_with_hint() {
         ),
         (
             state("(branch (on (signal l :consume true)))"),
-            "3:32: SX211 a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`",
+            "3:32: SX211 a fact is taken only where it is all that is waited for, or a part of `or`: `(wait (signal … :consume true))`",
         ),
         (
             wait("(matches (artifact r) \"x\")"),

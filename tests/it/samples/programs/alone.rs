@@ -1,4 +1,4 @@
-//! `self-review` and `best-of-two`, which wait only for their own agents.
+//! `self-review`, `best-of-two` and `three-reviewers`, which wait only for their own agents.
 
 use super::SampleProgram;
 
@@ -70,4 +70,17 @@ fn best_of_two_fails_without_any_answer_or_without_a_judgement() {
     let sample =
         SampleProgram::new("best-of-two").replies(&[("bold", &["it"]), ("careful", &["it"])]);
     sample.run(&INPUT).assert_outcome(1, "Agent main failed: in workflow.lisp: ");
+}
+
+#[test]
+fn three_reviewers_are_asked_until_all_approve() {
+    let sample = SampleProgram::new("three-reviewers");
+    let text = sample.program();
+    let lines = text.lines().skip_while(|line| !line.starts_with('(')).count();
+    assert!(lines <= 15, "{lines} lines");
+    let ended = sample.run(&INPUT);
+    let result = "fn millis(text: &str) -> Option<u64> { text.parse().ok() }";
+    ended.assert_outcome(0, &format!("Agent main terminated with result: {result}\n"));
+    ended.assert_outcome(0, "answered 2 requests as style");
+    ended.assert_outcome(0, "it has none of the words APPROVE, REVISE");
 }

@@ -168,6 +168,7 @@ fn command(dice: u32) -> AdvanceOutput {
             options: TurnOptions::default(),
             output: None,
             contract: OutputFormat::Reply,
+            expect: Vec::new(),
             name: scene::state(&format!("{FILE}#{role}")),
         })),
     };

@@ -148,3 +148,83 @@ fn oldest_matching_fact_is_consumed_first() {
     play.assert("job", "m", "third");
     assert_eq!(play.go().said, ["first second"]);
 }
+
+#[test]
+fn wait_that_nothing_can_end_fails_at_once() {
+    let after_answer = |condition: &str| {
+        let mut play = Play::of(&state(&format!("{SEND} {AWAIT}\n(wait {condition})")));
+        play.answers("a", "no").ended().to_owned()
+    };
+    for (condition, shown) in [
+        ("(matches (response r) \"^yes$\")", "(matches (response r) \"^yes$\") can never hold"),
+        ("(matches (feedback a) \"^yes$\")", "can never hold"),
+        (
+            "(not (transcript-response :request-id r))",
+            "(not (transcript-response :request-id r)) can",
+        ),
+        ("(and (signal x) (matches (response r) \"yes\"))", "can never hold"),
+        ("(and (signal x) (not (signal x :key k)) (signal x :key k))", "can never hold"),
+    ] {
+        let error = after_answer(condition);
+        assert!(error.starts_with("p.lisp:3:1: "), "{error}");
+        assert!(error.contains(shown), "{error}");
+    }
+}
+
+#[test]
+fn wait_that_something_can_end_does_not_fail() {
+    for condition in [
+        "(or (signal x) (matches (response r) \"yes\"))",
+        "(not (matches (signal x) \"yes\"))",
+        "(and (signal x) (signal y))",
+        "(or (after \"1h\") (matches (response r) \"yes\"))",
+    ] {
+        let mut play = Play::of(&state(&format!("{SEND} {AWAIT}\n(wait {condition})")));
+        play.answers("a", "no");
+        assert!(!play.is_over() || condition.starts_with("(not"), "{condition}");
+    }
+    let mut timed = Play::of(&state(&format!(
+        "{SEND} {AWAIT}\n(wait (matches (response r) \"yes\") :timeout \"1s\" :on-timeout s)"
+    )));
+    timed.answers("a", "no");
+    assert_eq!(timed.due_in(), Some(1000));
+    let two = "(action (send-prompt :agent b :template x :request-id q)) (wait (matches (response q) \"yes\"))";
+    let mut pending = Play::of(&state(two));
+    assert!(!pending.is_over());
+    assert!(pending.answers("b", "no").ended().contains("can never hold"));
+}
+
+#[test]
+fn first_part_of_or_that_holds_takes_its_fact() {
+    let text = state(
+        "(wait (or (signal stop :consume true :as stop) (signal job :consume true :as job) (after \"1h\")))
+         (terminal :result @job/key)",
+    );
+    let mut play = Play::of(&text);
+    assert_eq!(play.fact("job", "7", "work").ended(), "7");
+    assert_eq!(play.done, ["take job 7"]);
+    let mut both = Play::before(&text);
+    both.assert("job", "7", "work");
+    both.assert("stop", "", "now");
+    assert_eq!(both.go().ended(), "", "the name of the other part is empty");
+    assert_eq!(both.done, ["take stop "]);
+    let mut late = Play::of(&text);
+    assert_eq!(late.after(3_600_000).ended(), "");
+    assert!(late.done.is_empty());
+}
+
+#[test]
+fn verdict_chooses_an_arm() {
+    let send = "(action (send-prompt :agent a :template t :expect (APPROVE REVISE) :request-id r))";
+    let text = state(&format!(
+        "{send} {AWAIT} (branch (on (verdict r) APPROVE (terminal :result (verdict r))) (on (verdict r REVISE) (terminal :result again)))"
+    ));
+    assert_eq!(Play::of(&text).answers("a", "Well, APPROVE.").ended(), "APPROVE");
+    assert_eq!(Play::of(&text).answers("a", "REVISE it").ended(), "again");
+    let error = Play::of(&text).answers("a", "both: APPROVE, REVISE").ended().to_owned();
+    assert!(error.contains("the answer to r has no verdict: it has APPROVE and REVISE"), "{error}");
+    let waits = state(&format!("{send} (wait (verdict r APPROVE)) (terminal :result good)"));
+    assert_eq!(Play::of(&waits).awaiting(), "(verdict r APPROVE)");
+    assert_eq!(Play::of(&waits).answers("a", "APPROVE").ended(), "good");
+    assert!(Play::of(&waits).answers("a", "REVISE").ended().contains("can never hold"));
+}

@@ -105,3 +105,68 @@ fn sequential_states_do_not_count_as_iterations() {
         (state d (terminal :result over)))";
     assert_eq!(Play::of(text).ended(), "over");
 }
+
+#[test]
+fn goto_cycle_that_prompts_fails_after_max_iterations() {
+    let text = format!(
+        "(workflow w (metadata (max-iterations 3)) (roles (a))\n(state s {SEND} {AWAIT})\n(state t (goto s)))"
+    );
+    let mut play = Play::of(&text);
+    play.answers("a", "1").answers("a", "2").answers("a", "3").answers("a", "4");
+    let error = play.ended();
+    assert!(error.starts_with("p.lisp:3:10: it has gone to the state s 3 times"), "{error}");
+    assert_eq!(play.asked.len(), 4, "the first entry is no move");
+}
+
+#[test]
+fn moves_by_timeout_and_by_failure_count_as_goto() {
+    let text = "(workflow w (metadata (max-iterations 2))\n(state s (wait (signal x) :timeout \"1s\" :on-timeout s)))";
+    let mut play = Play::of(text);
+    play.after(1000).after(1000).after(1000);
+    assert!(play.ended().contains("gone to the state s 2 times"), "{}", play.ended());
+    let text = "(workflow w (metadata (max-iterations 2)) (roles (a))\n(state s (action (send-prompt :agent a :template x :request-id r)) (await (transcript-response :request-id r :on-error s))))";
+    let mut play = Play::of(text);
+    play.fails("a", "no").fails("a", "no").fails("a", "no");
+    assert!(play.ended().contains("gone to the state s 2 times"), "{}", play.ended());
+    assert_eq!(play.asked.len(), 3);
+}
+
+#[test]
+fn loop_with_max_ends_after_its_rounds() {
+    let text = state(&format!("(loop :max 2\n{SEND} {AWAIT})"));
+    let mut play = Play::of(&text);
+    play.answers("a", "1").answers("a", "2");
+    assert!(play.ended().contains("gone round 2 times, its :max"), "{}", play.ended());
+    let tail = "(state t (terminal :result enough))";
+    let text = program(&[&format!("(state s (loop :max 2 :on-max t {SEND} {AWAIT}))"), tail]);
+    let mut play = Play::of(&text);
+    assert_eq!(play.answers("a", "1").answers("a", "2").ended(), "enough");
+    let more = text.replace("(workflow w", "(workflow w (metadata (max-iterations 1))");
+    let mut play = Play::of(&more);
+    assert_eq!(play.answers("a", "1").answers("a", "2").ended(), "enough", ":max counts alone");
+}
+
+#[test]
+fn break_leaves_the_innermost_loop_and_continue_begins_its_next_round() {
+    let text = state(&format!(
+        "(loop
+           (loop {SEND} {AWAIT}
+             (branch (on (matches (response r) \"^again$\") (continue))
+                     (on (matches (response r) \"^enough$\") (branch (otherwise (break)))))
+             (action (log \"end of a round\")))
+           (action (log \"after the inner\"))
+           (break)
+           (action (log \"never\")))
+         (terminal :result over)"
+    ));
+    let mut play = Play::of(&text);
+    play.answers("a", "again").answers("a", "more").answers("a", "enough");
+    assert_eq!(play.ended(), "over");
+    assert_eq!(play.said, ["end of a round", "after the inner"]);
+}
+
+#[test]
+fn continue_without_waiting_fails_program() {
+    let text = state("(loop (branch (otherwise (continue))) (wait (signal x)))");
+    ends_with(&text, "p.lisp:2:", "round 1 of the loop never blocked");
+}

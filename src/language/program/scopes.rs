@@ -1,0 +1,97 @@
+//! The requests of `for-each`: each element has requests of its own.
+//!
+//! A request `look` that is sent in the body is `look/ELEMENT` for each element. The body means its own; elsewhere
+//! `look` means all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::form::{Form, FormContent};
+
+/// The requests of all elements, by the name in the program.
+pub(super) type RequestGroups = BTreeMap<String, Vec<String>>;
+
+/// Gives the requests of each element names of their own.
+pub(super) fn separate(forms: &mut [Form]) -> RequestGroups {
+    let mut names = RequestUses::default();
+    forms.iter().for_each(|form| names.note(form));
+    let mut groups = RequestGroups::new();
+    for form in forms {
+        separate_in(form, &names.sent, &mut groups);
+    }
+    groups
+}
+
+fn separate_in(form: &mut Form, sent: &BTreeSet<String>, groups: &mut RequestGroups) {
+    let is_for_each = form.head() == Some("for-each");
+    let FormContent::List(parts) = &mut form.content else { return };
+    for part in parts.iter_mut() {
+        if let (true, FormContent::List(own)) = (is_for_each, &mut part.content)
+            && let Some((element, body)) = own.split_first_mut()
+            && let Some(element) = element.text()
+        {
+            let mut uses = RequestUses::default();
+            body.iter().for_each(|form| uses.note(form));
+            let mut names = uses.sent;
+            if uses.has_unnamed {
+                names.extend(uses.read.into_iter().filter(|name| !sent.contains(name)));
+            }
+            for name in names {
+                let new = format!("{name}/{element}");
+                body.iter_mut().for_each(|form| rename(form, &name, &new));
+                groups.entry(name).or_default().push(new);
+            }
+        }
+        separate_in(part, sent, groups);
+    }
+}
+
+/// The names of requests in some forms.
+#[derive(Default)]
+struct RequestUses {
+    sent: BTreeSet<String>,
+    read: BTreeSet<String>,
+    /// True if a request without a name is sent.
+    has_unnamed: bool,
+}
+
+impl RequestUses {
+    fn note(&mut self, form: &Form) {
+        let FormContent::List(parts) = &form.content else { return };
+        let name = name_in(form).and_then(|at| parts.get(at)).and_then(Form::text);
+        match (is_send(form), name) {
+            (true, Some(name)) => drop(self.sent.insert(name.to_owned())),
+            (true, None) => self.has_unnamed = true,
+            (false, Some(name)) => drop(self.read.insert(name.to_owned())),
+            (false, None) => {}
+        }
+        parts.iter().for_each(|part| self.note(part));
+    }
+}
+
+fn is_send(form: &Form) -> bool {
+    matches!(form.head(), Some("send-prompt" | "run-folder"))
+}
+
+/// Returns the position of the name of a request in a form that sends or reads one.
+fn name_in(form: &Form) -> Option<usize> {
+    let FormContent::List(parts) = &form.content else { return None };
+    match form.head()? {
+        "send-prompt" | "run-folder" | "transcript-response" => {
+            let is_id = |part: &Form| matches!(&part.content, FormContent::Keyword(key) if key == "request-id");
+            Some(parts.iter().position(is_id)? + 1)
+        }
+        "response" | "verdict" => Some(1),
+        _ => None,
+    }
+}
+
+fn rename(form: &mut Form, name: &str, new: &str) {
+    let at = name_in(form);
+    let FormContent::List(parts) = &mut form.content else { return };
+    if let Some(part) = at.and_then(|at| parts.get_mut(at))
+        && part.text() == Some(name)
+    {
+        part.content = FormContent::String(new.to_owned());
+    }
+    parts.iter_mut().for_each(|part| rename(part, name, new));
+}

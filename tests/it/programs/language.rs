@@ -1,0 +1,99 @@
+//! Definitions, verdicts and `for-each` in runs, and the commands about defined programs and old facts.
+
+use super::{program, signal, written};
+use crate::support::{always, when};
+
+#[test]
+fn role_is_reminded_until_its_answer_has_one_verdict() {
+    let test = program(
+        "(state s (action (send-prompt :agent a :template work :expect (APPROVE REVISE) :request-id r)
+            (await (transcript-response :request-id r)))
+          (branch (on (verdict r) REVISE (terminal :result (verdict r)))))",
+    )
+    .rule(when("work").reply("I would APPROVE it, or REVISE it.").once())
+    .rule(when("exactly one of these words").reply("REVISE: it is long."));
+    test.run(&["p.lisp"]).ok().ended("main", "REVISE");
+    let prompts = test.prompts();
+    assert_eq!(prompts.len(), 2, "{prompts:?}");
+    assert!(prompts[1].contains("it has APPROVE and REVISE"), "{}", prompts[1]);
+}
+
+#[test]
+fn request_without_verdict_fails_after_the_reminders() {
+    let test = program(
+        "(state s (action (send-prompt :agent a :template work :expect (YES NO) :request-id r)
+            (await (transcript-response :request-id r :on-error t))))
+         (state t (terminal :result none))",
+    )
+    .rule(always().reply("perhaps"));
+    test.run(&["p.lisp"]).ok().ended("main", "none");
+    assert_eq!(test.calls().len(), 4, "the prompt and three reminders");
+}
+
+#[test]
+fn for_each_asks_all_roles_at_once() {
+    let test = written(
+        "(workflow w (roles (r :each (a b)))
+         (state s (for-each who in r
+             (send-prompt :agent @who :template \"to ~a\" :args (@who) :request-id look)
+             (await (transcript-response :request-id look)))
+           (terminal :result (response look))))",
+    )
+    .rule(when("to a").hold_before("go").reply("1"))
+    .rule(when("to b").reply("2"));
+    let mut live = test.spawn(&["p.lisp"]);
+    live.wait_event("role_responded", 1);
+    test.release("go");
+    live.wait().ok().ended("main", "## a\n\n1\n\n## b\n\n2");
+}
+
+#[test]
+fn resumed_run_keeps_the_library_it_started_with() {
+    let test = written(
+        "(require \"lib.lisp\") (workflow w (state s (wait (signal go)) (terminal :result @said)))",
+    )
+    .file("lib.lisp", b"(define said before)");
+    test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
+    let test = test.file("lib.lisp", b"(define said after");
+    test.run(&["p.lisp", "--id", "other"]).code(65).stderr_has("lib.lisp:1:1: SX102");
+    signal(&test, "go", "", "");
+    test.resume(&[]).ok().ended("main", "before");
+}
+
+#[test]
+fn run_finds_a_defined_program_by_its_name() {
+    let test = written("(workflow nightly (state s (terminal :result \"as defined\")))");
+    let file = test.flow().join("p.lisp");
+    test.raymond(&["workflow", "define", file.to_str().expect("a path")]).ok();
+    let test = test.file("p.lisp", b"(workflow nightly (state s (terminal :result other)))");
+    test.raymond(&["run", "nightly"]).ok().stdout_has("with result: as defined");
+    test.raymond(&["run", "nigtly"]).code(64).stderr_has("there is no such file");
+}
+
+#[test]
+fn facts_are_pruned_by_label_age_and_run() {
+    let test = written("(workflow w (state s (terminal)))");
+    for (label, key) in [("x", "1"), ("x", "r"), ("y", "r"), ("z", "")] {
+        signal(&test, label, key, "");
+    }
+    test.raymond(&["facts", "--prune"]).code(64).stderr_has("say which facts");
+    test.raymond(&["facts", "--prune", "--older-than", "1h"]).ok().stdout_has("0 facts are");
+    test.raymond(&["facts", "r", "--prune", "--label", "x"]).ok().stdout_has("1 fact is retracted");
+    assert_eq!(super::holds(&test), ["x 1=", "y r=", "z ="]);
+    test.raymond(&["facts", "--prune", "--label", "x", "--older-than", "0s"]).ok();
+    test.raymond(&["facts", "r", "--prune"]).ok();
+    assert_eq!(super::holds(&test), ["z ="]);
+}
+
+#[test]
+fn signal_tells_what_it_replaces_and_that_nobody_looks_at_it() {
+    let test = written("(workflow w (state s (wait (signal gate/passed))))");
+    signal(&test, "job", "", "first");
+    test.raymond(&["signal", "job", "--value", "second"])
+        .ok()
+        .stdout_has("it replaces `first`, which nobody had taken");
+    test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
+    test.raymond(&["signal", "gate/pased"]).ok().stderr_has("did you mean gate/passed?");
+    let known = test.raymond(&["signal", "gate/passed"]).ok().stderr.clone();
+    assert!(!known.contains("looks at facts"), "{known}");
+}

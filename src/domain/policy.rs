@@ -216,7 +216,8 @@ impl TransitionPolicy {
     }
 
     /// Returns the transition that a reply without a tag means, if the policy leaves only one.
-    fn implied(&self) -> Option<Transition> {
+    #[must_use]
+    pub fn implied(&self) -> Option<Transition> {
         match self.allowed.as_slice() {
             [only] if matches!(only.tag(), TagName::Ask | TagName::Result) => None,
             [Transition::Fork { each: Some(each), .. }] if each.list == ANY_LIST => None,

@@ -11,6 +11,7 @@ pub mod joins;
 pub mod kind;
 mod mentioned;
 pub mod policy_entry;
+mod quoted;
 pub mod step;
 pub mod survey;
 pub mod widenings;

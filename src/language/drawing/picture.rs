@@ -135,12 +135,11 @@ impl WorkflowDrawing {
     /// Adds an edge, unless an equal one exists. If two edges differ only in their certainty, the certain one is kept.
     pub fn edge(&mut self, edge: DrawingEdge) {
         let alike = self.by_ends.entry((edge.from, edge.to, edge.kind)).or_default();
-        match alike.iter().find(|&&other| self.edges[other].label == edge.label) {
-            Some(&other) => self.edges[other].certain |= edge.certain,
-            None => {
-                alike.push(self.edges.len());
-                self.edges.push(edge);
-            }
+        if let Some(&other) = alike.iter().find(|&&other| self.edges[other].label == edge.label) {
+            self.edges[other].certain |= edge.certain;
+        } else {
+            alike.push(self.edges.len());
+            self.edges.push(edge);
         }
     }
 

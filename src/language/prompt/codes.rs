@@ -1,12 +1,14 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 38] = [
+pub const CODES: [(&str, &str); 41] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
     ("RF004", "replies.yaml is wrong"),
     ("RF005", "replies.yaml answers for a state that there is not (warning)"),
+    ("RF006", "the folder has START.md and 1_START.md, and nothing says which one comes first"),
+    ("RF007", "a workflow in one file, which is imported, is wrong"),
     ("RF101", "a policy or a join names a file that there is not, or that is no state"),
     ("RF102", "the prompt of an evaluator is missing"),
     ("RF103", "the text shows a tag to such a file (in code, or in a comment: warning)"),
@@ -19,6 +21,7 @@ pub const CODES: [(&str, &str); 38] = [
         "RF106",
         "the text shows a tag around the name of a state that is refused in a reply (in code, or around anything else: warning)",
     ),
+    ("RF107", "a name without an ending fits several states"),
     ("RF110", "nothing leads to a state (warning)"),
     ("RF201", "a policy allows nothing: all its ways lead to files that are missing"),
     ("RF202", "an entry of a policy says nothing that another does not (warning)"),

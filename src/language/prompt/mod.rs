@@ -10,6 +10,7 @@ pub mod frontmatter;
 pub mod joins;
 pub mod kind;
 mod mentioned;
+pub mod named;
 pub mod policy_entry;
 mod quoted;
 pub mod step;

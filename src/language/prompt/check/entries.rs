@@ -1,5 +1,6 @@
-//! Checks the entries of policies against the text: those that it never mentions, forks that do not fit together,
-//! and the single ones that are taken without a tag.
+//! Checks the entries of policies against the text.
+//!
+//! It finds those that the text never mentions, forks that do not fit together, and single ones that need no tag.
 
 use super::FolderDiagnostics;
 use crate::domain::id::StateName;

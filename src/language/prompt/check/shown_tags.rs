@@ -8,6 +8,7 @@ use super::files::{no_state, why};
 use crate::domain::id::StateName;
 use crate::domain::transition::{InvalidTransition, TagName, Transition};
 use crate::language::prompt::kind::StateKind;
+use crate::language::prompt::named;
 use crate::language::prompt::workflow_map::{FolderPrompt, ShownTag, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
@@ -42,7 +43,8 @@ impl FolderDiagnostics<'_> {
             Some((state, why)) if is_allowed || !shown.is_quoted => {
                 let tag = unescaped(&transition.to_string());
                 let message = format!("the text shows {tag}, but {state}: {why}");
-                self.at_tag(name, shown, "RF103", message);
+                let is_ambiguous = named::ambiguity(state, self.source).is_some();
+                self.at_tag(name, shown, if is_ambiguous { "RF107" } else { "RF103" }, message);
             }
             _ if is_allowed => {}
             _ => {
@@ -106,6 +108,9 @@ impl FolderDiagnostics<'_> {
 
     /// Returns why a state cannot be entered, if it cannot.
     fn why_no_state(&self, state: &StateName) -> Option<String> {
+        if let Some(why) = named::ambiguity(state, self.source) {
+            return Some(why);
+        }
         match self.source.check(state) {
             Err(error) => Some(why(&error)),
             Ok(()) if StateKind::of(state).is_none() => Some(no_state().to_owned()),

@@ -2,6 +2,7 @@
 
 mod fan_out;
 mod flow;
+mod names;
 mod outputs;
 mod programs;
 mod texts;

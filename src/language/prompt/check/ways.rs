@@ -8,11 +8,11 @@ use crate::domain::id::StateName;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;
 use crate::language::position::SourcePlace;
-use crate::language::prompt::evaluator;
 use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::workflow_map::{
     FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
 };
+use crate::language::prompt::{evaluator, named};
 
 impl FolderDiagnostics<'_> {
     /// Reports the problems of all states' transitions.
@@ -36,6 +36,11 @@ impl FolderDiagnostics<'_> {
         ];
         for (target, place) in named {
             let Some(target) = target else { continue };
+            if let Some(why) = named::ambiguity(target, self.source) {
+                let place = place.unwrap_or(way.place.entry);
+                self.error(name, place, "RF107", format!("{target}: {why}"));
+                continue;
+            }
             let why = match workflow_map.states.get(target) {
                 Some(FolderState::Unreadable(error)) => why(error),
                 Some(FolderState::Other) => no_state().to_owned(),

@@ -10,9 +10,10 @@ use crate::language::position::SourcePlace;
 use crate::language::prompt::document::{self, ExaminedDocument};
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
-use crate::language::prompt::mentioned;
 use crate::language::prompt::policy_entry::EntryPlace;
 use crate::language::prompt::quoted::QuotedParts;
+use crate::language::prompt::{mentioned, named};
+use crate::language::source::WorkflowSource;
 use crate::language::tag::misspelt::MisspeltTag;
 use crate::language::yaml::YamlErrors;
 use crate::language::{tag, template};
@@ -130,6 +131,20 @@ impl FolderPrompt {
         };
         prompt.ways = prompt.find_ways();
         prompt
+    }
+
+    /// Adds the endings to the names of states that have none.
+    pub(super) fn resolve_names(&mut self, source: &dyn WorkflowSource) {
+        self.frontmatter.resolve_names(source);
+        for shown in &mut self.shown {
+            if let Ok(transition) = &mut shown.transition {
+                named::resolve_transition(transition, source);
+            }
+            if let Some(state) = &mut shown.encloses {
+                named::resolve(state, source);
+            }
+        }
+        self.ways = self.find_ways();
     }
 
     /// Returns whether the state may lead anywhere. Mistakes count too: they leave the policy unknown.

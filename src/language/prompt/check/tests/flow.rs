@@ -17,7 +17,7 @@ fn call_that_never_returns_is_reported() {
     assert_eq!(
         found,
         [
-            "START.md:3:26: warning: RF302 this call of A.md never comes back: every way back passes a reset, which drops the pending return; use goto on the way to the result"
+            "START.md:3:26: warning: RF302 this call of A.md never comes back: every way back passes a reset, which drops the pending return; use goto, or a reset with keep=\"stack\", on the way to the result"
         ]
     );
     let through = "tag: function, target: B.md, return: C.md";

@@ -4,6 +4,7 @@ pub mod answers;
 pub mod clean;
 mod examples;
 pub mod facts;
+pub mod import;
 pub mod programs;
 pub mod readers;
 pub mod runs;
@@ -22,6 +23,7 @@ use self::examples::{
     COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
 };
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
+use self::import::{IMPORT_HELP, ImportArgs};
 use self::programs::{WORKFLOW_HELP, WorkflowCommand};
 use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
@@ -128,6 +130,9 @@ pub enum CliCommand {
     /// Draw a workflow as Mermaid, DOT or SVG
     #[command(after_help = GRAPH_HELP)]
     Graph(GraphArgs),
+    /// Make a folder of prompts of a workflow in one file, YAML or zip
+    #[command(after_help = IMPORT_HELP)]
+    Import(ImportArgs),
     /// Define, start, watch and list programs: conversations of several agents
     #[command(subcommand, after_help = WORKFLOW_HELP)]
     Workflow(WorkflowCommand),

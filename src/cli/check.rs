@@ -11,9 +11,9 @@ use super::output;
 use super::subject::InspectedWorkflow;
 use crate::domain::permission::{RunPermission, StarterConsent};
 use crate::domain::printable::{printable, printable_line};
-use crate::language::diagnostic::Diagnostic;
+use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::excerpt::excerpt_in;
-use crate::language::prompt::check::{self, CheckFindings};
+use crate::language::prompt::check;
 use crate::runtime::workflow_errors::WorkflowErrors;
 
 /// Runs `raymond check`.
@@ -28,17 +28,19 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
         trusts_workflow: args.trust,
         widest_mode: args.permission_mode.clone().map(RunPermission::Mode),
     };
-    let findings = check::check(check::CheckSubject {
+    let mut findings = check::check(check::CheckSubject {
         source: &subject.scope,
         entry: subject.entry.as_ref(),
         variables: &args.variables,
         consent: &consent,
         graphs: &graphs,
     });
-    let errors = findings.diagnostics.iter().filter(|one| one.is_error()).count();
+    let counts = SeverityCounts::of(&findings.diagnostics);
+    let is_valid = counts.errors == 0 && !(args.strict && counts.warnings > 0);
+    findings.diagnostics.retain(|found| args.level.shows(found));
     if args.json {
         let found = &findings.diagnostics;
-        output::print_json(&json!({ "valid": errors == 0, "diagnostics": found }))?;
+        output::print_json(&json!({ "valid": is_valid, "diagnostics": found }))?;
     } else {
         output::print_styled(&findings.diagnostics.iter().fold(
             String::new(),
@@ -51,9 +53,23 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
                 text
             },
         ))?;
-        output::tell(&closing(&InspectedWorkflow::title(&args.path), &findings, errors));
+        output::tell(&closing(&InspectedWorkflow::title(&args.path), findings.files, counts));
     }
-    Ok(if errors == 0 { CliExitCode::Success } else { CliExitCode::Invalid })
+    Ok(if is_valid { CliExitCode::Success } else { CliExitCode::Invalid })
+}
+
+/// The number of errors and of warnings, whether they are shown or not.
+#[derive(Clone, Copy)]
+struct SeverityCounts {
+    errors: usize,
+    warnings: usize,
+}
+
+impl SeverityCounts {
+    fn of(found: &[Diagnostic]) -> Self {
+        let count = |severity| found.iter().filter(|one| one.severity == severity).count();
+        Self { errors: count(Severity::Error), warnings: count(Severity::Warning) }
+    }
 }
 
 /// Prints the errors that kept a workflow from being started to stderr, as [`check`](check()) prints them.
@@ -70,24 +86,31 @@ fn line(found: &Diagnostic) -> String {
     let Diagnostic { path, line, column, code, message, .. } = found;
     let place = style(format!("{}:{line}:{column}:", printable_line(path))).bold();
     let message = printable_line(&message.replace('\n', " "));
-    if found.is_error() {
-        format!("{place} {} {message}", style(code).red().bold())
-    } else {
-        format!("{place} {} {} {message}", style("warning:").yellow().bold(), style(code).yellow())
+    match found.severity {
+        Severity::Error => format!("{place} {} {message}", style(code).red().bold()),
+        Severity::Warning => {
+            format!(
+                "{place} {} {} {message}",
+                style("warning:").yellow().bold(),
+                style(code).yellow()
+            )
+        }
+        Severity::Info => format!("{place} {} {} {message}", style("info:").bold(), style(code)),
     }
 }
 
 /// Returns the closing line: the number of errors, warnings and files.
-fn closing(title: &str, findings: &CheckFindings, errors: usize) -> String {
+fn closing(title: &str, files: usize, counts: SeverityCounts) -> String {
     let count = |number: usize, what: &str| match number {
         0 => None,
         1 => Some(format!("1 {what}")),
         _ => Some(format!("{number} {what}s")),
     };
-    let files = count(findings.files, "file");
-    let warnings = findings.diagnostics.len() - errors;
-    let found: Vec<String> =
-        [count(errors, "error"), count(warnings, "warning")].into_iter().flatten().collect();
+    let files = count(files, "file");
+    let found: Vec<String> = [count(counts.errors, "error"), count(counts.warnings, "warning")]
+        .into_iter()
+        .flatten()
+        .collect();
     match (found.join(", "), files) {
         (found, None) => format!("{title}: {found}"),
         (found, Some(files)) if found.is_empty() => format!("{title}: {files}, no problems"),

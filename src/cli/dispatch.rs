@@ -10,8 +10,8 @@ use super::args::{Cli, CliCommand};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    answer, check, clean, completions, costs, diagnostics, facts, graph, help, list, log, man,
-    output, recover, run, schema, show, signal, start, status, stop, target, top, tree, trust,
+    answer, check, clean, completions, costs, diagnostics, facts, graph, help, import, list, log,
+    man, output, recover, run, schema, show, signal, start, status, stop, target, top, tree, trust,
     workflow, worktrees,
 };
 use crate::language::hint::is_slip;
@@ -123,6 +123,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Trust(args) => trust::trust(&args),
         CliCommand::Check(args) => check::check(&args),
         CliCommand::Graph(args) => graph::graph(&args),
+        CliCommand::Import(args) => import::import(&args),
         CliCommand::Workflow(command) => workflow::workflow(command),
         CliCommand::Schema(args) => schema::print(&args),
         CliCommand::Completions { shell } => completions::print_script(shell),

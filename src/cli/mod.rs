@@ -24,6 +24,7 @@ pub mod facts;
 mod foreground;
 pub mod graph;
 mod help;
+mod import;
 mod interrupts;
 pub mod list;
 pub mod log;

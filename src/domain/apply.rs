@@ -286,7 +286,11 @@ fn take_transition(
             agent.enter(target.clone(), here, variables.clone(), at);
             TransitionEffect::GoesOn
         }
-        Transition::Reset { target, variables } => {
+        Transition::Reset { target, keeps_stack: true, variables } => {
+            agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
+            TransitionEffect::GoesOn
+        }
+        Transition::Reset { target, keeps_stack: false, variables } => {
             let dropped = std::mem::take(&mut agent.stack).len();
             agent.unjoined.hand_to_caller(0);
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);

@@ -2,7 +2,8 @@
 //!
 //! A policy entry matches exactly on tag, target, `return` and `next`, on the timeout of a question and the
 //! state that follows it, and on every variable it names. Variables it does not name are free. With a single
-//! entry whose text is not the agent's own, a reply without any tag means that entry.
+//! entry whose text is not the agent's own, a reply without any tag means that entry. A result whose text the entry
+//! fixes matches that text alone.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +13,14 @@ use super::transition::{ANY_LIST, InvalidTransition, TagName, Transition, Variab
 /// The transitions that a state allows; an empty list allows all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransitionPolicy {
-    /// The entries, in the order of the prompt's frontmatter. A result's payload is ignored.
+    /// The entries, in the order of the prompt's frontmatter. A result's payload is ignored if it is empty.
     pub allowed: Vec<Transition>,
     /// True if one reply may have several `<fork>` tags.
     #[serde(default)]
     pub many_forks: bool,
+    /// True if the only entry is taken whatever tags the reply has.
+    #[serde(default)]
+    pub force_implicit: bool,
 }
 
 /// The tags that were found in the final message of a turn.
@@ -143,7 +147,7 @@ impl TransitionPolicy {
             variables: Variables::new(),
             structured: false,
         };
-        Self { allowed: vec![result], many_forks: false }
+        Self { allowed: vec![result], ..Self::default() }
     }
 
     /// Returns whether the policy has no entry. Then every transition is allowed, and no reminder can be made.
@@ -182,6 +186,9 @@ impl TransitionPolicy {
     /// # Errors
     /// The [`ProtocolViolation`], if there is not exactly one allowed transition.
     pub fn judge(&self, reading: ReplyTags) -> Result<AcceptedTransition, ProtocolViolation> {
+        if let Some(transition) = self.implied().filter(|_| self.force_implicit) {
+            return Ok(AcceptedTransition { transition, implicit: true, overruled: None });
+        }
         if reading.tags.len() > 1 {
             if self.many_forks && reading.cut {
                 return Err(ProtocolViolation::TooManyTags { read: reading.tags.len() });
@@ -211,14 +218,27 @@ impl TransitionPolicy {
         if self.allows(&transition) {
             Ok(AcceptedTransition { transition, implicit: false, overruled: None })
         } else {
-            Err(ProtocolViolation::NotAllowed { asked: transition.in_short() })
+            Err(ProtocolViolation::NotAllowed { asked: self.refused(&transition) })
+        }
+    }
+
+    /// Returns a refused tag as it is told. Where a text is fixed, that of a result is a part of it.
+    fn refused(&self, asked: &Transition) -> String {
+        match asked {
+            Transition::Result { payload, .. } if self.allowed.iter().any(has_fixed_text) => {
+                let text = payload.trim();
+                format!("<result>{}</result>", &text[..text.floor_char_boundary(MAX_TOLD_TEXT)])
+            }
+            _ => asked.in_short(),
         }
     }
 
     /// Returns the transition that a reply without a tag means, if the policy leaves only one.
-    fn implied(&self) -> Option<Transition> {
+    #[must_use]
+    pub fn implied(&self) -> Option<Transition> {
         match self.allowed.as_slice() {
-            [only] if matches!(only.tag(), TagName::Ask | TagName::Result) => None,
+            [only] if only.tag() == TagName::Ask => None,
+            [only] if only.tag() == TagName::Result && !has_fixed_text(only) => None,
             [Transition::Fork { each: Some(each), .. }] if each.list == ANY_LIST => None,
             [only] => Some(only.clone()),
             [] | [_, _, ..] => None,
@@ -226,13 +246,37 @@ impl TransitionPolicy {
     }
 }
 
+/// The longest text of a refused result that is told, in bytes.
+const MAX_TOLD_TEXT: usize = 100;
+
+/// Returns whether an entry is a result with a text of its own.
+fn has_fixed_text(entry: &Transition) -> bool {
+    matches!(entry, Transition::Result { payload, .. } if !payload.is_empty())
+}
+
+/// Returns whether the text of a result is the one that an entry fixes.
+fn same_text(entry: &Transition, asked: &Transition) -> bool {
+    match (entry, asked) {
+        (Transition::Result { payload: fixed, .. }, Transition::Result { payload, .. }) => {
+            fixed.is_empty() || fixed.trim() == payload.trim()
+        }
+        _ => true,
+    }
+}
+
 fn matches(entry: &Transition, asked: &Transition) -> bool {
     entry.tag() == asked.tag()
+        && keeps_stack(entry) == keeps_stack(asked)
+        && same_text(entry, asked)
         && entry.target() == asked.target()
         && entry.continuation() == asked.continuation()
         && entry.ask_timeout() == asked.ask_timeout()
         && same_spread(entry, asked)
         && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
+}
+
+fn keeps_stack(transition: &Transition) -> bool {
+    matches!(transition, Transition::Reset { keeps_stack: true, .. })
 }
 
 /// Returns whether a fork has the list and the directory that an entry names; `each: any` leaves the list open.

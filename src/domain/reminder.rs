@@ -50,6 +50,11 @@ fn line(entry: &Transition) -> String {
     {
         YOUR_LIST.clone_into(&mut each.list);
     }
+    if let Transition::Result { payload, .. } = entry
+        && !payload.is_empty()
+    {
+        return format!("- {shown}").replace(">…<", &format!(">{payload}<"));
+    }
     format!("- {shown}")
         .replace(">…</result>", ">your result</result>")
         .replace(">…</ask>", ">your question to a person</ask>")
@@ -94,7 +99,11 @@ mod tests {
         let each = [("next", "N.md"), ("each", ANY_LIST)];
         let each = each.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let fork = Transition::from_parts(TagName::Fork, each, "W.md").expect("a fork");
-        let policy = TransitionPolicy { allowed: vec![fork], many_forks: true };
+        let policy = TransitionPolicy {
+            allowed: vec![fork],
+            many_forks: true,
+            ..TransitionPolicy::default()
+        };
         let text = reminder(&policy, &ProtocolViolation::NoTag { near_misses: vec![] })
             .expect("a reminder");
         assert!(text.contains(

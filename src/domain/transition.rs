@@ -6,6 +6,7 @@
 mod ask_timeout;
 mod fork;
 mod invalid;
+mod states;
 mod tag;
 
 use std::fmt;
@@ -33,10 +34,13 @@ pub enum Transition {
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
-    /// Continues in a fresh session, dropping all pending returns.
+    /// Continues in a fresh session; drops all pending returns, unless they are kept.
     Reset {
         /// The state that is entered.
         target: StateName,
+        /// True if the pending returns are kept.
+        #[serde(default, rename = "keep", skip_serializing_if = "std::ops::Not::not")]
+        keeps_stack: bool,
         /// Values for its placeholders.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
@@ -147,7 +151,10 @@ impl Transition {
         };
         Ok(match tag {
             TagName::Goto => Self::Goto { target: state(body)?, variables },
-            TagName::Reset => Self::Reset { target: state(body)?, variables },
+            TagName::Reset => {
+                let keeps_stack = states::keeps_stack(&mut variables)?;
+                Self::Reset { target: state(body)?, keeps_stack, variables }
+            }
             TagName::Call => {
                 let return_to = required("return")?;
                 Self::Call { target: state(body)?, return_to, variables }
@@ -212,21 +219,6 @@ impl Transition {
             Self::Fork { next, .. } | Self::Ask { next, .. } => Some(next),
             Self::Goto { .. } | Self::Reset { .. } | Self::Result { .. } => None,
         }
-    }
-
-    /// Returns all states it names.
-    pub fn states(&self) -> impl Iterator<Item = &StateName> {
-        let own = [self.target(), self.continuation(), self.timeout_state()].into_iter().flatten();
-        let also = match self {
-            Self::Fork { also, .. } => also.as_slice(),
-            Self::Goto { .. }
-            | Self::Reset { .. }
-            | Self::Call { .. }
-            | Self::Function { .. }
-            | Self::Ask { .. }
-            | Self::Result { .. } => &[],
-        };
-        own.chain(also.iter().map(|forked| &forked.target))
     }
 
     /// Returns the state that is entered if no answer came in time, if a question names one.
@@ -298,6 +290,9 @@ impl fmt::Display for Transition {
                 " timeout=\"{}\" timeout_next=\"{timeout_next}\"",
                 format_duration(*timeout_ms)
             )?;
+        }
+        if let Self::Reset { keeps_stack: true, .. } = self {
+            f.write_str(" keep=\"stack\"")?;
         }
         for (name, value) in self.variables() {
             write!(f, " {name}=\"{}\"", escape_attribute(value))?;

@@ -14,6 +14,19 @@ pub enum Severity {
     Error,
     /// The file can be used, but perhaps not as intended.
     Warning,
+    /// The file is right; this is worth knowing.
+    Info,
+}
+
+impl Severity {
+    /// Returns the words before a code.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Error => "",
+            Self::Warning => "warning: ",
+            Self::Info => "info: ",
+        }
+    }
 }
 
 /// A mistake at a place. Diagnostics sort in the order of the file.
@@ -50,9 +63,8 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let warning = if self.is_error() { "" } else { "warning: " };
-        let Self { path, line, column, code, message, .. } = self;
-        write!(f, "{path}:{line}:{column}: {warning}{code} {message}")
+        let Self { path, line, column, code, message, severity } = self;
+        write!(f, "{path}:{line}:{column}: {}{code} {message}", severity.prefix())
     }
 }
 

@@ -15,6 +15,7 @@ pub mod expression;
 pub mod fork_list;
 pub mod graph;
 pub mod hint;
+pub mod import;
 pub mod manifest;
 pub mod model_hint;
 pub mod output;

@@ -51,6 +51,17 @@ impl FileSchema {
         format!("{}-v{VERSION}.json", self.name())
     }
 
+    /// Returns whether a key may stand at the top of such a file: in the head of a prompt, or in the manifest.
+    #[must_use]
+    pub(in crate::language) fn has_key(self, key: &str) -> bool {
+        let keys = match self {
+            Self::Frontmatter => RawFrontmatter::KEYS,
+            Self::Manifest => RawManifest::KEYS,
+            Self::Replies | Self::Graph => return false,
+        };
+        with_options(keys)["properties"].get(key).is_some()
+    }
+
     /// Returns the schema. The vocabulary is that of graphs.
     #[must_use]
     pub fn schema(self, vocabulary: &GraphVocabulary) -> Value {

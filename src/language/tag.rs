@@ -64,6 +64,10 @@ pub fn find(text: &str) -> ReplyTags {
 pub struct WrittenTag {
     /// The requested transition.
     pub transition: Result<Transition, InvalidTransition>,
+    /// The name of the tag.
+    pub tag: TagName,
+    /// The text between the open tag and its close.
+    pub body: Range<usize>,
     /// The place of the tag, as a range of bytes.
     pub span: Range<usize>,
 }
@@ -79,8 +83,9 @@ pub fn written(text: &str) -> Vec<WrittenTag> {
         let Some(name) = name_at(text, start) else { continue };
         if let Ok(found) = finder.complete(start, name) {
             at = found.end;
+            let body = start + found.open..start + found.open + found.body.len();
             let transition = Transition::from_parts(found.tag, found.attributes, found.body);
-            tags.push(WrittenTag { transition, span: start..at });
+            tags.push(WrittenTag { transition, tag: found.tag, body, span: start..at });
         }
     }
     tags

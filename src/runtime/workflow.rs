@@ -15,7 +15,7 @@ use crate::store::workflow::WorkflowDir;
 pub const FIRST_STATE: &str = manifest::FIRST_STATE;
 
 /// The first files of a folder without such a prompt, in order.
-const OTHERS: [&str; 2] = [manifest::GRAPH, manifest::PROGRAM];
+const OTHERS: [&str; 3] = [manifest::NUMBERED_FIRST_STATE, manifest::GRAPH, manifest::PROGRAM];
 
 /// A workflow.
 #[derive(Debug)]
@@ -78,9 +78,19 @@ impl Workflow {
             }
             other => other,
         })?;
+        let is_given = file.is_some();
         let file = file.or(manifest.entry.as_deref()).unwrap_or(FIRST_STATE).to_owned();
         let entry = StateName::parse(&file)?;
+        let is_chosen = file.as_str() == FIRST_STATE && manifest.entry.is_none() && !is_given;
         match scope.check(&entry) {
+            Ok(()) if is_chosen && is_there(&scope, manifest::NUMBERED_FIRST_STATE) => {
+                let error = format!(
+                    "there are {FIRST_STATE} and {}, and nothing says which one comes first; remove one, or name the first as `entry` in raymond.yaml",
+                    manifest::NUMBERED_FIRST_STATE
+                );
+                let path = folder.display().to_string();
+                Err(step::Error::from(source::Error::Unreadable { path, error }).into())
+            }
             Err(source::Error::Missing { .. }) if manifest.entry.as_deref() == Some(&*file) => {
                 let error = format!("its `entry` is {file}, which does not exist");
                 let path = scope.root().join(manifest::FILE).display().to_string();

@@ -99,6 +99,24 @@ fn json_output_lists_diagnostics() {
 }
 
 #[test]
+fn level_selects_what_is_shown_and_strict_counts_warnings() {
+    let test = Test::new()
+        .prompt("START.md", &goto("END.md"))
+        .prompt("END.md", "{{who}} <result>x</result>");
+    let warned = test.raymond(&["check", ".", "--strict"]);
+    warned.code(65).stdout_has("END.md:1:1: warning: RF401");
+    assert_eq!(warned.stderr, "1 warning in 2 files\n");
+    let all = test.raymond(&["check", ".", "--level", "info"]);
+    all.ok().stdout_has("START.md:3:5: info: RF601").stdout_has("warning: RF401");
+    let errors = test.raymond(&["check", ".", "--level", "error", "--json", "--strict"]);
+    errors.code(65);
+    let json: Value = serde_json::from_str(&errors.stdout).expect("JSON");
+    assert_eq!(json, json!({ "valid": false, "diagnostics": [] }));
+    let infos = test.raymond(&["check", ".", "--level", "info", "--json"]);
+    infos.ok().stdout_has("\"severity\": \"info\"");
+}
+
+#[test]
 fn warnings_alone_do_not_fail_check() {
     let test = Test::new().prompt("START.md", "{{who}} <result>x</result>");
     let outcome = test.raymond(&["check", "."]);

@@ -34,6 +34,34 @@ fn tour_sample_matches_dot_snapshot() {
     assert_eq!(drawn("tour", "dot"), include_str!("drawing/tour.dot"));
 }
 
+/// Returns a graph of a chain of nodes, each of which may fail.
+fn chain(nodes: usize) -> String {
+    use std::fmt::Write as _;
+    let mut text = "name: chain\nversion: \"1.0.0\"\nstart_node: n0\nnodes:\n".to_owned();
+    for node in 0..nodes {
+        let next = if node + 1 == nodes { "done".to_owned() } else { format!("n{}", node + 1) };
+        let _ = writeln!(
+            text,
+            "  n{node}:\n    type: action\n    actions:\n      - {{ type: set_flag, flag: f{node}, value: true }}\n    on_success: {next}\n    on_failure: failed"
+        );
+    }
+    text + "endings:\n  done: { type: success, message: Done }\n  failed: { type: error, message: Failed }\n"
+}
+
+#[test]
+fn large_graph_is_drawn_with_its_far_nodes_folded() {
+    let test = Test::new().file("workflow.yaml", chain(1000).as_bytes());
+    let drawn = test.raymond(&["graph", "workflow.yaml", "--format", "svg"]);
+    drawn
+        .ok()
+        .stderr_has("the picture has the 300 nodes next to the start, and one for the other 703");
+    assert!(texts(&drawn.stdout, "name").contains("n5"));
+    assert!(drawn.stdout.contains("… 703 more nodes,"), "the picture says so");
+    let dot = test.raymond(&["graph", "workflow.yaml", "--format", "dot"]);
+    dot.ok().stdout_has("n999");
+    assert_eq!(dot.stderr, "");
+}
+
 #[test]
 fn svg_of_every_sample_shows_all_states() {
     for folder in fs::read_dir(sample("")).expect("the samples") {

@@ -29,6 +29,8 @@ mod facts;
 mod forks;
 mod fuzz;
 mod graph;
+mod import;
+mod languages;
 mod library;
 mod limits;
 mod logging;

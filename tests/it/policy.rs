@@ -193,3 +193,18 @@ fn goto_to_a_missing_state_is_repaired_by_a_reminder() {
     assert_eq!(calls.len(), 2);
     assert!(calls[1].prompt.contains("NOWHERE.md"), "{}", calls[1].prompt);
 }
+
+#[test]
+fn endings_may_be_left_out_and_texts_and_transitions_be_fixed() {
+    let test = Test::new()
+        .prompt("1_START.md", "---\nallowed_transitions:\n  - { tag: call, target: CHECK, return: END }\n---\nx")
+        .prompt("CHECK.md", "---\nallowed_transitions:\n  - { tag: reset, target: AGAIN, keep: stack }\n---\nx")
+        .prompt("AGAIN.md", "---\nallowed_transitions:\n  - { tag: result, payload: \"YES\" }\n  - { tag: result, payload: \"NO\" }\n---\nx")
+        .prompt("END.md", "---\nforce_implicit: true\nallowed_transitions:\n  - { tag: result, payload: DONE }\n---\n{{result}}")
+        .file(
+            "replies.yaml",
+            b"1_START.md: ['<call return=\"END.md\">CHECK</call>']\nCHECK.md: [so]\nAGAIN.md: [\"<result>MAYBE</result>\", \"<result>YES</result>\"]\nEND.md: [\"Write <goto>X.md</goto> or <result>x</result>.\"]\n",
+        );
+    let outcome = test.raymond(&["run", ".", "--agent", "scripted", "--id", "r"]);
+    outcome.ok().stdout_has("DONE");
+}

@@ -89,6 +89,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "trust" => vec![all("trust EVIL"), quiet("trust --list")],
         "recover" => vec![all("recover")],
         "check" => vec![all("check broken"), all("check broken/p.lisp"), all("check EVIL")],
+        "import" => vec![all("import EVIL"), quiet("import START.md")],
         "graph" => vec![
             all("graph drawn.lisp"),
             all("graph drawn.lisp --format dot"),

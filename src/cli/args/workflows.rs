@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::profile::GraphProfile;
 use crate::language::turn_options::tool_rule;
 use crate::language::{graph, program, prompt};
@@ -17,8 +18,9 @@ pub(super) const CHECK_HELP: &str = "Examples:
 
 Prints a line for each problem: PATH:LINE:COLUMN: CODE what is wrong and how to fix it. For programs, the line of
 the file follows with a caret under the place. `warning:` before the code means that the workflow can run, but
-perhaps not as intended. --json prints { valid, diagnostics }; each has path, line, column, code, severity (error
-or warning) and message. Exit code 0 without errors, 65 with errors. `raymond check --help` lists the codes.";
+perhaps not as intended; `info:`, which --level info shows, that something is worth knowing. --json prints { valid,
+diagnostics }; each has path, line, column, code, severity (error, warning or info) and message. Exit code 0 without
+errors, 65 with errors; --strict counts warnings as errors. `raymond check --help` lists the codes.";
 
 pub(super) const GRAPH_HELP: &str = "Examples:
   raymond graph workflows/tour                     Mermaid: GitHub draws it in a ```mermaid block
@@ -69,9 +71,38 @@ pub struct CheckArgs {
     /// The run will get --trust
     #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,
+    /// The least severity that is shown
+    #[arg(long, value_enum, default_value = "warning")]
+    pub level: ShownLevel,
+    /// Exit with 65 for warnings, too
+    #[arg(long)]
+    pub strict: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The least severity that `check` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShownLevel {
+    /// Everything, also what is only worth knowing
+    Info,
+    /// Warnings and errors
+    Warning,
+    /// Errors alone
+    Error,
+}
+
+impl ShownLevel {
+    /// Returns whether a problem is shown.
+    #[must_use]
+    pub fn shows(self, found: &Diagnostic) -> bool {
+        match self {
+            Self::Info => true,
+            Self::Warning => found.severity <= Severity::Warning,
+            Self::Error => found.is_error(),
+        }
+    }
 }
 
 /// The rules that a graph is checked against.

@@ -50,8 +50,8 @@ pub struct AgentOptions {
 }
 
 /// The placeholders that say what has led an agent to its state. They are never its own variables.
-pub const OCCASIONAL_PLACEHOLDERS: [&str; 6] =
-    ["result", "answer", "results", "results_file", "output", "transition"];
+pub const OCCASIONAL_PLACEHOLDERS: [&str; 7] =
+    ["result", "answer", "ask_id", "results", "results_file", "output", "transition"];
 
 impl AgentSpec {
     /// Returns the variables that stay with the agent in all its states.

@@ -6,6 +6,7 @@ use crate::domain::effect::Effect;
 use crate::domain::event::{QuestionAnswered, QuestionTimedOut};
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::run::Run;
+use crate::domain::turn::TurnId;
 
 pub(super) fn question_answered(
     run: &mut Run,
@@ -20,6 +21,7 @@ pub(super) fn question_answered(
     } else {
         agent.stage = StepStage::default();
         agent.variables.insert(ANSWER.to_owned(), event.answer.raw.clone());
+        agent.variables.insert(ASK_ID.to_owned(), ask_id(&event.turn));
     }
     if let Some(used) = event.used_answers {
         run.used_answers.insert(event.node.clone(), used);
@@ -29,6 +31,14 @@ pub(super) fn question_answered(
 
 /// The variable that holds a person's answer in the state a prompt's question leads to.
 const ANSWER: &str = "answer";
+
+/// The variable that holds the id of the question that was answered.
+const ASK_ID: &str = "ask_id";
+
+/// Returns the id of a question: the agent and the step that it waits in, such as `main.2-7`.
+fn ask_id(turn: &TurnId) -> String {
+    format!("{}-{}", turn.agent, turn.step)
+}
 
 pub(super) fn question_timed_out(
     run: &mut Run,

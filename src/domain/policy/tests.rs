@@ -117,3 +117,39 @@ fn near_miss_tags_are_named_in_violation() {
     let violation = TransitionPolicy::default().judge(reading).expect_err("no tag");
     assert_eq!(violation.to_string(), "the reply has no transition tag; found an unclosed <goto>");
 }
+
+#[test]
+fn fixed_text_of_result_is_the_only_one_allowed_and_implied() {
+    let result = |payload: &str| Transition::Result {
+        payload: payload.to_owned(),
+        variables: Variables::new(),
+        structured: false,
+    };
+    let tags =
+        |transition: Transition| ReplyTags { tags: vec![Ok(transition)], ..ReplyTags::default() };
+    let policy = TransitionPolicy {
+        allowed: vec![result("YES"), result("NO")],
+        ..TransitionPolicy::default()
+    };
+    assert!(policy.judge(tags(result(" NO\n"))).is_ok());
+    let refused = policy.judge(tags(result("maybe"))).expect_err("refused").to_string();
+    assert_eq!(refused, "<result>maybe</result> is not an allowed transition of this state");
+    assert!(policy.judge(ReplyTags::default()).is_err());
+    let only = TransitionPolicy { allowed: vec![result("DONE")], ..TransitionPolicy::default() };
+    let taken = only.judge(ReplyTags::default()).expect("taken");
+    assert_eq!((taken.transition, taken.implicit), (result("DONE"), true));
+}
+
+#[test]
+fn forced_transition_is_taken_whatever_tags_the_reply_has() {
+    let next = Transition::from_parts(TagName::Goto, [], "NEXT.md").expect("a goto");
+    let policy = TransitionPolicy {
+        allowed: vec![next.clone()],
+        force_implicit: true,
+        ..TransitionPolicy::default()
+    };
+    let other = Transition::from_parts(TagName::Reset, [], "OTHER.md");
+    let reading = ReplyTags { tags: vec![other.clone(), other], ..ReplyTags::default() };
+    let taken = policy.judge(reading).expect("taken");
+    assert_eq!((taken.transition, taken.implicit), (next, true));
+}

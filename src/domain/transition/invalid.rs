@@ -44,6 +44,9 @@ pub enum InvalidTransition {
     /// The list or the directory of a fork is not valid.
     #[error("<fork>: {0}")]
     Fork(String),
+    /// The `keep` of a reset is not known.
+    #[error("<reset> keeps only the pending returns: keep=\"stack\"")]
+    Keep,
     /// The question is empty.
     #[error("<ask> needs a question between its tags")]
     NoQuestion,

@@ -82,3 +82,12 @@ fn long_tag_is_told_without_its_middle() {
     assert!(told.len() < 320 && told.starts_with("<goto list=\"ü"), "{told}");
     assert!(told.contains(" … ") && told.ends_with("\">NEXT.md</goto>"), "{told}");
 }
+
+#[test]
+fn reset_may_keep_the_pending_returns_and_nothing_else() {
+    let reset = make(TagName::Reset, &[("keep", "stack"), ("x", "1")], "A.md").expect("a reset");
+    assert!(matches!(reset, Transition::Reset { keeps_stack: true, .. }));
+    assert_eq!(reset.to_string(), "<reset keep=\"stack\" x=\"1\">A.md</reset>");
+    let why = make(TagName::Reset, &[("keep", "all")], "A.md").expect_err("not a transition");
+    assert_eq!(why, "<reset> keeps only the pending returns: keep=\"stack\"");
+}

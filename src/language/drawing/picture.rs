@@ -1,5 +1,7 @@
 //! The content of a drawing: nodes and edges, before a format or a layout is chosen.
 
+use std::collections::HashMap;
+
 /// A picture of a workflow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkflowDrawing {
@@ -9,6 +11,12 @@ pub struct WorkflowDrawing {
     pub nodes: Vec<DrawingNode>,
     /// The edges.
     pub edges: Vec<DrawingEdge>,
+    /// The number of nodes that are left out, because there are too many of them.
+    pub hidden: usize,
+    /// The indices of the nodes by their ids.
+    pub(super) by_id: HashMap<String, usize>,
+    /// The indices of the edges by the nodes that they join.
+    pub(super) by_ends: HashMap<(usize, usize, EdgeKind), Vec<usize>>,
 }
 
 /// A node.
@@ -111,27 +119,57 @@ impl WorkflowDrawing {
     /// Returns the index of the node with an id; adds the node if it is new.
     pub fn node(&mut self, id: &str, label: &str, kind: NodeKind) -> usize {
         self.find(id).unwrap_or_else(|| {
+            let index = self.nodes.len();
             self.nodes.push(DrawingNode { id: id.to_owned(), label: label.to_owned(), kind });
-            self.nodes.len() - 1
+            self.by_id.insert(id.to_owned(), index);
+            index
         })
     }
 
     /// Returns the index of the node with an id, if there is one.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<usize> {
-        self.nodes.iter().position(|node| node.id == id)
+        self.by_id.get(id).copied()
     }
 
     /// Adds an edge, unless an equal one exists. If two edges differ only in their certainty, the certain one is kept.
     pub fn edge(&mut self, edge: DrawingEdge) {
-        let same = |other: &&mut DrawingEdge| {
-            (other.from, other.to, other.kind) == (edge.from, edge.to, edge.kind)
-                && other.label == edge.label
-        };
-        match self.edges.iter_mut().find(same) {
-            Some(other) => other.certain |= edge.certain,
-            None => self.edges.push(edge),
+        let alike = self.by_ends.entry((edge.from, edge.to, edge.kind)).or_default();
+        if let Some(&other) = alike.iter().find(|&&other| self.edges[other].label == edge.label) {
+            self.edges[other].certain |= edge.certain;
+        } else {
+            alike.push(self.edges.len());
+            self.edges.push(edge);
         }
+    }
+
+    /// Returns the drawing with at most `max` nodes: the others, the far ones, become a single one that says how many
+    /// they are.
+    #[must_use]
+    pub fn folded(self, max: usize) -> Self {
+        let max = max.max(1);
+        if self.nodes.len() <= max {
+            return self;
+        }
+        let hidden = self.nodes.len() - max;
+        let mut folded = Self { title: self.title, hidden, ..Self::default() };
+        for DrawingNode { id, label, kind } in self.nodes.into_iter().take(max) {
+            folded.node(&id, &label, kind);
+        }
+        let more = format!("… {hidden} more nodes,\nnot shown");
+        let rest = folded.node("/more", &more, NodeKind::Graph);
+        for edge in self.edges {
+            let DrawingEdge { from, to, kind, certain, .. } = edge;
+            match (from < max, to < max) {
+                (true, true) => folded.edge(edge),
+                (false, false) => {}
+                _ => {
+                    let (from, to) = (from.min(rest), to.min(rest));
+                    folded.edge(DrawingEdge { from, to, label: String::new(), kind, certain });
+                }
+            }
+        }
+        folded
     }
 }
 
@@ -160,6 +198,25 @@ pub(super) mod tests {
             });
         }
         drawing
+    }
+
+    #[test]
+    fn far_nodes_are_folded_into_one() {
+        let mut drawing = WorkflowDrawing::default();
+        for index in 0..5 {
+            drawing.node(&index.to_string(), "x", NodeKind::Action);
+        }
+        for (from, to) in [(0, 1), (1, 2), (1, 3), (2, 3), (3, 4), (4, 0)] {
+            let label = format!("{from} to {to}");
+            drawing.edge(DrawingEdge { from, to, label, kind: EdgeKind::Goes, certain: true });
+        }
+        assert_eq!(drawing.clone().folded(5), drawing);
+        let folded = drawing.folded(2);
+        let labels: Vec<&str> = folded.nodes.iter().map(|node| node.label.as_str()).collect();
+        assert_eq!((labels, folded.hidden), (vec!["x", "x", "… 3 more nodes,\nnot shown"], 3));
+        let edges: Vec<(usize, usize, &str)> =
+            folded.edges.iter().map(|edge| (edge.from, edge.to, edge.label.as_str())).collect();
+        assert_eq!(edges, [(0, 1, "0 to 1"), (1, 2, ""), (2, 0, "")]);
     }
 
     #[test]

@@ -3,11 +3,12 @@
 //! An error is certain to fail; a warning may work, though perhaps not as intended. Each has a code and a place.
 //! [`CODES`](super::codes::CODES) is the whole table; `raymond check --help` prints it.
 //!
-//! Only the tags and file names in a prompt's text are known. They are followed where a state has no policy, and are
-//! an error only where a misspelt tag encloses the name of a state, because agents write what they are shown.
+//! Only the tags and file names in a prompt's text are known. They are followed where a state has no policy. Agents
+//! write what they are shown, so that a tag that is certain to be refused is an error, unless it is quoted as code.
 
 mod births;
 mod ends;
+mod entries;
 mod fan_out;
 mod files;
 mod folders;
@@ -15,6 +16,8 @@ mod joins;
 mod options;
 mod outputs;
 mod replies;
+mod returns;
+mod shown_tags;
 mod tags;
 mod variables;
 mod ways;
@@ -66,10 +69,13 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         let workflow_map = WorkflowMap::of(&entry, subject.source, reach);
         report.files(&workflow_map);
         report.ways(&workflow_map);
+        report.shown_tags(&workflow_map);
+        report.entries(&workflow_map);
         report.tags(&workflow_map);
         report.options(&workflow_map);
         report.fan_outs(&workflow_map, manifest.max_fan_out);
         report.ends(&workflow_map, manifest.budget.is_some());
+        report.returns(&workflow_map);
         report.joins(&workflow_map);
         report.budgets(&workflow_map);
         report.outputs(&workflow_map);

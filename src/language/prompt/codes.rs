@@ -1,20 +1,27 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 33] = [
+pub const CODES: [(&str, &str); 41] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
     ("RF004", "replies.yaml is wrong"),
     ("RF005", "replies.yaml answers for a state that there is not (warning)"),
+    ("RF006", "the folder has START.md and 1_START.md, and nothing says which one comes first"),
+    ("RF007", "a workflow in one file, which is imported, is wrong"),
     ("RF101", "a policy or a join names a file that there is not, or that is no state"),
     ("RF102", "the prompt of an evaluator is missing"),
-    ("RF103", "the text of a state without policy shows a tag to such a file (warning)"),
+    ("RF103", "the text shows a tag to such a file (in code, or in a comment: warning)"),
     (
         "RF104",
         "the text shows what is nearly a tag, around the name of a state (of anything else: warning)",
     ),
-    ("RF105", "the first prompt shows no tag and has no policy (warning)"),
+    ("RF105", "a prompt shows no tag and has no policy (warning)"),
+    (
+        "RF106",
+        "the text shows a tag around the name of a state that is refused in a reply (in code, or around anything else: warning)",
+    ),
+    ("RF107", "a name without an ending fits several states"),
     ("RF110", "nothing leads to a state (warning)"),
     ("RF201", "a policy allows nothing: all its ways lead to files that are missing"),
     ("RF202", "an entry of a policy says nothing that another does not (warning)"),
@@ -22,6 +29,8 @@ pub const CODES: [(&str, &str); 33] = [
     ("RF204", "the text shows a tag that the policy does not allow (warning)"),
     ("RF205", "a state says how it forks, and its policy allows no fork (warning)"),
     ("RF206", "the list of a fork is none, or longer than max_fan_out (in a text: warning)"),
+    ("RF207", "forks of one reply lead the forking agent to different states (warning)"),
+    ("RF208", "the text never mentions a target of its policy (warning)"),
     ("RF301", "a call never comes back: its target never comes to a result"),
     (
         "RF302",
@@ -35,6 +44,7 @@ pub const CODES: [(&str, &str); 33] = [
         "RF307",
         "a budget has no effect, because no agent begins in its state and no call leads to it (warning)",
     ),
+    ("RF308", "no text or policy that a call leads to has a result (warning)"),
     ("RF401", "nothing fills a placeholder (warning)"),
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),
@@ -47,4 +57,5 @@ pub const CODES: [(&str, &str); 33] = [
     ("RF502", "`when` names a field or a value that the schema of the output does not have"),
     ("RF503", "an answer that the schema allows leads nowhere"),
     ("RF504", "an entry of a policy is taken for no answer (warning)"),
+    ("RF601", "a policy has one entry, which a reply without a tag takes (info)"),
 ];

@@ -188,7 +188,7 @@ pub fn judged_by_pattern(
     };
     match instead {
         Some(instead) if is_meant(instead, &accepted.transition) => accepted,
-        Some(Transition::Result { variables, .. }) => {
+        Some(Transition::Result { payload, variables, .. }) if payload.is_empty() => {
             let (payload, variables) = (reply.trim().to_owned(), variables.clone());
             let whole = Transition::Result { payload, variables, structured: false };
             overruled(accepted, whole, "the evaluator", reason)

@@ -6,8 +6,8 @@
 mod output;
 
 use super::evaluator::{self, Evaluator};
-use super::forking;
 use super::policy_entry::{self, EntryPlace, PolicyEntry};
+use super::{forking, named};
 use crate::domain::agent::AgentOptions;
 use crate::domain::fork::ForkRules;
 use crate::domain::join::Join;
@@ -20,6 +20,7 @@ use crate::language::keys::unknown_keys;
 use crate::language::output::{OrderedJson, OutputKey};
 use crate::language::position::SourcePlace;
 use crate::language::schema::shape;
+use crate::language::source::WorkflowSource;
 use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 use crate::language::yaml::tree::YamlFileKind;
 use crate::language::yaml::{self, Error, PlacedValue, YamlErrors, value};
@@ -64,6 +65,8 @@ listed_keys! {
         evaluator: Option<PlacedValue<evaluator::RawEvaluator>> => evaluator::RawEvaluator::shape,
         /// True if agents that start here get a git worktree of their own.
         worktree: Option<bool> => shape::boolean,
+        /// True if the only allowed transition is taken whatever tags a reply has.
+        force_implicit: Option<PlacedValue<bool>> => shape::boolean,
         /// The number of `<fork>` tags that one reply may have: one, or many.
         forks: Option<PlacedValue<String>> => forking::forks_shape,
         /// The maximum number of agents that one reply may fork.
@@ -111,6 +114,21 @@ pub struct FrontmatterPlaces {
     pub forks: Option<SourcePlace>,
     /// The options of its turns.
     pub options: OptionPlaces,
+}
+
+impl Frontmatter {
+    /// Adds the endings to the names of states that have none.
+    pub fn resolve_names(&mut self, source: &dyn WorkflowSource) {
+        named::resolve_policy(&mut self.policy, source);
+        if let Some(join) = &mut self.join {
+            named::resolve_join(join, source);
+        }
+        if let Some(Evaluator::Pattern { found, missing, .. }) = &mut self.evaluator {
+            for transition in [found, missing].into_iter().flatten() {
+                named::resolve_transition(transition, source);
+            }
+        }
+    }
 }
 
 /// Frontmatter as far as it can be read.
@@ -170,6 +188,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
     let many = errors.keep(value(raw.forks, forking::forks)).flatten();
     frontmatter.policy.many_forks = many.unwrap_or_default();
+    errors.keep(force_implicit(raw.force_implicit, frontmatter));
     frontmatter.forks = ForkRules {
         max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
         stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
@@ -199,6 +218,24 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
         frontmatter.evaluator = errors.keep(read);
     }
     examined
+}
+
+/// Reads `force_implicit`, which needs a single transition that leaves nothing to the agent.
+fn force_implicit(
+    written: Option<PlacedValue<bool>>,
+    frontmatter: &mut Frontmatter,
+) -> Result<(), Error> {
+    let Some(PlacedValue { value: true, at }) = written else { return Ok(()) };
+    if frontmatter.output.is_some() {
+        let message = "the fields of an `output` decide what follows; leave `force_implicit` out";
+        return Err(Error::at(at, message.to_owned()));
+    }
+    if frontmatter.policy.implied().is_none() {
+        let message = "this needs just one allowed transition, one that leaves nothing to the agent: no ask, no result without `payload`, and no fork with `each: any`";
+        return Err(Error::at(at, message.to_owned()));
+    }
+    frontmatter.policy.force_implicit = true;
+    Ok(())
 }
 
 fn place(written: Option<&PlacedValue<String>>) -> Option<SourcePlace> {

@@ -19,7 +19,7 @@ pub(super) fn names(text: &str, tags: &[Range<usize>]) -> Vec<StateName> {
 }
 
 /// Returns the longest pieces of file name characters, without the dots of a sentence around them.
-fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let mut rest = 0;
     std::iter::from_fn(move || {

@@ -149,6 +149,11 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
     };
     let target = attributes.remove("target");
     let question = if tag == TagName::Ask { attributes.remove("question") } else { None };
+    let payload = if tag == TagName::Result { attributes.remove("payload") } else { None };
+    if let Some(payload) = payload.as_ref().filter(|payload| payload.value.trim().is_empty()) {
+        let message = "an empty `payload` is the same as none; leave it out, so that the text is the agent's own";
+        return Err(Error::at(payload.at, message.to_owned()));
+    }
     let body = match (&target, tag) {
         (Some(target), TagName::Result) => {
             let message = "a result has no `target`; write { tag: result }".to_owned();
@@ -158,7 +163,7 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
             let message = "an ask has no `target`; write { tag: ask, next: FILE.md }, the state that gets the answer";
             return Err(Error::at(target.at, message.to_owned()));
         }
-        (None, TagName::Result) => "",
+        (None, TagName::Result) => payload.as_ref().map_or("", |payload| payload.value.trim()),
         (None, TagName::Ask) => question.as_ref().map_or(ANY_TEXT, |question| &question.value),
         (Some(target), _) => &target.value,
         (None, _) => {
@@ -166,10 +171,6 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
             return Err(Error::at(name.at, message));
         }
     };
-    if let Some(payload) = attributes.get("payload").filter(|_| tag == TagName::Result) {
-        let message = "the text of a result is the agent's own; write { tag: result }".to_owned();
-        return Err(Error::at(payload.at, message));
-    }
     if let Some((key, value)) = attributes.iter().find(|(key, _)| is_misspelt(key)) {
         let message = format!(
             "`{key}` is probably misspelt: a variable may not look so much like `return` or `target`"
@@ -215,6 +216,8 @@ pub(super) fn shape() -> Value {
             "target": described("The file that the tag leads to.", shape::text()),
             "return": described("The state that the result returns to.", shape::text()),
             "next": described("The state that follows.", shape::text()),
+            "payload": described("The text of a result, if it is fixed.", shape::text()),
+            "keep": described("What a reset keeps: the pending returns.", shape::one_of(["stack"])),
             "when": { "type": ["object", "string", "number", "boolean"], "description": when },
         },
         "required": ["tag"],

@@ -5,6 +5,7 @@ use super::document::{self, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
 use super::kind::StateKind;
+use super::named;
 use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fork::ForkRules;
@@ -122,8 +123,9 @@ pub fn step(
     let path = source.path(&position.state);
     let document::ExaminedDocument { document, places, errors } = document::examine(&text);
     let wrong = |error| Error::Document { path: path.clone(), error };
-    let PromptDocument { frontmatter, body, body_line } =
+    let PromptDocument { mut frontmatter, body, body_line } =
         errors.or_else_first(document).map_err(wrong)?;
+    frontmatter.resolve_names(source);
     let output = contract(&frontmatter, &path, source)?;
     let mut options = frontmatter.options;
     let mut faults = YamlErrors::default();
@@ -233,7 +235,11 @@ pub fn join(state: &StateName, source: &dyn WorkflowSource) -> Result<Option<Joi
     let text = source.read(state)?;
     let path = source.path(state);
     let document = document::parse(&text).map_err(|error| Error::Document { path, error })?;
-    Ok(document.frontmatter.join)
+    let mut join = document.frontmatter.join;
+    if let Some(join) = &mut join {
+        named::resolve_join(join, source);
+    }
+    Ok(join)
 }
 
 /// Returns the options of an agent that begins in a state. A state that cannot be used gives default options: the
@@ -278,7 +284,11 @@ pub fn read(
     source: &dyn WorkflowSource,
     reply: &str,
 ) -> Result<AcceptedTransition, ProtocolViolation> {
-    let accepted = policy.judge(tag::find(reply))?;
+    let mut tags = tag::find(reply);
+    for transition in tags.tags.iter_mut().flatten() {
+        named::resolve_transition(transition, source);
+    }
+    let accepted = policy.judge(tags)?;
     check(&accepted.transition, source)?;
     Ok(accepted)
 }
@@ -292,7 +302,8 @@ pub fn read_output(
     source: &dyn WorkflowSource,
     reply: &TurnReply,
 ) -> Result<AcceptedTransition, ProtocolViolation> {
-    let transition = contract.read(reply.structured.as_deref(), &reply.text)?;
+    let mut transition = contract.read(reply.structured.as_deref(), &reply.text)?;
+    named::resolve_transition(&mut transition, source);
     check(&transition, source)?;
     Ok(AcceptedTransition { transition, implicit: false, overruled: None })
 }
@@ -310,6 +321,9 @@ pub fn check(
             asked: transition.to_string(),
             why: why.to_string(),
         };
+        if let Some(why) = named::ambiguity(state, source) {
+            return Err(ProtocolViolation::NoSuchState { asked: transition.to_string(), why });
+        }
         source.check(state).map_err(|error| no_such_state(error.into()))?;
         if StateKind::of(state).is_none() {
             return Err(no_such_state(Error::NotAPrompt { path: source.path(state) }));

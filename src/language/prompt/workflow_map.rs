@@ -131,8 +131,10 @@ impl WorkflowMap {
             };
             let ways = state.prompt().map_or(&[][..], |prompt| &prompt.ways);
             let next = ways.iter().flat_map(|way| match &way.transition {
-                Transition::Reset { .. } => [None, None],
-                Transition::Goto { target, .. } => [Some(target), None],
+                Transition::Reset { keeps_stack: false, .. } => [None, None],
+                Transition::Goto { target, .. } | Transition::Reset { target, .. } => {
+                    [Some(target), None]
+                }
                 other => [other.continuation(), other.timeout_state()],
             });
             to_look_at.extend(next.flatten());
@@ -178,7 +180,11 @@ fn read_state(
     match (StateKind::of(name), reach.graphs) {
         (None, _) => source.check(name).err().map_or(FolderState::Other, FolderState::Unreadable),
         (Some(StateKind::Prompt), _) => match source.read(name) {
-            Ok(text) => FolderState::Prompt(Box::new(FolderPrompt::of(&text))),
+            Ok(text) => {
+                let mut prompt = FolderPrompt::of(&text);
+                prompt.resolve_names(source);
+                FolderState::Prompt(Box::new(prompt))
+            }
             Err(error) => FolderState::Unreadable(error),
         },
         (Some(StateKind::Graph), read) => match source.check(name) {

@@ -59,7 +59,9 @@ pub(crate) fn transitions() -> impl Strategy<Value = Transition> {
     let parts = || (states(), states(), variables());
     prop_oneof![
         1 => parts().prop_map(|(target, _, variables)| Transition::Goto { target, variables }),
-        1 => parts().prop_map(|(target, _, variables)| Transition::Reset { target, variables }),
+        1 => (parts(), prop::bool::ANY).prop_map(|((target, _, variables), keeps_stack)| {
+            Transition::Reset { target, keeps_stack, variables }
+        }),
         1 => parts().prop_map(|(target, return_to, variables)| {
             Transition::Call { target, return_to, variables }
         }),

@@ -46,7 +46,7 @@ impl FolderDiagnostics<'_> {
             let place = place.target.unwrap_or(place.entry);
             if resetting.contains(target) {
                 let message = format!(
-                    "this {tag} of {target} never comes back: every way back passes a reset, which drops the pending return; use goto on the way to the result"
+                    "this {tag} of {target} never comes back: every way back passes a reset, which drops the pending return; use goto, or a reset with keep=\"stack\", on the way to the result"
                 );
                 self.warning(name, place, "RF302", message);
             } else {
@@ -153,8 +153,8 @@ impl WorkflowMap {
 fn may_return(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Result { .. } => true,
-        Transition::Reset { .. } => false,
-        Transition::Goto { target, .. } => does(target),
+        Transition::Reset { keeps_stack: false, .. } => false,
+        Transition::Goto { target, .. } | Transition::Reset { target, .. } => does(target),
         Transition::Ask { .. } => transition.states().any(does),
         Transition::Fork { next, .. } => does(next),
         Transition::Call { .. } | Transition::Function { .. } => transition.states().all(does),
@@ -164,7 +164,7 @@ fn may_return(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> boo
 /// Returns whether a transition leads to a reset, given the states that do.
 fn may_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
-        Transition::Reset { .. } => true,
+        Transition::Reset { keeps_stack: false, .. } => true,
         Transition::Fork { next, .. } => does(next),
         other => other.states().any(does),
     }

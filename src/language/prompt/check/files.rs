@@ -58,7 +58,16 @@ impl FolderDiagnostics<'_> {
             return named.filter(|entry| self.source.check(entry).is_ok());
         }
         let first = StateName::parse(manifest::FIRST_STATE).ok()?;
-        let others = [manifest::GRAPH, manifest::PROGRAM];
+        let others = [manifest::NUMBERED_FIRST_STATE, manifest::GRAPH, manifest::PROGRAM];
+        if given.is_none()
+            && [manifest::FIRST_STATE, manifest::NUMBERED_FIRST_STATE].iter().all(|&name| {
+                StateName::parse(name).is_ok_and(|name| self.source.check(&name).is_ok())
+            })
+        {
+            let message = "there is 1_START.md, too, and nothing says which one comes first; remove one, or name the first as `entry` in raymond.yaml";
+            self.error(&first, SourcePlace::START, "RF006", message.to_owned());
+            return None;
+        }
         let usual = std::iter::once(first.clone())
             .chain(others.iter().filter_map(|other| StateName::parse(other).ok()))
             .find(|name| self.source.check(name).is_ok());

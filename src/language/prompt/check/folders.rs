@@ -41,10 +41,13 @@ fn below(
     let workflow_map = WorkflowMap::of(start, source, reach);
     report.files(&workflow_map);
     report.ways(&workflow_map);
+    report.shown_tags(&workflow_map);
+    report.entries(&workflow_map);
     report.tags(&workflow_map);
     report.options(&workflow_map);
     report.fan_outs(&workflow_map, None);
     report.ends(&workflow_map, false);
+    report.returns(&workflow_map);
     report.joins(&workflow_map);
     report.variables(&workflow_map, variables);
     let files = workflow_map.read() + report.folders(&workflow_map, variables);

@@ -1,4 +1,6 @@
-//! The checks of what a text shows agents to write: misspelt tags, and a first prompt without any.
+//! The checks of what a text shows agents to write: misspelt tags, and prompts without any.
+
+use std::collections::BTreeSet;
 
 use super::FolderDiagnostics;
 use crate::domain::id::StateName;
@@ -7,7 +9,7 @@ use crate::language::prompt::step::RESERVED;
 use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
-    /// Reports misspelt tags, and a first prompt that does not say how to end.
+    /// Reports misspelt tags, and prompts that do not say how to end.
     pub(super) fn tags(&mut self, workflow_map: &WorkflowMap) {
         for (name, prompt) in workflow_map.prompts() {
             // Where the answer is an `output`, tags mean nothing.
@@ -15,10 +17,15 @@ impl FolderDiagnostics<'_> {
                 self.misspelt(name, prompt);
             }
         }
-        let entry = workflow_map.states.get(&workflow_map.entry).and_then(|state| state.prompt());
-        if entry.is_some_and(FolderPrompt::is_without_end) {
-            let message = "the text shows no tag and there is no policy, so agents are not told how to end; show them a tag, such as <result>…</result>, or list `allowed_transitions`";
-            self.warning(&workflow_map.entry, SourcePlace::START, "RF105", message.to_owned());
+        // What a text only mentions may be no state.
+        let mut entered: BTreeSet<&StateName> =
+            workflow_map.steps().flat_map(|(_, transition, _)| transition.states()).collect();
+        entered.insert(&workflow_map.entry);
+        for (name, prompt) in workflow_map.prompts() {
+            if entered.contains(name) && prompt.is_without_end() {
+                let message = "the text shows no tag and there is no policy, so agents are not told how to end; show them a tag, such as <result>…</result>, or list `allowed_transitions`";
+                self.warning(name, SourcePlace::START, "RF105", message.to_owned());
+            }
         }
     }
 

@@ -2,8 +2,10 @@
 
 mod fan_out;
 mod flow;
+mod names;
 mod outputs;
 mod programs;
+mod texts;
 
 use std::collections::BTreeMap;
 
@@ -26,11 +28,17 @@ fn checked(files: &[(&str, &str)], entry: Option<&str>, variables: &[&str]) -> V
         consent: &StarterConsent::default(),
         graphs: &graphs,
     };
-    check(subject).diagnostics.iter().map(ToString::to_string).collect()
+    let found = check(subject).diagnostics;
+    let problems = found.iter().filter(|one| one.severity != Severity::Info);
+    problems.map(ToString::to_string).collect()
 }
 
-/// Returns a prompt with a policy, an entry a line.
+/// Returns a prompt with a policy, an entry a line, whose text names all targets at its end.
 fn prompt(entries: &str, text: &str) -> String {
+    prompt_with(entries, &format!("{text}\n{entries}"))
+}
+
+fn prompt_with(entries: &str, text: &str) -> String {
     let entries: Vec<String> =
         entries.split("; ").map(|entry| format!("  - {{ {entry} }}\n")).collect();
     let entries = entries.concat();
@@ -86,7 +94,7 @@ fn missing_target_file_is_reported() {
             "START.md:3:26: RF101 WROK.md: there is no such file; did you mean WORK.md?",
             "START.md:4:43: RF101 GONE.md: there is no such file",
             "START.md:5:26: RF101 notes.txt: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp or NAME.duet",
-            "WORK.md:1:1: warning: RF103 the text shows <goto>AWAY.md</goto>, but AWAY.md: there is no such file",
+            "WORK.md:1:1: RF103 the text shows <goto>AWAY.md</goto>, but AWAY.md: there is no such file",
         ]
     );
 }
@@ -204,7 +212,7 @@ fn policy_that_contradicts_itself_or_text_is_reported() {
             "START.md:4:5: warning:",
             "START.md:6:5: warning:",
             "START.md:8:4: warning:",
-            "START.md:8:30: warning:",
+            "START.md:8:30:",
             "START.md:8:63: warning:",
         ],
         "{found:#?}"
@@ -217,7 +225,7 @@ fn policy_that_contradicts_itself_or_text_is_reported() {
     ));
     assert!(found[5].ends_with("RF204 the text shows <reset>END.md</reset>, which the policy above does not allow; a reply with it is refused"));
     assert!(
-        found[6].contains("RF204 the text shows a tag that is refused in a reply: <call> needs")
+        found[6].contains("RF106 the text shows a tag that is refused in a reply: <call> needs")
     );
     let empty = checked(&[("START.md", "---\nallowed_transitions: []\n---\nx")], None, &[]);
     assert!(empty[0].starts_with("START.md:2:22: warning: RF203 "), "{empty:?}");

@@ -76,7 +76,7 @@ fn why(placeholder: &str, workflow_map: &WorkflowMap) -> String {
             workflow_map.entry
         ),
         "result" => "no call or function comes back to this state".to_owned(),
-        "answer" => "no question leads here: <ask next=\"…\">".to_owned(),
+        "answer" | "ask_id" => "no question leads here: <ask next=\"…\">".to_owned(),
         RESULTS | RESULTS_FILE => {
             "only a state with `join` is given what came of the agents it has waited for".to_owned()
         }
@@ -105,7 +105,7 @@ fn all_given(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
                 }
                 Transition::Ask { next, .. } => {
                     let next = &mut given.entry(next).or_default().variables;
-                    next.extend(variables.chain(["answer"]));
+                    next.extend(variables.chain(["answer", "ask_id"]));
                 }
                 Transition::Goto { target, .. } | Transition::Reset { target, .. } => {
                     given.entry(target).or_default().variables.extend(variables);

@@ -1,6 +1,6 @@
 //! Checks the ways from state to state.
 //!
-//! It finds where policies lead, and whether they agree with themselves and with the text below them.
+//! It finds where policies lead, and whether they agree with themselves.
 
 use super::FolderDiagnostics;
 use super::files::{no_state, why};
@@ -8,11 +8,11 @@ use crate::domain::id::StateName;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;
 use crate::language::position::SourcePlace;
-use crate::language::prompt::evaluator;
 use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::workflow_map::{
     FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
 };
+use crate::language::prompt::{evaluator, named};
 
 impl FolderDiagnostics<'_> {
     /// Reports the problems of all states' transitions.
@@ -20,11 +20,8 @@ impl FolderDiagnostics<'_> {
         for (name, prompt) in workflow_map.prompts() {
             self.policy(name, prompt, workflow_map);
             self.evaluator(name, prompt, workflow_map);
-            for way in &prompt.ways {
+            for way in prompt.ways.iter().filter(|way| way.origin != TransitionOrigin::Text) {
                 self.names(name, way, workflow_map);
-            }
-            if !prompt.is_open() {
-                self.text(name, prompt);
             }
         }
     }
@@ -39,18 +36,18 @@ impl FolderDiagnostics<'_> {
         ];
         for (target, place) in named {
             let Some(target) = target else { continue };
+            if let Some(why) = named::ambiguity(target, self.source) {
+                let place = place.unwrap_or(way.place.entry);
+                self.error(name, place, "RF107", format!("{target}: {why}"));
+                continue;
+            }
             let why = match workflow_map.states.get(target) {
                 Some(FolderState::Unreadable(error)) => why(error),
                 Some(FolderState::Other) => no_state().to_owned(),
                 _ => continue,
             };
             let place = place.unwrap_or(way.place.entry);
-            if way.origin == TransitionOrigin::Text {
-                let message = format!("the text shows {}, but {target}: {why}", way.transition);
-                self.warning(name, place, "RF103", message);
-            } else {
-                self.error(name, place, "RF101", format!("{target}: {why}"));
-            }
+            self.error(name, place, "RF101", format!("{target}: {why}"));
         }
     }
 
@@ -106,30 +103,6 @@ impl FolderDiagnostics<'_> {
             _ => {}
         }
     }
-
-    /// Checks the tags that the text of a state shows, under its policy.
-    fn text(&mut self, name: &StateName, prompt: &FolderPrompt) {
-        for shown in &prompt.shown {
-            let message = match &shown.transition {
-                _ if prompt.frontmatter.output.is_some() => {
-                    "the text shows a tag, and tags mean nothing where the answer is an `output`"
-                        .to_owned()
-                }
-                Ok(transition) if prompt.frontmatter.policy.allows(transition) => continue,
-                Ok(transition) => format!(
-                    "the text shows {}, which the policy above does not allow; a reply with it is refused",
-                    unescaped(&transition.to_string())
-                ),
-                Err(error) => format!("the text shows a tag that is refused in a reply: {error}"),
-            };
-            self.warning(name, shown.place, "RF204", message);
-        }
-    }
-}
-
-/// Returns a tag as people read it, without the entities of its attributes.
-fn unescaped(tag: &str) -> String {
-    tag.replace("&quot;", "\"").replace("&lt;", "<").replace("&amp;", "&")
 }
 
 /// Returns whether a policy of only this entry allows another transition.

@@ -72,6 +72,9 @@ fn says_all(transition: &Transition) -> Result<(), &'static str> {
         Transition::Fork { each: Some(each), .. } if each.list == ANY_LIST => {
             Err("an `output` cannot name the list; name it here, such as each: items.json")
         }
+        Transition::Result { payload, .. } if !payload.is_empty() => {
+            Err("the answer itself is the text of the result; leave `payload` out")
+        }
         Transition::Goto { .. }
         | Transition::Reset { .. }
         | Transition::Call { .. }

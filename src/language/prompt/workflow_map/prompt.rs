@@ -1,16 +1,19 @@
 //! A prompt taken apart: its head, the tags that its text shows, and the ways on.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::domain::id::StateName;
 use crate::domain::join::{Join, JoinFallback};
-use crate::domain::transition::{TagName, Transition, Variables};
+use crate::domain::transition::{InvalidTransition, TagName, Transition, Variables};
 use crate::language::position::SourcePlace;
 use crate::language::prompt::document::{self, ExaminedDocument};
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
-use crate::language::prompt::mentioned;
 use crate::language::prompt::policy_entry::EntryPlace;
+use crate::language::prompt::quoted::QuotedParts;
+use crate::language::prompt::{mentioned, named};
+use crate::language::source::WorkflowSource;
 use crate::language::tag::misspelt::MisspeltTag;
 use crate::language::yaml::YamlErrors;
 use crate::language::{tag, template};
@@ -30,6 +33,10 @@ pub struct FolderPrompt {
     pub shown: Vec<ShownTag>,
     /// True if its text shows any tag, also one whose target a placeholder decides.
     pub shows_tags: bool,
+    /// True if its text shows a tag whose target a placeholder decides.
+    pub shows_filled_tags: bool,
+    /// The words of its text that may name a state, with an ending or without.
+    pub words: BTreeSet<String>,
     /// The texts that are nearly tags.
     pub misspelt: Vec<(MisspeltTag, SourcePlace)>,
     /// The files that its text speaks of.
@@ -68,7 +75,13 @@ pub enum TransitionOrigin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownTag {
     /// The requested transition, or its mistake.
-    pub transition: Result<Transition, String>,
+    pub transition: Result<Transition, InvalidTransition>,
+    /// The name of the tag.
+    pub tag: TagName,
+    /// The state between the open tag and its close, if that is the name of one.
+    pub encloses: Option<StateName>,
+    /// True if the tag stands in code or in a comment, where it may be an example.
+    pub is_quoted: bool,
     /// The place of the tag.
     pub place: SourcePlace,
 }
@@ -82,14 +95,17 @@ impl FolderPrompt {
         let place = |offset| SourcePlace::in_text(body, offset, document.body_line);
         let written = tag::written(body);
         let spans: Vec<Range<usize>> = written.iter().map(|tag| tag.span.clone()).collect();
-        let shown: Vec<ShownTag> = written
+        let quoted = QuotedParts::of(body);
+        let (filled, shown): (Vec<ShownTag>, Vec<ShownTag>) = written
             .into_iter()
             .map(|tag| ShownTag {
-                transition: tag.transition.map_err(|error| error.to_string()),
+                transition: tag.transition,
+                tag: tag.tag,
+                encloses: StateName::parse(&body[tag.body]).ok(),
+                is_quoted: quoted.contains(tag.span.start),
                 place: place(tag.span.start),
             })
-            .filter(|shown| !shown.is_filled_in())
-            .collect();
+            .partition(ShownTag::is_filled_in);
         let mut placeholders: Vec<(String, SourcePlace)> = Vec::new();
         for (name, offset) in template::placeholders(body) {
             if !placeholders.iter().any(|(known, _)| known == name) {
@@ -102,6 +118,8 @@ impl FolderPrompt {
         });
         let mut prompt = Self {
             shows_tags: !spans.is_empty(),
+            shows_filled_tags: !filled.is_empty(),
+            words: mentioned::words(body).map(|(_, word)| word.to_owned()).collect(),
             misspelt: misspelt.collect(),
             mentioned: mentioned::names(body, &spans),
             frontmatter: document.frontmatter,
@@ -113,6 +131,20 @@ impl FolderPrompt {
         };
         prompt.ways = prompt.find_ways();
         prompt
+    }
+
+    /// Adds the endings to the names of states that have none.
+    pub(super) fn resolve_names(&mut self, source: &dyn WorkflowSource) {
+        self.frontmatter.resolve_names(source);
+        for shown in &mut self.shown {
+            if let Ok(transition) = &mut shown.transition {
+                named::resolve_transition(transition, source);
+            }
+            if let Some(state) = &mut shown.encloses {
+                named::resolve(state, source);
+            }
+        }
+        self.ways = self.find_ways();
     }
 
     /// Returns whether the state may lead anywhere. Mistakes count too: they leave the policy unknown.

@@ -1,0 +1,79 @@
+//! `raymond import`: makes a folder of prompts of a workflow that is kept in one file, YAML or zip.
+//!
+//! Everything is read and checked before the first file is written. The folder has to be new, so that nothing is
+//! ever overwritten.
+
+mod archive;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::args::import::ImportArgs;
+use super::exit::{CliExitCode, Error};
+use super::output;
+use crate::domain::printable::printable_line;
+use crate::language::import::{ImportedFolder, import as take_apart};
+use crate::plain_file;
+
+/// The longest file that is imported, in bytes.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Runs `raymond import`.
+///
+/// # Errors
+/// [`Error`] if the file is no workflow, or the folder cannot be made.
+pub(super) fn import(args: &ImportArgs) -> Result<CliExitCode, Error> {
+    let path = &args.file;
+    let fail = |doing, path: &Path, error| Error::Io { doing, path: path.to_owned(), error };
+    let bytes = plain_file::read(path, MAX_FILE_BYTES)
+        .map_err(|error| fail("read the workflow", path, error))?;
+    let read = if bytes.starts_with(b"PK") { archive::files(bytes) } else { of_yaml(path, bytes) };
+    let (files, notes) = match read {
+        Ok(read) => read,
+        Err(why) => {
+            output::complain(&printable_line(&why));
+            return Ok(CliExitCode::Invalid);
+        }
+    };
+    let folder = match &args.output {
+        Some(folder) => folder.clone(),
+        None => path.file_stem().map(PathBuf::from).unwrap_or_default(),
+    };
+    fs::create_dir(&folder).map_err(|error| fail("make this new folder", &folder, error))?;
+    for (name, bytes) in &files {
+        let file = folder.join(name);
+        write(&folder, &file, bytes).map_err(|error| fail("write this file", &file, error))?;
+    }
+    for note in notes {
+        output::warn(&printable_line(&note));
+    }
+    output::tell(&format!(
+        "{} files; `raymond check {}` finds what else is to be done",
+        files.len(),
+        folder.display()
+    ));
+    output::print(&format!("{}\n", printable_line(&folder.display().to_string())))
+}
+
+/// The files of a folder with their paths, and the notes about them.
+type FilesAndNotes = (Vec<(PathBuf, Vec<u8>)>, Vec<String>);
+
+fn of_yaml(path: &Path, bytes: Vec<u8>) -> Result<FilesAndNotes, String> {
+    let shown = path.display().to_string();
+    let text = String::from_utf8(bytes)
+        .map_err(|_| format!("{shown}: this is neither a zip nor YAML in UTF-8"))?;
+    let ImportedFolder { files, notes } =
+        take_apart(&shown, &text).map_err(|error| error.to_string())?;
+    let files =
+        files.into_iter().map(|(name, text)| (PathBuf::from(name.as_str()), text.into_bytes()));
+    Ok((files.collect(), notes))
+}
+
+/// Writes a new file below a folder.
+fn write(folder: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(parent) = file.parent().filter(|parent| *parent != folder) {
+        fs::create_dir_all(parent)?;
+    }
+    fs::OpenOptions::new().write(true).create_new(true).open(file)?.write_all(bytes)
+}

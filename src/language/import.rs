@@ -1,0 +1,326 @@
+//! A workflow that others keep in one file, taken apart into the files of a folder of prompts.
+//!
+//! The file is YAML: `states` maps each name to a text, or to a mapping with its `prompt` and the keys of its head.
+//! The other keys at the top are those of `raymond.yaml`. Keys that have no meaning here are left out, with a note.
+
+use std::fmt::Write as _;
+
+use super::diagnostic::{Diagnostic, Severity};
+use super::manifest;
+use super::output::OrderedJson;
+use super::position::SourcePlace;
+use super::prompt::kind::StateKind;
+use super::schema::FileSchema;
+use super::yaml::tree::YamlFileKind;
+use super::yaml::{self, Error, PlacedValue};
+use crate::domain::id::StateName;
+
+/// The code of the mistakes in a file that is imported.
+const CODE: &str = "RF007";
+
+/// The files of a folder, in the order in which they are written.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ImportedFolder {
+    /// The names and the texts.
+    pub files: Vec<(StateName, String)>,
+    /// The problems that do not keep the folder from being written.
+    pub notes: Vec<String>,
+}
+
+/// The key of a prompt's policy.
+const POLICY: &str = "allowed_transitions";
+
+/// The keys of a state that are scripts, with their endings.
+const SCRIPTS: [&str; 3] = ["sh", "ps1", "bat"];
+
+/// Takes a file apart; `path` is its name in messages.
+///
+/// # Errors
+/// The first mistake.
+pub fn import(path: &str, text: &str) -> Result<ImportedFolder, Diagnostic> {
+    taken_apart(text).map_err(|Error { line, column, message }| Diagnostic {
+        path: path.to_owned(),
+        line,
+        column,
+        code: CODE,
+        severity: Severity::Error,
+        message,
+    })
+}
+
+type PlacedMapping = PlacedValue<OrderedJson>;
+
+fn taken_apart(text: &str) -> Result<ImportedFolder, Error> {
+    let root: PlacedMapping = yaml::read(YamlFileKind::IMPORT, text)?;
+    let OrderedJson::Object(keys) = root.value else {
+        return Err(Error::at(root.at, needs_states()));
+    };
+    let mut folder = ImportedFolder::default();
+    let mut of_manifest = String::new();
+    let mut states = None;
+    for (key, value) in keys {
+        match key.as_str() {
+            "states" => states = Some(value),
+            _ => manifest_key(&key, &value, &mut of_manifest, &mut folder.notes),
+        }
+    }
+    let Some(OrderedJson::Object(states)) = states else {
+        return Err(Error::at(SourcePlace::START, needs_states()));
+    };
+    if states.is_empty() {
+        return Err(Error::at(SourcePlace::START, "`states` is empty".to_owned()));
+    }
+    if !of_manifest.is_empty() {
+        folder.add(manifest::FILE, of_manifest)?;
+    }
+    for (name, state) in states {
+        folder.add_state(&name, state)?;
+    }
+    Ok(folder)
+}
+
+fn needs_states() -> String {
+    "a workflow in one file has the key `states`, which maps the name of each state to its text, or to a mapping with `prompt`".to_owned()
+}
+
+/// Adds a key of the manifest, or a note that it is left out.
+fn manifest_key(key: &str, value: &OrderedJson, text: &mut String, notes: &mut Vec<String>) {
+    let renamed = match (key, value) {
+        ("default_budget", OrderedJson::Number(amount)) if amount.as_f64() > Some(0.0) => "budget",
+        _ => key,
+    };
+    if FileSchema::Manifest.has_key(renamed) {
+        let _ = writeln!(text, "{renamed}: {}", written(value));
+    } else {
+        notes.push(format!("`{key}`: raymond.yaml has no such key; it is left out"));
+    }
+}
+
+impl ImportedFolder {
+    fn add(&mut self, name: &str, text: String) -> Result<(), Error> {
+        let refuse = |why: String| Error::at(SourcePlace::START, why);
+        let name = StateName::parse(name).map_err(|error| refuse(error.to_string()))?;
+        let is_taken =
+            |(other, _): &(StateName, String)| other.as_str().eq_ignore_ascii_case(name.as_str());
+        if self.files.iter().any(is_taken) {
+            return Err(refuse(format!("{name}: two states would be this file")));
+        }
+        self.files.push((name, text));
+        Ok(())
+    }
+
+    /// Adds the file of a state, or those of its scripts.
+    fn add_state(&mut self, name: &str, state: OrderedJson) -> Result<(), Error> {
+        let refuse =
+            |why: String| Err(Error::at(SourcePlace::START, format!("states.{name}: {why}")));
+        let fields = match state {
+            OrderedJson::Text(text) => return self.add(&file_of(name), ended(text)),
+            OrderedJson::Object(fields) => fields,
+            _ => return refuse("a state is a text, or a mapping with `prompt`".to_owned()),
+        };
+        let (mut head, mut prompt, mut scripts) = (String::new(), None, Vec::new());
+        for (key, value) in fields {
+            match (key.as_str(), value) {
+                ("prompt", OrderedJson::Text(text)) => prompt = Some(text),
+                ("prompt", _) => return refuse("`prompt` is a text".to_owned()),
+                (ending, OrderedJson::Text(text)) if SCRIPTS.contains(&ending) => {
+                    scripts.push((ending.to_owned(), text));
+                }
+                ("timeout", OrderedJson::Number(seconds)) => {
+                    if seconds.as_f64() > Some(0.0) {
+                        let _ = writeln!(head, "supervision: {{ timeout: {seconds}s }}");
+                    }
+                }
+                (key, value) => self.head_key(name, key, &value, &mut head),
+            }
+        }
+        match (prompt, scripts.is_empty()) {
+            (Some(_), false) => refuse("a state is a prompt or a script, not both".to_owned()),
+            (None, true) => refuse("a state needs a `prompt`".to_owned()),
+            (Some(text), true) if head.is_empty() => self.add(&file_of(name), ended(text)),
+            (Some(text), true) => {
+                self.add(&file_of(name), format!("---\n{head}---\n{}", ended(text)))
+            }
+            (None, false) => {
+                for (ending, text) in scripts {
+                    let file = format!("{name}.{ending}");
+                    self.notes.push(format!(
+                        "{file}: a script is no state; call it from a prompt, or from a graph"
+                    ));
+                    self.add(&file, ended(text))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a key of a prompt's head, or a note that it is left out.
+    fn head_key(&mut self, state: &str, key: &str, value: &OrderedJson, head: &mut String) {
+        if !FileSchema::Frontmatter.has_key(key) {
+            self.notes.push(format!(
+                "states.{state}: the head of a prompt has no key `{key}`; it is left out"
+            ));
+            return;
+        }
+        match value {
+            OrderedJson::List(entries) if key == POLICY => {
+                let _ = writeln!(head, "{key}:");
+                for entry in entries {
+                    let _ = writeln!(head, "  - {}", written(entry));
+                }
+            }
+            value => {
+                let _ = writeln!(head, "{key}: {}", written(value));
+            }
+        }
+    }
+}
+
+/// Returns the file of a state: the name itself if it has the ending of a state.
+fn file_of(name: &str) -> String {
+    let is_file = StateName::parse(name).is_ok_and(|name| StateKind::of(&name).is_some());
+    if is_file { name.to_owned() } else { format!("{name}.md") }
+}
+
+/// Returns a text with a line break at its end.
+fn ended(mut text: String) -> String {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// Writes a value as YAML on one line.
+fn written(value: &OrderedJson) -> String {
+    match value {
+        OrderedJson::Null => "null".to_owned(),
+        OrderedJson::Bool(value) => value.to_string(),
+        OrderedJson::Number(number) => number.to_string(),
+        OrderedJson::Text(text) if is_plain(text) => text.clone(),
+        OrderedJson::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
+        OrderedJson::List(entries) => {
+            let entries: Vec<String> = entries.iter().map(written).collect();
+            format!("[{}]", entries.join(", "))
+        }
+        OrderedJson::Object(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(key, value)| {
+                    let key = written(&OrderedJson::Text(key.clone()));
+                    format!("{key}: {}", written(value))
+                })
+                .collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+    }
+}
+
+/// Returns whether YAML reads a text as that text without quotes: a name of a file, or a word.
+fn is_plain(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let words = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "inf", "nan"];
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(is_part)
+        && !words.contains(&text.to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::prompt::document;
+
+    const REVIEW: &str = "id: review
+name: Review
+default_budget: 5.0
+requires_human_input: auto
+states:
+  1_START:
+    prompt: |
+      Review {{input}}.
+
+      If there are problems: <goto>FIX.md</goto>
+    allowed_transitions:
+      - tag: goto
+        target: FIX.md
+      - { tag: result, payload: \"YES\" }
+    model: sonnet
+    timeout: 120
+  FIX: Fix them. <result>done</result>
+  BUILD:
+    sh: make
+";
+
+    fn files(text: &str) -> Vec<(String, String)> {
+        let folder = import("x.yaml", text).expect("imported");
+        folder.files.into_iter().map(|(name, text)| (name.to_string(), text)).collect()
+    }
+
+    #[test]
+    fn each_state_becomes_a_file_with_its_head() {
+        let start = "---
+allowed_transitions:
+  - { tag: goto, target: FIX.md }
+  - { tag: result, payload: \"YES\" }
+model: sonnet
+supervision: { timeout: 120s }
+---
+Review {{input}}.
+
+If there are problems: <goto>FIX.md</goto>
+";
+        let found = files(REVIEW);
+        let expected = [
+            ("raymond.yaml", "name: Review\nbudget: 5.0\n"),
+            ("1_START.md", start),
+            ("FIX.md", "Fix them. <result>done</result>\n"),
+            ("BUILD.sh", "make\n"),
+        ];
+        let expected: Vec<(String, String)> =
+            expected.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        assert_eq!(found, expected);
+        assert!(document::parse(&found[1].1).is_ok());
+        let notes = import("x.yaml", REVIEW).expect("imported").notes;
+        assert_eq!(
+            notes,
+            [
+                "`id`: raymond.yaml has no such key; it is left out",
+                "`requires_human_input`: raymond.yaml has no such key; it is left out",
+                "BUILD.sh: a script is no state; call it from a prompt, or from a graph",
+            ]
+        );
+    }
+
+    #[test]
+    fn file_without_usable_states_is_refused_with_its_place() {
+        let error = |text: &str| import("x.yaml", text).expect_err("refused").to_string();
+        for text in ["[a]", "name: x", "states: [x]"] {
+            assert!(
+                error(text).starts_with("x.yaml:1:1: RF007 a workflow in one file has"),
+                "{text}"
+            );
+        }
+        for (state, why) in [
+            ("../A: x", "are not allowed"),
+            ("a/b: x", "are not allowed"),
+            ("A: [x]", "states.A: a state is a text"),
+            ("A: { model: opus }", "states.A: a state needs a `prompt`"),
+            ("A: { prompt: x, sh: y }", "not both"),
+            ("{ A: x, a.md: y }", "two states would be this file"),
+        ] {
+            let text = format!("states:\n  {state}\n");
+            assert!(error(&text).contains(why), "{state}: {}", error(&text));
+        }
+        assert!(error("states:\n  A: x\n  A: y\n").starts_with("x.yaml:3:3: RF007 "));
+        assert!(error("states: {").starts_with("x.yaml:1:"), "{}", error("states: {"));
+    }
+
+    #[test]
+    fn values_are_written_so_that_yaml_reads_the_same() {
+        for text in ["yes", "NO", "1", "a: b", "# x", "é", "", "null", "A.md", "two\nlines", "~"] {
+            let line = format!("x: {}\n", written(&OrderedJson::Text(text.to_owned())));
+            let read: OrderedJson = yaml::read(YamlFileKind::MANIFEST, &line).expect("YAML");
+            let expected = vec![("x".to_owned(), OrderedJson::Text(text.to_owned()))];
+            assert_eq!(read, OrderedJson::Object(expected), "{line}");
+        }
+    }
+}

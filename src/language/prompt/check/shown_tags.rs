@@ -1,0 +1,125 @@
+//! Checks the tags that the texts of prompts show, with and without a policy.
+//!
+//! Agents write what they are shown, so that a tag that is certain to be refused is an error. One in code or in a
+//! comment may only explain how tags are written: it is a warning.
+
+use super::FolderDiagnostics;
+use super::files::{no_state, why};
+use crate::domain::id::StateName;
+use crate::domain::transition::{InvalidTransition, TagName, Transition};
+use crate::language::prompt::kind::StateKind;
+use crate::language::prompt::named;
+use crate::language::prompt::workflow_map::{FolderPrompt, ShownTag, WorkflowMap};
+
+impl FolderDiagnostics<'_> {
+    /// Reports the tags in all texts that will be refused.
+    pub(super) fn shown_tags(&mut self, workflow_map: &WorkflowMap) {
+        for (name, prompt) in workflow_map.prompts() {
+            for shown in &prompt.shown {
+                self.shown_tag(name, prompt, shown);
+            }
+            self.shown_forks(name, prompt);
+        }
+    }
+
+    fn shown_tag(&mut self, name: &StateName, prompt: &FolderPrompt, shown: &ShownTag) {
+        if prompt.frontmatter.output.is_some() {
+            let message =
+                "the text shows a tag, and tags mean nothing where the answer is an `output`";
+            self.warning(name, shown.place, "RF204", message.to_owned());
+            return;
+        }
+        let transition = match &shown.transition {
+            Ok(transition) => transition,
+            Err(error) => return self.refused(name, prompt, shown, error),
+        };
+        let is_allowed = prompt.frontmatter.policy.allows(transition);
+        if is_allowed && !prompt.is_open() {
+            return;
+        }
+        let missing =
+            transition.states().find_map(|state| Some((state, self.why_no_state(state)?)));
+        match missing {
+            Some((state, why)) if is_allowed || !shown.is_quoted => {
+                let tag = unescaped(&transition.to_string());
+                let message = format!("the text shows {tag}, but {state}: {why}");
+                let is_ambiguous = named::ambiguity(state, self.source).is_some();
+                self.at_tag(name, shown, if is_ambiguous { "RF107" } else { "RF103" }, message);
+            }
+            _ if is_allowed => {}
+            _ => {
+                let message = format!(
+                    "the text shows {}, which the policy above does not allow; a reply with it is refused",
+                    unescaped(&transition.to_string())
+                );
+                self.warning(name, shown.place, "RF204", message);
+            }
+        }
+    }
+
+    /// Reports a tag whose pieces make no transition. It is an error only around a state, or prose that speaks of
+    /// tags would be one.
+    fn refused(
+        &mut self,
+        name: &StateName,
+        prompt: &FolderPrompt,
+        shown: &ShownTag,
+        error: &InvalidTransition,
+    ) {
+        let is_around_state =
+            shown.encloses.as_ref().is_some_and(|state| self.why_no_state(state).is_none());
+        let is_fork_beside_goto = shown.tag == TagName::Fork
+            && prompt.shown.iter().any(|other| other.tag == TagName::Goto);
+        let message = format!("the text shows a tag that is refused in a reply: {error}");
+        if is_around_state && !is_fork_beside_goto {
+            self.at_tag(name, shown, "RF106", message);
+        } else {
+            self.warning(name, shown.place, "RF106", message);
+        }
+    }
+
+    /// Warns of forks in one text that lead the forking agent to different states. A policy that lists them may mean
+    /// them as alternatives.
+    fn shown_forks(&mut self, name: &StateName, prompt: &FolderPrompt) {
+        let forks = prompt.shown.iter().filter_map(|shown| match &shown.transition {
+            Ok(fork @ Transition::Fork { next, .. }) => Some((fork, next, shown.place)),
+            _ => None,
+        });
+        let policy = &prompt.frontmatter.policy;
+        let are_alternatives = !policy.is_open() && !policy.many_forks;
+        let mut forks = forks.filter(|(fork, ..)| !(are_alternatives && policy.allows(fork)));
+        let Some((_, first, _)) = forks.next() else { return };
+        if let Some((_, other, place)) = forks.find(|(_, next, _)| *next != first) {
+            let message = format!(
+                "the text shows forks that lead this agent to {first} and to {other}; one reply leads it to one state, so give them the same next=\"…\""
+            );
+            self.warning(name, place, "RF207", message);
+        }
+    }
+
+    /// Reports a problem of a tag: as an error, unless it is quoted.
+    fn at_tag(&mut self, name: &StateName, shown: &ShownTag, code: &'static str, message: String) {
+        if shown.is_quoted {
+            self.warning(name, shown.place, code, message);
+        } else {
+            self.error(name, shown.place, code, message);
+        }
+    }
+
+    /// Returns why a state cannot be entered, if it cannot.
+    fn why_no_state(&self, state: &StateName) -> Option<String> {
+        if let Some(why) = named::ambiguity(state, self.source) {
+            return Some(why);
+        }
+        match self.source.check(state) {
+            Err(error) => Some(why(&error)),
+            Ok(()) if StateKind::of(state).is_none() => Some(no_state().to_owned()),
+            Ok(()) => None,
+        }
+    }
+}
+
+/// Returns a tag as people read it, without the entities of its attributes.
+fn unescaped(tag: &str) -> String {
+    tag.replace("&quot;", "\"").replace("&lt;", "<").replace("&amp;", "&")
+}

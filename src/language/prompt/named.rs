@@ -1,0 +1,83 @@
+//! Names of states without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
+
+use super::kind::StateKind;
+use crate::domain::id::StateName;
+use crate::domain::join::{Join, JoinFallback};
+use crate::domain::policy::TransitionPolicy;
+use crate::domain::transition::Transition;
+use crate::language::source::WorkflowSource;
+
+/// The endings of states.
+const ENDINGS: [&str; 5] = ["md", "yaml", "yml", "lisp", "duet"];
+
+/// Returns the states that a name without an ending fits.
+#[must_use]
+pub fn candidates(name: &StateName, source: &dyn WorkflowSource) -> Vec<StateName> {
+    if name.as_str().contains('.') {
+        return Vec::new();
+    }
+    let with = |ending: &str| StateName::parse(&format!("{name}.{ending}")).ok();
+    let named = ENDINGS.iter().filter_map(|ending| with(ending));
+    named.filter(|name| StateKind::of(name).is_some() && source.check(name).is_ok()).collect()
+}
+
+/// Returns why a name without an ending fits no single state, if it fits several.
+#[must_use]
+pub fn ambiguity(name: &StateName, source: &dyn WorkflowSource) -> Option<String> {
+    let fitting = candidates(name, source);
+    let names: Vec<&str> = fitting.iter().map(StateName::as_str).collect();
+    (names.len() > 1).then(|| format!("this fits {}; write the ending", names.join(" and ")))
+}
+
+/// Adds the ending to a name without one, if just one state fits.
+pub fn resolve(name: &mut StateName, source: &dyn WorkflowSource) {
+    if let [only] = candidates(name, source).as_slice() {
+        *name = only.clone();
+    }
+}
+
+/// Adds the endings to the names in a transition.
+pub fn resolve_transition(transition: &mut Transition, source: &dyn WorkflowSource) {
+    transition.rename_states(|name| resolve(name, source));
+}
+
+/// Adds the endings to the names in a policy.
+pub fn resolve_policy(policy: &mut TransitionPolicy, source: &dyn WorkflowSource) {
+    for entry in &mut policy.allowed {
+        resolve_transition(entry, source);
+    }
+}
+
+/// Adds the endings to the states that are entered if a join is not met.
+pub fn resolve_join(join: &mut Join, source: &dyn WorkflowSource) {
+    for fallback in [&mut join.on_failure, &mut join.on_timeout] {
+        if let JoinFallback::State(state) = fallback {
+            resolve(state, source);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn name_without_ending_is_resolved_if_one_state_fits() {
+        let files = ["A.md", "B.md", "B.lisp", "raymond.yaml", "C.txt"];
+        let source: BTreeMap<String, String> =
+            files.map(|name| (name.to_owned(), "x".to_owned())).into();
+        let resolved = |name: &str| {
+            let mut name = StateName::parse(name).expect("a name");
+            resolve(&mut name, &source);
+            name.to_string()
+        };
+        assert_eq!(
+            ["A", "A.md", "B", "C", "raymond", "GONE"].map(resolved),
+            ["A.md", "A.md", "B", "C", "raymond", "GONE"]
+        );
+        let why = ambiguity(&StateName::parse("B").expect("a name"), &source);
+        assert_eq!(why.as_deref(), Some("this fits B.md and B.lisp; write the ending"));
+    }
+}

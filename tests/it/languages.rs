@@ -1,0 +1,56 @@
+//! The page about the three languages: its workflows are valid, and each comes to its end.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::Test;
+
+/// Returns the files of the page in one language: the names and the texts.
+fn files(language: &str) -> Vec<(String, String)> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/languages.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let fence = format!("```{language} ");
+    let blocks = page.split(&fence).skip(1).filter_map(|rest| rest.split("```").next());
+    let files = blocks.filter_map(|block| block.split_once('\n'));
+    files.map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
+}
+
+fn with(language: &str, replies: &str) -> Test {
+    let files = files(language);
+    assert!(!files.is_empty(), "{language}");
+    let test = Test::new().file("replies.yaml", replies.as_bytes());
+    files.iter().fold(test, |test, (name, text)| test.file(name, text.as_bytes()))
+}
+
+#[test]
+fn review_in_each_language_is_valid_and_ends() {
+    let table = [
+        (
+            "markdown",
+            r#"
+START.md: [It is made.]
+REVIEW.md: ["<result>REVISE</result>", "<result>APPROVE</result>"]
+VERDICT.md: ['<function return="VERDICT.md">REVIEW.md</function>', "<result>mended</result>"]
+"#,
+        ),
+        (
+            "yaml",
+            r#"
+"workflow.yaml#change": ["<result>made</result>", "<result>mended</result>"]
+"workflow.yaml#review": ["<result>REVISE it</result>", "<result>APPROVE</result>"]
+"#,
+        ),
+        (
+            "lisp",
+            r#"
+"workflow.lisp#author": [made, mended]
+"workflow.lisp#reviewer": ["mend it", "APPROVE"]
+"#,
+        ),
+    ];
+    for (language, replies) in table {
+        let test = with(language, replies);
+        test.raymond(&["check", "."]).ok();
+        test.raymond(&["run", ".", "--agent", "scripted", "--id", "r"]).ok();
+    }
+}

@@ -36,8 +36,8 @@ VERDICT.md: ['<function return="VERDICT.md">REVIEW.md</function>', "<result>mend
         (
             "yaml",
             r#"
-"workflow.yaml#change": ["<result>made</result>", "<result>mended</result>"]
-"workflow.yaml#review": ["<result>REVISE it</result>", "<result>APPROVE</result>"]
+"workflow.yaml#change": ["<result>made</result>"]
+"workflow.yaml#review": ["<result>APPROVE</result>"]
 "#,
         ),
         (

@@ -159,8 +159,7 @@ fn program_example_of_the_how_to_runs() {
     let page = page("docs/how-to/write-a-program.md");
     let mut blocks = page.split("```lisp\n").skip(1).filter_map(|rest| rest.split("```").next());
     let program = blocks.find(|block| block.starts_with("(workflow ")).expect("it shows a program");
-    let replies =
-        "\"workflow.lisp#author\": [first, better]\n\"workflow.lisp#critic\": [longer!, GOOD]\n";
+    let replies = "\"workflow.lisp#author\": [first, better]\n\"workflow.lisp#critic\": [longer! REVISE, APPROVE]\n";
     let test = Test::new()
         .file("workflow.lisp", program.as_bytes())
         .file("replies.yaml", replies.as_bytes());

@@ -39,7 +39,7 @@
         :request-id verdict)
       (await (transcript-response :request-id verdict)))
     (branch
-      (on (matches (response verdict) "^\\W*(Answer )?B\\b") (goto take-careful))
+      (on (matches (response verdict) "\\A\\W*(Answer )?B\\b") (goto take-careful))
       (otherwise (goto take-bold))))
 
   (state only-careful

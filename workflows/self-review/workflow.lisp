@@ -33,7 +33,7 @@
         (await (transcript-response :request-id review)))
 
       (branch
-        (on (matches (response review) "^\\W*APPROVED\\b")
+        (on (matches (response review) "\\A\\W*APPROVED\\b")
             (goto done))
         (otherwise
           (action

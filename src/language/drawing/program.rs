@@ -121,7 +121,9 @@ impl<'a> ProgramDrawingBuilder<'a> {
                 }
             }
             InstructionKind::ForEach(bodies) => {
-                bodies.iter().for_each(|one| self.body(&one.body, arm));
+                for one in bodies {
+                    self.body(&one.body, arm);
+                }
             }
             InstructionKind::Break => {}
             InstructionKind::Continue => self.lead_to(self.state, "loop", EdgeKind::Goes),

@@ -166,8 +166,8 @@ impl SendFlowAnalysis {
                 let mut after: Option<SentRequests> = otherwise.is_none().then(|| sent.clone());
                 for arm in arms {
                     let read = condition_expressions(&arm.condition).into_iter();
-                    let read = read.flat_map(requests_of);
-                    let early = read.cloned().find(|request| !self.has_sent(request, &sent));
+                    let mut read = read.flat_map(requests_of);
+                    let early = read.find(|request| !self.has_sent(request, &sent)).cloned();
                     let early = early.or_else(|| self.missing(&arm.condition, &sent));
                     if let Some(request) = early {
                         self.early.insert((state, of.at), (request, "read"));

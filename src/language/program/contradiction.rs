@@ -65,7 +65,9 @@ fn collect<'program>(
     match (condition, is_negated) {
         (ProgramCondition::Not(inner), _) => collect((inner, !is_negated), parts),
         (ProgramCondition::And(all), false) | (ProgramCondition::Or(all), true) => {
-            all.iter().for_each(|one| collect((one, is_negated), parts));
+            for one in all {
+                collect((one, is_negated), parts);
+            }
         }
         _ => parts.push((condition, is_negated)),
     }

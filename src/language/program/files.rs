@@ -170,7 +170,9 @@ impl LibraryLoader<'_> {
         let (bytes, before) = (all.len(), all.matches('\n').count() as u64);
         all.push_str(text);
         self.loaded.files.0.push((before, path.to_owned()));
-        forms.iter_mut().for_each(|form| form.shift(before, bytes));
+        for form in &mut forms {
+            form.shift(before, bytes);
+        }
         forms
     }
 }

@@ -50,7 +50,9 @@ impl Form {
         self.at.line += lines;
         self.span = self.span.start + bytes..self.span.end + bytes;
         if let FormContent::List(forms) = &mut self.content {
-            forms.iter_mut().for_each(|form| form.shift(lines, bytes));
+            for form in forms {
+                form.shift(lines, bytes);
+            }
         }
     }
 

@@ -182,7 +182,9 @@ fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSy
                 continue;
             }
             InstructionKind::ForEach(bodies) => {
-                bodies.iter_mut().for_each(|one| name_body(&mut one.body, names));
+                for one in bodies {
+                    name_body(&mut one.body, names);
+                }
                 continue;
             }
             InstructionKind::Wait(_)

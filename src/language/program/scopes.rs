@@ -13,7 +13,9 @@ pub(super) type RequestGroups = BTreeMap<String, Vec<String>>;
 /// Gives the requests of each element names of their own.
 pub(super) fn separate(forms: &mut [Form]) -> RequestGroups {
     let mut names = RequestUses::default();
-    forms.iter().for_each(|form| names.note(form));
+    for form in &*forms {
+        names.note(form);
+    }
     let mut groups = RequestGroups::new();
     for form in forms {
         separate_in(form, &names.sent, &mut groups);
@@ -30,14 +32,18 @@ fn separate_in(form: &mut Form, sent: &BTreeSet<String>, groups: &mut RequestGro
             && let Some(element) = element.text()
         {
             let mut uses = RequestUses::default();
-            body.iter().for_each(|form| uses.note(form));
+            for form in &*body {
+                uses.note(form);
+            }
             let mut names = uses.sent;
             if uses.has_unnamed {
                 names.extend(uses.read.into_iter().filter(|name| !sent.contains(name)));
             }
             for name in names {
                 let new = format!("{name}/{element}");
-                body.iter_mut().for_each(|form| rename(form, &name, &new));
+                for form in &mut *body {
+                    rename(form, &name, &new);
+                }
                 groups.entry(name).or_default().push(new);
             }
         }
@@ -64,7 +70,9 @@ impl RequestUses {
             (false, Some(name)) => drop(self.read.insert(name.to_owned())),
             (false, None) => {}
         }
-        parts.iter().for_each(|part| self.note(part));
+        for part in parts {
+            self.note(part);
+        }
     }
 }
 
@@ -93,5 +101,7 @@ fn rename(form: &mut Form, name: &str, new: &str) {
     {
         part.content = FormContent::String(new.to_owned());
     }
-    parts.iter_mut().for_each(|part| rename(part, name, new));
+    for part in parts {
+        rename(part, name, new);
+    }
 }

@@ -14,6 +14,7 @@ use crate::language::program::checked_program::{
 use crate::language::program::contradiction::is_contradictory;
 
 /// The current outcome of a condition.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent, and combined one by one")]
 pub(super) struct ConditionCheck {
     pub(super) holds: bool,
     /// True if it may hold from now on, and if it may not, as far as other things decide that.

@@ -119,16 +119,12 @@ fn definition_by_itself_is_error() {
 
 #[test]
 fn definitions_that_explode_are_error_at_once() {
-    let mut text = "(define x0 \"0123456789\")".to_owned();
-    for number in 0..30 {
-        text.push_str(&format!("(define x{} (@x{number} @x{number}))", number + 1));
-    }
+    let lists = (0..30).map(|one| format!("(define x{} (@x{one} @x{one}))", one + 1));
+    let text = format!("(define x0 \"0123456789\"){}", lists.collect::<String>());
     let found = said(&with(&text, "(action (send-prompt :agent a :template x :args @x30))"));
     assert!(found.iter().any(|one| one.contains("SX110") || one.contains("SX109")), "{found:?}");
-    let mut text = "(defn f0 () (log x))".to_owned();
-    for number in 0..30 {
-        text.push_str(&format!("(defn f{} () (f{number}) (f{number}))", number + 1));
-    }
+    let blocks = (0..30).map(|one| format!("(defn f{} () (f{one}) (f{one}))", one + 1));
+    let text = format!("(defn f0 () (log x)){}", blocks.collect::<String>());
     let found = said(&with(&text, "(f30)"));
     assert!(found.iter().any(|one| one.contains("SX110")), "{:?}", &found[..1]);
     let deep = "(defn f (x) (g (and (and (and (and (and (and (and (and @x)))))))))) (defn g (x) (f (and (and (and @x)))))";

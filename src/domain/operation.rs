@@ -243,11 +243,11 @@ impl Operation {
             | Self::CacheWebContent { .. }
             | Self::WriteConfigEntry { .. }
             | Self::UpdateSource { .. }
-            | Self::GitPull { .. } => RecoveryClass::Converges,
+            | Self::GitPull { .. }
+            | Self::BashExec { idempotent: true, .. } => RecoveryClass::Converges,
             Self::AddSource { .. } | Self::CloneRepo { .. } | Self::AppendToFile { .. } => {
                 RecoveryClass::Guarded
             }
-            Self::BashExec { idempotent: true, .. } => RecoveryClass::Converges,
             Self::BashExec { unless: Some(_), .. } => RecoveryClass::Guarded,
             Self::BashExec { .. } => RecoveryClass::Uncertain,
             Self::Own { class, .. } => *class,

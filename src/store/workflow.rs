@@ -192,7 +192,7 @@ impl WorkflowSource for WorkflowDir {
             return Err(Error::Outside { path: path.display().to_string() });
         }
         let (pinned, workspace) = (self.pinned.clone(), self.workspace.clone());
-        let below = Self { pinned, workspace, ..below };
+        let below = Self { workspace, pinned, ..below };
         Ok(Arc::new(below.shown_as(&self.shown.join(folder.as_str()))))
     }
 

@@ -1,5 +1,4 @@
-//! The built-in functions: `len`, `contains`, `startswith`, `endswith`, those of `Object`, `Math` and `JSON`, and
-//! those that read numbers.
+//! The built-in functions: of lists and texts, of `Object`, `Math` and `JSON`, and those that read numbers.
 
 mod json;
 mod number;

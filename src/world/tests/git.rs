@@ -69,7 +69,8 @@ async fn source_is_cloned_checked_for_updates_and_pulled() {
     let why = ground.why(pull.clone()).await;
     assert!(why.starts_with("`git pull` exited with code 1"), "{why}");
     let pulled = ground.perform("main.2", pull, true).await;
-    assert_eq!(pulled, OperationOutcome::Done(Ok(Value::Null)), "the lock was that of a dead one");
+    let head = ground.value(sha).await;
+    assert_eq!(pulled, OperationOutcome::Done(Ok(head)), "the lock was that of a dead one");
     assert_eq!(ground.text(".source/a/file"), "three");
     assert_eq!(ground.value(updates).await, json!(false));
 }

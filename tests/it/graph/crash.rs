@@ -152,8 +152,9 @@ fn commit_with_unless_is_made_once_however_often_raymond_is_killed() {
     const COMMITS: usize = 4;
     let test = Test::new().file("workflow.yaml", commits(COMMITS).to_string().as_bytes());
     let mut deaths = 0;
-    let point =
-        |count: usize| if count % 2 == 0 { "operation.after:1" } else { "operation.before:1" };
+    let point = |count: usize| {
+        if count.is_multiple_of(2) { "operation.after:1" } else { "operation.before:1" }
+    };
     let mut test = test.env("RAYMOND_FAILPOINT", point(0));
     let mut last = test.run(&["workflow.yaml"]);
     while last.killed() {

@@ -84,7 +84,7 @@ fn goto_or_reset_from_prompt_enters_graph() {
 /// Returns a test with a graph that has these actions, which start agents.
 fn working(actions: Value) -> Test {
     let start = node(actions, "then");
-    let shown = json!([{"type": "set_state", "field": "got", "value": "${computed.got}"}]);
+    let shown = json!([{"type": "set_state", "field": "got", "value": "${got}"}]);
     let mut working = graph(json!({"start": start, "then": node(shown, "done")}));
     working["initial_state"] = json!({"got": null});
     working["endings"]["done"]["summary"] = json!({"got": "${got}"});

@@ -44,8 +44,7 @@ impl BuiltinFunction {
         let rounded = match self {
             Self::Floor => float.floor(),
             Self::Ceil => float.ceil(),
-            _ if float.fract().abs() == 0.5 => float.ceil(),
-            _ => float.round(),
+            _ => (float + 0.5).floor(),
         };
         Ok(number(rounded).unwrap_or(Value::Null))
     }

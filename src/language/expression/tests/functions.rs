@@ -63,6 +63,15 @@ fn json_is_parsed_and_written() {
     ]);
 }
 
+/// A scope without names and without a time.
+struct TimelessScope;
+
+impl NameScope for TimelessScope {
+    fn root(&self, _: &str) -> Option<&Value> {
+        None
+    }
+}
+
 #[test]
 fn time_is_that_of_scope_and_unknown_without_one() {
     assert_values(&[
@@ -71,13 +80,7 @@ fn time_is_that_of_scope_and_unknown_without_one() {
         ("`at ${new Date().toISOString().slice(0, 4)}`", json!("at 2026")),
         ("newer", json!(null)),
     ]);
-    struct Timeless;
-    impl NameScope for Timeless {
-        fn root(&self, _: &str) -> Option<&Value> {
-            None
-        }
-    }
     let now = Expression::parse("new Date().toISOString()").expect("an expression");
-    let error = now.evaluate(&Timeless, &mut Fuel::default()).expect_err("no time");
+    let error = now.evaluate(&TimelessScope, &mut Fuel::default()).expect_err("no time");
     assert!(error.to_string().contains("time is not known"), "{error}");
 }

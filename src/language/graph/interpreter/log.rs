@@ -182,15 +182,12 @@ pub(super) fn formatted(time: &str, format: Option<&str>) -> String {
     let mut made = String::new();
     let mut rest = format;
     while let Some(first) = rest.chars().next() {
-        match parts.iter().find(|(name, _)| rest.starts_with(name)) {
-            Some((name, place)) => {
-                made.push_str(time.get(place.clone()).unwrap_or_default());
-                rest = &rest[name.len()..];
-            }
-            None => {
-                made.push(first);
-                rest = &rest[first.len_utf8()..];
-            }
+        if let Some((name, place)) = parts.iter().find(|(name, _)| rest.starts_with(name)) {
+            made.push_str(time.get(place.clone()).unwrap_or_default());
+            rest = &rest[name.len()..];
+        } else {
+            made.push(first);
+            rest = &rest[first.len_utf8()..];
         }
     }
     made

@@ -58,13 +58,19 @@ fn convert(name: &str, value: &mut Value, kind: ParameterKind) -> Result<(), Str
             }
         }
         ParameterKind::Boolean | ParameterKind::Switch => match boolean(value) {
-            Some(read) => return Ok(*value = read.into()),
+            Some(read) => {
+                *value = read.into();
+                return Ok(());
+            }
             None => "`true` or `false`",
         },
         ParameterKind::Number => {
             let whole = number(value).as_ref().and_then(whole);
             match whole {
-                Some(read) => return Ok(*value = read.into()),
+                Some(read) => {
+                    *value = read.into();
+                    return Ok(());
+                }
                 None => "a whole number from 0",
             }
         }

@@ -32,9 +32,10 @@ impl GraphInterpreter<'_> {
         let fields = &self.state.fields;
         let is_field = path.root().is_some_and(|root| {
             let is_computed = fields.get("computed").is_some_and(|all| all.get(root).is_some());
-            match ROOTS.contains(&root) {
-                true => path.segments().len() > 1,
-                false => fields.contains_key(root) && !is_computed,
+            if ROOTS.contains(&root) {
+                path.segments().len() > 1
+            } else {
+                fields.contains_key(root) && !is_computed
             }
         });
         let is_state = path.root() == Some("state") && !fields.contains_key("state");

@@ -44,9 +44,9 @@ pub struct Advanced {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AdvancePosition {
     /// In a graph.
-    Graph(GraphProgress),
+    Graph(Box<GraphProgress>),
     /// In a program.
-    Program(ProgramProgress),
+    Program(Box<ProgramProgress>),
 }
 
 /// The progress of an advance in a graph.

@@ -223,7 +223,7 @@ impl<'graph> GraphInterpreter<'graph> {
         };
         Advance {
             outputs: self.shown.into_iter().map(AdvanceOutput::Shown).collect(),
-            position: AdvancePosition::Graph(progress),
+            position: AdvancePosition::Graph(Box::new(progress)),
             next,
         }
     }

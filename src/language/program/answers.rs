@@ -1,6 +1,8 @@
-//! Checks the fields of answers that a program reads: `(response review :field verdict)`.
+//! The fields and verdicts of answers that a program reads, and the check of the fields: `(response review :field verdict)`.
 
-use super::checked_program::{InstructionKind, Program, ProgramRole, TextExpression};
+use super::checked_program::{
+    InstructionKind, Program, ProgramRole, ProgramSymbol, TextExpression,
+};
 use super::walk::instructions;
 use crate::language::output::{OutputSchema, SchemaField};
 use crate::language::position::SourcePlace;
@@ -13,6 +15,16 @@ pub(super) struct AnswerField {
     /// The path of the field in the answer.
     pub(super) path: String,
     /// The place of the path.
+    pub(super) at: SourcePlace,
+}
+
+/// A read of a verdict.
+pub(super) struct VerdictUse {
+    /// The request whose answer has it.
+    pub(super) request: ProgramSymbol,
+    /// The word it is compared with.
+    pub(super) word: Option<String>,
+    /// The place of the word, or of the verdict.
     pub(super) at: SourcePlace,
 }
 

@@ -125,7 +125,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         };
         let state = position.current.clone();
         let progress = ProgramProgress { state, status, position, bindings, bases };
-        Advance { outputs: commands, position: AdvancePosition::Program(progress), next }
+        Advance { outputs: commands, position: AdvancePosition::Program(Box::new(progress)), next }
     }
 
     /// Returns the step to the activity that is due.

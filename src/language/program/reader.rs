@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answers::AnswerField;
+use super::answers::{AnswerField, VerdictUse};
 use super::checked_program::ProgramSymbol;
 use super::files::ProgramFiles;
 use super::form::{Form, FormContent};
 use super::lines::LineIndex;
 use super::requests::RequestNames;
 use super::scopes::RequestGroups;
-use super::verdicts::VerdictUse;
 use super::vocabulary::{ACTION, CONDITION, FormKind, INSTRUCTION, sort_of};
 use crate::domain::fact::FactSelection;
 use crate::language::position::SourcePlace;

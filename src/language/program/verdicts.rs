@@ -1,5 +1,6 @@
 //! Reads the words that an answer has to have, and the conditions about them.
 
+use super::answers::VerdictUse;
 use super::checked_program::{
     InstructionKind, Program, ProgramCondition, ProgramSymbol, TextExpression,
 };
@@ -11,13 +12,6 @@ use super::vocabulary::CONDITION;
 use super::walk::instructions;
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
-
-/// A read of a verdict, and the word it is compared with.
-pub(super) struct VerdictUse {
-    request: ProgramSymbol,
-    word: Option<String>,
-    at: SourcePlace,
-}
 
 /// Returns whether a form is a verdict without a word.
 pub(super) fn is_bare_verdict(form: &Form) -> bool {

@@ -91,7 +91,7 @@ impl From<Advanced> for StoredAdvance {
         let Advanced { turn, file, position, shown, next_action, task, new_session } = event;
         match position {
             AdvancePosition::Graph(progress) => {
-                let GraphProgress { entered, migrated, visits, changes, node, cursor } = progress;
+                let GraphProgress { entered, migrated, visits, changes, node, cursor } = *progress;
                 Self::Graph(Box::new(StoredGraphAdvanced {
                     turn,
                     state: file,
@@ -111,7 +111,7 @@ impl From<Advanced> for StoredAdvance {
             AdvancePosition::Program(progress) => {
                 let (awaiting, iteration) =
                     (progress.awaiting().map(str::to_owned), progress.iteration());
-                let ProgramProgress { state, status, position, bindings, bases } = progress;
+                let ProgramProgress { state, status, position, bindings, bases } = *progress;
                 Self::Program(Box::new(StoredProgramAdvanced {
                     turn,
                     file,
@@ -145,7 +145,7 @@ impl From<StoredGraphAdvanced> for Advanced {
             new_session,
         } = stored;
         let progress = GraphProgress { entered, migrated, visits, changes, node, cursor };
-        let position = AdvancePosition::Graph(progress);
+        let position = AdvancePosition::Graph(Box::new(progress));
         Self { turn, file: state, position, shown, next_action, task, new_session }
     }
 }
@@ -169,7 +169,7 @@ impl From<StoredProgramAdvanced> for Advanced {
             turn,
             file,
             next_action: progress.next_action(),
-            position: AdvancePosition::Program(progress),
+            position: AdvancePosition::Program(Box::new(progress)),
             shown: Vec::new(),
             task: None,
             new_session: None,

@@ -52,7 +52,7 @@ fn walk(next: AdvanceNext) -> Advance {
         node: Arc::from("kind"),
         cursor: NodeCursor::default(),
     };
-    Advance { outputs: Vec::new(), position: AdvancePosition::Graph(progress), next }
+    Advance { outputs: Vec::new(), position: AdvancePosition::Graph(Box::new(progress)), next }
 }
 
 /// Returns the events of an advance of a graph by `main`.

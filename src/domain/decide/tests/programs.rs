@@ -70,7 +70,7 @@ fn advance(outputs: Vec<AdvanceOutput>, next: AdvanceNext) -> Advance {
     let state = position.current.clone();
     let progress =
         ProgramProgress { state, status, position, bindings: BTreeMap::new(), bases: None };
-    Advance { outputs, position: AdvancePosition::Program(progress), next }
+    Advance { outputs, position: AdvancePosition::Program(Box::new(progress)), next }
 }
 
 fn request(handle: &str, name: &str) -> AdvanceOutput {

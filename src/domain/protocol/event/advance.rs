@@ -94,7 +94,7 @@ impl From<Advanced> for PublicAdvance {
         let Advanced { turn, file, position, shown, next_action, task, new_session } = event;
         match position {
             AdvancePosition::Graph(progress) => {
-                let GraphProgress { entered, migrated, visits, changes, node, cursor } = progress;
+                let GraphProgress { entered, migrated, visits, changes, node, cursor } = *progress;
                 Self::Graph(Box::new(PublicGraphAdvanced {
                     turn,
                     state: file,
@@ -114,7 +114,7 @@ impl From<Advanced> for PublicAdvance {
             AdvancePosition::Program(progress) => {
                 let (awaiting, iteration) =
                     (progress.awaiting().map(str::to_owned), progress.iteration());
-                let ProgramProgress { state, status, position, bindings, bases } = progress;
+                let ProgramProgress { state, status, position, bindings, bases } = *progress;
                 Self::Program(Box::new(PublicProgramAdvanced {
                     turn,
                     file,

@@ -141,7 +141,7 @@ fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> Advance {
     let bindings = bound.into_iter().collect();
     let state = position.current.clone();
     let progress = ProgramProgress { state, status, position, bindings, bases: bases(dice) };
-    Advance { outputs, position: AdvancePosition::Program(progress), next }
+    Advance { outputs, position: AdvancePosition::Program(Box::new(progress)), next }
 }
 
 fn bases(dice: u32) -> Option<BTreeMap<String, Option<String>>> {

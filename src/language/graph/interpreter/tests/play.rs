@@ -121,7 +121,7 @@ impl<'stage> Play<'stage> {
             if let Event::Advanced(walked) = &event
                 && let AdvancePosition::Graph(progress) = &walked.position
             {
-                self.log.records.push(progress.clone());
+                self.log.records.push((**progress).clone());
                 self.log.events.push((**walked).clone());
             }
             self.scene.happens(event);

@@ -53,12 +53,18 @@ fn signal_json_reports_change_and_fact() {
     assert!(at.as_str().is_some_and(|at| at.ends_with('Z')), "{said}");
     let fact =
         json!({ "label": "a", "key": "", "value": "1", "seq": 1, "source": "signal", "at": at });
-    assert_eq!(said, json!({ "label": "a", "key": "", "changed": true, "fact": fact }));
+    assert_eq!(
+        said,
+        json!({ "label": "a", "key": "", "changed": true, "fact": fact, "replaced": null })
+    );
     let said = test.raymond(&["signal", "a", "--value", "1", "--json"]).ok().json();
     assert_eq!((&said["changed"], &said["fact"]), (&json!(false), &fact));
     assert_eq!(test.raymond(&["facts", "--json"]).ok().json(), json!([fact]));
     let said = test.raymond(&["signal", "a", "--retract", "--json"]).ok().json();
-    assert_eq!(said, json!({ "label": "a", "key": "", "changed": true, "fact": null }));
+    assert_eq!(
+        said,
+        json!({ "label": "a", "key": "", "changed": true, "fact": null, "replaced": null })
+    );
     test.run_without_reader(&["signal", "a"]).ok();
     test.run_without_reader(&["facts"]).ok();
     assert_eq!(holds(&test), ["a ="]);

@@ -83,15 +83,12 @@ fn request(handle: &str, name: &str) -> AdvanceOutput {
         expect: Vec::new(),
         name: state(&format!("{FILE}#{handle}")),
     };
-    let body = RequestBody::Prompt(Box::new(task));
-    AdvanceOutput::Request {
-        role: handle.into(),
-        handle: handle.into(),
-        cwd: None,
-        name: name.into(),
-        body,
-        session: None,
-    }
+    request_for(handle, name, RequestBody::Prompt(Box::new(task)))
+}
+
+fn request_for(handle: &str, name: &str, body: RequestBody) -> AdvanceOutput {
+    let (role, handle, name) = (handle.into(), handle.into(), name.into());
+    AdvanceOutput::Request { role, handle, cwd: None, name, body, session: None }
 }
 
 /// Advances the program of `main`.
@@ -306,15 +303,7 @@ fn waiting_run_names_awaited_signal() {
 fn role_delegates_folder_request_to_child_agent() {
     let mut scene = begin();
     let body = RequestBody::Folder { folder: None, start: state("START.md"), input: "go".into() };
-    let command = AdvanceOutput::Request {
-        role: "a".into(),
-        handle: "a".into(),
-        cwd: None,
-        name: "run".into(),
-        body,
-        session: None,
-    };
-    goes_on(&mut scene, vec![command], AdvanceNext::Wait);
+    goes_on(&mut scene, vec![request_for("a", "run", body)], AdvanceNext::Wait);
     assert_eq!(delegated_answer(scene.agent("main.1")), None);
     let begun =
         role_delegated(scene.agent("main.1"), AgentOptions::default(), session(77)).expect("begun");

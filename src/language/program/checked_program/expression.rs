@@ -16,7 +16,7 @@ pub enum ProgramCondition {
         key: Option<TextExpression>,
         /// Its payload; `None` matches any.
         equals: Option<TextExpression>,
-        /// True if the fact is taken. Only allowed as the whole condition of a [`WaitInstruction`].
+        /// True if the fact is taken. Only allowed as the whole condition of a [`WaitInstruction`](super::WaitInstruction).
         consume: bool,
         /// The name for its payload: `@NAME`.
         bind: Option<ProgramSymbol>,

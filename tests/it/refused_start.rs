@@ -71,7 +71,7 @@ fn errors_of_manifest_are_refused_with_those_of_first_state() {
 #[test]
 fn errors_in_unreachable_files_and_warnings_start_run() {
     let test = answering()
-        .prompt("START.md", "{{unfilled}} <goto>GONE.md</goto>")
+        .prompt("START.md", "{{unfilled}} `<goto>GONE.md</goto>`")
         .prompt("UNREACHED.md", "---\nmodle: opus\n---\nx")
         .file("replies.yaml", b"START.md: x\n");
     test.raymond(&["check", "."]).code(65);

@@ -137,10 +137,10 @@ fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
         atom(&progress.state),
         status.as_str().unwrap_or_default()
     );
-    if let Some(awaiting) = progress.awaiting() {
+    if let Some(awaiting) = &progress.awaiting {
         let _ = write!(text, " :awaiting {}", quoted(awaiting));
     }
-    if let Some(iteration) = progress.iteration() {
+    if let Some(iteration) = progress.iteration {
         let _ = write!(text, " :iteration {iteration}");
     }
     text + ")"

@@ -73,6 +73,10 @@ pub struct ProgramProgress {
     pub state: Arc<str>,
     /// The status of the execution.
     pub status: ProgramStatus,
+    /// The condition it waits for.
+    pub awaiting: Option<String>,
+    /// The round of the innermost loop it is in.
+    pub iteration: Option<u64>,
     /// The position it has reached.
     pub position: ProgramPosition,
     /// The values it bound to names.
@@ -82,16 +86,18 @@ pub struct ProgramProgress {
 }
 
 impl ProgramProgress {
-    /// Returns the condition that it waits for.
+    /// Returns the progress up to a position, without any bindings.
     #[must_use]
-    pub fn awaiting(&self) -> Option<&str> {
-        self.position.wait.as_ref().map(|wait| wait.awaiting.as_str())
-    }
-
-    /// Returns the round of the innermost loop it is in.
-    #[must_use]
-    pub fn iteration(&self) -> Option<u64> {
-        self.position.cursor.iter().rev().find_map(|frame| frame.round)
+    pub fn at(position: ProgramPosition, status: ProgramStatus) -> Self {
+        Self {
+            state: Arc::clone(&position.current),
+            status,
+            awaiting: position.wait.as_ref().map(|wait| wait.awaiting.clone()),
+            iteration: position.cursor.iter().rev().find_map(|frame| frame.round),
+            position,
+            bindings: BTreeMap::new(),
+            bases: None,
+        }
     }
 
     /// Returns the next action of the program at this position.

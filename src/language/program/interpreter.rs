@@ -123,8 +123,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             | AdvanceNext::Question(_)
             | AdvanceNext::Agent { .. } => ProgramStatus::Running,
         };
-        let state = position.current.clone();
-        let progress = ProgramProgress { state, status, position, bindings, bases };
+        let progress = ProgramProgress { bindings, bases, ..ProgramProgress::at(position, status) };
         Advance { outputs: commands, position: AdvancePosition::Program(Box::new(progress)), next }
     }
 

@@ -55,8 +55,8 @@ pub(super) fn sentence(event: &Event) -> String {
 /// Returns the state that a program has reached, and what it waits for.
 pub(super) fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
     let place = format!("{}  {}#{}", event.turn.agent, event.file, progress.state);
-    let round = progress.iteration().map_or(String::new(), |round| format!(" (round {round})"));
-    let then = match (progress.status, progress.awaiting()) {
+    let round = progress.iteration.map_or(String::new(), |round| format!(" (round {round})"));
+    let then = match (progress.status, progress.awaiting.as_deref()) {
         (ProgramStatus::Running, _) => String::new(),
         (ProgramStatus::Waiting, awaiting) => {
             format!(": waits for {}", one_line(awaiting.unwrap_or_default()))

@@ -109,9 +109,15 @@ impl From<Advanced> for StoredAdvance {
             }
             // A program shows nothing and takes no turn itself, and its status tells the next action.
             AdvancePosition::Program(progress) => {
-                let (awaiting, iteration) =
-                    (progress.awaiting().map(str::to_owned), progress.iteration());
-                let ProgramProgress { state, status, position, bindings, bases } = *progress;
+                let ProgramProgress {
+                    state,
+                    status,
+                    awaiting,
+                    iteration,
+                    position,
+                    bindings,
+                    bases,
+                } = *progress;
                 Self::Program(Box::new(StoredProgramAdvanced {
                     turn,
                     file,
@@ -156,15 +162,15 @@ impl From<StoredProgramAdvanced> for Advanced {
             turn,
             file,
             state,
-            // These two are for readers of the journal: the position has them, too.
-            awaiting: _,
-            iteration: _,
             status,
+            awaiting,
+            iteration,
             position,
             bindings,
             bases,
         } = stored;
-        let progress = ProgramProgress { state, status, position, bindings, bases };
+        let progress =
+            ProgramProgress { state, status, awaiting, iteration, position, bindings, bases };
         Self {
             turn,
             file,

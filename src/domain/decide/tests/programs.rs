@@ -1,6 +1,5 @@
 //! Programs that advance: roles that are asked, answer, fail and end, and facts that wake them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
@@ -67,9 +66,7 @@ fn advance(outputs: Vec<AdvanceOutput>, next: AdvanceNext) -> Advance {
         AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
         _ => ProgramStatus::Failed,
     };
-    let state = position.current.clone();
-    let progress =
-        ProgramProgress { state, status, position, bindings: BTreeMap::new(), bases: None };
+    let progress = ProgramProgress::at(position, status);
     Advance { outputs, position: AdvancePosition::Program(Box::new(progress)), next }
 }
 

@@ -112,9 +112,15 @@ impl From<Advanced> for PublicAdvance {
             }
             // A program shows nothing and takes no turn itself, and its status tells the next action.
             AdvancePosition::Program(progress) => {
-                let (awaiting, iteration) =
-                    (progress.awaiting().map(str::to_owned), progress.iteration());
-                let ProgramProgress { state, status, position, bindings, bases } = *progress;
+                let ProgramProgress {
+                    state,
+                    status,
+                    awaiting,
+                    iteration,
+                    position,
+                    bindings,
+                    bases,
+                } = *progress;
                 Self::Program(Box::new(PublicProgramAdvanced {
                     turn,
                     file,

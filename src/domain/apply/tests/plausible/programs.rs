@@ -139,8 +139,8 @@ fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> Advance {
         _ => ProgramStatus::Running,
     };
     let bindings = bound.into_iter().collect();
-    let state = position.current.clone();
-    let progress = ProgramProgress { state, status, position, bindings, bases: bases(dice) };
+    let progress =
+        ProgramProgress { bindings, bases: bases(dice), ..ProgramProgress::at(position, status) };
     Advance { outputs, position: AdvancePosition::Program(Box::new(progress)), next }
 }
 

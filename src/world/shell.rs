@@ -26,7 +26,7 @@ const NOT_RUN: [i32; 2] = [126, 127];
 /// The meaning of a repetition of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandRepetition<'operation> {
-    /// Nothing is known: after a crash the restart policy decides.
+    /// The graph does not say: after a crash the restart policy decides.
     Unknown,
     /// It may run again.
     Idempotent,

@@ -11,7 +11,7 @@ use crate::language::report::{FileDiagnostics, quoted};
 
 /// The definitions of a program and of its libraries.
 #[derive(Default)]
-pub(super) struct Definitions {
+pub(super) struct ProgramDefinitions {
     /// The texts and lists, by name.
     pub(super) values: BTreeMap<String, Form>,
     /// The blocks of actions, by name.
@@ -27,7 +27,7 @@ pub(super) struct DefinedBlock {
     pub(super) body: Vec<Form>,
 }
 
-impl Definitions {
+impl ProgramDefinitions {
     /// Takes the definitions out of a list of forms, also out of a `workflow` in it.
     pub(super) fn take(
         &mut self,

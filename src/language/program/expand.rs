@@ -7,7 +7,7 @@ mod lists;
 use std::collections::BTreeMap;
 
 use super::brackets::MAX_DEPTH;
-use super::definitions::{DefinedBlock, Definitions, is_taken};
+use super::definitions::{DefinedBlock, ProgramDefinitions, is_taken};
 use super::form::{Form, FormContent};
 use super::vocabulary::ACTION;
 use crate::language::position::SourcePlace;
@@ -26,8 +26,8 @@ const BODIES: [&str; 6] = ["state", "action", "loop", "branch", "on", "otherwise
 type Bindings = BTreeMap<String, Form>;
 
 /// Replaces the definitions in the forms of a program.
-pub(super) struct Expander<'a> {
-    pub(super) definitions: &'a mut Definitions,
+pub(super) struct DefinitionExpander<'a> {
+    pub(super) definitions: &'a mut ProgramDefinitions,
     pub(super) report: &'a mut FileDiagnostics,
     /// The roles that a role with `:each` stands for.
     pub(super) groups: BTreeMap<String, Vec<Form>>,
@@ -36,8 +36,11 @@ pub(super) struct Expander<'a> {
     cost: usize,
 }
 
-impl<'a> Expander<'a> {
-    pub(super) fn new(definitions: &'a mut Definitions, report: &'a mut FileDiagnostics) -> Self {
+impl<'a> DefinitionExpander<'a> {
+    pub(super) fn new(
+        definitions: &'a mut ProgramDefinitions,
+        report: &'a mut FileDiagnostics,
+    ) -> Self {
         Self { definitions, report, groups: BTreeMap::new(), around: Vec::new(), cost: 0 }
     }
 

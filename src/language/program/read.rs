@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::checked_program::Program;
-use super::definitions::Definitions;
-use super::expand::Expander;
+use super::definitions::ProgramDefinitions;
+use super::expand::DefinitionExpander;
 use super::files::{LoadedForms, ProgramFiles};
 use super::form::Form;
 use super::lines::LineIndex;
@@ -89,7 +89,7 @@ fn expanded(
     files: &ProgramFiles,
     report: &mut FileDiagnostics,
 ) -> (Vec<Form>, BTreeSet<String>) {
-    let mut definitions = Definitions::default();
+    let mut definitions = ProgramDefinitions::default();
     for form in definitions.take(required, files, report) {
         if !form.is_wrong() {
             let why = format!(
@@ -100,7 +100,7 @@ fn expanded(
         }
     }
     let own = definitions.take(own, files, report);
-    let forms = Expander::new(&mut definitions, report).file(own);
+    let forms = DefinitionExpander::new(&mut definitions, report).file(own);
     for (name, at) in definitions.unused() {
         if files.resolve(at).0.is_none() {
             let why = format!("nothing uses {}; remove it", quoted(name));

@@ -1,10 +1,10 @@
 //! Lists in a program: the names of roles with `:each`, and the elements of `for-each`.
 
-use super::{Bindings, Expander};
+use super::{Bindings, DefinitionExpander};
 use crate::language::program::form::{Form, FormContent};
 use crate::language::report::quoted;
 
-impl Expander<'_> {
+impl DefinitionExpander<'_> {
     /// Expands roles: one with `:each` stands for a role of each name.
     pub(super) fn roles(&mut self, form: &Form) -> Form {
         let form = self.form(form, &Bindings::new(), 1);

@@ -10,7 +10,7 @@ use crate::language::program::checked_program::{
 pub(super) enum FirstOfWait {
     /// This fact is taken.
     Takes(Fact),
-    /// Nothing is taken.
+    /// The condition holds, and takes no fact.
     TakesNothing,
     /// No part holds.
     Missing,

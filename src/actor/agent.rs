@@ -10,6 +10,7 @@ mod before_turn;
 mod fork;
 mod judge;
 mod permissions;
+mod script;
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -126,10 +126,22 @@ pub struct PerformActivity {
     pub may_have_begun: bool,
 }
 
-/// To the supervisor, from itself: advance the graph of this agent.
+/// To an agent: judge the reply of its script, and report it.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct AdvanceGraph(pub AgentId);
+pub struct JudgeReply {
+    /// The agent's step.
+    pub assignment: TurnAssignment,
+    /// The reply.
+    pub reply: String,
+    /// The spending so far, for the plug-ins that are asked.
+    pub spent: SpendingTotals,
+}
+
+/// To the supervisor, from itself: advance this agent.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct AdvanceAgent(pub AgentId);
 
 /// To the supervisor: a turn that a graph asked for has a result.
 #[derive(Debug, Message)]

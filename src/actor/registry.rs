@@ -54,6 +54,8 @@ pub enum AgentActivity {
     Graph,
     /// It advances a program.
     Program,
+    /// It executes a script.
+    Script,
     /// It waits.
     Waiting(WaitReason),
 }
@@ -92,6 +94,7 @@ impl AgentActivity {
             Some(reason) => Self::Waiting(reason),
             None if agent.runs_graph() => Self::Graph,
             None if agent.runs_program() => Self::Program,
+            None if agent.runs_script() => Self::Script,
             None => Self::Waiting(WaitReason::Permit),
         }
     }

@@ -6,9 +6,8 @@
 //! the supervisor alone; if the journal fails, it is thrown away with the supervisor. That
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
-mod activities;
+mod advance;
 mod dispatch;
-mod graphs;
 mod joins;
 mod lifecycle;
 mod programs;
@@ -25,7 +24,7 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
-use self::graphs::PendingWalk;
+use self::advance::PendingActivity;
 use self::queued_effects::QueuedEffects;
 use self::timers::AgentTimers;
 use super::agent::AgentActor;
@@ -58,10 +57,10 @@ pub struct Supervisor {
     context: Rc<RunContext>,
     agents: HashMap<AgentId, Addr<AgentActor>>,
     admission: AdmissionQueue,
-    /// The agents that execute graphs, or whose programs run an activity; they need no permit.
+    /// The agents that are about to advance, or for which an activity is performed; they need no permit.
     advancing: HashSet<AgentId>,
-    /// The walks over graphs that an operation is performed for.
-    walks: HashMap<AgentId, PendingWalk>,
+    /// The executions that an activity is performed for.
+    performing: HashMap<AgentId, PendingActivity>,
     /// The agents whose operation may have been begun before.
     may_have_begun: HashSet<AgentId>,
     queued_effects: QueuedEffects,
@@ -184,8 +183,7 @@ impl Supervisor {
         }
         let may_have_begun = match start {
             SupervisorStart::Resume(_) => {
-                let advancing =
-                    run.agents.values().filter(|agent| agent.runs_graph() || agent.runs_activity());
+                let advancing = run.agents.values().filter(|agent| agent.advances_itself());
                 advancing.map(|agent| agent.id.clone()).collect()
             }
             SupervisorStart::FirstRecord(_) | SupervisorStart::Done => HashSet::new(),
@@ -194,7 +192,7 @@ impl Supervisor {
             admission,
             may_have_begun,
             advancing: HashSet::new(),
-            walks: HashMap::new(),
+            performing: HashMap::new(),
             queued_effects: QueuedEffects::default(),
             timers: AgentTimers::default(),
             stay_up,

@@ -43,7 +43,7 @@ impl WorkflowCache {
     ///
     /// # Errors
     /// All errors in it, a line each.
-    pub(super) fn graph(
+    fn graph(
         &self,
         folder: Option<&Folder>,
         file: &StateName,
@@ -59,6 +59,28 @@ impl WorkflowCache {
             read_graph(&path, None, &text, &self.vocabulary, source, GraphProfile::Lenient);
         let graph = Rc::new(reading.program.ok_or_else(|| errors(&reading.diagnostics))?);
         self.graphs.borrow_mut().insert(key, Rc::clone(&graph));
+        Ok(graph)
+    }
+
+    /// Returns the graph that an agent is to enter, or has entered: its checksum is `entered` then.
+    ///
+    /// # Errors
+    /// All errors in it, a line each, or WF503 if it was edited since it was entered.
+    pub(super) fn graph_of_agent(
+        &self,
+        folder: Option<&Folder>,
+        file: &StateName,
+        entered: Option<&Arc<str>>,
+        source: &dyn WorkflowSource,
+    ) -> Result<Rc<Graph>, String> {
+        let graph = self.graph(folder, file, source)?;
+        let is_edited = entered.is_some_and(|entered| **entered != *graph.hash);
+        if is_edited && !self.migrate {
+            return Err(format!(
+                "{}: WF503 the graph has been edited since this run entered it; restore the old text, or resume with the new one by --migrate",
+                source.path(file)
+            ));
+        }
         Ok(graph)
     }
 

@@ -13,9 +13,7 @@ use crate::domain::agent_status::{AgentStatus, RunObservation};
 use crate::domain::budget_shortage::BudgetShortage;
 use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
-use crate::plugin::sentence::wait::{
-    EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence, waits_of_many,
-};
+use crate::plugin::sentence::wait::{own_work, wait_sentence, waits_of_many};
 use crate::process::transcript::TurnFiles;
 use crate::store::layout::RunDir;
 use crate::store::view::RunView;
@@ -68,9 +66,7 @@ impl<'run> AgentStatuses<'run> {
 #[must_use]
 pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
     match status {
-        AgentStatus::Running if agent.runs_graph() => EXECUTES_GRAPH.to_owned(),
-        AgentStatus::Running if agent.runs_program() => EXECUTES_PROGRAM.to_owned(),
-        AgentStatus::Running => "running".to_owned(),
+        AgentStatus::Running => own_work(agent).unwrap_or("running").to_owned(),
         AgentStatus::Waiting(reason) => wait_sentence(reason, date),
     }
 }

@@ -77,6 +77,17 @@ pub enum ActivityResult {
     Claimed(Option<Fact>),
 }
 
+impl ActivityResult {
+    /// Returns the value of an operation; null for other results.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Value(value) => value,
+            Self::Bases(_) | Self::Changes(_) | Self::Done | Self::Claimed(_) => Value::Null,
+        }
+    }
+}
+
 /// The outcome of an activity.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ActivityOutcome {

@@ -11,7 +11,7 @@ use super::wait_reason::WaitReason;
 /// The status of a live agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentStatus {
-    /// Its turn has begun, or its graph or program is executed.
+    /// Its turn has begun, or its graph, program or script is executed.
     Running,
     /// It waits.
     Waiting(WaitReason),
@@ -34,11 +34,7 @@ impl AgentStatus {
         if let Some(reason) = own.clone().filter(|reason| reason.hold_end().is_none()) {
             return Self::Waiting(reason);
         }
-        let begun = if agent.runs_graph() || agent.runs_program() {
-            run.status == RunStatus::Running
-        } else {
-            begun
-        };
+        let begun = if agent.advances_itself() { run.status == RunStatus::Running } else { begun };
         if seen.held && begun {
             return Self::Running;
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::state_name::{Folder, StateName};
+pub use self::state_name::{Folder, SCRIPT_ENDINGS, StateName};
 
 /// The reason why a text is not a usable name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,6 +3,8 @@
 //! The parameters are already filled in. [`RecoveryClass`] decides crash handling, and with it the order of
 //! operation and record: writes run only after a record that they are due, reads are repeated.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -173,6 +175,17 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         once: bool,
     },
+    /// Runs a script of the workflow; the answer is `{exit_code, stdout, stderr}`. Fails unless the exit code is 0.
+    RunScript {
+        /// The path of the script below the workflow's folder; where it is performed, that of the file to execute.
+        file: String,
+        /// The program that executes it, and its first arguments.
+        interpreter: Vec<String>,
+        /// The variables that are added to its environment.
+        environment: BTreeMap<String, String>,
+        /// The longest time that it may take, in milliseconds.
+        timeout_ms: u64,
+    },
     /// An operation type that a program using the library has added.
     Own {
         /// The name of the type.
@@ -249,7 +262,7 @@ impl Operation {
                 RecoveryClass::Guarded
             }
             Self::BashExec { unless: Some(_), .. } => RecoveryClass::Guarded,
-            Self::BashExec { .. } => RecoveryClass::Uncertain,
+            Self::BashExec { .. } | Self::RunScript { .. } => RecoveryClass::Uncertain,
             Self::Own { class, .. } => *class,
         }
     }

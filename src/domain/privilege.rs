@@ -49,13 +49,14 @@ const CONFINED: [&str; 21] = [
 ];
 
 /// The types that graphs give the operations which take a privilege.
-pub const PRIVILEGED: [(&str, Privilege); 8] = [
+pub const PRIVILEGED: [(&str, Privilege); 9] = [
     ("bash_exec", Privilege::Commands),
     ("clone_repo", Privilege::Network),
     ("git_fetch", Privilege::Network),
     ("git_pull", Privilege::Network),
     ("python_module_available", Privilege::Commands),
     ("run_command", Privilege::Commands),
+    ("run_script", Privilege::Commands),
     ("source_has_updates", Privilege::Network),
     ("web_fetch", Privilege::Network),
 ];

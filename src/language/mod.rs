@@ -26,6 +26,7 @@ pub mod program;
 pub mod prompt;
 pub mod replies;
 mod report;
+pub mod resume;
 pub mod schema;
 pub mod shell_words;
 pub mod source;

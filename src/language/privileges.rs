@@ -2,6 +2,7 @@
 //!
 //! All files count, not only those that the first state leads to: an agent may go to any of them.
 
+mod scripts;
 mod unreadable;
 
 use std::collections::BTreeMap;
@@ -45,6 +46,8 @@ pub struct PrivilegeSurvey<'a> {
     pub ceiling: &'a PermissionCeiling,
     /// The types that graphs may use.
     pub vocabulary: &'a GraphVocabulary,
+    /// The state that the run begins with.
+    pub entry: &'a StateName,
     /// The plug-ins that are started at the workflow's request.
     pub plugins: &'a [PlugIn],
 }
@@ -55,6 +58,7 @@ impl PrivilegeSurvey<'_> {
     pub fn requests(&self) -> Vec<PrivilegeRequest> {
         let mut requests = Vec::new();
         let mut folders = BTreeMap::new();
+        let mut scripts = BTreeMap::new();
         for (path, text) in self.files {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             if is_claude_settings(folder, name) {
@@ -76,6 +80,17 @@ impl PrivilegeSurvey<'_> {
                 }
                 Err(_) => Vec::new(),
             };
+            if let Ok(name) = StateName::parse(name)
+                && name.is_script()
+            {
+                let entered = scripts.entry(folder).or_insert_with(|| {
+                    let entry = Some(self.entry).filter(|_| folder.is_empty());
+                    scripts::entered(&self.below(folder), entry)
+                });
+                found.extend(entered.contains(&name).then(|| {
+                    request(Privilege::Commands, SourcePlace::START, "a state that is a script")
+                }));
+            }
             for request in &mut found {
                 request.file.clone_from(path);
             }
@@ -136,13 +151,14 @@ impl PrivilegeSurvey<'_> {
                 let found = reading.program.map(|program| in_program(name, &program, self.ceiling));
                 found.into_iter().flatten().map(widened).collect()
             }
-            None => Vec::new(),
+            // A script is examined with the other files of its folder.
+            Some(StateKind::Script) | None => Vec::new(),
         }
     }
 
     /// Returns the files of a folder, by their paths below it.
     fn below(&self, folder: &str) -> BTreeMap<String, String> {
-        let prefix = format!("{folder}/");
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let inside = |(path, text): (&String, &String)| {
             Some((path.strip_prefix(&prefix)?.to_owned(), text.clone()))
         };
@@ -276,6 +292,7 @@ mod tests {
             files: &files,
             ceiling: &PermissionCeiling::of(&settings),
             vocabulary: &GraphVocabulary::new(),
+            entry: &StateName::parse("START.md").expect("a name"),
             plugins: &plugins,
         };
         let line = |request: PrivilegeRequest| {

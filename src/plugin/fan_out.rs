@@ -56,9 +56,10 @@ impl ActivityKind {
     pub fn of(activity: &AgentActivity) -> Self {
         match activity {
             AgentActivity::Waiting(reason) => Self::of_reason(reason),
-            AgentActivity::Turn { .. } | AgentActivity::Graph | AgentActivity::Program => {
-                Self::Running
-            }
+            AgentActivity::Turn { .. }
+            | AgentActivity::Graph
+            | AgentActivity::Program
+            | AgentActivity::Script => Self::Running,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The executor of the activities of graphs and programs: the world of a run, and the dataspace of its directory.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -51,17 +52,31 @@ impl LocalActivityExecutor {
         Self { run, world, space, trusted, ends, watch, warned: RefCell::default() }
     }
 
-    /// Refuses operations that the starter of the run did not trust.
-    fn admit(&self, operation: &Operation) -> Result<(), String> {
-        let Some(privilege) = operation.privilege() else { return Ok(()) };
+    /// Returns the operation to perform, or refuses one that the starter of the run did not trust.
+    fn admit<'operation>(
+        &self,
+        operation: &'operation Operation,
+    ) -> Result<Cow<'operation, Operation>, String> {
+        let Some(privilege) = operation.privilege() else { return Ok(Cow::Borrowed(operation)) };
         let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
-        let Operation::BashExec { command, unless, .. } = operation else { return Ok(()) };
-        let unless = unless.as_deref().unwrap_or_default();
-        match scope.changed_file_in(command).or_else(|| scope.changed_file_in(unless)) {
-            None => Ok(()),
-            Some(file) => Err(format!(
-                "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
-            )),
+        match operation {
+            Operation::BashExec { command, unless, .. } => {
+                let unless = unless.as_deref().unwrap_or_default();
+                match scope.changed_file_in(command).or_else(|| scope.changed_file_in(unless)) {
+                    None => Ok(Cow::Borrowed(operation)),
+                    Some(file) => Err(format!(
+                        "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
+                    )),
+                }
+            }
+            Operation::RunScript { file, .. } => {
+                let mut script = operation.clone();
+                if let Operation::RunScript { file: path, .. } = &mut script {
+                    *path = script_of(scope, file)?;
+                }
+                Ok(Cow::Owned(script))
+            }
+            _ => Ok(Cow::Borrowed(operation)),
         }
     }
 
@@ -88,6 +103,16 @@ impl LocalActivityExecutor {
             Err(panicked) => ActivityOutcome::Done(Err(panicked.to_string())),
         }
     }
+}
+
+/// Returns the path of a script of the workflow: that of the run's copy, which no agent has changed.
+fn script_of(scope: &WorkflowDir, file: &str) -> Result<String, String> {
+    let live = scope.live_root().join(file);
+    let copy = scope.executable_copy(&live).map_err(|error| error.to_string())?;
+    let path = copy.unwrap_or(live);
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| format!("{}: the path is not UTF-8", path.display()))
 }
 
 fn changed(
@@ -188,7 +213,7 @@ impl ActivityExecutor for LocalActivityExecutor {
             };
             match &activity {
                 Activity::Operation(operation) => match self.admit(operation) {
-                    Ok(()) => world.perform(&stem, operation, again).await.into(),
+                    Ok(operation) => world.perform(&stem, &operation, again).await.into(),
                     Err(why) => ActivityOutcome::Done(Err(why)),
                 },
                 Activity::Bases { directories, branch } => {

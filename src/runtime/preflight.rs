@@ -22,6 +22,7 @@ use crate::language::graph::read::read;
 use crate::language::manifest;
 use crate::language::position::SourcePlace;
 use crate::language::program;
+use crate::language::prompt::script::PreparedScript;
 use crate::language::prompt::step::{self, PromptContext, step};
 use crate::language::prompt::survey::{MAX_SURVEYED_STATES, survey};
 use crate::language::prompt::widenings::{FoundWidening, in_graph, in_outline, in_program};
@@ -41,6 +42,8 @@ pub(super) fn check_entry(
         first_graph(workflow, graphs, settings)
     } else if workflow.entry.is_program() {
         first_program(workflow, request, settings)
+    } else if workflow.entry.is_script() {
+        first_script(workflow, settings)
     } else {
         first_prompt(workflow, id, request, settings)
     }
@@ -95,6 +98,24 @@ fn first_prompt(
         options: ask.agent_options,
         warnings,
         asks: true,
+        budget: None,
+        definition: None,
+    })
+}
+
+/// Checks a script that a run begins with, and what it can lead to.
+fn first_script(workflow: &Workflow, settings: &Settings) -> Result<PreflightResult, Error> {
+    let Workflow { scope, entry, .. } = workflow;
+    PreparedScript::read(entry, None, scope)?;
+    let reach =
+        WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };
+    refuse_widenings(scope, settings, |ceiling| {
+        in_outline(&WorkflowMap::of(entry, scope, reach), scope, ceiling)
+    })?;
+    Ok(PreflightResult {
+        options: AgentOptions::default(),
+        warnings: survey(entry, scope),
+        asks: false,
         budget: None,
         definition: None,
     })

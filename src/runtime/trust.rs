@@ -98,7 +98,8 @@ pub fn examine(
     let plugins: Vec<_> =
         settings.plugins.iter().filter(|plugin| plugin.by_workflow).cloned().collect();
     let survey = |ceiling: &PermissionCeiling, plugins: &[_]| {
-        PrivilegeSurvey { files: &files, ceiling, vocabulary, plugins }.requests()
+        PrivilegeSurvey { files: &files, ceiling, vocabulary, entry: &workflow.entry, plugins }
+            .requests()
     };
     // Trust does not depend on the options of this run.
     let usual = PermissionCeiling::of(&Settings::default());

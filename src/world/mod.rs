@@ -31,6 +31,7 @@ mod paths;
 pub mod perform;
 mod protected_paths;
 pub mod registry;
+mod script;
 mod shell;
 mod tools;
 mod web;

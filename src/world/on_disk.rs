@@ -75,6 +75,7 @@ pub(super) fn perform_inline(
         | Operation::CloneRepo { .. }
         | Operation::AppendToFile { .. }
         | Operation::BashExec { .. }
+        | Operation::RunScript { .. }
         | Operation::Own { .. } => return None,
     };
     Some(answer.map(Value::Bool))
@@ -126,6 +127,7 @@ fn perform_on_disk(
         | Operation::CloneRepo { .. }
         | Operation::AppendToFile { .. }
         | Operation::BashExec { .. }
+        | Operation::RunScript { .. }
         | Operation::Own { .. } => Err(format!("nothing on the disk does {}", operation.name())),
     }
 }

@@ -18,6 +18,7 @@ use super::on_disk::{on_disk, perform_inline};
 use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
 use super::protected_paths::check_protected_paths;
+use super::script::ScriptRun;
 use super::shell::{CommandRepetition, shell};
 use super::workspace::Workspace;
 use super::{append, changes_since_start, files, tools};
@@ -203,6 +204,11 @@ impl WorkspaceExecutor {
                     (None, false, false) => CommandRepetition::Unknown,
                 };
                 shell(shared, stem, command, repetition, again).await
+            }
+            Operation::RunScript { file, interpreter, environment, timeout_ms } => {
+                let longest = Duration::from_millis(*timeout_ms);
+                let script = ScriptRun { file, interpreter, environment, longest };
+                script.perform(shared, stem, again).await
             }
             Operation::Own { name, parameters, class } => {
                 let work = own(shared, name, parameters);

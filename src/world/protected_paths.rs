@@ -68,6 +68,7 @@ fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
         | Operation::WriteConfigEntry { .. }
         // These operations need trust, or belong to the program that uses the library.
         | Operation::BashExec { .. }
+        | Operation::RunScript { .. }
         | Operation::Own { .. } => None,
     }
 }

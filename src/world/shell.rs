@@ -15,7 +15,7 @@ use crate::process::child::exit::ProcessExit;
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// The number of bytes that are kept of the beginning of a command's stdout, and of its stderr.
-const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
+pub(super) const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// The number of characters of a command that are shown.
 const MAX_SHOWN_CHARS: usize = 60;
@@ -108,7 +108,7 @@ async fn run(
 }
 
 /// Returns the last lines of stderr and of stdout, as the end of a message.
-fn complaints(ended: &ProcessOutput) -> String {
+pub(super) fn complaints(ended: &ProcessOutput) -> String {
     let stdout = complaint(&ended.stdout);
     let stdout = if stdout.is_empty() { stdout } else { format!(" (stdout{stdout})") };
     format!("{}{stdout}", complaint(&ended.stderr))

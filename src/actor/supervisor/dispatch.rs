@@ -17,11 +17,12 @@ use crate::domain::admission::{AdmissionLimits, AdmittedTurn, PermitRequest};
 use crate::domain::agent::Agent as State;
 use crate::domain::budget::BudgetScope;
 use crate::domain::consult::SpendingTotals;
-use crate::domain::decide::{NondeterministicInputs, out_of_money};
+use crate::domain::decide::{NondeterministicInputs, TurnReport, out_of_money};
 use crate::domain::effect::Effect;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::language::prompt::step;
+use crate::language::resume::ResumeInput;
 
 /// The delay before memory is checked again after it was short.
 const MEMORY_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -107,9 +108,10 @@ impl Supervisor {
         if let Some(until) = agent.not_before().filter(|&until| until > now() && !begun) {
             self.wake(id, until, ctx);
         } else if agent.runs_program() {
-            self.advance_program(id, None, ctx);
-        } else if agent.runs_graph() {
-            self.advance_graph_soon(id, ctx);
+            let report = TurnReport::empty(agent.turn_id());
+            self.advance(report, ResumeInput::Entered, ctx);
+        } else if agent.runs_graph() || agent.runs_script() {
+            self.advance_soon(id, ctx);
         } else {
             let (looks_ahead, request) = (agent.may_join(), PermitRequest::of(agent));
             if looks_ahead {
@@ -121,7 +123,7 @@ impl Supervisor {
 
     /// Returns the actor of a live agent. It is started when the agent is born or the run is resumed, and again after
     /// it has died.
-    fn actor_of(&mut self, id: &AgentId) -> &Addr<AgentActor> {
+    pub(super) fn actor_of(&mut self, id: &AgentId) -> &Addr<AgentActor> {
         let context = &self.context;
         let launch = || AgentActor::launch(id.clone(), Rc::clone(context));
         self.agents.entry(id.clone()).or_insert_with(launch)
@@ -129,8 +131,14 @@ impl Supervisor {
 
     /// Gives an agent its due work, with a permit if it takes one.
     pub(super) fn assign(&mut self, id: &AgentId, admitted: Option<TurnPermit>) {
-        let Some(agent) = self.run.agents.get(id) else { return };
-        let assignment = TurnAssignment {
+        let Some(assignment) = self.assignment_of(id) else { return };
+        self.actor_of(id).do_send(DispatchTurn(assignment, admitted));
+    }
+
+    /// Returns the due work of an agent.
+    pub(super) fn assignment_of(&self, id: &AgentId) -> Option<TurnAssignment> {
+        let agent = self.run.agents.get(id)?;
+        Some(TurnAssignment {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
             folder: agent.spec.folder.clone(),
@@ -145,8 +153,7 @@ impl Supervisor {
             proposal: agent.proposal().cloned().map(Box::new),
             limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),
-        };
-        self.actor_of(id).do_send(DispatchTurn(assignment, admitted));
+        })
     }
 
     /// Has an agent perform an activity.
@@ -225,7 +232,7 @@ impl Supervisor {
     }
 
     /// Returns the spending so far, as plug-ins are told it.
-    fn spent(&self, agent: &AgentId) -> SpendingTotals {
+    pub(super) fn spent(&self, agent: &AgentId) -> SpendingTotals {
         SpendingTotals {
             agent_cost_usd: self
                 .run

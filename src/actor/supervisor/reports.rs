@@ -102,7 +102,7 @@ impl Handler<AgentDown> for Supervisor {
         }
         self.agents.remove(&down.agent);
         self.advancing.remove(&down.agent);
-        self.walks.remove(&down.agent);
+        self.performing.remove(&down.agent);
         self.may_have_begun.insert(down.agent.clone());
         match down.turn {
             Some(turn) => {

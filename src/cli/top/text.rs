@@ -17,7 +17,7 @@ use crate::domain::settings::AnswererKind;
 use crate::domain::tree::fold::{RowSubject, TreeRow};
 use crate::plugin::fan_out::ActivityKind;
 use crate::plugin::screen::clock;
-use crate::plugin::sentence::wait::{EXECUTES_GRAPH, EXECUTES_PROGRAM, wait_sentence};
+use crate::plugin::sentence::wait::{own_work, wait_sentence};
 use crate::plugin::sentence::waiting;
 use crate::plugin::styled::TextTone;
 
@@ -219,9 +219,7 @@ pub(super) fn activity(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
         TopAgentStatus::Silent => format!("silent since: {}", doing()),
         TopAgentStatus::Live(AgentStatus::Running) => match agent {
             Some(agent) if agent.proposal().is_some() => format!("is evaluated: {}", doing()),
-            Some(agent) if agent.runs_graph() => EXECUTES_GRAPH.to_owned(),
-            Some(agent) if agent.runs_program() => EXECUTES_PROGRAM.to_owned(),
-            _ => doing(),
+            _ => agent.and_then(own_work).map_or_else(doing, str::to_owned),
         },
         TopAgentStatus::Live(AgentStatus::Waiting(reason)) => {
             wait_sentence(reason, |until| format!("in {}", clock(until.since(known.now))))

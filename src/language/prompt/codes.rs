@@ -1,7 +1,7 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 41] = [
+pub const CODES: [(&str, &str); 42] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -58,4 +58,5 @@ pub const CODES: [(&str, &str); 41] = [
     ("RF503", "an answer that the schema allows leads nowhere"),
     ("RF504", "an entry of a policy is taken for no answer (warning)"),
     ("RF601", "a policy has one entry, which a reply without a tag takes (info)"),
+    ("RF603", "a state is a script, which needs trust in the folder (info)"),
 ];

@@ -1,4 +1,4 @@
-//! The kind of a folder's file by its name: a prompt, a graph, a program, or no state at all.
+//! The kind of a folder's file by its name: a prompt, a graph, a program, a script, or no state at all.
 
 use crate::domain::id::StateName;
 
@@ -11,6 +11,8 @@ pub enum StateKind {
     Graph,
     /// A file of S-expressions: a program.
     Program,
+    /// A file that is executed.
+    Script,
 }
 
 /// Markdown that lies beside prompts and is for others.
@@ -26,7 +28,10 @@ impl StateKind {
         if name.is_graph() {
             return Some(Self::Graph);
         }
-        name.is_program().then_some(Self::Program)
+        if name.is_program() {
+            return Some(Self::Program);
+        }
+        name.is_script().then_some(Self::Script)
     }
 }
 
@@ -55,7 +60,8 @@ mod tests {
             (kind("p.lisp"), kind("p.DUET")),
             (Some(StateKind::Program), Some(StateKind::Program))
         );
-        for none in ["A.txt", "A", ".md", "raymond.yaml", "replies.yaml", ".lisp"] {
+        assert_eq!((kind("b.sh"), kind("B")), (Some(StateKind::Script), Some(StateKind::Script)));
+        for none in ["A.txt", ".md", "raymond.yaml", "replies.yaml", ".lisp"] {
             assert_eq!(kind(none), None, "{none}");
         }
     }

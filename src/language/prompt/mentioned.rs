@@ -11,8 +11,8 @@ pub(super) fn names(text: &str, tags: &[Range<usize>]) -> Vec<StateName> {
     let mut names = Vec::new();
     for (start, word) in words(text) {
         let in_tag = tags.iter().any(|tag| tag.contains(&start));
-        let name =
-            StateName::parse(word).ok().filter(|name| !in_tag && StateKind::of(name).is_some());
+        let is_state = |name: &StateName| name.has_ending() && StateKind::of(name).is_some();
+        let name = StateName::parse(word).ok().filter(|name| !in_tag && is_state(name));
         names.extend(name.filter(|name| !names.contains(name)));
     }
     names

@@ -1,13 +1,13 @@
 //! Names of states without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
 
 use super::kind::StateKind;
-use crate::domain::id::StateName;
+use crate::domain::id::{SCRIPT_ENDINGS, StateName};
 use crate::domain::join::{Join, JoinFallback};
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;
 use crate::language::source::WorkflowSource;
 
-/// The endings of states.
+/// The endings of states that are no scripts.
 const ENDINGS: [&str; 5] = ["md", "yaml", "yml", "lisp", "duet"];
 
 /// Returns the states that a name without an ending fits.
@@ -17,7 +17,8 @@ pub fn candidates(name: &StateName, source: &dyn WorkflowSource) -> Vec<StateNam
         return Vec::new();
     }
     let with = |ending: &str| StateName::parse(&format!("{name}.{ending}")).ok();
-    let named = ENDINGS.iter().filter_map(|ending| with(ending));
+    let endings = ENDINGS.iter().chain(&SCRIPT_ENDINGS);
+    let named = endings.filter_map(|ending| with(ending)).chain([name.clone()]);
     named.filter(|name| StateKind::of(name).is_some() && source.check(name).is_ok()).collect()
 }
 

@@ -6,6 +6,7 @@ use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
 use super::kind::StateKind;
 use super::named;
+use super::script::PreparedScript;
 use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fork::ForkRules;
@@ -92,9 +93,17 @@ pub enum Error {
     Source(#[from] source::Error),
     /// Its file is of another kind.
     #[error(
-        "{path}: this is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp or NAME.duet"
+        "{path}: this is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script such as NAME.sh"
     )]
     NotAPrompt {
+        /// The file.
+        path: String,
+    },
+    /// Its file does not say what executes it.
+    #[error(
+        "{path}:1:1: this is no state: a file without the ending .sh, .bash or .py is a script only if its first line says what executes it, such as #!/usr/bin/env node"
+    )]
+    NoInterpreter {
         /// The file.
         path: String,
     },
@@ -325,8 +334,12 @@ pub fn check(
             return Err(ProtocolViolation::NoSuchState { asked: transition.to_string(), why });
         }
         source.check(state).map_err(|error| no_such_state(error.into()))?;
-        if StateKind::of(state).is_none() {
-            return Err(no_such_state(Error::NotAPrompt { path: source.path(state) }));
+        match StateKind::of(state) {
+            Some(StateKind::Prompt | StateKind::Graph | StateKind::Program) => {}
+            Some(StateKind::Script) => {
+                PreparedScript::read(state, None, source).map_err(no_such_state)?;
+            }
+            None => return Err(no_such_state(Error::NotAPrompt { path: source.path(state) })),
         }
     }
     Ok(())

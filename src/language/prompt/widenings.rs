@@ -40,6 +40,7 @@ pub fn in_outline(
                 found.extend(in_program(name, program, ceiling));
             }
             FolderState::Prompt(_)
+            | FolderState::Script(_)
             | FolderState::Graph(_)
             | FolderState::Program(_)
             | FolderState::Unreadable(_)

@@ -42,6 +42,8 @@ pub enum FolderState {
     Graph(FolderGraph),
     /// A program.
     Program(FolderProgram),
+    /// A script, read like a prompt: the tags in its text are ways it may take.
+    Script(Box<FolderPrompt>),
     /// No state: there is no such file, or it cannot be read.
     Unreadable(source::Error),
     /// No state: it is a file of another kind.
@@ -187,6 +189,14 @@ fn read_state(
             }
             Err(error) => FolderState::Unreadable(error),
         },
+        (Some(StateKind::Script), _) => match source.read(name) {
+            Ok(text) => {
+                let mut script = FolderPrompt::of(&text);
+                script.resolve_names(source);
+                FolderState::Script(Box::new(script))
+            }
+            Err(error) => FolderState::Unreadable(error),
+        },
         (Some(StateKind::Graph), read) => match source.check(name) {
             Ok(()) => FolderState::Graph(read.map_or_else(FolderGraph::default, |read| read(name))),
             Err(error) => FolderState::Unreadable(error),
@@ -219,7 +229,7 @@ impl FolderState {
         reach: WorkflowMapOptions<'_>,
     ) -> Vec<StateName> {
         match self {
-            Self::Prompt(prompt) => {
+            Self::Prompt(prompt) | Self::Script(prompt) => {
                 let ways = prompt.ways.iter().filter(|way| reach.by_text || way.is_certain());
                 let mut next: Vec<StateName> =
                     ways.flat_map(|way| way.transition.states()).cloned().collect();

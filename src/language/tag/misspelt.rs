@@ -123,7 +123,9 @@ fn body(text: &str, start: usize, name: &str) -> Option<Range<usize>> {
 
 /// Returns the state that a body names.
 fn state_in(body: &str) -> Option<StateName> {
-    StateName::parse(body.trim()).ok().filter(|name| StateKind::of(name).is_some())
+    StateName::parse(body.trim())
+        .ok()
+        .filter(|name| name.has_ending() && StateKind::of(name).is_some())
 }
 
 fn unknown(name: &str, follows: &str, encloses_state: bool) -> Option<TagMistake> {

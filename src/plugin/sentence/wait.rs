@@ -1,6 +1,7 @@
 //! The sentence for people on why an agent waits, or on why several of them do.
 
 use super::date;
+use crate::domain::agent::Agent;
 use crate::domain::printable::{flat, one_line};
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
@@ -13,6 +14,21 @@ pub const EXECUTES_GRAPH: &str = "executes the graph";
 
 /// The activity of an agent whose program is executed.
 pub const EXECUTES_PROGRAM: &str = "executes the program";
+
+/// The work of an agent in a script.
+pub const EXECUTES_SCRIPT: &str = "executes the script";
+
+/// Returns the work of an agent that advances by itself.
+#[must_use]
+pub fn own_work(agent: &Agent) -> Option<&'static str> {
+    if agent.runs_graph() {
+        return Some(EXECUTES_GRAPH);
+    }
+    if agent.runs_program() {
+        return Some(EXECUTES_PROGRAM);
+    }
+    agent.runs_script().then_some(EXECUTES_SCRIPT)
+}
 
 /// Returns why an agent waits, as a sentence about it. `when` gives the time of its next try in words.
 #[must_use]

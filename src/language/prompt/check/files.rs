@@ -2,9 +2,12 @@
 
 use super::FolderDiagnostics;
 use crate::domain::id::StateName;
+use crate::language::diagnostic::Severity;
 use crate::language::manifest::{self, Manifest};
 use crate::language::position::SourcePlace;
 use crate::language::prompt::kind::{StateKind, is_for_others};
+use crate::language::prompt::script::PreparedScript;
+use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
 };
@@ -81,6 +84,25 @@ impl FolderDiagnostics<'_> {
         None
     }
 
+    /// Reports a script that nothing says how to execute; an information names each other one.
+    fn script(&mut self, name: &StateName) {
+        match PreparedScript::read(name, None, self.source) {
+            Ok(_) => {
+                let message = "this state is a script: it runs without a turn of Claude Code, and needs trust in the folder";
+                let message = (Severity::Info, message.to_owned());
+                self.add(name, SourcePlace::START, "RF603", message);
+            }
+            Err(step::Error::Source(error)) => {
+                self.error(name, error.place(), "RF001", error.reason());
+            }
+            Err(error) => {
+                let error = error.to_string();
+                let (_, why) = error.split_once(": ").unwrap_or(("", &error));
+                self.error(name, SourcePlace::START, "RF001", why.to_owned());
+            }
+        }
+    }
+
     /// Reports the states and the evaluators' prompts that cannot be read.
     pub(super) fn files(&mut self, workflow_map: &WorkflowMap) {
         for (name, state) in &workflow_map.states {
@@ -90,6 +112,7 @@ impl FolderDiagnostics<'_> {
                 | FolderState::Program(FolderProgram { diagnostics, .. }) => {
                     self.diagnostics.extend(diagnostics.iter().cloned());
                 }
+                FolderState::Script(_) => self.script(name),
                 FolderState::Unreadable(Error::Missing { .. }) | FolderState::Other => {}
                 FolderState::Unreadable(error) => {
                     self.error(name, error.place(), "RF001", error.reason());

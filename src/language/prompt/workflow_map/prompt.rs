@@ -134,7 +134,7 @@ impl FolderPrompt {
     }
 
     /// Adds the endings to the names of states that have none.
-    pub(super) fn resolve_names(&mut self, source: &dyn WorkflowSource) {
+    pub(crate) fn resolve_names(&mut self, source: &dyn WorkflowSource) {
         self.frontmatter.resolve_names(source);
         for shown in &mut self.shown {
             if let Ok(transition) = &mut shown.transition {

@@ -1,0 +1,61 @@
+//! The scripts of a workflow that its states lead to. Others may lie there for people, and need no trust.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::id::StateName;
+use crate::language::manifest;
+use crate::language::prompt::kind::StateKind;
+use crate::language::prompt::workflow_map::FolderPrompt;
+
+/// Returns the scripts of a folder that a tag or a policy in it names, or that it begins with. `files` are those of the
+/// folder, by their names.
+pub(super) fn entered(
+    files: &BTreeMap<String, String>,
+    entry: Option<&StateName>,
+) -> BTreeSet<StateName> {
+    let kind = |name: &StateName| StateKind::of(name);
+    let names: Vec<StateName> =
+        files.keys().filter_map(|name| StateName::parse(name).ok()).collect();
+    let is_script = |name: &&StateName| kind(name) == Some(StateKind::Script);
+    if !names.iter().any(|name| is_script(&name)) {
+        return BTreeSet::new();
+    }
+    let mut entered: BTreeSet<StateName> = entry.into_iter().cloned().collect();
+    let named = files.get(manifest::FILE).map(|text| manifest::examine(text).manifest.entry);
+    entered.extend(named.flatten().and_then(|name| StateName::parse(&name).ok()));
+    for name in &names {
+        if !matches!(kind(name), Some(StateKind::Prompt | StateKind::Script)) {
+            continue;
+        }
+        let Some(text) = files.get(name.as_str()) else { continue };
+        let mut state = FolderPrompt::of(text);
+        state.resolve_names(files);
+        entered.extend(state.ways.iter().flat_map(|way| way.transition.states()).cloned());
+    }
+    names.iter().filter(is_script).filter(|name| entered.contains(name)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_scripts_that_are_entered_are_found() {
+        let files = [
+            ("START.md", "<goto>BUILD</goto> or run helper.sh"),
+            ("BUILD.sh", "echo '<goto>TEST.py</goto>'"),
+            ("TEST.py", "print('<result>x</result>')"),
+            ("helper.sh", "true"),
+            ("LICENSE", "text"),
+        ];
+        let files: BTreeMap<String, String> =
+            files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+        let names = |entry: Option<&str>| {
+            let entry = entry.map(|name| StateName::parse(name).expect("a name"));
+            let found = entered(&files, entry.as_ref());
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(names(None), ["BUILD.sh", "TEST.py"]);
+        assert_eq!(names(Some("helper.sh")), ["BUILD.sh", "TEST.py", "helper.sh"]);
+    }
+}

@@ -93,6 +93,8 @@ impl ActivityResult {
 pub enum ActivityOutcome {
     /// The result, or the reason why there is none.
     Done(Result<ActivityResult, String>),
+    /// It was refused and not begun: the starter of the run did not allow it, or its files were changed.
+    Refused(String),
     /// It was begun before, and its outcome is unknown; the text says what to do.
     Lost(String),
     /// It was ended because the run was stopped.

@@ -45,6 +45,8 @@ pub enum ResumeInput {
     Entered,
     /// The result of the activity that was due, or the reason why there is none.
     Activity(Result<ActivityResult, String>),
+    /// The reason why the activity that was due is not allowed.
+    Refused(String),
     /// The result of a turn.
     Turn(WaitResult),
 }
@@ -161,7 +163,9 @@ fn resume_graph(
         ResumeInput::Entered => environment.agent.wait_result().cloned(),
         ResumeInput::Turn(result) => Some(result),
         ResumeInput::Activity(Ok(result)) => Some(WaitResult::Done(result.into_value())),
-        ResumeInput::Activity(Err(why)) => Some(WaitResult::Failed(why)),
+        ResumeInput::Activity(Err(why)) | ResumeInput::Refused(why) => {
+            Some(WaitResult::Failed(why))
+        }
     };
     walk(interpreter, result, environment.now)
 }
@@ -217,6 +221,7 @@ fn resume_program(
     };
     let result = match input {
         ResumeInput::Activity(result) => Some(result),
+        ResumeInput::Refused(why) => Some(Err(why)),
         // A program's turns are those of its roles, which answer by requests.
         ResumeInput::Entered | ResumeInput::Turn(_) => None,
     };
@@ -276,5 +281,7 @@ fn resume_script(
         ResumeInput::Activity(Err(why)) => {
             Resumed::Failed(TurnFailure::new(FailureCause::Crash, why))
         }
+        // A repetition would be refused, too.
+        ResumeInput::Refused(why) => Resumed::Failed(TurnFailure::new(FailureCause::Workflow, why)),
     }
 }

@@ -214,7 +214,7 @@ impl ActivityExecutor for LocalActivityExecutor {
             match &activity {
                 Activity::Operation(operation) => match self.admit(operation) {
                     Ok(operation) => world.perform(&stem, &operation, again).await.into(),
-                    Err(why) => ActivityOutcome::Done(Err(why)),
+                    Err(why) => ActivityOutcome::Refused(why),
                 },
                 Activity::Bases { directories, branch } => {
                     world.bases(&stem, directories, branch.as_deref(), again).await.into()

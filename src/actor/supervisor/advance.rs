@@ -219,6 +219,9 @@ impl Supervisor {
                     ctx,
                 );
             }
+            ActivityOutcome::Refused(why) => {
+                return self.resume(workflow, suspended, ResumeInput::Refused(why), report, ctx);
+            }
             ActivityOutcome::Lost(why) => {
                 TurnFailure::new(FailureCause::Uncertain, format!("{}: {why}", activity.name()))
             }

@@ -1,0 +1,176 @@
+//! Scripts as states: they run without Claude Code, their last line is the tag, and a crash repeats none that has ended.
+
+use raymond::fault::POINTS;
+use serde_json::json;
+
+use crate::support::{Test, wait_until, when};
+
+/// Returns the transitions of a run, as `agent state tag target`.
+fn steps(test: &Test) -> Vec<String> {
+    let step = |step: &serde_json::Value| {
+        let said = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let transition = &step["transition"];
+        format!(
+            "{} {} {} {}",
+            said(&step["agent"]),
+            said(&step["state"]),
+            said(&transition["tag"]),
+            said(&transition["target"])
+        )
+    };
+    test.events("step_finished").iter().map(step).collect()
+}
+
+fn file(test: &Test, name: &str) -> String {
+    std::fs::read_to_string(test.flow().join(name)).unwrap_or_default()
+}
+
+/// Returns a workflow of two scripts and a prompt between them.
+fn place() -> Test {
+    Test::new()
+        .file(
+            "BUILD.sh",
+            b"echo built >> log.txt\necho \"noise <b>\"\necho \"<goto word=\\\"$RAYMOND_VAR_input\\\">REVIEW</goto>\"\n\n",
+        )
+        .prompt("REVIEW.md", "review {{word}}, then <goto>PUBLISH</goto>")
+        .file(
+            "PUBLISH",
+            b"#!/usr/bin/env python3\nimport os\nopen('log.txt', 'a').write('published\\n')\nprint('<result>' + os.environ['RAYMOND_VAR_verdict'] + '</result>')\n",
+        )
+        .rule(when("review bees").reply(r#"<goto verdict="good">PUBLISH</goto>"#).cost(0.01))
+}
+
+const START: [&str; 3] = ["BUILD.sh", "--input", "bees"];
+
+#[test]
+fn scripts_and_prompts_lead_to_one_another() {
+    let test = place();
+    let outcome = test.run(&START);
+    outcome.ok();
+    outcome.assert(
+        outcome.stdout.contains("Agent main terminated with result: good"),
+        "the result of the last script",
+    );
+    assert_eq!(
+        steps(&test),
+        ["main BUILD.sh goto REVIEW.md", "main REVIEW.md goto PUBLISH", "main PUBLISH result "]
+    );
+    assert_eq!(file(&test, "log.txt"), "built\npublished\n");
+    assert_eq!(test.calls().len(), 1, "scripts take no turn");
+    assert_eq!(test.status()["total_cost_usd"], json!(0.01));
+}
+
+#[test]
+fn script_forks_calls_and_returns() {
+    let test = Test::new()
+        .file("START.sh", b"echo '<fork next=\"SUM.sh\" item=\"a\">WORK.sh</fork>'\n")
+        .file("SUM.sh", b"echo '<call return=\"END.sh\">WORK.sh</call>'\n")
+        .file("WORK.sh", b"echo \"<result>did ${RAYMOND_VAR_item:-none}</result>\"\n")
+        .file("END.sh", b"echo \"<result>sum of $RAYMOND_VAR_result</result>\"\n");
+    let outcome = test.run(&["START.sh"]);
+    outcome.ok();
+    for line in [
+        "Agent main.1 terminated with result: did a",
+        "main terminated with result: sum of did none",
+    ] {
+        outcome.assert(outcome.stdout.contains(line), line);
+    }
+    assert!(test.calls().is_empty());
+}
+
+#[test]
+fn failed_script_names_itself_exit_and_last_lines() {
+    let test = Test::new().file("BUILD.sh", b"echo broken >&2\nexit 3\n").file(
+        "raymond.yaml",
+        b"supervision: { max_restarts: 1, backoff: { min: 1ms, max: 1ms } }\n",
+    );
+    let outcome = test.run(&["BUILD.sh"]);
+    outcome.assert(outcome.status.code() == Some(1), "exit code 1");
+    let failed = test.events("agent_failed");
+    let error = failed[0]["error"].as_str().unwrap_or_default().to_owned();
+    for part in ["BUILD.sh", "3", "broken"] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+    assert_eq!(test.events("turn_failed").len(), 1, "it was restarted once");
+}
+
+#[test]
+fn last_line_without_tag_fails_without_restart() {
+    let test = Test::new().file("BUILD.sh", b"echo '<goto>GONE.md</goto>'\n");
+    let outcome = test.run(&["BUILD.sh", "--no-check"]);
+    outcome.assert(outcome.status.code() == Some(1), "exit code 1");
+    outcome.assert(
+        outcome.stderr.contains("BUILD.sh: the last line of a script's output"),
+        "the reason",
+    );
+    outcome.assert(outcome.stderr.contains("GONE.md"), "the missing state");
+    let test = Test::new().file("BUILD.sh", b"echo done\n");
+    let outcome = test.run(&["BUILD.sh"]);
+    outcome.assert(outcome.status.code() == Some(1), "exit code 1");
+    outcome.assert(outcome.stderr.contains("this one is `done`"), "the line");
+    assert!(test.events("turn_failed").is_empty());
+}
+
+#[test]
+fn script_needs_trust_and_is_not_run_without() {
+    let test = place().env("RAYMOND_TRUST", "");
+    let outcome = test.run(&START);
+    outcome.assert(outcome.status.code() == Some(77), "exit code 77");
+    outcome.assert(outcome.stderr.contains("BUILD.sh:1:1"), "the place");
+    outcome.assert(outcome.stderr.contains("PUBLISH:1:1"), "the other script");
+    assert_eq!(file(&test, "log.txt"), "");
+}
+
+#[test]
+fn script_that_only_agent_names_is_refused_without_trust() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .file("helper.sh", b"touch ran\n")
+        .rule(when("start").reply("<goto>helper.sh</goto>").cost(0.01))
+        .env("RAYMOND_TRUST", "");
+    let outcome = test.run(&["START.md"]);
+    outcome.assert(outcome.status.code() == Some(1), "exit code 1");
+    outcome.assert(outcome.stderr.contains("without trust in the workflow's folder"), "the reason");
+    assert!(!test.flow().join("ran").exists());
+    assert!(test.events("turn_failed").is_empty(), "it is not tried again");
+}
+
+#[test]
+fn changed_script_runs_as_it_was_when_run_began() {
+    let test = Test::new()
+        .file(
+            "START.sh",
+            b"echo 'echo \"<result>evil</result>\"' > NEXT.sh; echo '<goto>NEXT.sh</goto>'\n",
+        )
+        .file("NEXT.sh", b"echo '<result>honest</result>'\n");
+    let outcome = test.run(&["START.sh"]);
+    outcome.ok();
+    outcome.assert(outcome.stdout.contains("terminated with result: honest"), "the old script");
+}
+
+/// Kills raymond the `count`-th time a failpoint is reached; returns whether it was reached that often.
+fn is_killed_at(point: &str, count: u32) -> bool {
+    let context = format!("killed at {point}, time {count}");
+    let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
+    let first = test.run(&START);
+    let died = first.killed();
+    first.assert(died || first.status.code() == Some(0), &context);
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    let last = if test.run_dir().exists() { test.resume(&[]) } else { test.run(&START) };
+    last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
+    last.assert(last.stdout.contains("terminated with result: good"), &context);
+    assert_eq!(file(&test, "log.txt"), "built\npublished\n", "{context}");
+    assert_eq!(test.calls().len(), 1, "{context}: the turn was asked once");
+    wait_until(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
+    died
+}
+
+#[test]
+fn scripts_killed_at_any_point_run_once() {
+    let dies = |point: &&str| (1..=3).take_while(|&count| is_killed_at(point, count)).count();
+    let deaths: Vec<(&str, usize)> = POINTS.iter().map(|point| (*point, dies(&point))).collect();
+    for point in ["operation.before", "operation.after", "commit.before", "effect.after"] {
+        let died = deaths.iter().find(|(name, _)| *name == point).map(|(_, died)| *died);
+        assert!(died >= Some(2), "{point} was reached: {deaths:?}");
+    }
+}

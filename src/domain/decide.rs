@@ -260,7 +260,7 @@ fn step_finished(
         without_turn: matches!(
             report.judgement,
             TurnJudgement::NotStarted | TurnJudgement::Advanced(_)
-        ) || agent.runs_script(),
+        ) || (agent.runs_script() && report.cost.is_zero()),
         evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
         cost: report.cost.clone(),
         session_id: agent.turn_session().id.clone(),

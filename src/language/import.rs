@@ -178,7 +178,8 @@ impl ImportedFolder {
 
 /// Returns the file of a state: the name itself if it has the ending of a state.
 fn file_of(name: &str) -> String {
-    let is_file = StateName::parse(name).is_ok_and(|name| StateKind::of(&name).is_some());
+    let is_file = StateName::parse(name)
+        .is_ok_and(|name| name.has_ending() && StateKind::of(&name).is_some());
     if is_file { name.to_owned() } else { format!("{name}.md") }
 }
 

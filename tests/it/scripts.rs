@@ -174,3 +174,42 @@ fn scripts_killed_at_any_point_run_once() {
         assert!(died >= Some(2), "{point} was reached: {deaths:?}");
     }
 }
+
+#[test]
+fn example_of_page_leads_where_make_says() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/scripts.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let block = page.split("```sh BUILD.sh\n").nth(1).and_then(|rest| rest.split("```").next());
+    let script = block.expect("the example");
+    let place = |make: &str| {
+        let test = Test::new()
+            .file("BUILD.sh", script.as_bytes())
+            .prompt("REVIEW.md", "review")
+            .prompt("FIX.md", "fix {{error}}")
+            .file("make", format!("#!/bin/sh\n{make}\n").as_bytes())
+            .rule(when("review").reply("<result>reviewed</result>").cost(0.01))
+            .rule(when("fix no rule").reply("<result>fixed</result>").cost(0.01));
+        let make = test.flow().join("make");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(make, mode).expect("allowed");
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", test.flow().display());
+        test.env("PATH", path)
+    };
+    for (make, result) in [("true", "reviewed"), ("echo 'no rule'; exit 2", "fixed")] {
+        let outcome = place(make).run(&["BUILD.sh"]);
+        outcome.assert(outcome.stdout.contains(&format!("result: {result}")), result);
+    }
+}
+
+#[test]
+fn check_names_scripts_and_reports_file_without_interpreter() {
+    let test = Test::new()
+        .prompt("START.md", "<goto>BUILD</goto> or <goto>notes.rb</goto>")
+        .file("BUILD.sh", b"echo '<result>x</result>'\n")
+        .file("notes.rb", b"puts 1\n");
+    let outcome = test.raymond(&["check", ".", "--level", "info"]);
+    outcome.assert(outcome.status.code() == Some(65), "exit code 65");
+    for line in ["BUILD.sh:1:1: ", "RF603", "notes.rb:1:1: ", "RF001"] {
+        outcome.assert(outcome.stdout.contains(line) || outcome.stderr.contains(line), line);
+    }
+}

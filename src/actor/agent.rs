@@ -19,25 +19,18 @@ use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, Sp
 
 use super::context::RunContext;
 use super::message::{
-    AgentDown, DispatchTurn, TaskAnswered, TerminateAgent, TurnAssignment, TurnEnded, TurnPermit,
-    TurnReported,
+    AgentDown, DispatchTurn, TaskAnswered, TerminateAgent, TurnAssignment, TurnPermit, TurnReported,
 };
 use super::process::TurnActor;
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fork::ForkRules;
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{AgentId, Folder, StateName};
-use crate::domain::policy::TransitionPolicy;
-use crate::domain::turn::{
-    FailureCause, TURN_VERSION, TurnFailure, TurnId, TurnInput, TurnOutcome,
-};
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::{FailureCause, TURN_VERSION, TurnFailure, TurnId, TurnInput};
 use crate::domain::turn_options::OnDenied;
 use crate::domain::working_dir::WorkingDir;
-use crate::language::output::OutputContract;
-use crate::language::prompt::evaluator::Evaluator;
+use crate::language::prompt::judgement::ReplyRules;
 use crate::language::prompt::step::{
     self, PreparedPrompt, PromptContext, RESULTS_FILE, UnfilledPlaceholder,
 };
@@ -76,27 +69,17 @@ enum AgentWork {
 /// The rules by which a reply is judged, and the cost before it.
 #[derive(Clone)]
 struct TurnContext {
-    policy: TransitionPolicy,
-    output: Option<OutputContract>,
-    evaluator: Option<Evaluator>,
-    proposal: Option<Box<TransitionProposal>>,
+    rules: ReplyRules,
     state: StateName,
     spent: SpendingTotals,
     folder: Option<Folder>,
     working_dir: WorkingDir,
     forks: ForkRules,
     on_denied: OnDenied,
-    /// The task of the turn, and the agent's position.
-    task: Option<Box<TurnAssignment>>,
+    /// True if the agent's graph asked for this turn.
+    is_of_graph: bool,
     /// The commit its worktree begins at, where that is known.
     base: Option<String>,
-}
-
-impl TurnContext {
-    /// Returns whether the agent's graph asked for this turn.
-    fn is_of_graph(&self) -> bool {
-        self.task.as_deref().is_some_and(|assignment| assignment.is_in_graph)
-    }
 }
 
 impl AgentActor {
@@ -169,17 +152,20 @@ impl AgentActor {
             }
         };
         let turn_context = TurnContext {
-            policy: ask.policy,
-            output: ask.output,
-            evaluator: ask.evaluator,
-            proposal: assignment.proposal.clone(),
+            is_of_graph: assignment.task.is_some() && assignment.is_in_graph,
+            rules: ReplyRules {
+                policy: ask.policy,
+                output: ask.output,
+                evaluator: ask.evaluator,
+                proposal: assignment.proposal.clone(),
+                task: assignment.task.clone(),
+            },
             state: assignment.state.clone(),
             spent: admitted.spent,
             folder: assignment.folder.clone(),
             working_dir: assignment.working_dir.clone(),
             forks: ask.forks,
             on_denied: own_on_denied.unwrap_or(self.context.on_denied),
-            task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
             base: assignment.base.clone(),
         };
         let input = TurnInput {
@@ -291,43 +277,6 @@ impl Handler<DispatchTurn> for AgentActor {
         }
         if !self.report_due_join(&assignment) {
             self.work = AgentWork::Idle;
-        }
-    }
-}
-
-impl Handler<TurnEnded> for AgentActor {
-    type Result = ();
-
-    fn handle(&mut self, ended: TurnEnded, ctx: &mut Self::Context) {
-        let AgentWork::RunningTurn { turn, turn_context, .. } = &self.work else { return };
-        if *turn != ended.turn {
-            return;
-        }
-        let turn_context = turn_context.clone();
-        match ended.outcome {
-            TurnOutcome::Failed(failure) => self.report(TurnReport::failed(ended.turn, failure)),
-            TurnOutcome::Replied(reply) => {
-                if let Some(failure) = TurnFailure::of_refused_tools(&reply, turn_context.on_denied)
-                {
-                    return self.report(TurnReport::failed(ended.turn, failure));
-                }
-                let report = TurnReport {
-                    cost: TurnCost::of_reply(&reply),
-                    message: reply.message.clone(),
-                    ..TurnReport::empty(ended.turn)
-                };
-                if !turn_context.is_of_graph() {
-                    let judgement = self.judge(&turn_context, &reply);
-                    let report = TurnReport { judgement, ..report };
-                    return self.consult_after(report, &turn_context, ctx);
-                }
-                match self.task_result(&turn_context, &reply) {
-                    Ok(result) => self.report_task(report, result),
-                    Err(judgement) => {
-                        self.report(TurnReport { judgement: *judgement, ..report });
-                    }
-                }
-            }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::domain::decide::TurnReport;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::event::Record;
 use crate::domain::failures::AgentFailures;
-use crate::domain::graph_execution::{OutputFormat, PromptTask, WaitResult};
+use crate::domain::graph_execution::{PromptTask, WaitResult};
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::session::Session;
@@ -102,14 +102,6 @@ pub struct TurnAssignment {
     pub proposal: Option<Box<TransitionProposal>>,
     /// The reminder to send instead of the state's prompt.
     pub reminder: Option<String>,
-}
-
-impl TurnAssignment {
-    /// Returns whether the reply is an answer as it stands, without any tags.
-    #[must_use]
-    pub fn is_free(&self) -> bool {
-        self.task.as_ref().is_some_and(|task| task.contract == OutputFormat::Reply)
-    }
 }
 
 /// To an agent: perform the activity that its graph or its program needs. It takes no permit.

@@ -285,3 +285,6 @@ fn resume_script(
         ResumeInput::Refused(why) => Resumed::Failed(TurnFailure::new(FailureCause::Workflow, why)),
     }
 }
+
+#[cfg(test)]
+mod tests;

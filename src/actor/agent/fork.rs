@@ -51,9 +51,9 @@ impl AgentActor {
         }
         let Transition::Fork { .. } = taken else { return self.report(report) };
         // A JSON answer is not reminded of the policy: without room for the children, the run pauses.
-        let is_by_tag = turn_context.output.is_none();
+        let is_by_tag = turn_context.rules.output.is_none();
         report.allowed =
-            if is_by_tag { turn_context.policy.clone() } else { TransitionPolicy::default() };
+            if is_by_tag { turn_context.rules.policy.clone() } else { TransitionPolicy::default() };
         report.stagger_ms = turn_context.forks.stagger_ms;
         if taken.is_plain_fork() {
             let source = self.context.source_of(turn_context.folder.as_ref());
@@ -88,7 +88,7 @@ impl AgentActor {
                 }
                 Err(ForkError::Wrong(why)) => {
                     let violation = ProtocolViolation::Fork { asked: taken.in_short(), why };
-                    let reminder = own_context.reminder(&violation);
+                    let reminder = own_context.rules.reminder(&violation);
                     let violation = violation.to_string();
                     report.judgement = TurnJudgement::Violated { violation, reminder };
                 }

@@ -9,23 +9,21 @@ use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::fork::ForkRules;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::language::prompt::judgement::ReplyRules;
 use crate::language::prompt::step;
 
 impl TurnContext {
     /// Returns the rules for the reply of a script: it may take any transition.
     fn of_script(assignment: &TurnAssignment, spent: SpendingTotals) -> Self {
         Self {
-            policy: TransitionPolicy::default(),
-            output: None,
-            evaluator: None,
-            proposal: None,
+            rules: ReplyRules::default(),
+            is_of_graph: false,
             state: assignment.state.clone(),
             spent,
             folder: assignment.folder.clone(),
             working_dir: assignment.working_dir.clone(),
             forks: ForkRules::default(),
             on_denied: crate::domain::turn_options::OnDenied::default(),
-            task: None,
             base: assignment.base.clone(),
         }
     }

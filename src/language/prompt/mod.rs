@@ -8,6 +8,7 @@ pub mod evaluator;
 pub mod forking;
 pub mod frontmatter;
 pub mod joins;
+pub mod judgement;
 pub mod kind;
 mod mentioned;
 pub mod named;

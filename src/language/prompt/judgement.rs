@@ -1,0 +1,185 @@
+//! Judges a reply: by the policy of its state, by its evaluator, or as the result of a task.
+
+use super::evaluator::{self, Evaluator};
+use super::step;
+use crate::domain::decide::TurnJudgement;
+use crate::domain::evaluation::{TransitionProposal, shown_output};
+use crate::domain::graph_execution::{OutputFormat, PromptTask, WaitResult};
+use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
+use crate::domain::reminder::{output_reminder, reminder};
+use crate::domain::transition::Transition;
+use crate::domain::turn::TurnReply;
+use crate::domain::verdict::{verdict, verdict_reminder};
+use crate::language::graph::contract;
+use crate::language::output::OutputContract;
+use crate::language::source::WorkflowSource;
+
+/// The rules by which a reply is judged. Without any, it may take each transition.
+#[derive(Debug, Clone, Default)]
+pub struct ReplyRules {
+    /// The transitions that it may request.
+    pub policy: TransitionPolicy,
+    /// The form of the reply, if it is an object.
+    pub output: Option<OutputContract>,
+    /// The second check of the transition that it requests.
+    pub evaluator: Option<Evaluator>,
+    /// The transition that the reply is to judge, if it is an evaluator's.
+    pub proposal: Option<Box<TransitionProposal>>,
+    /// The task, if the reply is to one of a graph or of a role.
+    pub task: Option<Box<PromptTask>>,
+}
+
+/// The judgement on a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedReply {
+    /// The result of the turn.
+    pub judgement: TurnJudgement,
+    /// A warning for people: the evaluator named no valid transition.
+    pub warning: Option<String>,
+}
+
+impl ReplyRules {
+    /// Returns the reminder for the agent that broke the protocol, if it can be asked.
+    #[must_use]
+    pub fn reminder(&self, violation: &ProtocolViolation) -> Option<String> {
+        match &self.output {
+            Some(contract) => Some(output_reminder(contract.schema.text(), violation)),
+            None => reminder(&self.policy, violation),
+        }
+    }
+
+    /// Returns the judgement on a reply that decides the agent's transition.
+    #[must_use]
+    pub fn judge(&self, reply: &TurnReply, source: &dyn WorkflowSource) -> JudgedReply {
+        let is_free = self.task.as_ref().is_some_and(|task| task.contract == OutputFormat::Reply);
+        if is_free && self.output.is_none() {
+            return self.judge_free(&reply.text).into();
+        }
+        let answer = self.read(reply, source);
+        if let Some(proposal) = &self.proposal {
+            let (accepted, wrong) = evaluator::judged_by_prompt(proposal, answer);
+            let warning = wrong.map(|violation| {
+                format!(
+                    "{} named no valid transition, so the requested one is taken: {violation}",
+                    proposal.evaluator
+                )
+            });
+            return JudgedReply { judgement: TurnJudgement::Accepted(accepted), warning };
+        }
+        match answer {
+            Ok(accepted) => self.evaluate(accepted, &reply.text),
+            Err(violation) => self.violated(&violation),
+        }
+        .into()
+    }
+
+    /// Returns the reply to a task as a wait result for its graph.
+    ///
+    /// # Errors
+    /// The judgement on a reply that is not usable.
+    pub fn task_result(
+        &self,
+        reply: &TurnReply,
+        source: &dyn WorkflowSource,
+    ) -> Result<WaitResult, Box<TurnJudgement>> {
+        let contract = self.task.as_ref().map_or(OutputFormat::Text, |task| task.contract);
+        let result = self.read(reply, source).and_then(|accepted| match accepted.transition {
+            Transition::Result { payload, .. } => contract::read(contract, &payload)
+                .map_err(|why| ProtocolViolation::Contract { why }),
+            other => Err(ProtocolViolation::NotAllowed { asked: other.in_short() }),
+        });
+        result.map_err(|violation| Box::new(self.violated(&violation)))
+    }
+
+    fn read(
+        &self,
+        reply: &TurnReply,
+        source: &dyn WorkflowSource,
+    ) -> Result<AcceptedTransition, ProtocolViolation> {
+        match &self.output {
+            Some(contract) => step::read_output(contract, source, reply),
+            None => step::read(&self.policy, source, &reply.text),
+        }
+    }
+
+    fn evaluate(&self, accepted: AcceptedTransition, text: &str) -> TurnJudgement {
+        match &self.evaluator {
+            None => TurnJudgement::Accepted(accepted),
+            Some(Evaluator::Pattern { pattern, found, missing }) => {
+                let instead = (found.as_deref(), missing.as_deref());
+                let judged = evaluator::judged_by_pattern(accepted, text, pattern, instead);
+                TurnJudgement::Accepted(judged)
+            }
+            Some(Evaluator::Prompt { file, .. }) => TurnJudgement::Proposed {
+                accepted,
+                output: shown_output(text).to_owned(),
+                evaluator: file.clone(),
+            },
+        }
+    }
+
+    /// Judges a reply that is an answer as it stands: it needs one of the expected words, if there are any.
+    fn judge_free(&self, text: &str) -> TurnJudgement {
+        let expect = self.task.as_ref().map(|task| task.expect.as_slice()).unwrap_or_default();
+        match verdict(text, expect) {
+            Err(violation) if !expect.is_empty() => TurnJudgement::Violated {
+                reminder: Some(verdict_reminder(expect, &violation)),
+                violation: violation.to_string(),
+            },
+            _ => TurnJudgement::Accepted(AcceptedTransition::plain_result(text)),
+        }
+    }
+
+    fn violated(&self, violation: &ProtocolViolation) -> TurnJudgement {
+        let reminder = self.reminder(violation);
+        TurnJudgement::Violated { reminder, violation: violation.to_string() }
+    }
+}
+
+impl From<TurnJudgement> for JudgedReply {
+    fn from(judgement: TurnJudgement) -> Self {
+        Self { judgement, warning: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::domain::id::StateName;
+
+    fn judged(rules: &ReplyRules, text: &str) -> TurnJudgement {
+        let files: BTreeMap<String, String> = [("NEXT.md".to_owned(), "x".to_owned())].into();
+        let reply = TurnReply { text: text.to_owned(), ..TurnReply::default() };
+        rules.judge(&reply, &files).judgement
+    }
+
+    fn evaluated_by(evaluator: Evaluator) -> ReplyRules {
+        ReplyRules { evaluator: Some(evaluator), ..ReplyRules::default() }
+    }
+
+    #[test]
+    fn valid_tag_is_accepted_and_missing_state_violates_protocol() {
+        let rules = ReplyRules::default();
+        let accepted = judged(&rules, "so <goto>NEXT</goto>");
+        let TurnJudgement::Accepted(accepted) = accepted else { panic!("{accepted:?}") };
+        assert_eq!(accepted.transition.to_string(), "<goto>NEXT.md</goto>");
+        let violated = judged(&rules, "<goto>GONE.md</goto>");
+        let TurnJudgement::Violated { reminder: None, violation } = violated else {
+            panic!("{violated:?}")
+        };
+        assert!(violation.contains("GONE.md"), "{violation}");
+    }
+
+    #[test]
+    fn prompt_evaluator_gets_transition_as_proposal() {
+        let file = StateName::parse("CHECK.md").expect("a name");
+        let rules = evaluated_by(Evaluator::Prompt { file: file.clone(), model: None });
+        let proposed = judged(&rules, "<result>done</result>");
+        let TurnJudgement::Proposed { evaluator, output, .. } = proposed else {
+            panic!("{proposed:?}")
+        };
+        assert_eq!((evaluator, output.as_str()), (file, "<result>done</result>"));
+    }
+}

@@ -12,6 +12,7 @@ pub mod diagnostic;
 pub mod drawing;
 pub mod excerpt;
 pub mod expression;
+pub mod flow_map;
 pub mod fork_list;
 pub mod graph;
 pub mod hint;

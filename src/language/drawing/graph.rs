@@ -1,8 +1,9 @@
 //! A graph as a picture.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
+use crate::language::flow_map::FlowMap;
 use crate::language::graph::checked_graph::{
     ActionKind, AgentSpawn, Graph, GraphNode, GraphNodeName, ReferenceNode, ReferenceText,
     SpawnTask,
@@ -48,21 +49,18 @@ fn edge(drawing: &mut WorkflowDrawing, from: &str, to: &str, label: &str, kind: 
 
 /// Returns the names of all nodes and endings: those near the start first, and unreachable ones last.
 fn in_order(program: &Graph) -> Vec<&GraphNodeName> {
+    let from = |name, node| ways(node).into_iter().map(move |(.., to)| (name, to));
+    let all = program.nodes.iter().flat_map(|(name, node)| from(name, node));
+    let map = FlowMap::new([], all);
     let mut order = Vec::new();
     let mut seen = BTreeSet::new();
-    let rest = program.nodes.keys().chain(program.endings.keys());
-    let mut to_look_at: VecDeque<&GraphNodeName> = VecDeque::from([&program.start]);
-    for next in rest {
-        while let Some(name) = to_look_at.pop_front() {
-            if seen.insert(name) {
-                order.push(name);
-                let node = program.nodes.get(name);
-                to_look_at.extend(node.into_iter().flat_map(ways).map(|(.., to)| to));
-            }
+    for start in
+        [&program.start].into_iter().chain(program.nodes.keys()).chain(program.endings.keys())
+    {
+        if !seen.contains(start) {
+            order.extend(map.nearest_first(start).into_iter().filter(|name| seen.insert(*name)));
         }
-        to_look_at.push_back(next);
     }
-    order.extend(to_look_at.into_iter().filter(|name| !seen.contains(name)));
     order
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checked_graph::GraphNodeName;
+use crate::language::flow_map::FlowMap;
 use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
@@ -66,6 +67,10 @@ pub(super) fn check(
     report.error(at, "WF201", message);
 }
 
+fn flow_map(edges: &[GraphEdge]) -> FlowMap<&GraphNodeName> {
+    FlowMap::new([], edges.iter().map(|edge| (&edge.from, &edge.to)))
+}
+
 /// Warns of nodes that no way leads to, and returns the others.
 fn unreachable<'edges>(
     report: &mut FileDiagnostics,
@@ -73,16 +78,7 @@ fn unreachable<'edges>(
     edges: &'edges [GraphEdge],
     nodes: &BTreeMap<GraphNodeName, SourcePlace>,
 ) -> BTreeSet<&'edges GraphNodeName> {
-    let mut ways: BTreeMap<&GraphNodeName, Vec<&GraphNodeName>> = BTreeMap::new();
-    for edge in edges {
-        ways.entry(&edge.from).or_default().push(&edge.to);
-    }
-    let mut reached = BTreeSet::from([start]);
-    let mut ahead = vec![start];
-    while let Some(name) = ahead.pop() {
-        let ways = ways.get(name).map(Vec::as_slice).unwrap_or_default();
-        ahead.extend(ways.iter().copied().filter(|to| reached.insert(to)));
-    }
+    let reached = flow_map(edges).reached_from([start]);
     for (name, at) in nodes.iter().filter(|(name, _)| !reached.contains(name)) {
         let message = format!("no way leads to the node {}; remove it or lead to it", quoted(name));
         report.warning(*at, "WF211", message);
@@ -97,18 +93,9 @@ fn endless(
     edges: &[GraphEdge],
     nodes: &BTreeMap<GraphNodeName, SourcePlace>,
 ) {
-    let mut origins: BTreeMap<&GraphNodeName, Vec<&GraphNodeName>> = BTreeMap::new();
-    for edge in edges {
-        origins.entry(&edge.to).or_default().push(&edge.from);
-    }
+    let map = flow_map(edges);
     // A target that does not exist is an error of its own, and counts as an ending.
-    let mut ahead: Vec<&GraphNodeName> =
-        origins.keys().filter(|to| !nodes.contains_key(**to)).copied().collect();
-    let mut ends: BTreeSet<&GraphNodeName> = ahead.iter().copied().collect();
-    while let Some(name) = ahead.pop() {
-        let from = origins.get(name).map(Vec::as_slice).unwrap_or_default();
-        ahead.extend(from.iter().copied().filter(|from| ends.insert(from)));
-    }
+    let ends = map.leading_to(map.targets().filter(|to| !nodes.contains_key(*to)));
     let mut caught: Vec<(&GraphNodeName, SourcePlace)> = nodes
         .iter()
         .filter(|(name, _)| reached.contains(name) && !ends.contains(name))

@@ -10,6 +10,7 @@ use super::checked_program::{Instruction, InstructionKind, LoopInstruction, Prog
 use super::quiet_ways::QuietWays;
 use super::walk::{blocks, error_states, has_break, instructions};
 use super::{await_before_send, contradiction};
+use crate::language::flow_map::FlowMap;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of suspicious parts of a sound program.
@@ -52,20 +53,19 @@ fn targets(kind: &InstructionKind) -> Vec<usize> {
     found
 }
 
+/// Returns the ways between the states of a program, by their numbers.
+fn flow_map(program: &Program) -> FlowMap<usize> {
+    let states = program.states.iter().enumerate();
+    let ways = states.flat_map(|(number, state)| {
+        let named = instructions(&state.body).into_iter().flat_map(|one| targets(&one.kind));
+        let falls = !state.body.iter().any(ends);
+        named.chain(falls.then_some(number + 1)).map(move |to| (number, to))
+    });
+    FlowMap::new([], ways)
+}
+
 fn unreachable(program: &Program, report: &mut FileDiagnostics) {
-    let mut reached = BTreeSet::from([0]);
-    let mut ahead = vec![0];
-    while let Some(number) = ahead.pop() {
-        let Some(state) = program.states.get(number) else { continue };
-        let mut ways = Vec::new();
-        for instruction in instructions(&state.body) {
-            ways.extend(targets(&instruction.kind));
-        }
-        if !state.body.iter().any(ends) {
-            ways.push(number + 1);
-        }
-        ahead.extend(ways.into_iter().filter(|to| reached.insert(*to)));
-    }
+    let reached = flow_map(program).reached_from([0]);
     for (number, state) in program.states.iter().enumerate() {
         if !reached.contains(&number) {
             let why = format!(

@@ -3,7 +3,7 @@
 //! Builds it without running anything. A state with a policy takes the ways listed there. A state without one may go anywhere;
 //! only its text gives hints: the tags in it, and the names of other states.
 
-mod loops;
+mod flow;
 mod prompt;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -125,46 +125,27 @@ impl WorkflowMap {
         &'a self,
         from: impl IntoIterator<Item = &'a StateName>,
     ) -> BTreeSet<&'a StateName> {
-        let mut reached = BTreeSet::new();
-        let mut to_look_at: Vec<&StateName> = from.into_iter().collect();
-        while let Some(name) = to_look_at.pop() {
-            let Some(state) = self.states.get(name).filter(|_| reached.insert(name)) else {
-                continue;
-            };
-            let ways = state.prompt().map_or(&[][..], |prompt| &prompt.ways);
-            let next = ways.iter().flat_map(|way| match &way.transition {
-                Transition::Reset { keeps_stack: false, .. } => [None, None],
-                Transition::Goto { target, .. } | Transition::Reset { target, .. } => {
-                    [Some(target), None]
-                }
-                other => [other.continuation(), other.timeout_state()],
-            });
-            to_look_at.extend(next.flatten());
-        }
-        reached
+        let map = self.flow_map_by(|transition| match transition {
+            Transition::Reset { keeps_stack: false, .. } => [None; 3],
+            Transition::Goto { target, .. } | Transition::Reset { target, .. } => {
+                [Some(target), None, None]
+            }
+            other => [other.continuation(), other.timeout_state(), None],
+        });
+        map.reached_from(from.into_iter().filter_map(|name| self.known(name)))
     }
 
     /// Returns the states that an agent reaches which begins in one, without those of the agents it forks.
     #[must_use]
     pub fn reached_by_one_agent(&self, first: &StateName) -> BTreeSet<&StateName> {
-        let mut reached = BTreeSet::new();
-        let mut to_look_at: Vec<&StateName> =
-            self.states.get_key_value(first).map(|(name, _)| name).into_iter().collect();
-        while let Some(name) = to_look_at.pop() {
-            let Some(state) = self.states.get(name).filter(|_| reached.insert(name)) else {
-                continue;
+        let map = self.flow_map_by(|transition| {
+            let entered = match transition {
+                Transition::Fork { .. } => None,
+                other => other.target(),
             };
-            let ways = state.prompt().map_or(&[][..], |prompt| &prompt.ways);
-            let next = ways.iter().flat_map(|way| {
-                let entered = match &way.transition {
-                    Transition::Fork { .. } => None,
-                    other => other.target(),
-                };
-                [entered, way.transition.continuation(), way.transition.timeout_state()]
-            });
-            to_look_at.extend(next.flatten());
-        }
-        reached
+            [entered, transition.continuation(), transition.timeout_state()]
+        });
+        map.reached_from(self.known(first))
     }
 
     /// Returns whether a name is that of a state that can be entered, as far as is known.
@@ -219,6 +200,15 @@ impl FolderState {
         match self {
             Self::Prompt(prompt) => Some(prompt),
             _ => None,
+        }
+    }
+
+    /// Returns the ways from a prompt or a script.
+    #[must_use]
+    pub fn ways(&self) -> Option<&Vec<TransitionEdge>> {
+        match self {
+            Self::Prompt(state) | Self::Script(state) => Some(&state.ways),
+            Self::Graph(_) | Self::Program(_) | Self::Unreadable(_) | Self::Other => None,
         }
     }
 

@@ -68,7 +68,8 @@ impl FolderDiagnostics<'_> {
         if forking.is_empty() {
             return;
         }
-        let (loops, to_fork) = (workflow_map.loops(), workflow_map.leading_to(forking));
+        let map = workflow_map.flow_map();
+        let (loops, to_fork) = (map.loops(), map.leading_to(forking));
         let without = workflow_map.states.keys().filter(|name| !to_fork.contains(name)).collect();
         let bounded = workflow_map.states_where(&without, may_end_wholly);
         for (name, transition, place) in workflow_map.steps() {
@@ -92,7 +93,7 @@ impl FolderDiagnostics<'_> {
     /// Reports loops that nothing leaves.
     fn loops(&mut self, workflow_map: &WorkflowMap) {
         let bounded = workflow_map.states_where(&StateSet::new(), may_end_wholly);
-        let loops = workflow_map.loops();
+        let loops = workflow_map.flow_map().loops();
         let endless = workflow_map.prompts().find(|(name, prompt)| {
             let mut next = prompt.ways.iter().flat_map(|way| way.transition.states());
             !bounded.contains(name) && next.any(|next| loops.leads_back(next, name))
@@ -122,7 +123,7 @@ impl WorkflowMap {
     ) -> StateSet<'a> {
         let unknown = self.states.keys().filter(|name| !self.is_known(name));
         let mut states: StateSet<'_> = unknown.chain(given.iter().copied()).collect();
-        let back = self.ways_back();
+        let map = self.flow_map();
         // The last states come first: mostly, what holds for a state depends on the states after it.
         let mut to_look_at: Vec<(&StateName, &FolderPrompt)> = self.prompts().collect();
         while let Some((name, prompt)) = to_look_at.pop() {
@@ -133,8 +134,7 @@ impl WorkflowMap {
                 continue;
             }
             states.insert(name);
-            let before = back.get(name).into_iter().flatten();
-            to_look_at.extend(before.filter_map(|&name| Some((name, self.prompt(name)?))));
+            to_look_at.extend(map.before(name).filter_map(|name| Some((name, self.prompt(name)?))));
         }
         states
     }

@@ -49,7 +49,7 @@ fn forked_at_most(workflow_map: &WorkflowMap) -> Option<usize> {
     let (name, fork, _) = forks.next()?;
     let many =
         workflow_map.states.get(name).and_then(FolderState::prompt).is_some_and(may_fork_many);
-    let loops = workflow_map.loops();
+    let loops = workflow_map.flow_map().loops();
     let again = fork.states().any(|state| loops.leads_back(state, name));
     (forks.next().is_none() && !many && !again).then(|| born_of(fork)).flatten()
 }

@@ -3,25 +3,15 @@
 //! A state without policy may give a result whatever its text says, so that these are warnings. Calls that cannot
 //! return at all are among the checks of ends.
 
-use std::collections::BTreeSet;
-
 use super::FolderDiagnostics;
-use crate::domain::id::StateName;
 use crate::domain::transition::{TagName, Transition};
 use crate::language::prompt::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
     /// Warns of calls whose target leads to no state that speaks of a result.
     pub(super) fn returns(&mut self, workflow_map: &WorkflowMap) {
-        let back = workflow_map.ways_back();
-        let mut returning: BTreeSet<&StateName> = BTreeSet::new();
         let ends = workflow_map.states.iter().filter(|(_, state)| may_return(state));
-        let mut to_look_at: Vec<&StateName> = ends.map(|(name, _)| name).collect();
-        while let Some(name) = to_look_at.pop() {
-            if returning.insert(name) {
-                to_look_at.extend(back.get(name).into_iter().flatten());
-            }
-        }
+        let returning = workflow_map.flow_map().leading_to(ends.map(|(name, _)| name));
         let told = |diagnostics: &[super::Diagnostic], path: &str, place: super::SourcePlace| {
             diagnostics.iter().any(|one| {
                 one.path == path

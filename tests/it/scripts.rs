@@ -168,10 +168,10 @@ fn is_killed_at(point: &str, count: u32) -> bool {
 #[test]
 fn scripts_killed_at_any_point_run_once() {
     let dies = |point: &&str| (1..=3).take_while(|&count| is_killed_at(point, count)).count();
-    let deaths: Vec<(&str, usize)> = POINTS.iter().map(|point| (*point, dies(&point))).collect();
+    let deaths: Vec<(&str, usize)> = POINTS.iter().map(|point| (*point, dies(point))).collect();
     for point in ["operation.before", "operation.after", "commit.before", "effect.after"] {
-        let died = deaths.iter().find(|(name, _)| *name == point).map(|(_, died)| *died);
-        assert!(died >= Some(2), "{point} was reached: {deaths:?}");
+        let times = deaths.iter().find(|(name, _)| *name == point).map(|(_, times)| *times);
+        assert!(times >= Some(2), "{point} was reached: {deaths:?}");
     }
 }
 

@@ -73,7 +73,7 @@ impl Supervisor {
         let id = report.turn.agent.clone();
         let Some(environment) = self.environment_of(&id) else { return };
         match contained(|| Ok(resume(&workflow, suspended, input, &environment))) {
-            Ok(Resumed::Advanced(advance)) => self.record_advance(report, advance, ctx),
+            Ok(Resumed::Advanced(advance)) => self.record_advance(report, *advance, ctx),
             Ok(Resumed::Needs { activity, suspended }) => {
                 let is_recorded = matches!(suspended, SuspendedExecution::Recorded);
                 // An activity in a record that is not durable yet is due again once it is.
@@ -96,8 +96,9 @@ impl Supervisor {
                 self.advancing.remove(&id);
             }
             Ok(Resumed::Replied(reply)) => self.have_judged(&id, reply),
-            Ok(Resumed::Failed(failure)) => self.fail_advance(report, failure, ctx),
-            Err(failure) => self.fail_advance(report, failure, ctx),
+            Ok(Resumed::Failed(failure)) | Err(failure) => {
+                self.fail_advance(report, failure, ctx);
+            }
         }
     }
 
@@ -137,12 +138,7 @@ impl Supervisor {
         self.run.agents.get(id).is_some_and(|agent| agent.program().is_some())
     }
 
-    fn record_advance(
-        &mut self,
-        report: TurnReport,
-        mut advance: Box<Advance>,
-        ctx: &mut Ctx<Self>,
-    ) {
+    fn record_advance(&mut self, report: TurnReport, mut advance: Advance, ctx: &mut Ctx<Self>) {
         let id = report.turn.agent.clone();
         if let AdvanceNext::Agent { spec, .. } = &mut advance.next {
             let source = self.context.source_of(spec.folder.as_ref());
@@ -232,7 +228,7 @@ impl Supervisor {
         let is_recorded = matches!(suspended, SuspendedExecution::Recorded);
         let kept = is_interrupted.then(|| interrupted(&workflow, suspended, &environment));
         match kept.flatten() {
-            Some(advance) => self.record_advance(report, Box::new(advance), ctx),
+            Some(advance) => self.record_advance(report, advance, ctx),
             // The recorded position says that the activity is due.
             None if is_interrupted && is_recorded => {}
             None => self.fail_advance(report, failure, ctx),

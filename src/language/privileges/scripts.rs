@@ -21,8 +21,8 @@ pub(super) fn entered(
         return BTreeSet::new();
     }
     let mut entered: BTreeSet<StateName> = entry.into_iter().cloned().collect();
-    let named = files.get(manifest::FILE).map(|text| manifest::examine(text).manifest.entry);
-    entered.extend(named.flatten().and_then(|name| StateName::parse(&name).ok()));
+    let first = files.get(manifest::FILE).map(|text| manifest::examine(text).manifest.entry);
+    entered.extend(first.flatten().and_then(|name| StateName::parse(&name).ok()));
     for name in &names {
         if !matches!(kind(name), Some(StateKind::Prompt | StateKind::Script)) {
             continue;

@@ -36,7 +36,7 @@ fn resumed(workflow: &LoadedWorkflow, scene: &Scene, input: ResumeInput) -> Resu
 }
 
 /// Returns a graph whose first node has these actions.
-fn graph(actions: serde_json::Value) -> LoadedWorkflow {
+fn graph(actions: &serde_json::Value) -> LoadedWorkflow {
     let text = json!({
         "name": "flow", "version": "1.0.0", "description": "a flow", "entry_preconditions": [],
         "initial_state": {}, "start_node": "start",
@@ -66,14 +66,14 @@ fn prompt_needs_turn() {
 #[test]
 fn graph_reads_before_it_is_recorded_and_records_before_it_writes() {
     let scene = in_state("flow.yaml");
-    let reads = graph(json!([{"type": "read_file", "path": "a", "store_as": "computed.a"}]));
+    let reads = graph(&json!([{"type": "read_file", "path": "a", "store_as": "computed.a"}]));
     let next = resumed(&reads, &scene, ResumeInput::Entered);
     let Resumed::Needs { activity: Activity::Operation(operation), suspended } = next else {
         panic!("{next:?}")
     };
     assert_eq!(operation, Operation::ReadFile { path: "a".to_owned() });
     assert!(matches!(suspended, SuspendedExecution::Walk(_)));
-    let writes = graph(json!([{"type": "write_file", "path": "a", "content": "x"}]));
+    let writes = graph(&json!([{"type": "write_file", "path": "a", "content": "x"}]));
     let next = resumed(&writes, &scene, ResumeInput::Entered);
     let Resumed::Advanced(advance) = next else { panic!("{next:?}") };
     assert_eq!(advance.next, AdvanceNext::Activity("write_file".to_owned()));

@@ -9,7 +9,7 @@ impl WorkflowMap {
     /// Returns the ways between the states.
     #[must_use]
     pub fn flow_map(&self) -> FlowMap<&StateName> {
-        self.flow_map_by(|transition| transition.states())
+        self.flow_map_by(Transition::states)
     }
 
     /// Returns the ways between the states, as far as `next` names them for a transition.

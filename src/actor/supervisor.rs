@@ -8,6 +8,7 @@
 
 mod activities;
 mod dispatch;
+mod graph_worktrees;
 mod graphs;
 mod joins;
 mod lifecycle;
@@ -62,6 +63,8 @@ pub struct Supervisor {
     advancing: HashSet<AgentId>,
     /// The walks over graphs that an operation is performed for.
     walks: HashMap<AgentId, PendingWalk>,
+    /// The agents whose worktrees are known to be there.
+    made_trees: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     may_have_begun: HashSet<AgentId>,
     queued_effects: QueuedEffects,
@@ -195,6 +198,7 @@ impl Supervisor {
             may_have_begun,
             advancing: HashSet::new(),
             walks: HashMap::new(),
+            made_trees: HashSet::new(),
             queued_effects: QueuedEffects::default(),
             timers: AgentTimers::default(),
             stay_up,

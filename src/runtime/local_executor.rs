@@ -55,8 +55,12 @@ impl LocalActivityExecutor {
     fn admit(&self, operation: &Operation) -> Result<(), String> {
         let Some(privilege) = operation.privilege() else { return Ok(()) };
         let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
-        let Operation::BashExec { command, unless, .. } = operation else { return Ok(()) };
-        let unless = unless.as_deref().unwrap_or_default();
+        let (command, unless) = match operation {
+            Operation::BashExec { command, unless, .. } => (command, unless.as_deref()),
+            Operation::BashCheck { command } => (command, None),
+            _ => return Ok(()),
+        };
+        let unless = unless.unwrap_or_default();
         match scope.changed_file_in(command).or_else(|| scope.changed_file_in(unless)) {
             None => Ok(()),
             Some(file) => Err(format!(

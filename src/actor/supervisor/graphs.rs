@@ -56,7 +56,12 @@ impl Supervisor {
     }
 
     /// Begins an advance of a graph. `report` holds the cost of the turn whose result is `result`, if it is one.
-    fn begin_walk(&mut self, report: TurnReport, result: Option<WaitResult>, ctx: &mut Ctx<Self>) {
+    pub(super) fn begin_walk(
+        &mut self,
+        report: TurnReport,
+        result: Option<WaitResult>,
+        ctx: &mut Ctx<Self>,
+    ) {
         let id = report.turn.agent.clone();
         let Some(agent) = self.run.agents.get(&id) else { return };
         let context = &self.context;
@@ -111,7 +116,12 @@ impl Supervisor {
         self.record_report(&TurnReport { judgement, ..report }, ctx);
     }
 
-    fn fail_walk(&mut self, report: TurnReport, failure: TurnFailure, ctx: &mut Ctx<Self>) {
+    pub(super) fn fail_walk(
+        &mut self,
+        report: TurnReport,
+        failure: TurnFailure,
+        ctx: &mut Ctx<Self>,
+    ) {
         let TurnReport { turn, cost, .. } = report;
         self.record_report(&TurnReport { cost, ..TurnReport::failed(turn, failure) }, ctx);
     }
@@ -244,7 +254,7 @@ impl Handler<AdvanceGraph> for Supervisor {
     fn handle(&mut self, AdvanceGraph(id): AdvanceGraph, ctx: &mut Self::Context) {
         let due = self.run.agents.get(&id).filter(|agent| agent.runs_graph()).map(Agent::turn_id);
         if let Some(turn) = due {
-            return self.begin_walk(TurnReport::empty(turn), None, ctx);
+            return self.begin_in_working_dir(TurnReport::empty(turn), ctx);
         }
         self.advancing.remove(&id);
         self.schedule(ctx);

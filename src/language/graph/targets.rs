@@ -19,6 +19,13 @@ pub(super) struct GraphEdge {
     pub(super) code: &'static str,
 }
 
+impl GraphEdge {
+    /// Returns whether the target is known only when the node is left.
+    fn is_open(&self) -> bool {
+        self.to.contains("${")
+    }
+}
+
 /// Reports edges without target, names that mean two things, and nodes that no edge leads to. With `is_whole`, all
 /// nodes could be read, and those without a way to an ending are reported, too.
 pub(super) fn check(
@@ -31,7 +38,7 @@ pub(super) fn check(
 ) {
     let names = || nodes.keys().chain(endings.keys()).map(|name| &**name);
     for edge in edges {
-        if nodes.contains_key(&edge.to) || endings.contains_key(&edge.to) {
+        if edge.is_open() || nodes.contains_key(&edge.to) || endings.contains_key(&edge.to) {
             continue;
         }
         let what = match edge.code {
@@ -71,7 +78,7 @@ fn unreachable<'edges>(
     report: &mut FileDiagnostics,
     start: &'edges GraphNodeName,
     edges: &'edges [GraphEdge],
-    nodes: &BTreeMap<GraphNodeName, SourcePlace>,
+    nodes: &'edges BTreeMap<GraphNodeName, SourcePlace>,
 ) -> BTreeSet<&'edges GraphNodeName> {
     let mut ways: BTreeMap<&GraphNodeName, Vec<&GraphNodeName>> = BTreeMap::new();
     for edge in edges {
@@ -82,6 +89,10 @@ fn unreachable<'edges>(
     while let Some(name) = ahead.pop() {
         let ways = ways.get(name).map(Vec::as_slice).unwrap_or_default();
         ahead.extend(ways.iter().copied().filter(|to| reached.insert(to)));
+        if ways.iter().any(|to| to.contains("${")) {
+            // It may lead to any node.
+            ahead.extend(nodes.keys().filter(|to| reached.insert(to)));
+        }
     }
     for (name, at) in nodes.iter().filter(|(name, _)| !reached.contains(name)) {
         let message = format!("no way leads to the node {}; remove it or lead to it", quoted(name));

@@ -7,6 +7,7 @@
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
 mod advance;
+mod agent_worktrees;
 mod dispatch;
 mod joins;
 mod lifecycle;
@@ -61,6 +62,8 @@ pub struct Supervisor {
     advancing: HashSet<AgentId>,
     /// The executions that an activity is performed for.
     performing: HashMap<AgentId, PendingActivity>,
+    /// The agents whose worktrees are known to be there.
+    made_trees: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     may_have_begun: HashSet<AgentId>,
     queued_effects: QueuedEffects,
@@ -193,6 +196,7 @@ impl Supervisor {
             may_have_begun,
             advancing: HashSet::new(),
             performing: HashMap::new(),
+            made_trees: HashSet::new(),
             queued_effects: QueuedEffects::default(),
             timers: AgentTimers::default(),
             stay_up,

@@ -4,6 +4,7 @@ use super::agent::AgentSpec;
 use super::event::AdvancePosition;
 use super::graph_execution::PromptTask;
 use super::id::{Folder, SessionId};
+use super::join::Join;
 use super::program_execution::RequestBody;
 use super::question::Question;
 
@@ -79,7 +80,11 @@ pub enum AdvanceNext {
         spec: Box<AgentSpec>,
         /// True if the advance continues without waiting for it.
         background: bool,
+        /// True if a join waits for it.
+        joined: bool,
     },
+    /// The ends of the agents that were created for a join.
+    Join(Box<Join>),
     /// A condition; the position holds it.
     Wait,
     /// The end.

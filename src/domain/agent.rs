@@ -252,6 +252,13 @@ impl Agent {
         forked.unwrap_or_else(|| if is_awaited() { self.stack.len() } else { 0 })
     }
 
+    /// Returns the level from which on a join waits for its agents: the number of its pending returns, and one more
+    /// in a graph, whose joins do not wait for agents that prompts before it have forked.
+    #[must_use]
+    pub fn join_depth(&self) -> usize {
+        self.stack.len() + usize::from(self.graph().is_some())
+    }
+
     /// Returns the number of turns it has had with its current prompt.
     #[must_use]
     pub fn visit(&self) -> u32 {

@@ -58,6 +58,23 @@ pub enum Operation {
         /// The name of the module.
         module: String,
     },
+    /// Checks whether one of several files exists.
+    AnyFileExists {
+        /// The paths below the workspace root.
+        paths: Vec<String>,
+    },
+    /// Checks whether a pattern names a file, or a directory if it ends with a `/`.
+    GlobExists {
+        /// The pattern, below the workspace root.
+        pattern: String,
+    },
+    /// Lists the corpora in the workspace: `{name, path, status, description, keywords}`.
+    DiscoverInstalledCorpora,
+    /// Lists the corpora in the workspace and those that a person has installed.
+    DiscoverUserCorpora {
+        /// The person's home directory.
+        home: String,
+    },
     /// Reads the configuration, as data.
     ReadConfig,
     /// Reads the text of a file.
@@ -131,6 +148,37 @@ pub enum Operation {
         /// The fields that change.
         fields: Map<String, Value>,
     },
+    /// Replaces the configuration; without a new one it only checks that there is one that can be read.
+    WriteConfig {
+        /// The new configuration.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        config: Option<Map<String, Value>>,
+    },
+    /// Sets fields of the entry `index` of the configuration.
+    UpdateConfigIndexMetadata {
+        /// The fields that change.
+        fields: Map<String, Value>,
+    },
+    /// Enters a plug-in into the list of a marketplace.
+    UpdateMarketplaceJson {
+        /// The path of the list, below the workspace root.
+        marketplace_path: String,
+        /// The name of the plug-in.
+        plugin_name: String,
+        /// The path of the plug-in, as the list has it.
+        plugin_path: String,
+    },
+    /// Removes old log files; the answer is the number of files that were removed.
+    ApplyLogRetention {
+        /// The path of the directory of the log files, below the workspace root.
+        location: String,
+        /// The date from which files are kept, such as `2026-01-15`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<String>,
+        /// The number of files that are kept, the newest ones.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<u32>,
+    },
     /// Brings a repository up to its upstream, fast-forward only.
     GitPull {
         /// The path below the workspace root.
@@ -185,6 +233,11 @@ pub enum Operation {
         environment: BTreeMap<String, String>,
         /// The longest time that it may take, in milliseconds.
         timeout_ms: u64,
+    },
+    /// Runs a command that only checks something, by `sh -c`; the answer is whether its exit code is 0.
+    BashCheck {
+        /// The command.
+        command: String,
     },
     /// An operation type that a program using the library has added.
     Own {
@@ -243,6 +296,10 @@ impl Operation {
             | Self::SourceHasUpdates { .. }
             | Self::ToolAvailable { .. }
             | Self::PythonModuleAvailable { .. }
+            | Self::AnyFileExists { .. }
+            | Self::GlobExists { .. }
+            | Self::DiscoverInstalledCorpora
+            | Self::DiscoverUserCorpora { .. }
             | Self::ReadConfig
             | Self::ReadFile { .. }
             | Self::GlobFiles { .. }
@@ -256,7 +313,12 @@ impl Operation {
             | Self::CacheWebContent { .. }
             | Self::WriteConfigEntry { .. }
             | Self::UpdateSource { .. }
+            | Self::WriteConfig { .. }
+            | Self::UpdateConfigIndexMetadata { .. }
+            | Self::UpdateMarketplaceJson { .. }
+            | Self::ApplyLogRetention { .. }
             | Self::GitPull { .. }
+            | Self::BashCheck { .. }
             | Self::BashExec { idempotent: true, .. } => RecoveryClass::Converges,
             Self::AddSource { .. } | Self::CloneRepo { .. } | Self::AppendToFile { .. } => {
                 RecoveryClass::Guarded

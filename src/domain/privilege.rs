@@ -15,6 +15,8 @@ pub enum Privilege {
     Commands,
     /// Reaches other machines.
     Network,
+    /// Reads files outside of the workspace.
+    Outside,
     /// Starts a program beside the run.
     PlugIns,
     /// Widens what Claude Code may do.
@@ -24,17 +26,21 @@ pub enum Privilege {
 }
 
 /// The operations that stay within the workspace and run nothing.
-const CONFINED: [&str; 21] = [
+const CONFINED: [&str; 28] = [
     "add_source",
+    "any_file_exists",
     "append_to_file",
+    "apply_log_retention",
     "cache_web_content",
     "config_exists",
     "create_directory",
     "delete_file",
     "directory_exists",
+    "discover_installed_corpora",
     "file_exists",
     "get_sha",
     "glob_count",
+    "glob_exists",
     "glob_files",
     "index_exists",
     "index_is_placeholder",
@@ -43,15 +49,20 @@ const CONFINED: [&str; 21] = [
     "source_cloned",
     "source_exists",
     "tool_available",
+    "update_config_index_metadata",
+    "update_marketplace_json",
     "update_source",
+    "write_config",
     "write_config_entry",
     "write_file",
 ];
 
 /// The types that graphs give the operations which take a privilege.
-pub const PRIVILEGED: [(&str, Privilege); 9] = [
+pub const PRIVILEGED: [(&str, Privilege); 11] = [
+    ("bash_check", Privilege::Commands),
     ("bash_exec", Privilege::Commands),
     ("clone_repo", Privilege::Network),
+    ("discover_user_corpora", Privilege::Outside),
     ("git_fetch", Privilege::Network),
     ("git_pull", Privilege::Network),
     ("python_module_available", Privilege::Commands),
@@ -85,6 +96,7 @@ impl Privilege {
         match self {
             Self::Commands => "runs commands",
             Self::Network => "reaches other machines",
+            Self::Outside => "reads files outside of the workspace",
             Self::PlugIns => "starts plug-ins",
             Self::Permissions => "widens what Claude Code may do",
             Self::ClaudeSettings => "brings settings of Claude Code, which may run hooks",
@@ -133,8 +145,21 @@ mod tests {
             Operation::Own { name: "x".into(), parameters: Map::new(), class: RecoveryClass::Read };
         assert_eq!(own.privilege(), None);
         for name in CONFINED {
-            let keys = ["path", "content", "dest", "id", "pattern", "repo_path", "tool", "url"];
-            let mut all = json!({"type": name, "spec": {}, "fields": {}, "value": {}});
+            let keys = [
+                "path",
+                "content",
+                "dest",
+                "id",
+                "location",
+                "marketplace_path",
+                "pattern",
+                "plugin_name",
+                "plugin_path",
+                "repo_path",
+                "tool",
+                "url",
+            ];
+            let mut all = json!({"type": name, "spec": {}, "fields": {}, "value": {}, "paths": []});
             for key in keys {
                 all[key] = json!("x");
             }

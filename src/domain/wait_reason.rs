@@ -94,7 +94,7 @@ impl WaitReason {
 
     /// Returns the wait for forked agents; `None` once the join is decided.
     fn of_join(agent: &Agent, pending: &PendingJoin) -> Option<Self> {
-        let tally = agent.unjoined.tally(agent.stack.len());
+        let tally = agent.unjoined.tally(agent.join_depth());
         let JoinTally { count: of, done, failed } = tally;
         let more = pending.more(tally);
         let is_open = pending.join.outcome(tally).is_none();

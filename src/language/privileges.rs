@@ -217,7 +217,7 @@ fn of_graph(graph: &Graph) -> Vec<PrivilegeRequest> {
                     conditions(one, &mut add);
                 }
             }
-            GraphNode::Reference { .. } => {}
+            GraphNode::Parallel(_) | GraphNode::Reference { .. } => {}
         }
     }
     requests
@@ -261,8 +261,15 @@ fn actions(list: &[GraphAction], add: &mut dyn FnMut(&OperationTemplate)) {
             | ActionKind::Keywords { .. }
             | ActionKind::Log { .. }
             | ActionKind::WriteLog { .. }
+            | ActionKind::IntentFlags { .. }
+            | ActionKind::IntentRules { .. }
+            | ActionKind::CiSummary { .. }
+            | ActionKind::LogRetention { .. }
+            | ActionKind::Display { .. }
+            | ActionKind::HashValue { .. }
             | ActionKind::ComputeHash { .. }
             | ActionKind::Reference { .. }
+            | ActionKind::SpawnParallel(_)
             | ActionKind::Spawn(_) => {}
         }
     }

@@ -123,8 +123,11 @@ fn graph_sentence(event: &Advanced, progress: &GraphProgress) -> String {
         NextAction::Question(question) => {
             format!("{}: asks: {}", progress.node, one_line(&question.text))
         }
-        NextAction::Agent { spec, background } => {
-            let waits = if *background { "" } else { ", and waits for it" };
+        NextAction::Join(join) => {
+            format!("{}: waits for {} of its agents", progress.node, join.need)
+        }
+        NextAction::Agent { spec, background, joined } => {
+            let waits = if *background || *joined { "" } else { ", and waits for it" };
             format!("{}: starts an agent at {}{waits}", progress.node, spec.state)
         }
     };

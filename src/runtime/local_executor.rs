@@ -61,13 +61,12 @@ impl LocalActivityExecutor {
         let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
         match operation {
             Operation::BashExec { command, unless, .. } => {
-                let unless = unless.as_deref().unwrap_or_default();
-                match scope.changed_file_in(command).or_else(|| scope.changed_file_in(unless)) {
-                    None => Ok(Cow::Borrowed(operation)),
-                    Some(file) => Err(format!(
-                        "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
-                    )),
-                }
+                check_named_files(scope, [command, unless.as_deref().unwrap_or_default()])?;
+                Ok(Cow::Borrowed(operation))
+            }
+            Operation::BashCheck { command } => {
+                check_named_files(scope, [command, ""])?;
+                Ok(Cow::Borrowed(operation))
             }
             Operation::RunScript { file, .. } => {
                 let mut script = operation.clone();
@@ -102,6 +101,16 @@ impl LocalActivityExecutor {
             Ok(Err(error)) => ActivityOutcome::Stuck(error.to_string()),
             Err(panicked) => ActivityOutcome::Done(Err(panicked.to_string())),
         }
+    }
+}
+
+/// Refuses commands that name a file of the workflow which was changed since the run began.
+fn check_named_files(scope: &WorkflowDir, commands: [&str; 2]) -> Result<(), String> {
+    match commands.into_iter().find_map(|command| scope.changed_file_in(command)) {
+        None => Ok(()),
+        Some(file) => Err(format!(
+            "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
+        )),
     }
 }
 

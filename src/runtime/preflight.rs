@@ -148,7 +148,7 @@ fn first_graph(
     }
     let warnings = warnings.iter().map(Diagnostic::without_severity).collect();
     Ok(PreflightResult {
-        options: AgentOptions::default(),
+        options: step::agent_options(entry, &source),
         warnings,
         asks: program.asks_claude(),
         budget: None,

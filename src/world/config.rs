@@ -10,10 +10,13 @@ use super::paths::{FileAccess, resolve};
 use crate::domain::value_path::ValuePath;
 
 /// The path of the configuration, below the root.
-pub(super) const CONFIG: &str = "data/config.yaml";
+const CONFIG: &str = "data/config.yaml";
 
 /// The path of the index, below the root.
-pub(super) const INDEX: &str = "data/index.md";
+const INDEX: &str = "data/index.md";
+
+/// The path of the configuration of a corpus that has no directory `data`, and that of its index.
+const FLAT: (&str, &str) = ("config.yaml", "index.md");
 
 /// The directory of the clones of the sources, below the root.
 const CLONES: &str = ".source";
@@ -21,10 +24,22 @@ const CLONES: &str = ".source";
 /// The command that the index of a new corpus tells people to run.
 const PLACEHOLDER: &str = "Run hiivmind-corpus-build";
 
+/// Returns the path of the configuration, below the root: `data/config.yaml`, or `config.yaml` where only that is.
+pub(super) fn path(root: &Path) -> &'static str {
+    let is_file = |path: &str| root.join(path).is_file();
+    if !is_file(CONFIG) && is_file(FLAT.0) { FLAT.0 } else { CONFIG }
+}
+
+/// Returns the path of the index, which is beside the configuration.
+pub(super) fn index(root: &Path) -> &'static str {
+    if path(root) == FLAT.0 { FLAT.1 } else { INDEX }
+}
+
 /// Returns whether the index is the one that a new corpus begins with.
 pub(super) fn index_is_placeholder(root: &Path) -> Result<bool, String> {
-    let index = read_at(&resolve(root, INDEX, FileAccess::Read)?)
-        .map_err(|why| format!("cannot read `{INDEX}` in {}: {why}", root.display()))?;
+    let path = index(root);
+    let index = read_at(&resolve(root, path, FileAccess::Read)?)
+        .map_err(|why| format!("cannot read `{path}` in {}: {why}", root.display()))?;
     Ok(index.is_some_and(|index| index.contains(PLACEHOLDER)))
 }
 
@@ -35,7 +50,7 @@ pub(super) fn read(root: &Path) -> Result<Value, String> {
 
 /// Returns whether the configuration has a source; false without a configuration.
 pub(super) fn source_exists(root: &Path, id: &str) -> Result<bool, String> {
-    if !resolve(root, CONFIG, FileAccess::Read)?.is_file() {
+    if !resolve(root, path(root), FileAccess::Read)?.is_file() {
         return Ok(false);
     }
     let config = read(root)?;
@@ -48,6 +63,37 @@ pub(super) fn clone_of(id: &str) -> Result<String, String> {
         return Err(format!("`{id}` is no id of a source: it names its directory in `{CLONES}`"));
     }
     Ok(format!("{CLONES}/{id}"))
+}
+
+/// Replaces the configuration, with its keys in the given order; without a new one it only checks that there is one that can be read.
+pub(super) fn write(
+    root: &Path,
+    config: Option<Map<String, Value>>,
+    stem: &str,
+) -> Result<(), String> {
+    let Some(config) = config else { return read(root).map(|_| ()) };
+    let config = Value::Object(config);
+    let before = text(root).ok();
+    if before.as_deref().is_some_and(|text| edit::parse(text).as_ref() == Ok(&config)) {
+        return Ok(());
+    }
+    let text = edit::written_like(before.as_deref().unwrap_or_default(), &config)
+        .map_err(|why| broken(root, &why))?;
+    let at = path(root);
+    super::files::write(root, at, &text, stem)
+}
+
+/// Sets fields of the entry `index`.
+pub(super) fn update_index(
+    root: &Path,
+    fields: Map<String, Value>,
+    stem: &str,
+) -> Result<(), String> {
+    let set = |(field, value)| {
+        ValueEdit::Set(vec![EditStep::Key("index".to_owned()), EditStep::Key(field)], value)
+    };
+    let changes: Vec<ValueEdit> = fields.into_iter().map(set).collect();
+    change(root, &changes, stem).map_err(|why| format!("cannot change `index`: {why}"))
 }
 
 /// Sets an entry; `path` is that of its value.
@@ -85,8 +131,9 @@ pub(super) fn add_source(root: &Path, spec: Map<String, Value>, stem: &str) -> R
             return Ok(());
         }
         return Err(format!(
-            "cannot add the source `{id}`: `{CONFIG}` has another of that id; change that one with \
-             update_source"
+            "cannot add the source `{id}`: `{}` has another of that id; change that one with \
+             update_source",
+            path(root)
         ));
     }
     change(root, &[ValueEdit::Push("sources".to_owned(), spec)], stem)
@@ -106,7 +153,8 @@ pub(super) fn update_source(
     }
     let config = read(root)?;
     let place = place_of(&config, id).map_err(|why| broken(root, &why))?;
-    let place = place.ok_or_else(|| failed(&format!("`{CONFIG}` has none of that id")))?;
+    let place =
+        place.ok_or_else(|| failed(&format!("`{}` has none of that id", self::path(root))))?;
     let changes: Vec<ValueEdit> = fields
         .into_iter()
         .map(|(field, value)| {
@@ -124,22 +172,24 @@ pub(super) fn update_source(
 fn change(root: &Path, changes: &[ValueEdit], stem: &str) -> Result<(), String> {
     let text = text(root)?;
     let Some(text) = edit::apply(&text, changes)? else { return Ok(()) };
-    let path: PathBuf = resolve(root, CONFIG, FileAccess::Write)?;
+    let given = path(root);
+    let path: PathBuf = resolve(root, given, FileAccess::Write)?;
     replace(&path, text.as_bytes(), stem)
-        .map_err(|error| format!("cannot write `{CONFIG}` in {}: {error}", root.display()))
+        .map_err(|error| format!("cannot write `{given}` in {}: {error}", root.display()))
 }
 
 fn text(root: &Path) -> Result<String, String> {
-    let found = read_at(&resolve(root, CONFIG, FileAccess::Read)?);
+    let given = path(root);
+    let found = read_at(&resolve(root, given, FileAccess::Read)?);
     let found =
-        found.map_err(|why| format!("cannot read `{CONFIG}` in {}: {why}", root.display()))?;
+        found.map_err(|why| format!("cannot read `{given}` in {}: {why}", root.display()))?;
     found.ok_or_else(|| {
         format!("there is no `{CONFIG}` in {}: run this where the corpus is", root.display())
     })
 }
 
 fn broken(root: &Path, why: &str) -> String {
-    format!("`{CONFIG}` in {} cannot be used: {why}", root.display())
+    format!("`{}` in {} cannot be used: {why}", path(root), root.display())
 }
 
 /// Returns the index of the source with an id.

@@ -10,6 +10,8 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 use yaml_edit::{AsYaml, Document, Mapping, YamlNode};
 
+use super::ordered::{KeyOrder, OrderedValue};
+
 /// A step down into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EditStep {
@@ -52,7 +54,14 @@ pub(super) fn apply(text: &str, changes: &[ValueEdit]) -> Result<Option<String>,
     {
         return Ok(Some(edited));
     }
-    serde_yaml::to_string(&after).map(Some).map_err(|error| error.to_string())
+    written_like(text, &after).map(Some)
+}
+
+/// Returns a value as YAML, with its keys in the order of a text.
+pub(super) fn written_like(text: &str, value: &Value) -> Result<String, String> {
+    let order = KeyOrder::of_yaml(text);
+    let ordered = OrderedValue { value, order: &order };
+    serde_yaml::to_string(&ordered).map_err(|error| error.to_string())
 }
 
 fn change_value(value: &mut Value, change: &ValueEdit) -> Result<(), String> {
@@ -234,6 +243,15 @@ index: {built: false}
         assert_eq!(parse(&text), Ok(json!({"sources": [{"id": 1}]})));
         let text = edited("", set("a.b", json!("yes")));
         assert_eq!(parse(&text), Ok(json!({"a": {"b": "yes"}})));
+    }
+
+    #[test]
+    fn text_written_anew_keeps_order_of_its_keys() {
+        let text = "z: &base {y: 1, b: 2}\na: *base\nm: 3\n";
+        let text = edited(text, set("z.new", json!(4)));
+        let at = |key: &str| text.find(key).unwrap_or_else(|| panic!("{key}: {text}"));
+        assert!(!text.contains('*') && at("z:") < at("a:") && at("a:") < at("m:"), "{text}");
+        assert!(at("y: 1") < at("b: 2") && at("b: 2") < at("new: 4"), "{text}");
     }
 
     #[test]

@@ -31,9 +31,23 @@ enum GlobSegment {
 /// Returns the paths of the files, below the root and in order.
 pub(super) fn glob(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
     let parts = parse(root, pattern)?;
-    let mut walk = GlobWalk { root, pattern, found: BTreeSet::new(), looks: 0 };
+    let mut walk = GlobWalk { root, pattern, directories: false, found: BTreeSet::new(), looks: 0 };
     walk.down(root, "", &parts)?;
     Ok(walk.found.into_iter().collect())
+}
+
+/// Returns the paths of the directories that a pattern names, below the root and in order.
+pub(super) fn glob_directories(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
+    let parts = parse(root, pattern)?;
+    let mut walk = GlobWalk { root, pattern, directories: true, found: BTreeSet::new(), looks: 0 };
+    walk.down(root, "", &parts)?;
+    Ok(walk.found.into_iter().collect())
+}
+
+/// Returns whether a pattern names a file, or a directory if it ends with a `/`.
+pub(super) fn glob_exists(root: &Path, pattern: &str) -> Result<bool, String> {
+    let find = if pattern.ends_with('/') { glob_directories } else { glob };
+    find(root, pattern).map(|found| !found.is_empty())
 }
 
 fn parse(root: &Path, pattern: &str) -> Result<Vec<GlobSegment>, String> {
@@ -76,6 +90,8 @@ fn like(name: &str, pattern: &str) -> Result<GlobSegment, String> {
 struct GlobWalk<'walk> {
     root: &'walk Path,
     pattern: &'walk str,
+    /// True if directories are looked for, and no files.
+    directories: bool,
     found: BTreeSet<String>,
     looks: usize,
 }
@@ -129,7 +145,7 @@ impl GlobWalk<'_> {
         if !rest.is_empty() {
             return if path.is_dir() { self.down(&path, &below, rest) } else { Ok(()) };
         }
-        if path.is_file() {
+        if if self.directories { path.is_dir() } else { path.is_file() } {
             self.found.insert(below);
         }
         if self.found.len() > MAX_FILES {

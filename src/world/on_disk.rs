@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 
-use super::config::{self, CONFIG, INDEX};
+use super::config;
 use super::context::{OperationContext, blocking};
-use super::glob::glob;
+use super::glob::{glob, glob_exists};
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
-use super::{files, tools};
+use super::{corpora, files, marketplace, retention, tools};
 use crate::domain::operation::Operation;
 
 /// The size in bytes up to which files are read on the current thread: another thread would cost more.
@@ -40,10 +40,13 @@ pub(super) fn perform_inline(
 ) -> Option<Result<Value, String>> {
     let root = shared.root();
     let answer = match operation {
-        Operation::ConfigExists => files::is_file(root, CONFIG),
-        Operation::IndexExists => files::is_file(root, INDEX),
+        Operation::ConfigExists => files::is_file(root, config::path(root)),
+        Operation::IndexExists => files::is_file(root, config::index(root)),
         Operation::FileExists { path } => files::is_file(root, path),
         Operation::DirectoryExists { path } => files::is_directory(root, path),
+        Operation::AnyFileExists { paths } => {
+            paths.iter().try_fold(false, |found, path| Ok(found || files::is_file(root, path)?))
+        }
         Operation::SourceCloned { id } => {
             config::clone_of(id).and_then(|path| files::is_directory(root, &path))
         }
@@ -59,6 +62,14 @@ pub(super) fn perform_inline(
         | Operation::SourceHasUpdates { .. }
         | Operation::PythonModuleAvailable { .. }
         | Operation::ReadConfig
+        | Operation::GlobExists { .. }
+        | Operation::DiscoverInstalledCorpora
+        | Operation::DiscoverUserCorpora { .. }
+        | Operation::WriteConfig { .. }
+        | Operation::UpdateConfigIndexMetadata { .. }
+        | Operation::UpdateMarketplaceJson { .. }
+        | Operation::ApplyLogRetention { .. }
+        | Operation::BashCheck { .. }
         | Operation::GlobFiles { .. }
         | Operation::GlobCount { .. }
         | Operation::GetSha { .. }
@@ -94,6 +105,19 @@ fn perform_on_disk(
         Operation::SourceExists { id } => config::source_exists(root, &id).map(Value::Bool),
         Operation::ReadConfig => config::read(root),
         Operation::ReadFile { path } => files::read(root, &path).map(Value::String),
+        Operation::GlobExists { pattern } => glob_exists(root, &pattern).map(Value::Bool),
+        Operation::DiscoverInstalledCorpora => corpora::installed(root, None),
+        Operation::DiscoverUserCorpora { home } => corpora::installed(root, Some(&home)),
+        Operation::WriteConfig { config } => config::write(root, config, stem).map(done),
+        Operation::UpdateConfigIndexMetadata { fields } => {
+            config::update_index(root, fields, stem).map(done)
+        }
+        Operation::UpdateMarketplaceJson { marketplace_path, plugin_name, plugin_path } => {
+            marketplace::enter(root, &marketplace_path, &plugin_name, &plugin_path, stem).map(done)
+        }
+        Operation::ApplyLogRetention { location, since, count } => {
+            retention::remove_old(root, &location, since.as_deref(), count).map(Value::from)
+        }
         Operation::GlobFiles { pattern } => glob(root, &pattern).map(Value::from),
         Operation::GlobCount { pattern } => glob(root, &pattern).map(|found| found.len().into()),
         Operation::WriteFile { path, content } => {
@@ -116,8 +140,10 @@ fn perform_on_disk(
         | Operation::IndexExists
         | Operation::FileExists { .. }
         | Operation::DirectoryExists { .. }
+        | Operation::AnyFileExists { .. }
         | Operation::SourceCloned { .. }
         | Operation::ToolAvailable { .. }
+        | Operation::BashCheck { .. }
         | Operation::SourceHasUpdates { .. }
         | Operation::PythonModuleAvailable { .. }
         | Operation::GetSha { .. }

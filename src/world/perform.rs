@@ -9,7 +9,7 @@ use tokio::task::JoinError;
 
 use super::at_most_once::run_at_most_once;
 use super::clone::GitClone;
-use super::config::CONFIG;
+use super::config;
 use super::context::{OperationContext, blocking};
 use super::fetch::fetch;
 use super::git::GitRunner;
@@ -19,7 +19,7 @@ use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
 use super::protected_paths::check_protected_paths;
 use super::script::ScriptRun;
-use super::shell::{CommandRepetition, shell};
+use super::shell::{CommandRepetition, check, shell};
 use super::workspace::Workspace;
 use super::{append, changes_since_start, files, tools};
 use crate::domain::activity::ActivityResult;
@@ -97,6 +97,7 @@ impl WorkspaceExecutor {
         }
         if again {
             if let Operation::BashExec { unless: Some(_), .. }
+            | Operation::BashCheck { .. }
             | Operation::BashExec { idempotent: true, .. } = operation
             {
                 self.await_earlier(stem).await;
@@ -210,6 +211,7 @@ impl WorkspaceExecutor {
                 let script = ScriptRun { file, interpreter, environment, longest };
                 script.perform(shared, stem, again).await
             }
+            Operation::BashCheck { command } => check(shared, stem, command).await,
             Operation::Own { name, parameters, class } => {
                 let work = own(shared, name, parameters);
                 let _permit = shared.permit().await?;
@@ -236,8 +238,16 @@ impl WorkspaceExecutor {
             }
             Operation::AddSource { .. }
             | Operation::UpdateSource { .. }
+            | Operation::WriteConfig { .. }
+            | Operation::UpdateConfigIndexMetadata { .. }
             | Operation::WriteConfigEntry { .. } => {
-                let lock = shared.lock_path(&shared.root().join(CONFIG)).await?;
+                let config = shared.root().join(config::path(shared.root()));
+                let lock = shared.lock_path(&config).await?;
+                on_disk(shared, stem, operation, Some(lock)).await
+            }
+            Operation::UpdateMarketplaceJson { marketplace_path, .. } => {
+                let path = resolve(shared.root(), marketplace_path, FileAccess::Write)?;
+                let lock = shared.lock_path(&path).await?;
                 on_disk(shared, stem, operation, Some(lock)).await
             }
             Operation::ConfigExists
@@ -248,6 +258,11 @@ impl WorkspaceExecutor {
             | Operation::SourceExists { .. }
             | Operation::SourceCloned { .. }
             | Operation::ToolAvailable { .. }
+            | Operation::AnyFileExists { .. }
+            | Operation::GlobExists { .. }
+            | Operation::DiscoverInstalledCorpora
+            | Operation::DiscoverUserCorpora { .. }
+            | Operation::ApplyLogRetention { .. }
             | Operation::ReadConfig
             | Operation::ReadFile { .. }
             | Operation::GlobFiles { .. }

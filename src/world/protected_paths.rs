@@ -40,9 +40,12 @@ fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
         Operation::WriteFile { path, .. }
         | Operation::AppendToFile { path, .. }
         | Operation::CacheWebContent { dest: path, .. }
+        | Operation::UpdateMarketplaceJson { marketplace_path: path, .. }
         | Operation::CloneRepo { dest: path, .. } => Some((path, FileAccess::Write)),
         Operation::DeleteFile { path } => Some((path, FileAccess::Remove)),
-        Operation::CreateDirectory { path } | Operation::GitPull { repo_path: path } => {
+        Operation::CreateDirectory { path }
+        | Operation::ApplyLogRetention { location: path, .. }
+        | Operation::GitPull { repo_path: path } => {
             Some((path, FileAccess::Read))
         }
         // These operations only read, or change the configuration, whose path no graph names.
@@ -56,6 +59,13 @@ fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
         | Operation::SourceHasUpdates { .. }
         | Operation::ToolAvailable { .. }
         | Operation::PythonModuleAvailable { .. }
+        | Operation::AnyFileExists { .. }
+        | Operation::GlobExists { .. }
+        | Operation::DiscoverInstalledCorpora
+        | Operation::DiscoverUserCorpora { .. }
+        | Operation::WriteConfig { .. }
+        | Operation::UpdateConfigIndexMetadata { .. }
+        | Operation::BashCheck { .. }
         | Operation::ReadConfig
         | Operation::ReadFile { .. }
         | Operation::GlobFiles { .. }

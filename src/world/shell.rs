@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::at_most_once::{run_at_most_once, run_once};
 use super::context::{OperationContext, OperationProgram, complaint};
+use super::git_lock::GitLock;
 use super::outcome::OperationError;
 use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
@@ -48,7 +49,12 @@ pub(super) async fn shell(
         return Err("the command is empty".to_owned().into());
     }
     let what = format!("the command `{}`", shown(command));
+    let lock = match repetition {
+        CommandRepetition::Idempotent | CommandRepetition::Unless(_) => GitLock::of(shared, stem),
+        CommandRepetition::Unknown | CommandRepetition::Never => None,
+    };
     let work = async {
+        lock.iter().for_each(|lock| lock.before(again));
         if let CommandRepetition::Unless(test) = repetition
             && is_done(shared, stem, test).await?
         {
@@ -56,8 +62,10 @@ pub(super) async fn shell(
         }
         let ended = run(shared, stem, command).await?;
         if ended.exit != ProcessExit::Code(0) {
-            return Err(format!("{what} {}{}", ended.exit, complaints(&ended)).into());
+            let hint = lock.as_ref().map(GitLock::hint).unwrap_or_default();
+            return Err(format!("{what} {}{}{hint}", ended.exit, complaints(&ended)).into());
         }
+        lock.iter().for_each(GitLock::after);
         Ok(json!({
             "exit_code": 0,
             "stdout": ended.stdout.text(),
@@ -70,6 +78,26 @@ pub(super) async fn shell(
         CommandRepetition::Unknown => run_at_most_once(shared, stem, again, &what, work).await,
         CommandRepetition::Never => run_once(shared, stem, again, &what, work).await,
         CommandRepetition::Idempotent | CommandRepetition::Unless(_) => work.await,
+    }
+}
+
+/// Runs a command that only checks something, and returns whether its exit code is 0.
+pub(super) async fn check(
+    shared: &Arc<OperationContext>,
+    stem: &str,
+    command: &str,
+) -> Result<Value, OperationError> {
+    if command.trim().is_empty() {
+        return Err("the command is empty".to_owned().into());
+    }
+    let _permit = shared.permit().await?;
+    let ended = run(shared, stem, command).await?;
+    match ended.exit {
+        ProcessExit::Code(code) => Ok(Value::Bool(code == 0)),
+        exit => {
+            let what = format!("the command `{}`", shown(command));
+            Err(format!("{what} {exit}{}", complaints(&ended)).into())
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod again;
 mod files;
 mod git;
+mod locks;
 mod programs;
 mod prune;
 mod trees;

@@ -156,7 +156,12 @@ impl Supervisor {
         }
     }
 
-    fn fail_advance(&mut self, report: TurnReport, failure: TurnFailure, ctx: &mut Ctx<Self>) {
+    pub(super) fn fail_advance(
+        &mut self,
+        report: TurnReport,
+        failure: TurnFailure,
+        ctx: &mut Ctx<Self>,
+    ) {
         let TurnReport { turn, cost, .. } = report;
         self.record_report(&TurnReport { cost, ..TurnReport::failed(turn, failure) }, ctx);
     }
@@ -267,7 +272,7 @@ impl Handler<AdvanceAgent> for Supervisor {
     fn handle(&mut self, AdvanceAgent(id): AdvanceAgent, ctx: &mut Self::Context) {
         let due = self.run.agents.get(&id).filter(|agent| agent.advances_itself());
         if let Some(turn) = due.map(Agent::turn_id) {
-            return self.advance(TurnReport::empty(turn), ResumeInput::Entered, ctx);
+            return self.advance_in_working_dir(TurnReport::empty(turn), ctx);
         }
         self.advancing.remove(&id);
         self.schedule(ctx);

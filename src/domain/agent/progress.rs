@@ -74,8 +74,13 @@ impl Agent {
         self.stage = StepStage::WaitOver(Box::new(result));
     }
 
-    /// Ends its join: its state's prompt is due, with the outcomes of the agents it joined.
+    /// Ends its join: its state's prompt is due, with the outcomes of the agents it joined, or its graph is to be
+    /// given them.
     pub(in crate::domain) fn end_join(&mut self, results: Arc<str>) {
+        if self.graph().is_some() {
+            let list = serde_json::from_str(&results).unwrap_or_default();
+            return self.end_wait(WaitResult::Done(list));
+        }
         self.stage = StepStage::State { results: Some(results) };
     }
 

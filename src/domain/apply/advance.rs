@@ -11,6 +11,7 @@ use crate::domain::effect::Effect;
 use crate::domain::event::{AdvancePosition, Advanced, GraphProgress, NextAction, ProgramStatus};
 use crate::domain::graph_execution::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
+use crate::domain::join::PendingJoin;
 use crate::domain::run::{AgentEnding, Run};
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
@@ -51,6 +52,7 @@ pub(super) fn advanced(
         | NextAction::Operation(_)
         | NextAction::Task(_)
         | NextAction::Agent { .. }
+        | NextAction::Join(_)
         | NextAction::Wait => vec![Effect::Proceed(id.clone())],
     };
     if let AdvancePosition::Program(progress) = &event.position
@@ -135,10 +137,18 @@ fn wait_for(
             agent.wait_for_answer(AskedQuestion { question, since: at, late: None });
             None
         }
-        (NextAction::Agent { spec, background }, Some(session)) => {
+        (NextAction::Join(join), _) => {
+            agent.wait_for_join(PendingJoin { join: (**join).clone(), since: at });
+            None
+        }
+        (NextAction::Agent { spec, background, joined }, Some(session)) => {
             agent.forked_count = agent.forked_count.saturating_add(1);
             let id = agent.id.child(agent.forked_count);
-            if *background {
+            if *joined {
+                let depth = agent.join_depth();
+                agent.unjoined.add(agent.forked_count, depth);
+            }
+            if *background || *joined {
                 agent.end_wait(WaitResult::Done(id.as_str().into()));
             } else {
                 agent.wait_for_agent(id.clone());

@@ -71,7 +71,7 @@ pub(super) fn count_end_at_parent(
     }
     parent.unjoined.ended(number, matches!(ending, AgentEnding::Result(_)));
     let forked = agent.spec.variables.clone();
-    let tally = parent.unjoined.tally(parent.stack.len());
+    let tally = parent.unjoined.tally(parent.join_depth());
     let is_decided =
         parent.pending_join().is_some_and(|pending| pending.join.outcome(tally).is_some());
     (Some(forked), is_decided.then(|| parent.id.clone()))

@@ -32,7 +32,7 @@ pub(super) fn join_finished(
     if agent.pending_join().is_none() {
         return Err(ApplyError::Join(format!("{} waits for nobody", agent.id)));
     }
-    let forks = agent.unjoined.take(agent.stack.len());
+    let forks = agent.unjoined.take(agent.join_depth());
     let parent = agent.id.clone();
     let results = results(run, &parent, &forks, &event.stopped);
     let agent = due(run, &event.turn)?;

@@ -142,6 +142,7 @@ fn consequences(
         | AdvanceNext::Activity(_)
         | AdvanceNext::Task(_)
         | AdvanceNext::Agent { .. }
+        | AdvanceNext::Join(_)
         | AdvanceNext::Wait => Vec::new(),
     }
 }
@@ -157,9 +158,10 @@ fn record(
         AdvanceNext::Activity(kind) => NextAction::Operation(kind.clone()),
         AdvanceNext::Task(task) => NextAction::Task(task.clone()),
         AdvanceNext::Question(question) => NextAction::Question(question.clone()),
-        AdvanceNext::Agent { spec, background } => {
-            NextAction::Agent { spec: spec.clone(), background: *background }
+        AdvanceNext::Agent { spec, background, joined } => {
+            NextAction::Agent { spec: spec.clone(), background: *background, joined: *joined }
         }
+        AdvanceNext::Join(join) => NextAction::Join(join.clone()),
         AdvanceNext::Wait => NextAction::Wait,
         AdvanceNext::End { .. } | AdvanceNext::Fail(_) => NextAction::Nothing,
     };
@@ -169,6 +171,7 @@ fn record(
         NextAction::Walk
         | NextAction::Operation(_)
         | NextAction::Question(_)
+        | NextAction::Join(_)
         | NextAction::Wait
         | NextAction::Nothing => None,
     };

@@ -37,7 +37,7 @@ pub fn finish_join(
     at_work: &dyn Fn(&AgentId) -> bool,
 ) -> Vec<Event> {
     let Some(pending) = agent.pending_join() else { return Vec::new() };
-    let tally = agent.unjoined.tally(agent.stack.len());
+    let tally = agent.unjoined.tally(agent.join_depth());
     let is_late = pending.until().is_some_and(|until| until <= now);
     let outcome = pending.join.outcome(tally).or(is_late.then_some(JoinOutcome::Late));
     let Some(outcome) = outcome else { return Vec::new() };
@@ -89,7 +89,7 @@ fn unneeded<'run>(
     agent: &Agent,
     join: &Join,
 ) -> impl Iterator<Item = &'run AgentId> {
-    let depth = agent.stack.len();
+    let depth = agent.join_depth();
     let numbers = agent.unjoined.numbers(depth);
     let roots: HashSet<AgentId> = numbers
         .map(|number| agent.id.child(number))

@@ -16,6 +16,7 @@ use crate::domain::graph_execution::{
     GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask,
 };
 use crate::domain::id::{MessageId, SessionId, StateName};
+use crate::domain::join::Join;
 use crate::domain::program_execution::ProgramPosition;
 use crate::domain::question::Question;
 use crate::domain::turn::TurnId;
@@ -145,7 +146,12 @@ pub enum NextAction {
         spec: Box<AgentSpec>,
         /// It continues without waiting for it.
         background: bool,
+        /// A join waits for it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        joined: bool,
     },
+    /// The ends of the agents that were created for a join.
+    Join(Box<Join>),
     /// A condition of a program. Its stored form is the status of the program.
     #[serde(skip)]
     Wait,

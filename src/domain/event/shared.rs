@@ -155,6 +155,7 @@ impl Event {
                 | NextAction::Operation(_)
                 | NextAction::Task(_)
                 | NextAction::Agent { .. }
+                | NextAction::Join(_)
                 | NextAction::Wait
                 | NextAction::Nothing => None,
             },

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
 use crate::language::flow_map::FlowMap;
 use crate::language::graph::checked_graph::{
-    ActionKind, AgentSpawn, Graph, GraphNode, GraphNodeName, ReferenceNode, ReferenceText,
-    SpawnTask,
+    ActionKind, AgentSpawn, Graph, GraphNode, GraphNodeName, ParallelAgents, ReferenceNode,
+    ReferenceText, SpawnTask,
 };
 use crate::language::graph::spawned::{acts, literal};
 
@@ -35,6 +35,9 @@ pub fn draw(program: &Graph, title: &str) -> WorkflowDrawing {
             }
             for act in acts(node) {
                 consult(&mut drawing, name, act);
+            }
+            if let GraphNode::Parallel(node) = node {
+                node.branches.iter().for_each(|branch| spawn(&mut drawing, name, &branch.task));
             }
         }
     }
@@ -67,6 +70,7 @@ fn in_order(program: &Graph) -> Vec<&GraphNodeName> {
 fn label_and_kind(name: &str, node: &GraphNode) -> (String, NodeKind) {
     match node {
         GraphNode::Action { .. } => (name.to_owned(), NodeKind::Action),
+        GraphNode::Parallel(_) => (format!("{name}\nparallel"), NodeKind::Action),
         GraphNode::Conditional { condition, .. } => {
             (format!("{name}\n{}", condition.kind), NodeKind::Conditional)
         }
@@ -83,6 +87,9 @@ fn ways(node: &GraphNode) -> Vec<(String, EdgeKind, &GraphNodeName)> {
     let goes = |label: &str, to| (label.to_owned(), EdgeKind::Goes, to);
     let fails = |label: &str, to| (label.to_owned(), EdgeKind::Fails, to);
     match node {
+        GraphNode::Parallel(node) => {
+            vec![goes("joined", &node.on_success), fails("failure", &node.on_failure)]
+        }
         GraphNode::Action { on_success, on_failure, .. } if on_success == on_failure => {
             vec![goes("", on_success)]
         }
@@ -111,6 +118,14 @@ fn ways(node: &GraphNode) -> Vec<(String, EdgeKind, &GraphNodeName)> {
     }
 }
 
+/// Draws an agent that a node spawns.
+fn spawn(drawing: &mut WorkflowDrawing, name: &str, task: &SpawnTask) {
+    let (label, kind) = spawned(task);
+    let id = format!("/agent/{label}");
+    drawing.node(&id, &label, kind);
+    edge(drawing, name, &id, "spawns", EdgeKind::Forks);
+}
+
 /// Draws the document or skill that a node has carried out, and the agents it spawns.
 fn consult(drawing: &mut WorkflowDrawing, name: &str, act: &ActionKind) {
     match act {
@@ -120,11 +135,9 @@ fn consult(drawing: &mut WorkflowDrawing, name: &str, act: &ActionKind) {
             drawing.node(&id, &document, NodeKind::Document);
             edge(drawing, name, &id, "carries out", EdgeKind::Consults);
         }
-        ActionKind::Spawn(AgentSpawn { task, .. }) => {
-            let (label, kind) = spawned(task);
-            let id = format!("/agent/{label}");
-            drawing.node(&id, &label, kind);
-            edge(drawing, name, &id, "spawns", EdgeKind::Forks);
+        ActionKind::Spawn(AgentSpawn { task, .. })
+        | ActionKind::SpawnParallel(ParallelAgents { task, .. }) => {
+            spawn(drawing, name, task);
         }
         _ => {}
     }

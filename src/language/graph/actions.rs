@@ -12,7 +12,8 @@ use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
 
 /// The parameters that are paths of files or directories.
-const FILE_PATHS: [&str; 4] = ["path", "dest", "repo_path", "pattern"];
+const FILE_PATHS: [&str; 6] =
+    ["path", "dest", "repo_path", "pattern", "marketplace_path", "location"];
 
 impl GraphReader<'_> {
     /// Reads several consequences; `None` if one is wrong.
@@ -36,13 +37,7 @@ impl GraphReader<'_> {
 
     fn act(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         Some(match given.kind {
-            "evaluate" => {
-                self.variables.flags(given.written("set_flag"));
-                ActionKind::Evaluate {
-                    expression: given.expression("expression")?,
-                    set_flag: given.template("set_flag")?,
-                }
-            }
+            "evaluate" => self.evaluated(given)?,
             "compute" => ActionKind::Compute {
                 expression: given.expression("expression")?,
                 store: self.store(given)??,
@@ -66,26 +61,43 @@ impl GraphReader<'_> {
                 sets: keyword_sets(given.node("keyword_sets")?)?,
                 store: self.store(given)??,
             },
-            "init_log" | "log_node" | "log_event" | "log_entry" | "log_warning" | "log_error"
+            "init_log"
+            | "log_node"
+            | "log_event"
+            | "log_entry"
+            | "log_warning"
+            | "log_error"
+            | "log_source_status"
+            | "log_source_changes"
+            | "log_index_update"
+            | "log_session_snapshot"
             | "finalize_log" => self.log(given)?,
             "write_log" => {
                 self.variables.write("computed.log_file_path");
                 ActionKind::WriteLog { parameters: given.all_but(&[])? }
             }
-            "file_exists_check" => {
-                self.variables.flags(given.written("set_flag"));
-                let flag = given.written("set_flag");
-                let path = format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(flag));
-                self.check_paths(given)?;
-                ActionKind::World {
-                    work: work(given, "file_exists", &["set_flag"])?,
-                    store: ValueTemplate::parse(&Value::String(path)).ok(),
-                    prompt: None,
-                }
-            }
-            "compute_hash" => {
-                ActionKind::ComputeHash { from: self.origin(given)?, store: self.store(given)?? }
-            }
+            "file_exists_check"
+            | "directory_exists_check"
+            | "any_file_exists_check"
+            | "glob_check"
+            | "bash_check" => self.checked(given)?,
+            "apply_log_retention" => ActionKind::LogRetention { parameters: given.all_but(&[])? },
+            "output_ci_summary" => ActionKind::CiSummary { format: given.template("format")? },
+            "parse_intent_flags" => ActionKind::IntentFlags {
+                input: given.template("input")?,
+                definitions: given.template("flag_definitions")?,
+                store: self.store(given)??,
+            },
+            "match_3vl_rules" => ActionKind::IntentRules {
+                flags: given.template("flags")?,
+                rules: given.template("rules")?,
+                store: self.store(given)??,
+            },
+            "dynamic_route" => self.dynamic_route(given)?,
+            "display" => self.display(given)?,
+            "discover_installed_corpora" => self.discovered(given)?,
+            "update_config_index_metadata" => self.index_metadata(given)?,
+            "compute_hash" => self.hashed(given)?,
             "foreach" => ActionKind::ForEach {
                 items: given.template("items")?,
                 name: given.word("as").unwrap_or_else(|| "item".to_owned()),
@@ -93,6 +105,7 @@ impl GraphReader<'_> {
             },
             "invoke_pattern" | "invoke_skill" => self.invoke(given)?,
             "spawn_agent" | "run_folder" | "run_state" => self.spawn(given)?,
+            "spawn_agents_parallel" => self.parallel_agents(given)?,
             "set_flag" | "set_state" | "append_state" | "clear_state" | "merge_state"
             | "mutate_state" => self.state(given)?,
             _ => self.world(given)?,
@@ -109,6 +122,10 @@ impl GraphReader<'_> {
             "log_entry" => LogEntryKind::Entry,
             "log_warning" => LogEntryKind::Warning,
             "log_error" => LogEntryKind::Error,
+            "log_source_status" => LogEntryKind::SourceStatus,
+            "log_source_changes" => LogEntryKind::SourceChanges,
+            "log_index_update" => LogEntryKind::IndexUpdate,
+            "log_session_snapshot" => LogEntryKind::Snapshot,
             _ => LogEntryKind::End,
         };
         let parameters = given.all_but(&["store_as"])?;
@@ -171,6 +188,7 @@ impl GraphReader<'_> {
         let work = match kind {
             "cache_web_content" => self.cached(given)?,
             "run_command" => self.command(given)?,
+            "update_source_metadata" => work(given, "update_source", &[])?,
             "web_fetch" => {
                 prompt = given.template("prompt");
                 work(given, kind, &["store_as", "prompt"])?
@@ -289,5 +307,7 @@ fn local(node: &YamlValue) -> Option<String> {
         let entry = entries.iter().find(|entry| &*entry.key == key)?;
         entry.value.text().map(|text| text.text.to_string())
     };
-    (text("type")? == "foreach").then(|| text("as").unwrap_or_else(|| "item".to_owned()))
+    ["foreach", "spawn_agents_parallel"]
+        .contains(&&*text("type")?)
+        .then(|| text("as").unwrap_or_else(|| "item".to_owned()))
 }

@@ -79,7 +79,7 @@ impl GraphReader<'_> {
         Some(ReferenceText::Document { path: name, section, choose, text: part.to_owned() })
     }
 
-    fn read(&mut self, name: &str) -> Result<Arc<str>, String> {
+    pub(super) fn read(&mut self, name: &str) -> Result<Arc<str>, String> {
         if let Some(known) = self.documents.get(name) {
             return known.clone();
         }

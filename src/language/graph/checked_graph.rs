@@ -5,6 +5,7 @@
 mod act;
 mod condition;
 mod needs;
+mod parallel;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +14,13 @@ use serde_json::{Map, Value};
 
 use crate::domain::model::ModelName;
 use crate::domain::turn_options::TurnOptions;
-use crate::language::expression::ValueTemplate;
+use crate::language::expression::{Expression, ValueTemplate};
 use crate::language::output::OutputSchema;
 use crate::language::turn_options::OptionPlaces;
 
 pub use self::act::{ActionKind, AgentSpawn, GraphAction, LogEntryKind, SpawnTask};
 pub use self::condition::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
+pub use self::parallel::{ParallelAgents, ParallelBranch, ParallelNode};
 
 /// The name of a node or an ending.
 pub type GraphNodeName = Arc<str>;
@@ -88,6 +90,8 @@ pub enum GraphNode {
         /// The next node when one does not.
         on_invalid: GraphNodeName,
     },
+    /// Has agents work at the same time.
+    Parallel(ParallelNode),
     /// Has Claude Code carry out a document.
     Reference {
         /// The document.
@@ -108,8 +112,34 @@ pub struct UserPrompt {
     pub header: Option<ValueTemplate>,
     /// The options to choose from.
     pub options: Vec<UserPromptOption>,
+    /// The options that are made of a list in the state, if it has such.
+    pub from_state: Option<OptionsFromState>,
     /// The response to each answer, by its option's id; `other` is free text.
     pub responses: BTreeMap<String, UserPromptResponse>,
+}
+
+/// Options that are made of the elements of a list.
+#[derive(Debug, Clone)]
+pub struct OptionsFromState {
+    /// The path of the list.
+    pub list: ValueTemplate,
+    /// The names of an element in the texts.
+    pub names: Vec<String>,
+    /// The id of an option.
+    pub id: Option<ElementText>,
+    /// The text that a person reads.
+    pub label: Option<ElementText>,
+    /// Its explanation.
+    pub description: Option<ElementText>,
+}
+
+/// A text about an element of a list.
+#[derive(Debug, Clone)]
+pub enum ElementText {
+    /// A text with `${…}`.
+    Template(ValueTemplate),
+    /// An expression that sees the fields of the element as names.
+    Expression(Expression),
 }
 
 /// An option, before its texts are filled.
@@ -192,4 +222,8 @@ pub struct GraphEnding {
     pub details: Option<ValueTemplate>,
     /// The summary that the graph gives back.
     pub summary: Option<ValueTemplate>,
+    /// The skill that continues, and its context.
+    pub delegate: Option<ValueTemplate>,
+    /// The code of an error.
+    pub code: Option<ValueTemplate>,
 }

@@ -12,11 +12,18 @@ mod actions;
 mod conditions;
 mod endings;
 mod history;
+mod intents;
+mod leave;
 mod log;
+mod log_ends;
+mod log_text;
 mod nodes;
 mod operations;
+mod parallel;
 mod paths;
+mod results;
 mod scope;
+mod state_options;
 mod suspended;
 mod tasks;
 
@@ -276,39 +283,6 @@ impl<'graph> GraphInterpreter<'graph> {
                 return Ok(need);
             }
         }
-    }
-
-    /// Moves to another node. The error of this one is stored in `computed.last_error` for the nodes after it.
-    fn leave(
-        &mut self,
-        outcome: &str,
-        error: Option<String>,
-        target: &GraphNodeName,
-    ) -> Option<GraphYield> {
-        if let Some(error) = &error {
-            let path = vec!["computed".to_owned(), "last_error".to_owned()];
-            let _ = self.change(GraphStateChange::Set(path, error.as_str().into()));
-        }
-        let node = std::mem::replace(&mut self.state.current_node, Arc::clone(target));
-        if self.graph.keeps_history {
-            let entry = json!({ "node": *node, "outcome": outcome, "timestamp": self.now_text });
-            let _ = self.change(GraphStateChange::Push(vec![HISTORY.to_owned()], entry));
-        }
-        let outcome = outcome.into();
-        self.visits.push(NodeExecution {
-            node: Arc::clone(&node),
-            outcome,
-            timestamp: self.now,
-            error,
-        });
-        self.names.insert("current_node".to_owned(), (**target).into());
-        self.names.insert("previous_node".to_owned(), (*node).into());
-        self.state.previous_node = Some(node);
-        self.state.executed += 1;
-        self.state.cursor = NodeCursor::default();
-        self.answers.clear();
-        self.wait_result = None;
-        None
     }
 
     fn change(&mut self, change: GraphStateChange) -> Result<(), String> {

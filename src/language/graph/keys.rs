@@ -25,6 +25,12 @@ pub(in crate::language) const GRAPH: &[KeySpec] = &[
         "The preconditions that have to hold before the graph begins.",
     ),
     key("initial_state", state, "The state that the graph begins with."),
+    key("definitions", anything, "The origin of the types, for people: nothing is fetched."),
+    key(
+        "imports",
+        imports,
+        "The files whose content is in the field `imports`, by its names there.",
+    ),
     key("start_node", filled, "The node that the graph begins with."),
     key("nodes", nodes, "The nodes by their names."),
     key("endings", endings, "The endings by their names."),
@@ -32,6 +38,11 @@ pub(in crate::language) const GRAPH: &[KeySpec] = &[
         "model",
         shape::model,
         "The model of nodes that name none: opus, sonnet, haiku, or a full name.",
+    ),
+    key(
+        "worktree",
+        shape::boolean,
+        "True if the agent that begins here has a git worktree of its own.",
     ),
     key("max_steps", steps, "The maximum number of nodes that one execution may pass through."),
 ];
@@ -103,6 +114,20 @@ pub(in crate::language) const NODE_TYPES: &[NodeType] = &[
         asks_claude: false,
     },
     NodeType {
+        name: "parallel",
+        doc: "Agents that work at the same time, and a join that waits for them.",
+        keys: &[
+            key("branches", parallel_branches, "The branches, each an agent."),
+            key("join", join, "The number of branches that have to succeed: all without it."),
+            key("timeout", filled, "The longest time that it waits, such as `10m`."),
+            key("rest", rest, "The fate of the branches that are not waited for."),
+            key("on_success", filled, "The node or ending that follows if the join is met."),
+            key("on_failure", filled, "The node or ending that follows if it is not."),
+        ],
+        required: &["type", "branches", "on_success", "on_failure"],
+        asks_claude: true,
+    },
+    NodeType {
         name: "reference",
         doc: "A document, or a section of one, that Claude Code carries out.",
         keys: &[
@@ -122,11 +147,33 @@ pub(in crate::language) const NODE_TYPES: &[NodeType] = &[
     },
 ];
 
+/// The keys of a branch of a parallel node.
+pub(in crate::language) const BRANCH: &[KeySpec] = &[
+    key("name", filled, "The name of the branch, and of its result below `computed`."),
+    key("prompt", filled, "The prompt of its agent."),
+    key("subagent_type", filled, "The kind of agent."),
+    key("state", filled, "The state that its agent begins in: a prompt, graph or program."),
+    key("folder", filled, "The folder of that state."),
+    key("input", anything, "The input of its agent."),
+    key("variables", mapping, "The variables of its agent."),
+];
+
 /// The keys of a question.
 pub(in crate::language) const QUESTION: &[KeySpec] = &[
     key("question", filled, "The question."),
     key("header", filled, "A short label of at most 12 characters."),
     key("options", options, "The options, 2 to 4 of them."),
+    key("options_from_state", filled, "The path of a list: each of its elements is an option."),
+    key("as", filled, "The name of the element in `option_template`; `item` without one."),
+    key("option_template", option_template, "The texts of an option that is an element."),
+    key("option_mapping", option_template, "The same as expressions about the element."),
+];
+
+/// The keys of the texts of an option that is an element of a list.
+pub(in crate::language) const OPTION_TEMPLATE: &[KeySpec] = &[
+    key("id", filled, "The id of the option."),
+    key("label", filled, "The text of the option."),
+    key("description", filled, "The meaning of the option."),
 ];
 
 /// The keys of an option.
@@ -147,8 +194,10 @@ pub(in crate::language) const RESPONSE: &[KeySpec] = &[
 /// The keys of an ending.
 pub(in crate::language) const ENDING: &[KeySpec] = &[
     key("type", ending_type, "The outcome of the graph."),
-    key("message", filled, "The text that is shown."),
-    key("recovery", filled, "The skill that is proposed after an error."),
+    key("message", text, "The text that is shown."),
+    key("recovery", recovery, "The skill that is proposed after an error, or an advice."),
+    key("delegate", delegate, "The skill that continues, for the caller."),
+    key("code", filled, "The code of an error, for the caller."),
     key("details", filled, "Further text."),
     key("summary", anything, "The result of the graph."),
 ];
@@ -227,7 +276,65 @@ fn branches() -> Value {
 }
 
 fn question() -> Value {
-    shape::strict_mapping(QUESTION, &["question", "options"])
+    let mut shape = shape::strict_mapping(QUESTION, &["question"]);
+    let needs = ["options", "options_from_state"].map(|key| json!({ "required": [key] }));
+    shape["oneOf"] = json!(needs);
+    shape
+}
+
+fn parallel_branches() -> Value {
+    let branch = shape::strict_mapping(BRANCH, &["name"]);
+    json!({ "type": "array", "items": branch, "minItems": 1 })
+}
+
+/// Returns the number of agents that a join needs.
+pub(in crate::language) fn join() -> Value {
+    let count = json!({ "type": "integer", "minimum": 1 });
+    let map = json!({
+        "type": "object",
+        "properties": { "count": count },
+        "required": ["count"],
+        "additionalProperties": false,
+    });
+    json!({ "anyOf": [shape::one_of(["all", "any"]), count, map] })
+}
+
+fn rest() -> Value {
+    shape::one_of(["leave", "stop"])
+}
+
+fn mapping() -> Value {
+    json!({ "type": "object" })
+}
+
+fn option_template() -> Value {
+    shape::strict_mapping(OPTION_TEMPLATE, &[])
+}
+
+fn imports() -> Value {
+    json!({ "type": "object", "additionalProperties": filled() })
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn recovery() -> Value {
+    let advice = json!({
+        "type": "object",
+        "properties": { "suggestion": filled(), "related_skill": filled() },
+        "additionalProperties": false,
+    });
+    json!({ "anyOf": [filled(), advice] })
+}
+
+fn delegate() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "skill": filled(), "context": anything() },
+        "required": ["skill"],
+        "additionalProperties": false,
+    })
 }
 
 fn options() -> Value {

@@ -3,10 +3,11 @@
 use super::checked_graph::{GraphEnding, GraphNode, GraphNodeName, NodeTurn, ReferenceNode};
 use super::keys::{self, NODE_TYPES, names};
 use super::reader::{GraphReader, MappingFields};
+use crate::language::expression::ValueTemplate;
 use crate::language::output::{OutputSchema, schema_of};
 use crate::language::report::quoted;
 use crate::language::turn_options::{self, WrittenOptions, embed_files};
-use crate::language::yaml::content::YamlEntry;
+use crate::language::yaml::content::{YamlContent, YamlEntry};
 
 impl GraphReader<'_> {
     /// Reads a node; `None` if something in it is wrong.
@@ -40,6 +41,7 @@ impl GraphReader<'_> {
             "conditional" => self.conditional(&fields, name),
             "user_prompt" => self.user_prompt(&fields, name).map(GraphNode::UserPrompt),
             "validation_gate" => self.gate(&fields, name),
+            "parallel" => self.parallel(&fields, name),
             _ => self.reference(&fields, name),
         }
     }
@@ -184,12 +186,30 @@ impl GraphReader<'_> {
         let what = format!("the ending {}", quoted(&entry.key));
         let fields = self.fields(&entry.value, entry.at, &what, &names(keys::ENDING))?;
         let success = self.need(&fields, "type").and_then(|kind| self.success(kind));
-        let message = self.need(&fields, "message").and_then(|entry| self.words(entry));
+        let message = self.need(&fields, "message").and_then(|entry| self.message(entry));
         let mut words = |key| match fields.get(key) {
             None => Some(None),
             Some(entry) => self.words(entry).map(Some),
         };
-        let (recovery, details) = (words("recovery"), words("details"));
+        let (details, code) = (words("details"), words("code"));
+        let recovery = match fields.get("recovery") {
+            Some(entry) if matches!(entry.value.value, YamlContent::Map(_)) => {
+                let keys = ["suggestion", "related_skill"];
+                self.fields(&entry.value, entry.at, "`recovery`", &keys);
+                self.template(&entry.value).map(Some)
+            }
+            Some(entry) => self.words(entry).map(Some),
+            None => Some(None),
+        };
+        let delegate = match fields.get("delegate") {
+            None => Some(None),
+            Some(entry) => {
+                let keys = ["skill", "context"];
+                let delegate = self.fields(&entry.value, entry.at, "`delegate`", &keys);
+                let skill = delegate.and_then(|fields| self.need(&fields, "skill"));
+                skill.and_then(|_| self.template(&entry.value)).map(Some)
+            }
+        };
         let summary = match fields.get("summary") {
             None => Some(None),
             Some(entry) => self.template(&entry.value).map(Some),
@@ -200,7 +220,17 @@ impl GraphReader<'_> {
             recovery: recovery?,
             details: details?,
             summary: summary?,
+            delegate: delegate?,
+            code: code?,
         })
+    }
+
+    /// Reads the message of an ending, which may be empty.
+    fn message(&mut self, entry: &YamlEntry) -> Option<ValueTemplate> {
+        match entry.value.text() {
+            Some(text) if text.text.is_empty() => self.template(&entry.value),
+            _ => self.words(entry),
+        }
     }
 
     fn success(&mut self, kind: &YamlEntry) -> Option<bool> {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::checked_graph::{GraphNodeName, UserPrompt, UserPromptOption, UserPromptResponse};
+use super::checked_graph::{
+    GraphNodeName, OptionsFromState, UserPrompt, UserPromptOption, UserPromptResponse,
+};
 use super::keys::{self, names};
 use super::reader::{GraphReader, MappingFields};
 use crate::domain::question::OTHER;
@@ -10,6 +12,9 @@ use crate::language::expression::ValueTemplate;
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlEntry, YamlValue};
+
+/// The response to any option that is made of an element of a list.
+pub(super) const SELECTED: &str = "selected";
 
 /// The longest header, in characters.
 const MAX_HEADER_CHARS: usize = 12;
@@ -27,9 +32,9 @@ impl GraphReader<'_> {
         let answers = self.need(fields, "on_response");
         let responses =
             answers.and_then(|entry| self.responses(entry, options, name, prompt.is_some()));
-        let PartialUserPrompt { asked, header, options, .. } = prompt?;
+        let PartialUserPrompt { asked, header, options, from_state, .. } = prompt?;
         let (question, header, options) = (asked?, header?, options?);
-        Some(UserPrompt { question, header, options, responses: responses? })
+        Some(UserPrompt { question, header, options, from_state, responses: responses? })
     }
 
     fn question(&mut self, entry: &YamlEntry) -> Option<PartialUserPrompt> {
@@ -39,6 +44,16 @@ impl GraphReader<'_> {
             Some(entry) => self.header(entry).map(Some),
             None => Some(None),
         };
+        if let Some(entry) = fields.get("options_from_state") {
+            if let Some(options) = fields.get("options") {
+                let message = "`options` and `options_from_state` exclude each other; remove one";
+                self.report.error(options.at, "WF102", message);
+            }
+            let from_state = self.state_options(entry, &fields);
+            let ids = vec![(SELECTED.to_owned(), entry.at)];
+            let options = from_state.is_some().then(Vec::new);
+            return Some(PartialUserPrompt { asked, header, options, from_state, ids });
+        }
         let entry = self.need(&fields, "options")?;
         let list = self.list(entry)?;
         if !(2..=4).contains(&list.len()) {
@@ -51,7 +66,8 @@ impl GraphReader<'_> {
         }
         let mut ids: Vec<(String, SourcePlace)> = Vec::new();
         let options: Vec<_> = list.iter().map(|node| self.option(node, &mut ids)).collect();
-        Some(PartialUserPrompt { asked, header, options: options.into_iter().collect(), ids })
+        let options = options.into_iter().collect();
+        Some(PartialUserPrompt { asked, header, options, from_state: None, ids })
     }
 
     fn header(&mut self, entry: &YamlEntry) -> Option<ValueTemplate> {
@@ -157,5 +173,6 @@ struct PartialUserPrompt {
     #[expect(clippy::option_option, reason = "no header and a wrong one are different")]
     header: Option<Option<ValueTemplate>>,
     options: Option<Vec<UserPromptOption>>,
+    from_state: Option<OptionsFromState>,
     ids: Vec<(String, SourcePlace)>,
 }

@@ -13,6 +13,7 @@ use super::reader::{GraphReader, MappingFields};
 use super::targets;
 use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
+use super::worktree;
 use crate::domain::model::ModelName;
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
@@ -85,7 +86,14 @@ impl GraphReader<'_> {
         let description = self.optional(&top, "description");
         let model = self.model(&top);
         let max_steps = self.max_steps(&top);
-        let initial = self.initial(&top);
+        let worktree = top.get(worktree::KEY);
+        if let Some(entry) = worktree.filter(|one| !matches!(one.value.value, YamlContent::Bool(_)))
+        {
+            self.report.error(entry.value.at, "WF102", "`worktree` is `true` or `false`");
+        }
+        let mut initial = self.initial(&top);
+        self.origin_of_types(&top);
+        self.import(&top, &mut initial);
         let entry = self.entry(&top);
         let start = self
             .need(&top, "start_node")

@@ -169,6 +169,9 @@ impl GraphReader<'_> {
     ) -> Option<GraphNodeName> {
         let to: GraphNodeName = Arc::clone(&self.word(entry)?.text);
         let from = Arc::clone(from);
+        if to.contains("${") {
+            self.words(entry)?;
+        }
         self.edges.push(GraphEdge { from, to: Arc::clone(&to), at: entry.value.at, code });
         Some(to)
     }

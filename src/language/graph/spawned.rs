@@ -11,9 +11,16 @@ use crate::language::expression::{Fuel, NameScope, ValueTemplate};
 pub fn spawned(program: &Graph) -> Vec<StateName> {
     let mut states = Vec::new();
     for node in program.nodes.values() {
-        for act in acts(node) {
-            if let ActionKind::Spawn(spawn) = act
-                && let SpawnTask::State { folder: None, state: Some(state), .. } = &spawn.task
+        let acting = acts(node).into_iter().filter_map(|act| match act {
+            ActionKind::Spawn(spawn) => Some(&spawn.task),
+            _ => None,
+        });
+        let branches = match node {
+            GraphNode::Parallel(node) => node.branches.as_slice(),
+            _ => &[],
+        };
+        for task in acting.chain(branches.iter().map(|branch| &branch.task)) {
+            if let SpawnTask::State { folder: None, state: Some(state), .. } = task
                 && let Some(state) = literal(state).and_then(|name| StateName::parse(&name).ok())
                 && !states.contains(&state)
             {
@@ -37,6 +44,7 @@ pub fn acts(node: &GraphNode) -> Vec<&ActionKind> {
         }
         GraphNode::Conditional { .. }
         | GraphNode::ValidationGate { .. }
+        | GraphNode::Parallel(_)
         | GraphNode::Reference { .. } => {}
     }
     acts

@@ -20,6 +20,13 @@ pub(super) struct GraphEdge {
     pub(super) code: &'static str,
 }
 
+impl GraphEdge {
+    /// Returns whether the target is known only when the node is left.
+    fn is_open(&self) -> bool {
+        self.to.contains("${")
+    }
+}
+
 /// Reports edges without target, names that mean two things, and nodes that no edge leads to. With `is_whole`, all
 /// nodes could be read, and those without a way to an ending are reported, too.
 pub(super) fn check(
@@ -32,7 +39,7 @@ pub(super) fn check(
 ) {
     let names = || nodes.keys().chain(endings.keys()).map(|name| &**name);
     for edge in edges {
-        if nodes.contains_key(&edge.to) || endings.contains_key(&edge.to) {
+        if edge.is_open() || nodes.contains_key(&edge.to) || endings.contains_key(&edge.to) {
             continue;
         }
         let what = match edge.code {
@@ -76,9 +83,15 @@ fn unreachable<'edges>(
     report: &mut FileDiagnostics,
     start: &'edges GraphNodeName,
     edges: &'edges [GraphEdge],
-    nodes: &BTreeMap<GraphNodeName, SourcePlace>,
+    nodes: &'edges BTreeMap<GraphNodeName, SourcePlace>,
 ) -> BTreeSet<&'edges GraphNodeName> {
-    let reached = flow_map(edges).reached_from([start]);
+    let map = flow_map(edges);
+    let mut reached = map.reached_from([start]);
+    let may_lead_anywhere =
+        |edge: &GraphEdge| edge.to.contains("${") && reached.contains(&edge.from);
+    if edges.iter().any(may_lead_anywhere) {
+        reached.extend(map.reached_from(nodes.keys()));
+    }
     for (name, at) in nodes.iter().filter(|(name, _)| !reached.contains(name)) {
         let message = format!("no way leads to the node {}; remove it or lead to it", quoted(name));
         report.warning(*at, "WF211", message);

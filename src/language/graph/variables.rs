@@ -189,6 +189,11 @@ impl VariableUses {
         }
     }
 
+    /// Returns whether a name is a field of the state, or one that every state has.
+    pub(super) fn is_field(&self, name: &str) -> bool {
+        self.is_known(name)
+    }
+
     fn is_known(&self, name: &str) -> bool {
         BUILT_IN.contains(&name)
             || [&self.computed, &self.flags, &self.prompts, &self.fields]

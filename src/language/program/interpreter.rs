@@ -121,7 +121,8 @@ impl<'environment> ProgramInterpreter<'environment> {
             | AdvanceNext::Activity(_)
             | AdvanceNext::Task(_)
             | AdvanceNext::Question(_)
-            | AdvanceNext::Agent { .. } => ProgramStatus::Running,
+            | AdvanceNext::Agent { .. }
+            | AdvanceNext::Join(_) => ProgramStatus::Running,
         };
         let progress = ProgramProgress { bindings, bases, ..ProgramProgress::at(position, status) };
         Advance { outputs: commands, position: AdvancePosition::Program(Box::new(progress)), next }

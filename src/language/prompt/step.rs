@@ -19,6 +19,7 @@ use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPol
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::TurnOptions;
+use crate::language::graph::worktree::has_worktree;
 use crate::language::output::{OutputContract, SchemaError, placeholder};
 use crate::language::position::SourcePlace;
 use crate::language::source::{self, WorkflowSource};
@@ -255,6 +256,10 @@ pub fn join(state: &StateName, source: &dyn WorkflowSource) -> Result<Option<Joi
 /// agent that starts there fails by itself, with the reason.
 #[must_use]
 pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
+    if state.is_graph() {
+        let text = source.read(state).unwrap_or_default();
+        return AgentOptions { worktree: has_worktree(&text), ..AgentOptions::default() };
+    }
     let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
     let document = text.and_then(|text| document::parse(&text).ok());
     document.map(|document| document.frontmatter.agent_options).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! Consequences.
 
-use super::{OperationTemplate, ReferenceNode};
+use super::{OperationTemplate, ParallelAgents, ReferenceNode};
 use crate::language::expression::{Expression, ValueTemplate};
 
 /// A consequence.
@@ -116,6 +116,50 @@ pub enum ActionKind {
         /// Its parameters, a map.
         parameters: ValueTemplate,
     },
+    /// `parse_intent_flags`
+    IntentFlags {
+        /// The text.
+        input: ValueTemplate,
+        /// A map of flags, each with its keywords.
+        definitions: ValueTemplate,
+        /// The path of the flags.
+        store: ValueTemplate,
+    },
+    /// `match_3vl_rules`
+    IntentRules {
+        /// A map of flags.
+        flags: ValueTemplate,
+        /// A list of rules.
+        rules: ValueTemplate,
+        /// The path of the matches.
+        store: ValueTemplate,
+    },
+    /// `output_ci_summary`
+    CiSummary {
+        /// The format.
+        format: ValueTemplate,
+    },
+    /// `apply_log_retention`
+    LogRetention {
+        /// Its parameters, a map.
+        parameters: ValueTemplate,
+    },
+    /// `display`, but for a table.
+    Display {
+        /// The title above it.
+        title: Option<ValueTemplate>,
+        /// A text, or a value that is shown as JSON.
+        content: ValueTemplate,
+        /// True if a text is shown as JSON, too.
+        json: bool,
+    },
+    /// `compute_hash` of a value.
+    HashValue {
+        /// The value.
+        content: ValueTemplate,
+        /// The path it is stored at.
+        store: ValueTemplate,
+    },
     /// `compute_hash`
     ComputeHash {
         /// The path of a value.
@@ -132,6 +176,8 @@ pub enum ActionKind {
     },
     /// `spawn_agent`
     Spawn(AgentSpawn),
+    /// `spawn_agents_parallel`
+    SpawnParallel(ParallelAgents),
     /// `foreach`
     ForEach {
         /// A list.
@@ -167,6 +213,14 @@ pub enum LogEntryKind {
     Warning,
     /// `log_error`
     Error,
+    /// `log_source_status`
+    SourceStatus,
+    /// `log_source_changes`
+    SourceChanges,
+    /// `log_index_update`
+    IndexUpdate,
+    /// `log_session_snapshot`
+    Snapshot,
     /// `finalize_log`: the end.
     End,
 }

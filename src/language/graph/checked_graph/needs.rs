@@ -1,13 +1,16 @@
 //! The needs of a graph besides itself: Claude Code, further agents.
 
-use super::{ActionKind, AgentSpawn, Graph, GraphAction, GraphNode, SpawnTask};
+use super::{ActionKind, AgentSpawn, Graph, GraphAction, GraphNode, ParallelNode, SpawnTask};
 
 impl Graph {
     /// Returns whether one of its nodes asks Claude Code, itself or by a further agent.
     #[must_use]
     pub fn asks_claude(&self) -> bool {
         let starts_agents = |act: &ActionKind| matches!(act, ActionKind::Spawn(_));
-        self.nodes.values().any(|node| node.asks_claude() || node.has_act(starts_agents))
+        let is_parallel = |node: &GraphNode| matches!(node, GraphNode::Parallel(_));
+        self.nodes
+            .values()
+            .any(|node| node.asks_claude() || is_parallel(node) || node.has_act(starts_agents))
     }
 
     /// Returns whether one of its nodes starts a further agent in a state of its own, which may ask people.
@@ -16,7 +19,13 @@ impl Graph {
         let starts = |act: &ActionKind| {
             matches!(act, ActionKind::Spawn(AgentSpawn { task: SpawnTask::State { .. }, .. }))
         };
-        self.nodes.values().any(|node| node.has_act(starts))
+        let has_state = |node: &GraphNode| match node {
+            GraphNode::Parallel(node) => {
+                node.branches.iter().any(|one| matches!(one.task, SpawnTask::State { .. }))
+            }
+            _ => false,
+        };
+        self.nodes.values().any(|node| node.has_act(starts) || has_state(node))
     }
 }
 
@@ -30,10 +39,21 @@ impl GraphNode {
                 act,
                 ActionKind::Reference { .. }
                     | ActionKind::Spawn(AgentSpawn { task: SpawnTask::Prompt { .. }, .. })
+                    | ActionKind::SpawnParallel(_)
                     | ActionKind::World { prompt: Some(_), .. }
             )
         };
-        matches!(self, Self::Reference { .. }) || self.has_act(asks)
+        let prompts = |node: &ParallelNode| {
+            node.branches.iter().any(|one| matches!(one.task, SpawnTask::Prompt { .. }))
+        };
+        match self {
+            Self::Reference { .. } => true,
+            Self::Parallel(node) => prompts(node),
+            Self::Action { .. }
+            | Self::Conditional { .. }
+            | Self::UserPrompt(_)
+            | Self::ValidationGate { .. } => self.has_act(asks),
+        }
     }
 
     /// Returns whether `is` is true of one of its consequences.
@@ -44,9 +64,10 @@ impl GraphNode {
                 let mut actions = prompt.responses.values().flat_map(|one| &one.consequence);
                 actions.any(|action| action.has_act(is))
             }
-            Self::Conditional { .. } | Self::ValidationGate { .. } | Self::Reference { .. } => {
-                false
-            }
+            Self::Conditional { .. }
+            | Self::ValidationGate { .. }
+            | Self::Parallel(_)
+            | Self::Reference { .. } => false,
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Carries out consequences in order; the first that fails ends the list.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use super::super::table::table;
+use super::intents;
 use super::log;
 use super::operations::is_true;
+use super::results::{as_data, hash, is_page};
 use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
@@ -16,7 +16,7 @@ use crate::language::expression::{ValueTemplate, truth};
 use crate::language::graph::checked_graph::{ActionKind, OperationTemplate};
 
 /// The outcome of one action.
-enum ActionOutcome {
+pub(super) enum ActionOutcome {
     Done,
     Loop(LoopItems),
     Needs(GraphYield),
@@ -136,6 +136,31 @@ impl<'graph> GraphInterpreter<'graph> {
                 came?;
                 return self.note_log_file(parameters).map(|()| ActionOutcome::Done);
             }
+            ActionKind::LogRetention { parameters } => return self.removed_logs(parameters),
+            ActionKind::CiSummary { format } => {
+                let summary = self.ci_summary(format)?;
+                self.shown.extend(summary);
+                return Ok(ActionOutcome::Done);
+            }
+            ActionKind::IntentFlags { input, definitions, store } => {
+                let (input, definitions) = (self.fill(input)?, self.fill(definitions)?);
+                let flags = intents::flags_of(&input, &definitions)?;
+                GraphStateChange::Set(self.store_path(store)?, flags)
+            }
+            ActionKind::IntentRules { flags, rules, store } => {
+                let (flags, rules) = (self.fill(flags)?, self.fill(rules)?);
+                let matches = intents::matches(&flags, &rules)?;
+                GraphStateChange::Set(self.store_path(store)?, matches)
+            }
+            ActionKind::Display { title, content, json } => {
+                let text = self.displayed(title.as_ref(), content, *json)?;
+                self.shown.push(text);
+                return Ok(ActionOutcome::Done);
+            }
+            ActionKind::HashValue { content, store } => {
+                let hashed = hash(&self.fill(content)?);
+                GraphStateChange::Set(self.store_path(store)?, hashed.into())
+            }
             ActionKind::ComputeHash { from, store } => {
                 let hashed = hash(&self.existing(from)?);
                 GraphStateChange::Set(self.store_path(store)?, hashed.into())
@@ -165,6 +190,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 return self.turn(store.as_ref(), |this| this.task_of(reference));
             }
             ActionKind::Spawn(spawn) => return self.spawned(spawn),
+            ActionKind::SpawnParallel(agents) => return self.parallel_action(agents),
             ActionKind::World { work, store, prompt } => {
                 return self.world(work, store.as_ref(), prompt.as_ref());
             }
@@ -192,7 +218,7 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Takes the awaited result, if it has come.
-    fn take_heard(&mut self) -> Option<Result<Value, String>> {
+    pub(super) fn take_heard(&mut self) -> Option<Result<Value, String>> {
         self.wait_result.take().map(|wait_result| match wait_result {
             WaitResult::Done(value) => Ok(value),
             WaitResult::Failed(why) => Err(why),
@@ -296,32 +322,4 @@ impl<'graph> GraphInterpreter<'graph> {
         }
         Ok(())
     }
-}
-
-/// Returns whether a page was fetched. Claude Code is not asked about a failed fetch.
-fn is_page(page: &Value) -> bool {
-    page.get("status").and_then(Value::as_u64).is_some_and(|status| (1..400).contains(&status))
-}
-
-/// Returns the result of an agent: data if it is a JSON object or list, else text.
-fn as_data(value: Value) -> Value {
-    let Value::String(text) = &value else { return value };
-    match serde_json::from_str::<Value>(text) {
-        Ok(data @ (Value::Object(_) | Value::Array(_))) => data,
-        _ => value,
-    }
-}
-
-/// Returns the checksum of a text, or of a value as JSON.
-fn hash(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let digest = Sha256::digest(text.as_bytes());
-    let mut hash = String::from("sha256:");
-    for byte in digest {
-        let _ = write!(hash, "{byte:02x}");
-    }
-    hash
 }

@@ -20,24 +20,33 @@ impl GraphInterpreter<'_> {
         let summary = fill(ending.summary.as_ref())?;
         let details = fill(ending.details.as_ref())?;
         let recovery = fill(ending.recovery.as_ref())?;
-        let mut lines = vec![message.clone()];
+        let delegate = fill(ending.delegate.as_ref())?;
+        let code = fill(ending.code.as_ref())?;
+        let mut lines = Vec::from_iter((!message.is_empty()).then(|| message.clone()));
         if ending.success {
             lines.extend(listed(summary.as_ref()));
         } else {
             lines.extend(details.as_ref().map(shown));
-            let skill = recovery.as_ref().map(shown);
-            lines.extend(
-                skill.map(|skill| format!("Try running: /{}", skill.trim_start_matches('/'))),
-            );
+            lines.extend(recovery.iter().flat_map(advice));
         }
+        let skill = delegate.as_ref().and_then(|delegate| delegate.get("skill"));
+        lines.extend(skill.map(|skill| format!("Continue with: /{}", name_of(&shown(skill)))));
         let text = lines.join("\n");
-        self.shown.push(text.clone());
+        if !text.is_empty() {
+            self.shown.push(text.clone());
+        }
         let mut given = Map::new();
         given.insert("ending".to_owned(), name.to_string().into());
         let kind = if ending.success { "success" } else { "error" };
         given.insert("type".to_owned(), kind.into());
         given.insert("message".to_owned(), message.into());
-        for (key, value) in [("summary", summary), ("details", details), ("recovery", recovery)] {
+        for (key, value) in [
+            ("summary", summary),
+            ("details", details),
+            ("recovery", recovery),
+            ("delegate", delegate),
+            ("code", code),
+        ] {
             given.extend(value.map(|value| (key.to_owned(), value)));
         }
         let error = (!ending.success).then_some(text);
@@ -52,6 +61,27 @@ impl GraphInterpreter<'_> {
         let error = Some(format!("WF401 {message}"));
         GraphYield::Record(AdvanceNext::End { payload: given.to_string(), error })
     }
+}
+
+/// Returns the lines that propose what to do after an error: a skill, or a text where it is no name.
+fn advice(recovery: &Value) -> Vec<String> {
+    let skill = |skill: &str| format!("Try running: /{}", name_of(skill));
+    match recovery {
+        Value::Object(map) => {
+            let suggestion = map.get("suggestion").map(shown);
+            let related = map.get("related_skill").map(|name| skill(&shown(name)));
+            suggestion.into_iter().chain(related).collect()
+        }
+        other => {
+            let text = shown(other);
+            let is_name = !text.trim().contains(char::is_whitespace);
+            vec![if is_name { skill(text.trim()) } else { text.trim_end().to_owned() }]
+        }
+    }
+}
+
+fn name_of(skill: &str) -> &str {
+    skill.trim_start_matches('/')
 }
 
 /// Returns the lines of a summary, one per entry.

@@ -1,10 +1,9 @@
 //! The log that a graph keeps in `computed.log`, and the file that it is written to; keywords in a text.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value, json};
 
 use super::GraphInterpreter;
+use super::log_text::{as_json, yaml};
 use crate::domain::graph_execution::GraphStateChange;
 use crate::domain::operation::Operation;
 use crate::domain::time::Timestamp;
@@ -58,6 +57,10 @@ impl GraphInterpreter<'_> {
                 return self.change(GraphStateChange::Set(path, log));
             }
             LogEntryKind::End => return self.end_log(&given),
+            LogEntryKind::SourceStatus
+            | LogEntryKind::SourceChanges
+            | LogEntryKind::IndexUpdate
+            | LogEntryKind::Snapshot => return self.log_about(entry, given),
             LogEntryKind::Node => ("node_history", given),
             LogEntryKind::Event => ("events", given),
             LogEntryKind::Warning => ("warnings", given),
@@ -120,7 +123,7 @@ impl GraphInterpreter<'_> {
         let log = self.written(&keys(&["log"])).filter(|log| log.is_object());
         let log = log.ok_or("there is no log to write; begin it with `init_log`")?;
         let content = match format.as_str() {
-            "json" => serde_json::to_string_pretty(log).unwrap_or_default() + "\n",
+            "json" => as_json(log) + "\n",
             "markdown" => format!("# Log\n\n```yaml\n{}```\n", yaml(log)),
             _ => yaml(log),
         };
@@ -191,43 +194,4 @@ pub(super) fn formatted(time: &str, format: Option<&str>) -> String {
         }
     }
     made
-}
-
-/// Returns a value as YAML, whose scalars are those of JSON.
-fn yaml(value: &Value) -> String {
-    let mut text = String::new();
-    write_yaml(value, 0, &mut text);
-    text
-}
-
-fn write_yaml(value: &Value, indent: usize, text: &mut String) {
-    let is_block = |value: &Value| match value {
-        Value::Array(list) => !list.is_empty(),
-        Value::Object(map) => !map.is_empty(),
-        _ => false,
-    };
-    let entry = |lead: String, value: &Value, text: &mut String| {
-        let _ = write!(text, "{:indent$}{lead}", "");
-        if is_block(value) {
-            text.push('\n');
-            write_yaml(value, indent + 2, text);
-        } else {
-            let _ = writeln!(text, " {value}");
-        }
-    };
-    match value {
-        Value::Array(list) => list.iter().for_each(|value| entry("-".to_owned(), value, text)),
-        Value::Object(map) => {
-            for (key, value) in map {
-                let is_plain =
-                    !key.is_empty() && key.chars().all(|c| c == '_' || c.is_ascii_lowercase());
-                let key =
-                    if is_plain { key.clone() } else { Value::from(key.as_str()).to_string() };
-                entry(format!("{key}:"), value, text);
-            }
-        }
-        scalar => {
-            let _ = writeln!(text, "{scalar}");
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Executes the five kinds of nodes.
+//! Executes the kinds of nodes.
 
 use serde_json::json;
 
@@ -10,6 +10,7 @@ use crate::domain::question::OTHER;
 use crate::language::graph::checked_graph::{
     GraphCondition, GraphNode, GraphNodeName, ReferenceNode, UserPrompt, UserPromptResponse,
 };
+use crate::language::graph::prompts::SELECTED;
 
 impl<'graph> GraphInterpreter<'graph> {
     /// Executes a node; returns its need if it does not finish.
@@ -32,6 +33,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 self.gate_node(validations, on_valid, on_invalid)
             }
             GraphNode::UserPrompt(prompt) => self.user_prompt(prompt),
+            GraphNode::Parallel(node) => Ok(self.parallel_node(node)),
             GraphNode::Reference { reference, next, on_failure } => {
                 self.reference(reference, next, on_failure.as_ref())
             }
@@ -82,8 +84,17 @@ impl<'graph> GraphInterpreter<'graph> {
             if let Some(place) = other.filter(|_| answer.id == OTHER) {
                 given["is_option"] = self.is_chosen(prompt, place, &answer.raw)?.into();
             }
+            let mut response = answer.id;
+            if let Some(from) = &prompt.from_state {
+                let options = self.options_of(from)?;
+                let chosen = options.into_iter().find(|(option, _)| option.id == response);
+                if let Some((_, element)) = chosen {
+                    given["selected"] = element;
+                    response = SELECTED.to_owned();
+                }
+            }
             self.change(GraphStateChange::Set(vec!["user_responses".to_owned(), node], given))?;
-            self.state.cursor.answer = Some(answer.id);
+            self.state.cursor.answer = Some(response);
         }
         let answer = self.state.cursor.answer.clone().unwrap_or_default();
         let response = prompt.responses.get(&answer).or_else(|| prompt.responses.get(OTHER));

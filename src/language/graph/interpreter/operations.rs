@@ -12,7 +12,17 @@ use crate::language::graph::checked_graph::OperationTemplate;
 use crate::language::graph::vocabulary::{ParameterKind, parameter_kind};
 
 /// The parameters that may not be empty.
-const FILLED: [&str; 6] = ["path", "url", "id", "dest", "repo_path", "pattern"];
+const FILLED: [&str; 9] = [
+    "path",
+    "url",
+    "id",
+    "dest",
+    "repo_path",
+    "pattern",
+    "command",
+    "marketplace_path",
+    "plugin_name",
+];
 
 impl GraphInterpreter<'_> {
     /// Returns the operation with its parameters filled in.
@@ -32,7 +42,11 @@ impl GraphInterpreter<'_> {
             return Err(format!("`{key}` is empty"));
         }
         for (name, value) in &mut parameters {
-            let kind = parameter_kind(&work.kind, name).unwrap_or(ParameterKind::Text);
+            let kind = parameter_kind(&work.kind, name).unwrap_or(match name.as_str() {
+                "paths" => ParameterKind::List,
+                "fields" | "config" => ParameterKind::Map,
+                _ => ParameterKind::Text,
+            });
             convert(name, value, kind)?;
         }
         parameters.insert("type".to_owned(), work.kind.as_str().into());

@@ -102,11 +102,15 @@ impl GraphInterpreter<'_> {
                 AgentSpec { folder, variables, ..AgentSpec::plain(state) }
             }
         };
-        Ok(AdvanceNext::Agent { spec: Box::new(spec), background: spawn.background })
+        Ok(AdvanceNext::Agent { spec: Box::new(spec), background: spawn.background, joined: false })
     }
 
     /// Returns the question of a node.
     pub(super) fn question(&mut self, prompt: &UserPrompt) -> Result<GraphYield, String> {
+        let from_state = match &prompt.from_state {
+            Some(from) => self.options_of(from)?.into_iter().map(|(option, _)| option).collect(),
+            None => Vec::new(),
+        };
         let options = prompt.options.iter().map(|option| {
             let description = option.description.as_ref().map(|text| self.text(text));
             Ok(QuestionOption {
@@ -115,7 +119,8 @@ impl GraphInterpreter<'_> {
                 description: description.transpose()?.unwrap_or_default(),
             })
         });
-        let options = options.collect::<Result<Vec<_>, String>>()?;
+        let mut options = options.collect::<Result<Vec<_>, String>>()?;
+        options.extend(from_state);
         let header = prompt.header.as_ref().map(|header| self.text(header)).transpose()?;
         let question = Question {
             node: self.state.current_node.to_string(),

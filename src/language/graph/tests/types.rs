@@ -11,6 +11,7 @@ use super::super::read::read;
 use super::super::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeRole};
 use super::{act, acting, asking, program, source};
 use crate::domain::operation::{Operation, RecoveryClass};
+use crate::domain::privilege::Privilege;
 use crate::language::expression::{Fuel, NameScope, ValueTemplate};
 
 /// A scope with a text `page.content` and nothing else.
@@ -111,6 +112,18 @@ fn every_external_consequence_maps_to_operation_and_class() {
         ("bash_exec, command: ls, store_as: x", RecoveryClass::Uncertain),
         ("run_command, command: ls, interpreter: bash", RecoveryClass::Uncertain),
         ("append_to_file, path: x, content: y", RecoveryClass::Guarded),
+        ("bash_check, command: ls, store_as: x", RecoveryClass::Converges),
+        ("glob_check, pattern: '*', store_as: x", RecoveryClass::Read),
+        ("any_file_exists_check, paths: [a, b], store_as: x", RecoveryClass::Read),
+        ("directory_exists_check, path: a, store_as: x", RecoveryClass::Read),
+        ("discover_installed_corpora, store_as: x", RecoveryClass::Read),
+        ("write_config, config: { a: 1 }", RecoveryClass::Converges),
+        ("update_config_index_metadata, format: x", RecoveryClass::Converges),
+        ("update_source_metadata, id: x, fields: {}", RecoveryClass::Converges),
+        (
+            "update_marketplace_json, marketplace_path: x, plugin_name: y, plugin_path: z",
+            RecoveryClass::Converges,
+        ),
     ];
     for (text, class) in table {
         let page = "      - { type: web_fetch, url: u, store_as: page }";
@@ -132,7 +145,7 @@ fn every_external_consequence_maps_to_operation_and_class() {
 #[test]
 fn every_other_consequence_maps_to_its_action_kind() {
     type Is = fn(&ActionKind) -> bool;
-    let table: [(&str, Is); 24] = [
+    let table: [(&str, Is); 30] = [
         ("set_flag, flag: x, value: true", |act| matches!(act, ActionKind::SetFlag { .. })),
         ("set_state, field: x, value:", |act| matches!(act, ActionKind::SetState { .. })),
         ("append_state, field: x, value: 1", |act| matches!(act, ActionKind::AppendState { .. })),
@@ -162,6 +175,18 @@ fn every_other_consequence_maps_to_its_action_kind() {
         ("display_message, message: ''", |act| matches!(act, ActionKind::DisplayMessage { .. })),
         ("display_table, headers: [a], rows: '${known}'", |act| {
             matches!(act, ActionKind::DisplayTable { .. })
+        }),
+        ("evaluate, expression: known, store_as: x", |act| {
+            matches!(act, ActionKind::Compute { .. })
+        }),
+        ("display, content: x", |act| matches!(act, ActionKind::Display { json: false, .. })),
+        ("dynamic_route, action: x", |act| matches!(act, ActionKind::SetState { .. })),
+        ("output_ci_summary, format: json", |act| matches!(act, ActionKind::CiSummary { .. })),
+        ("apply_log_retention, strategy: none", |act| {
+            matches!(act, ActionKind::LogRetention { .. })
+        }),
+        ("compute_hash, content: '${known}', store_as: x", |act| {
+            matches!(act, ActionKind::HashValue { .. })
         }),
         ("create_checkpoint, name: x", |act| matches!(act, ActionKind::CreateCheckpoint { .. })),
         ("rollback_checkpoint, name: x", |act| {
@@ -244,4 +269,59 @@ fn added_types_are_accepted_only_in_their_role() {
     let said = |text: &str| read(text).diagnostics[0].to_string();
     assert_eq!(said(&acting("      - type: post")), "g.yaml:12:15: WF303 `post` needs `channel`");
     assert!(said(&acting("      - { type: is_open, channel: x }")).contains("WF302"));
+}
+
+#[test]
+fn later_type_with_wrong_parameters_is_an_error_that_says_what_it_needs() {
+    let said = |action: &str| {
+        let text = acting(&format!("      - {{ type: {action} }}"));
+        let reading =
+            read("g.yaml", None, &text, &GraphVocabulary::new(), &source(), GraphProfile::Lenient);
+        reading.diagnostics.first().map(ToString::to_string).unwrap_or_default()
+    };
+    for (action, expected) in [
+        ("glob_check, pattern: x", "WF303 `glob_check` needs `set_flag` or `store_as`"),
+        (
+            "evaluate, expression: known, set_flag: a, store_as: b",
+            "WF303 `evaluate` has `set_flag` and `store_as`; give one of them",
+        ),
+        ("compute_hash, store_as: x", "WF303 `compute_hash` needs `from` or `content`"),
+        ("display, format: table, content: []", "WF303 `display` needs `headers`"),
+        ("display, format: html, content: x", "WF303 `format` of `display` cannot be \"html\""),
+        (
+            "update_marketplace_json, marketplace_path: ../x, plugin_name: a, plugin_path: b",
+            "WF304",
+        ),
+    ] {
+        let first = said(action);
+        assert!(first.contains(expected), "{action}: {first}");
+    }
+}
+
+#[test]
+fn corpora_of_the_home_directory_need_a_privilege() {
+    let act = act("      - { type: discover_installed_corpora, user: true, store_as: x }");
+    let ActionKind::World { work, .. } = act else { panic!("{act:?}") };
+    assert_eq!(Privilege::of_operation_type(&work.kind), Some(Privilege::Outside));
+    assert_eq!(Privilege::of_operation_type("discover_installed_corpora"), None);
+}
+
+#[test]
+fn import_of_another_machine_and_own_definitions_are_refused() {
+    let said = |more: &str| {
+        let text = format!("{more}\n{}", acting(""));
+        let reading =
+            read("g.yaml", None, &text, &GraphVocabulary::new(), &source(), GraphProfile::Lenient);
+        reading.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let remote = said("imports: { a: 'https://x.example/a.yaml' }");
+    assert!(
+        remote.contains("WF320 \"https://x.example/a.yaml\" is on another machine"),
+        "{remote}"
+    );
+    assert!(remote.contains("nothing is fetched"), "{remote}");
+    assert!(said("imports: { a: gone.yaml }").contains("WF320 the import is missing"));
+    assert!(said("definitions: { types: [] }").contains("unknown key \"types\" in `definitions`"));
+    let known = said("definitions: { source: someone/lib@v3.0.0, version: v3.0.0 }");
+    assert!(!known.contains("definitions"), "{known}");
 }

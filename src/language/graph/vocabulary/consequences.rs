@@ -23,6 +23,7 @@ const UNLESS: BuiltinParameter = may("unless", ParameterKind::Filled);
 const IDEMPOTENT: BuiltinParameter = may("idempotent", ParameterKind::Switch);
 const ONCE: BuiltinParameter = may("once", ParameterKind::Switch);
 const EXPRESSION: BuiltinParameter = need("expression", ParameterKind::Expression);
+const FLAG_SET: BuiltinParameter = may("set_flag", ParameterKind::Path);
 const STORE: BuiltinParameter = need("store_as", ParameterKind::Path);
 const MAY_STORE: BuiltinParameter = may("store_as", ParameterKind::Path);
 const BACKGROUND: BuiltinParameter = may("run_in_background", ParameterKind::Switch);
@@ -30,7 +31,7 @@ const VARIABLES: BuiltinParameter = may("variables", ParameterKind::Map);
 
 /// The number of types that come from later graphs or are this program's own.
 #[cfg(test)]
-pub(super) const LATER: usize = 20;
+pub(super) const LATER: usize = 42;
 
 pub(super) const TABLE: &[BuiltinType] = &[
     of("set_flag", &[need("flag", ParameterKind::Path), need("value", ParameterKind::Boolean)]),
@@ -38,7 +39,7 @@ pub(super) const TABLE: &[BuiltinType] = &[
     of("append_state", &[FIELD, VALUE]),
     of("clear_state", &[FIELD]),
     of("merge_state", &[FIELD, need("value", ParameterKind::Map)]),
-    of("evaluate", &[EXPRESSION, need("set_flag", ParameterKind::Path)]),
+    of("evaluate", &[EXPRESSION, FLAG_SET, MAY_STORE]),
     of("compute", &[EXPRESSION, STORE]),
     of("read_config", &[STORE]),
     of("read_file", &[PATH, STORE]),
@@ -95,7 +96,10 @@ pub(super) const TABLE: &[BuiltinType] = &[
         ],
     ),
     of("set_timestamp", &[STORE, may("format", ParameterKind::Filled)]),
-    of("compute_hash", &[FROM, STORE]),
+    of(
+        "compute_hash",
+        &[may("from", ParameterKind::Path), may("content", ParameterKind::Any), STORE],
+    ),
     of(
         "invoke_skill",
         &[need("skill", ParameterKind::Filled), may("args", ParameterKind::Any), MAY_STORE],
@@ -169,7 +173,7 @@ pub(super) const TABLE: &[BuiltinType] = &[
             may("path", ParameterKind::Filled),
         ],
     ),
-    of("file_exists_check", &[PATH, need("set_flag", ParameterKind::Path)]),
+    of("file_exists_check", &[PATH, FLAG_SET, MAY_STORE]),
     of("glob_files", &[PATTERN, STORE]),
     of("glob_count", &[PATTERN, STORE]),
     of("bash_exec", &[COMMAND, UNLESS, IDEMPOTENT, ONCE, MAY_STORE]),
@@ -194,4 +198,105 @@ pub(super) const TABLE: &[BuiltinType] = &[
         ],
     ),
     of("run_state", &[need("state", ParameterKind::Filled), VARIABLES, MAY_STORE, BACKGROUND]),
+    of("bash_check", &[COMMAND, FLAG_SET, MAY_STORE]),
+    of("glob_check", &[PATTERN, FLAG_SET, MAY_STORE]),
+    of("any_file_exists_check", &[need("paths", ParameterKind::List), FLAG_SET, MAY_STORE]),
+    of("directory_exists_check", &[PATH, FLAG_SET, MAY_STORE]),
+    of(
+        "display",
+        &[
+            need("content", ParameterKind::Any),
+            may("format", ParameterKind::Word),
+            may("title", ParameterKind::Text),
+            may("headers", ParameterKind::List),
+        ],
+    ),
+    of("write_config", &[may("config", ParameterKind::Map)]),
+    of(
+        "update_config_index_metadata",
+        &[
+            may("last_updated_at", ParameterKind::Any),
+            may("format", ParameterKind::Any),
+            may("fields", ParameterKind::Map),
+        ],
+    ),
+    of(
+        "update_source_metadata",
+        &[need("id", ParameterKind::Filled), need("fields", ParameterKind::Map)],
+    ),
+    of(
+        "update_marketplace_json",
+        &[
+            need("marketplace_path", ParameterKind::Filled),
+            need("plugin_name", ParameterKind::Filled),
+            need("plugin_path", ParameterKind::Filled),
+        ],
+    ),
+    of("discover_installed_corpora", &[STORE, may("user", ParameterKind::Switch)]),
+    of(
+        "log_source_status",
+        &[
+            need("source_id", ParameterKind::Filled),
+            need("status", ParameterKind::Filled),
+            may("source_type", ParameterKind::Any),
+            may("indexed_sha", ParameterKind::Any),
+            may("upstream_sha", ParameterKind::Any),
+            may("indexed_hash", ParameterKind::Any),
+            may("current_hash", ParameterKind::Any),
+            may("commits_behind", ParameterKind::Any),
+            may("action", ParameterKind::Any),
+        ],
+    ),
+    of(
+        "log_source_changes",
+        &[need("source_id", ParameterKind::Filled), need("changes", ParameterKind::Any)],
+    ),
+    of(
+        "log_index_update",
+        &[
+            need("files", ParameterKind::List),
+            may("entries_added", ParameterKind::Any),
+            may("entries_removed", ParameterKind::Any),
+            may("keywords_preserved", ParameterKind::Any),
+        ],
+    ),
+    of(
+        "log_session_snapshot",
+        &[need("description", ParameterKind::Text), may("node", ParameterKind::Filled)],
+    ),
+    of(
+        "apply_log_retention",
+        &[
+            need("strategy", ParameterKind::Filled),
+            may("days", ParameterKind::Any),
+            may("count", ParameterKind::Any),
+            may("location", ParameterKind::Filled),
+        ],
+    ),
+    of("output_ci_summary", &[need("format", ParameterKind::Filled)]),
+    of(
+        "parse_intent_flags",
+        &[need("input", ParameterKind::Any), need("flag_definitions", ParameterKind::Map), STORE],
+    ),
+    of(
+        "match_3vl_rules",
+        &[need("flags", ParameterKind::Map), need("rules", ParameterKind::List), STORE],
+    ),
+    of("dynamic_route", &[need("action", ParameterKind::Filled)]),
+    of(
+        "spawn_agents_parallel",
+        &[
+            need("foreach", ParameterKind::Path),
+            may("as", ParameterKind::Word),
+            may("agent_type", ParameterKind::Filled),
+            may("subagent_type", ParameterKind::Filled),
+            may("prompt_template", ParameterKind::Filled),
+            may("prompt", ParameterKind::Filled),
+            may("collect_as", ParameterKind::Path),
+            MAY_STORE,
+            may("join", ParameterKind::Any),
+            may("timeout", ParameterKind::Word),
+            may("rest", ParameterKind::Word),
+        ],
+    ),
 ];

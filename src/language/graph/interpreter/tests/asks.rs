@@ -146,7 +146,7 @@ fn spawned_agent_is_awaited_and_its_result_stored() {
         let stage = spawning(&agent(&json!({}))).hearing([done(json!(said))]);
         assert_eq!(stage.play().at("seen"), got);
         let log = stage.log();
-        let AdvanceNext::Agent { spec, background: false } = &log.wanted[0] else {
+        let AdvanceNext::Agent { spec, background: false, joined: false } = &log.wanted[0] else {
             panic!("{:?}", log.wanted)
         };
         let task = spec.task.as_deref().expect("a task");

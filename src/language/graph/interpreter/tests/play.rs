@@ -7,7 +7,9 @@ use crate::domain::advance::AdvanceNext;
 use crate::domain::agent::Agent;
 use crate::domain::apply::begin;
 use crate::domain::apply::tests::scene::{Scene, first, result, session, state};
-use crate::domain::decide::{NondeterministicInputs, TurnJudgement, TurnReport, answer, decide};
+use crate::domain::decide::{
+    NondeterministicInputs, TurnJudgement, TurnReport, answer, decide, finish_join,
+};
 use crate::domain::event::{AdvancePosition, Event, GraphProgress};
 use crate::domain::graph_execution::{GraphState, WaitResult};
 use crate::domain::id::AgentId;
@@ -58,20 +60,35 @@ impl<'stage> Play<'stage> {
             let event =
                 answer(&self.scene.run, &AnswerCommand::to(node, &given.raw)).expect("an answer");
             self.scene.happens(event);
-        } else if let Some(child) = agent.awaited_agent() {
-            match self.wait_result.pop_front() {
-                Some(WaitResult::Done(value)) => {
-                    let payload = value.as_str().expect("an agent's result is a text");
-                    self.scene.take(child.as_str(), result(payload));
-                }
-                Some(WaitResult::Failed(_)) => {
-                    let event = self.scene.end_badly(child.as_str());
-                    self.scene.happens(Event::AgentFailed(event));
-                }
-                other => panic!("{other:?} is not the end of an agent"),
+        } else if agent.pending_join().is_some() {
+            let events = finish_join(&self.scene.run, agent, NOW, &|_| false);
+            if events.is_empty() {
+                let is_child = |id: &&AgentId| id.parent() == Some("main");
+                let child = self.scene.run.agents.keys().find(is_child).cloned();
+                return self.end(child.expect("a child lives").as_str());
             }
+            for event in events {
+                self.scene.happens(event);
+            }
+        } else if let Some(child) = agent.awaited_agent() {
+            self.end(child.as_str());
         } else {
             self.walk(agent);
+        }
+    }
+
+    /// Ends another agent with the next result.
+    fn end(&mut self, child: &str) {
+        match self.wait_result.pop_front() {
+            Some(WaitResult::Done(value)) => {
+                let payload = value.as_str().expect("an agent's result is a text");
+                self.scene.take(child, result(payload));
+            }
+            Some(WaitResult::Failed(_)) => {
+                let event = self.scene.end_badly(child);
+                self.scene.happens(Event::AgentFailed(event));
+            }
+            other => panic!("{other:?} is not the end of an agent"),
         }
     }
 

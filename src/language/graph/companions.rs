@@ -1,0 +1,153 @@
+//! Reads consequences of later graphs that stand for others, or combine them.
+
+use serde_json::{Map, Value, json};
+
+use super::checked_graph::{ActionKind, OperationTemplate};
+use super::conditions::work;
+use super::parameters::GivenParameters;
+use super::reader::GraphReader;
+use crate::language::expression::ValueTemplate;
+use crate::language::yaml::content::YamlValue;
+
+/// The parameters of which a check has one.
+const FLAG_OR_STORE: [&str; 2] = ["set_flag", "store_as"];
+
+impl GraphReader<'_> {
+    /// Reads `evaluate`: it sets a flag to the truth of a value, or stores the value.
+    pub(super) fn evaluated(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
+        self.has_one(given, FLAG_OR_STORE)?;
+        let expression = given.expression("expression")?;
+        if given.node("store_as").is_some() {
+            return Some(ActionKind::Compute { expression, store: self.store(given)?? });
+        }
+        self.variables.flags(given.written("set_flag"));
+        Some(ActionKind::Evaluate { expression, set_flag: given.template("set_flag")? })
+    }
+
+    /// Reads `file_exists_check` and its like: a check whose answer goes to a flag or to a path.
+    pub(super) fn checked(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
+        self.has_one(given, FLAG_OR_STORE)?;
+        self.check_paths(given)?;
+        let kind = match given.kind {
+            "file_exists_check" => "file_exists",
+            "directory_exists_check" => "directory_exists",
+            "any_file_exists_check" => "any_file_exists",
+            "glob_check" => "glob_exists",
+            same => same,
+        };
+        let work = work(given, kind, &["set_flag", "store_as"])?;
+        let store = if given.node("store_as").is_some() {
+            self.store(given)?
+        } else {
+            let flag = given.written("set_flag");
+            self.variables.flags(flag);
+            let path = format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(flag));
+            ValueTemplate::parse(&Value::String(path)).ok()
+        };
+        Some(ActionKind::World { work, store, prompt: None })
+    }
+
+    /// Reads `compute_hash`: of the value at a path, or of a value that is given.
+    pub(super) fn hashed(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
+        self.has_one(given, ["from", "content"])?;
+        Some(match given.template("content") {
+            Some(content) => ActionKind::HashValue { content, store: self.store(given)?? },
+            None => {
+                ActionKind::ComputeHash { from: self.origin(given)?, store: self.store(given)?? }
+            }
+        })
+    }
+
+    /// Reads `dynamic_route`, which stores the name of a node.
+    pub(super) fn dynamic_route(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
+        self.variables.write("computed.dynamic_target");
+        let field = ValueTemplate::parse(&json!("computed.dynamic_target")).ok()?;
+        Some(ActionKind::SetState { field, value: given.template("action")? })
+    }
+
+    /// Reads `display`, the name of `display_message` and `display_table` in later graphs.
+    pub(super) fn display(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
+        let format = given.word("format").unwrap_or_else(|| "text".to_owned());
+        let title = given.template("title");
+        match format.as_str() {
+            "table" => {
+                let Some(headers) = given.template("headers") else {
+                    let message = "`display` needs `headers` to show a table";
+                    self.report.error(given.at, "WF303", message);
+                    return None;
+                };
+                Some(ActionKind::DisplayTable { title, headers, rows: given.template("content")? })
+            }
+            "text" | "markdown" | "json" => Some(ActionKind::Display {
+                title,
+                content: given.template("content")?,
+                json: format == "json",
+            }),
+            other => {
+                self.no_such_word(given, "format", other, &["text", "markdown", "json", "table"]);
+                None
+            }
+        }
+    }
+
+    /// Reads `discover_installed_corpora`. The corpora outside of the workspace count only if the graph says so, because
+    /// reading there takes a privilege.
+    pub(super) fn discovered(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
+        let (kind, parameters) = if given.switch("user") {
+            ("discover_user_corpora", json!({ "home": "${HOME}" }))
+        } else {
+            ("discover_installed_corpora", json!({}))
+        };
+        let work = self.derived(given, kind, &parameters)?;
+        Some(ActionKind::World { work, store: self.store(given)?, prompt: None })
+    }
+
+    /// Reads `update_config_index_metadata`.
+    pub(super) fn index_metadata(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
+        let mut fields = match given.node("fields").map(YamlValue::json) {
+            None => Map::new(),
+            Some(Value::Object(fields)) => fields,
+            Some(_) => {
+                let message = "`fields` of `update_config_index_metadata` is written out";
+                self.report.error(given.at, "WF303", message);
+                return None;
+            }
+        };
+        for name in ["last_updated_at", "format"] {
+            fields.extend(given.node(name).map(|node| (name.to_owned(), node.json())));
+        }
+        let work = self.derived(given, given.kind, &json!({ "fields": fields }))?;
+        Some(ActionKind::World { work, store: None, prompt: None })
+    }
+
+    /// Returns an operation with other parameters than those that are written.
+    fn derived(
+        &self,
+        given: &GivenParameters<'_>,
+        kind: &str,
+        parameters: &Value,
+    ) -> Option<OperationTemplate> {
+        Some(OperationTemplate {
+            kind: kind.to_owned(),
+            own: None,
+            parameters: ValueTemplate::parse(parameters).ok()?,
+            at: given.at,
+            subject: given.subject(),
+        })
+    }
+
+    /// Checks that exactly one of two parameters is given.
+    pub(super) fn has_one(&mut self, given: &GivenParameters<'_>, names: [&str; 2]) -> Option<()> {
+        let [first, second] = names;
+        let (kind, at) = (given.kind, given.at);
+        let message = match (given.node(first), given.node(second)) {
+            (Some(_), None) | (None, Some(_)) => return Some(()),
+            (None, None) => format!("`{kind}` needs `{first}` or `{second}`"),
+            (Some(_), Some(_)) => {
+                format!("`{kind}` has `{first}` and `{second}`; give one of them")
+            }
+        };
+        self.report.error(at, "WF303", message);
+        None
+    }
+}

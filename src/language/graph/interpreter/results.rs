@@ -1,0 +1,69 @@
+//! The results of actions: texts for people, checksums, and what agents and pages give.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::actions::ActionOutcome;
+use super::{GraphInterpreter, GraphYield};
+use crate::language::expression::ValueTemplate;
+
+impl GraphInterpreter<'_> {
+    /// Removes old log files.
+    pub(super) fn removed_logs(
+        &mut self,
+        parameters: &ValueTemplate,
+    ) -> Result<ActionOutcome, String> {
+        let Some(came) = self.take_heard() else {
+            return Ok(match self.log_retention(parameters)? {
+                Some(remove) => ActionOutcome::Needs(GraphYield::Operation(remove)),
+                None => ActionOutcome::Done,
+            });
+        };
+        came.map(|_| ActionOutcome::Done)
+    }
+
+    /// Returns the text of a value for people.
+    pub(super) fn displayed(
+        &mut self,
+        title: Option<&ValueTemplate>,
+        content: &ValueTemplate,
+        json: bool,
+    ) -> Result<String, String> {
+        let title = title.map(|title| self.text(title)).transpose()?;
+        let content = match self.fill(content)? {
+            Value::String(text) if !json => text,
+            other => serde_json::to_string_pretty(&other).unwrap_or_default(),
+        };
+        Ok(title.into_iter().chain([content]).collect::<Vec<_>>().join("\n\n"))
+    }
+}
+
+/// Returns whether a page was fetched. Claude Code is not asked about a failed fetch.
+pub(super) fn is_page(page: &Value) -> bool {
+    page.get("status").and_then(Value::as_u64).is_some_and(|status| (1..400).contains(&status))
+}
+
+/// Returns the result of an agent: data if it is a JSON object or list, else text.
+pub(super) fn as_data(value: Value) -> Value {
+    let Value::String(text) = &value else { return value };
+    match serde_json::from_str::<Value>(text) {
+        Ok(data @ (Value::Object(_) | Value::Array(_))) => data,
+        _ => value,
+    }
+}
+
+/// Returns the checksum of a text, or of a value as JSON.
+pub(super) fn hash(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let digest = Sha256::digest(text.as_bytes());
+    let mut hash = String::from("sha256:");
+    for byte in digest {
+        let _ = write!(hash, "{byte:02x}");
+    }
+    hash
+}

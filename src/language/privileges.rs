@@ -2,6 +2,7 @@
 //!
 //! All files count, not only those that the first state leads to: an agent may go to any of them.
 
+mod programs;
 mod unreadable;
 
 use std::collections::BTreeMap;
@@ -77,7 +78,12 @@ impl PrivilegeSurvey<'_> {
                 Err(_) => Vec::new(),
             };
             for request in &mut found {
-                request.file.clone_from(path);
+                // A library is named by its path below the folder of the program.
+                request.file = match request.file.as_str() {
+                    "" => path.clone(),
+                    library if folder.is_empty() => library.to_owned(),
+                    library => format!("{folder}/{library}"),
+                };
             }
             requests.extend(found);
         }
@@ -133,8 +139,10 @@ impl PrivilegeSurvey<'_> {
             }
             Some(StateKind::Program) => {
                 let reading = program::read::read(name.as_str(), text, source);
-                let found = reading.program.map(|program| in_program(name, &program, self.ceiling));
-                found.into_iter().flatten().map(widened).collect()
+                let Some(program) = reading.program else { return Vec::new() };
+                let mut requests = programs::commands(&program);
+                requests.extend(in_program(name, &program, self.ceiling).into_iter().map(widened));
+                requests
             }
             None => Vec::new(),
         }

@@ -16,6 +16,7 @@ use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
 use crate::domain::privilege::Privilege;
+use crate::domain::shell_command::ShellCommand;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
 use crate::store;
@@ -55,7 +56,9 @@ impl LocalActivityExecutor {
     fn admit(&self, operation: &Operation) -> Result<(), String> {
         let Some(privilege) = operation.privilege() else { return Ok(()) };
         let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
-        let Operation::BashExec { command, unless, .. } = operation else { return Ok(()) };
+        let Operation::BashExec(ShellCommand { command, unless, .. }) = operation else {
+            return Ok(());
+        };
         let unless = unless.as_deref().unwrap_or_default();
         match scope.changed_file_in(command).or_else(|| scope.changed_file_in(unless)) {
             None => Ok(()),
@@ -107,7 +110,10 @@ fn changed(
         Activity::Claim { label, key, seq } => {
             return space.claim(label, key, *seq, step).map(ActivityResult::Claimed);
         }
-        Activity::Operation(_) | Activity::Bases { .. } | Activity::Changes { .. } => {}
+        Activity::Operation(_)
+        | Activity::Command(_)
+        | Activity::Bases { .. }
+        | Activity::Changes { .. } => {}
     }
     Ok(ActivityResult::Done)
 }
@@ -186,6 +192,10 @@ impl ActivityExecutor for LocalActivityExecutor {
                 Ok(world) => world,
                 Err(why) => return ActivityOutcome::Done(Err(why)),
             };
+            let activity = match activity {
+                Activity::Command(command) => Activity::Operation(Operation::BashExec(command)),
+                other => other,
+            };
             match &activity {
                 Activity::Operation(operation) => match self.admit(operation) {
                     Ok(()) => world.perform(&stem, operation, again).await.into(),
@@ -197,9 +207,10 @@ impl ActivityExecutor for LocalActivityExecutor {
                 Activity::Changes { directory, base } => {
                     world.changes(&stem, directory, base, again).await.into()
                 }
-                Activity::Assert { .. } | Activity::Retract { .. } | Activity::Claim { .. } => {
-                    self.change(&turn, activity).await
-                }
+                Activity::Command(_)
+                | Activity::Assert { .. }
+                | Activity::Retract { .. }
+                | Activity::Claim { .. } => self.change(&turn, activity).await,
             }
         })
     }

@@ -74,7 +74,7 @@ pub(super) fn perform_inline(
         | Operation::AddSource { .. }
         | Operation::CloneRepo { .. }
         | Operation::AppendToFile { .. }
-        | Operation::BashExec { .. }
+        | Operation::BashExec(_)
         | Operation::Own { .. } => return None,
     };
     Some(answer.map(Value::Bool))
@@ -125,7 +125,7 @@ fn perform_on_disk(
         | Operation::WebFetch { .. }
         | Operation::CloneRepo { .. }
         | Operation::AppendToFile { .. }
-        | Operation::BashExec { .. }
+        | Operation::BashExec(_)
         | Operation::Own { .. } => Err(format!("nothing on the disk does {}", operation.name())),
     }
 }

@@ -18,7 +18,7 @@ use super::on_disk::{on_disk, perform_inline};
 use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
 use super::protected_paths::check_protected_paths;
-use super::shell::{CommandRepetition, shell};
+use super::shell::shell;
 use super::workspace::Workspace;
 use super::{append, changes_since_start, files, tools};
 use crate::domain::activity::ActivityResult;
@@ -95,8 +95,8 @@ impl WorkspaceExecutor {
             return quick.map_err(OperationError::Failed).into();
         }
         if again {
-            if let Operation::BashExec { unless: Some(_), .. }
-            | Operation::BashExec { idempotent: true, .. } = operation
+            if let Operation::BashExec(command) = operation
+                && command.class() != RecoveryClass::Uncertain
             {
                 self.await_earlier(stem).await;
             }
@@ -195,15 +195,7 @@ impl WorkspaceExecutor {
                 GitClone { url, dest, branch, depth: *depth }.perform(shared, stem).await
             }
             Operation::WebFetch { url, allow_failure } => fetch(shared, url, *allow_failure).await,
-            Operation::BashExec { command, unless, idempotent, once } => {
-                let repetition = match (unless, idempotent, once) {
-                    (Some(unless), ..) => CommandRepetition::Unless(unless),
-                    (None, true, _) => CommandRepetition::Idempotent,
-                    (None, false, true) => CommandRepetition::Never,
-                    (None, false, false) => CommandRepetition::Unknown,
-                };
-                shell(shared, stem, command, repetition, again).await
-            }
+            Operation::BashExec(command) => shell(shared, stem, command, again).await,
             Operation::Own { name, parameters, class } => {
                 let work = own(shared, name, parameters);
                 let _permit = shared.permit().await?;

@@ -26,12 +26,11 @@ impl Dataspace {
         name::check_value(label, key, value)?;
         let mut writing = self.write()?;
         let (value, source, seq) = (value.to_owned(), source.to_owned(), writing.log.next);
-        let file = match self.proven(&path)?.ok() {
-            Some(held) => held.value.followed_by(LaterValue { value, seq, source, at })?,
-            None => {
-                let (label, key) = (label.to_owned(), key.to_owned());
-                FactFile { label, key, value, seq, source, at, later: Vec::new() }
-            }
+        let file = if let Ok(held) = self.proven(&path)? {
+            held.value.followed_by(LaterValue { value, seq, source, at })?
+        } else {
+            let (label, key) = (label.to_owned(), key.to_owned());
+            FactFile { label, key, value, seq, source, at, later: Vec::new() }
         };
         let outcome = AppendOutcome { fact: file.fact(), before: file.later.len() };
         let fact = ProvenFact::new(file, self.key.as_ref(), FACT)

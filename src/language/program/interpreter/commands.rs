@@ -42,13 +42,11 @@ impl<'environment> ProgramInterpreter<'environment> {
         let text = |key: &str| output.get(key).and_then(Value::as_str).unwrap_or_default();
         let code = output.get("exit_code").and_then(Value::as_i64).unwrap_or_default();
         self.bind_output(run, text("stdout"), text("stderr"), &code.to_string());
-        match run.on_error.filter(|_| code != 0) {
-            Some(state) => self.go_to(state, at),
-            None => {
-                self.next();
-                Ok(())
-            }
+        if let Some(state) = run.on_error.filter(|_| code != 0) {
+            return self.go_to(state, at);
         }
+        self.next();
+        Ok(())
     }
 
     /// Continues after a command that has failed: in the state of its `:on-error`, if it has one.

@@ -48,15 +48,13 @@ impl<'environment> ProgramInterpreter<'environment> {
         if until.is_none_or(|until| until > self.environment.now) {
             return Ok(());
         }
-        match input.on_timeout {
-            Some(state) => self.go_to(state, at),
-            None => {
-                let why = format!(
-                    "nobody answered {} in time; say where to continue: :on-timeout STATE",
-                    input.bind
-                );
-                Err(ProgramSuspension::Fail { at, why })
-            }
+        if let Some(state) = input.on_timeout {
+            return self.go_to(state, at);
         }
+        let why = format!(
+            "nobody answered {} in time; say where to continue: :on-timeout STATE",
+            input.bind
+        );
+        Err(ProgramSuspension::Fail { at, why })
     }
 }

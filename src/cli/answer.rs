@@ -95,7 +95,7 @@ pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
 }
 
 /// Applies the answers in the inbox to this view of the run, and returns them.
-fn taken_from_inbox(
+pub(super) fn taken_from_inbox(
     run: &mut Run,
     dir: &RunDir,
     key: &ProofKey,

@@ -179,7 +179,7 @@ const RUN_HELP: &str = "Examples:
 A run that only waits for answers ends with exit 2, unless a terminal is there to ask on, or with --on-wait stay.
 Its last line on stdout is then { run, questions }, as printed by `raymond answer RUN --json`.
 
-Events of --on-event: paused, question (a question waits for an answer), agent_parked (an agent waits for a
+Events of --on-event: paused, question (a question waits for an answer), signal (a program waits for a signal), agent_parked (an agent waits for a
 person), agent_failed, limit_reached, ended, and broken (the run could not be recorded any longer). The command
 gets RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and RAYMOND_MESSAGE in its environment, and the whole event with
 its record as a line of JSON on stdin. After 10s it is ended with everything it has started. Its environment

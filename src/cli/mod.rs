@@ -8,6 +8,7 @@ pub mod answer;
 mod answer_prompt;
 pub mod answers;
 pub mod args;
+mod arrived;
 mod awaited_labels;
 pub mod background;
 mod candidates;

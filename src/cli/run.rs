@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
         }
         RunTarget::Run(id) => resume_target(&args.new_run, &args.options, &root, &id),
         RunTarget::Defined(defined) => {
-            let workflow = Workflow::kept(&defined.file)?;
+            let workflow = target::defined_workflow(&root, &defined)?;
             let prepared = create_of(args, &root, &workflow, Some(defined.text))?;
             supervise_here(&args.options, &root, prepared)
         }

@@ -7,11 +7,11 @@ use super::args::facts::SignalArgs;
 use super::exit::{CliExitCode, Error};
 use super::{awaited_labels, output, person};
 use crate::actor::clock::now;
-use crate::domain::fact::Fact;
 use crate::domain::printable::one_line;
 use crate::process::ancestry::ActingAgent;
 use crate::runtime::directories;
-use crate::store::dataspace::{Dataspace, FactStatement};
+use crate::store::dataspace::{AppendOutcome, AssertionOutcome, Dataspace, FactStatement};
+use crate::store::layout::RunsRoot;
 
 /// The number of characters that are shown of a value that is replaced.
 const MAX_SHOWN_CHARS: usize = 60;
@@ -25,8 +25,9 @@ pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
     let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
     let (label, key) = (args.label.as_str(), args.key.as_str());
     if args.retract {
-        let changed = space.retract(label, key, None)?;
-        return tell(args, changed, None, None);
+        let is_new = space.retract(label, key, None)?;
+        let nothing = AssertionOutcome { fact: None, is_new, replaced: None, dropped: 0 };
+        return tell(args, &nothing);
     }
     let value = match args.value.as_deref() {
         Some("-") => from_stdin("read the value from")?,
@@ -35,20 +36,41 @@ pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
     let source = source();
     let is_by_person = source == "signal" && !args.json;
     let statement = FactStatement { label, key, value: &value, source: &source, at: now() };
-    let assertion = space.assert(statement, None)?;
-    if is_by_person && let Some(hint) = awaited_labels::hint(&root, &space, label) {
-        output::tell(&hint);
+    if args.append {
+        let appended = space.append(statement)?;
+        hint_at_label(is_by_person, &root, &space, label);
+        return tell_appended(args, &appended);
     }
-    tell(args, assertion.is_new, assertion.fact.as_ref(), assertion.replaced.as_ref())
+    let assertion = space.assert(statement, None)?;
+    hint_at_label(is_by_person, &root, &space, label);
+    tell(args, &assertion)
 }
 
-fn tell(
-    args: &SignalArgs,
-    changed: bool,
-    fact: Option<&Fact>,
-    replaced: Option<&Fact>,
-) -> Result<CliExitCode, Error> {
+/// Tells a person that nobody looks at a label.
+fn hint_at_label(is_by_person: bool, root: &RunsRoot, space: &Dataspace, label: &str) {
+    if is_by_person && let Some(hint) = awaited_labels::hint(root, space, label) {
+        output::tell(&hint);
+    }
+}
+
+fn tell_appended(args: &SignalArgs, appended: &AppendOutcome) -> Result<CliExitCode, Error> {
+    let (SignalArgs { label, key, json, .. }, AppendOutcome { fact, before }) = (args, appended);
+    if *json {
+        let value = json!({ "label": label, "key": key, "changed": true, "fact": fact, "replaced": null, "before": before });
+        return output::print_json(&value);
+    }
+    let name = one_line(&format!("{label} {key}"));
+    let text = match before {
+        0 => format!("{name} is asserted ({})\n", fact.seq),
+        1 => format!("{name} is appended; one value is before it\n"),
+        many => format!("{name} is appended; {many} values are before it\n"),
+    };
+    output::print(&text)
+}
+
+fn tell(args: &SignalArgs, assertion: &AssertionOutcome) -> Result<CliExitCode, Error> {
     let SignalArgs { label, key, json, .. } = args;
+    let AssertionOutcome { fact, is_new: changed, replaced, dropped } = assertion;
     if *json {
         let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact, "replaced": replaced });
         return output::print_json(&value);
@@ -56,8 +78,11 @@ fn tell(
     let name = one_line(&format!("{label} {key}"));
     let text = match (fact, changed) {
         (Some(fact), true) => {
-            let instead = replaced.map_or(String::new(), |old| {
-                format!("; it replaces {}, which nobody had taken ({})", shown(&old.value), old.seq)
+            let more =
+                if *dropped > 0 { format!(" and {dropped} behind it") } else { String::new() };
+            let instead = replaced.as_ref().map_or(String::new(), |old| {
+                let value = shown(&old.value);
+                format!("; it replaces {value}{more}, which nobody had taken ({})", old.seq)
             });
             format!("{name} is asserted ({}){instead}\n", fact.seq)
         }

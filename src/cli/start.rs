@@ -8,7 +8,7 @@ use super::run::{create, create_of};
 use super::target::{self, RunTarget};
 use super::{background, output, plugins, settings};
 use crate::domain::id::RunId;
-use crate::runtime::{PreparedRun, Workflow};
+use crate::runtime::PreparedRun;
 use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view;
@@ -25,7 +25,7 @@ pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
         }
         RunTarget::Run(id) => id,
         RunTarget::Defined(defined) => {
-            let workflow = Workflow::kept(&defined.file)?;
+            let workflow = target::defined_workflow(&root, &defined)?;
             let prepared = create_of(args, &root, &workflow, Some(defined.text))?;
             return take_off(args, &root, prepared);
         }

@@ -7,7 +7,7 @@ use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
-use super::{agent_statuses, output, questions, run_choice, status_word, summary};
+use super::{agent_statuses, arrived, output, questions, run_choice, status_word, summary};
 use crate::actor::clock::now;
 use crate::domain::run::RunStatus;
 use crate::domain::tree::fold::TreeRow;
@@ -34,7 +34,8 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     }
     let running = left_running(&directories::root(root.path())?, &view);
     table::print(as_lines(&view, &statuses))?;
-    output::print(&(below_agents(&view, &statuses) + &running))
+    let arrived = arrived::arrived(&root, &view)?;
+    output::print(&(below_agents(&view, &statuses) + &arrived + &running))
 }
 
 /// Returns the run as JSON in the state file's shape, with the id under the key of all commands, and with the status

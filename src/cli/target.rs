@@ -54,6 +54,17 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
     }
 }
 
+/// Opens a defined program, in its folder as it was when the program was defined.
+///
+/// # Errors
+/// [`Error`] if its kept files cannot be read.
+pub(super) fn defined_workflow(
+    root: &RunsRoot,
+    defined: &DefinedProgram,
+) -> Result<Workflow, Error> {
+    Ok(Workflow::kept(&Dataspace::of(root).file_of(defined)?)?)
+}
+
 /// Returns the command that a word is a likely misspelling of.
 pub(super) fn misspelt_command(word: &str) -> Option<String> {
     let grammar = Cli::command();

@@ -18,6 +18,7 @@ use crate::language::program::read::read;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::runtime::{self, Workflow, directories};
+use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::{Dataspace, DefinedProgram};
 
 /// Runs `raymond workflow`.
@@ -49,6 +50,10 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
     }
     let file = scope.root().join(entry.as_str());
     let file = std::path::absolute(&file).unwrap_or(file);
+    let capture = WorkflowCapture::of(scope.root(), root.path())?;
+    if let Some(warning) = capture.warning() {
+        output::warn(&warning);
+    }
     let defined = DefinedProgram {
         name: program.name.to_string(),
         label: program.metadata.label,
@@ -56,9 +61,10 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
         program: program.hash.to_string(),
         text,
         at: now(),
+        pins: Some(capture.pins()),
     };
     person::must_act("define a program")?;
-    Dataspace::of(&root).with_key(&directories::user_state()?.key()?).define(&defined)?;
+    Dataspace::of(&root).with_key(&directories::user_state()?.key()?).define(&defined, &capture)?;
     if args.json {
         let DefinedProgram { name, file, program, .. } = &defined;
         return output::print_json(&json!({ "name": name, "file": file, "program": program }));
@@ -83,7 +89,7 @@ fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
             start::take_off(args, &root, run::create(args, &root, &workflow)?)
         }
         (false, Some(defined)) => {
-            let workflow = Workflow::kept(&defined.file)?;
+            let workflow = Workflow::kept(&space.file_of(&defined)?)?;
             let prepared = run::create_of(args, &root, &workflow, Some(defined.text))?;
             start::take_off(args, &root, prepared)
         }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::fact::Fact;
 use super::operation::{Operation, RecoveryClass};
+use super::shell_command::ShellCommand;
 
 /// An activity that is performed for an agent outside the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +21,8 @@ pub enum Activity {
     /// not stored.
     #[serde(skip)]
     Operation(Operation),
+    /// Runs a command of a program.
+    Command(ShellCommand),
     /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
     Bases {
         /// The directories below that of the run; the empty path is the run's directory itself.
@@ -109,6 +112,7 @@ impl Activity {
     pub fn class(&self) -> RecoveryClass {
         match self {
             Self::Operation(operation) => operation.class(),
+            Self::Command(command) => command.class(),
             Self::Bases { .. }
             | Self::Changes { .. }
             | Self::Assert { .. }
@@ -122,6 +126,7 @@ impl Activity {
     pub fn name(&self) -> &str {
         match self {
             Self::Operation(operation) => operation.name(),
+            Self::Command(_) => "run",
             Self::Bases { .. } => "bases",
             Self::Changes { .. } => "changes",
             Self::Assert { .. } => "assert",

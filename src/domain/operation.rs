@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use strum::{IntoStaticStr, VariantNames};
 
+pub use super::recovery_class::RecoveryClass;
+use super::shell_command::ShellCommand;
+
 /// A deterministic operation. A precondition's answer is a boolean.
 #[derive(
     Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantNames,
@@ -210,19 +213,7 @@ pub enum Operation {
         content: String,
     },
     /// Runs a command by `sh -c`; the answer is `{exit_code, stdout, stderr}`. Fails unless the exit code is 0.
-    BashExec {
-        /// The command.
-        command: String,
-        /// A command that tells whether the other one was done: its exit code is 0 then. It runs first each time.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        unless: Option<String>,
-        /// True if running the command twice has the same effect as running it once.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        idempotent: bool,
-        /// True if the command is never repeated: after a crash in the middle of it, the operation fails.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        once: bool,
-    },
+    BashExec(ShellCommand),
     /// Runs a script of the workflow; the answer is `{exit_code, stdout, stderr}`. Fails unless the exit code is 0.
     RunScript {
         /// The path of the script below the workflow's folder; where it is performed, that of the file to execute.
@@ -252,21 +243,6 @@ pub enum Operation {
 
 fn one() -> u32 {
     1
-}
-
-/// The way in which an operation recovers from a crash in the middle of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RecoveryClass {
-    /// The operation changes nothing, and is repeated.
-    Read,
-    /// The operation is idempotent, and is repeated.
-    Converges,
-    /// The operation finds out by itself whether it was done. Appending to a file may find that another writer
-    /// was there too, and then it is not known.
-    Guarded,
-    /// It is not known whether the operation was done. The restart policy decides.
-    Uncertain,
 }
 
 /// The result of an operation: a value, or the reason why there is none.
@@ -318,13 +294,12 @@ impl Operation {
             | Self::UpdateMarketplaceJson { .. }
             | Self::ApplyLogRetention { .. }
             | Self::GitPull { .. }
-            | Self::BashCheck { .. }
-            | Self::BashExec { idempotent: true, .. } => RecoveryClass::Converges,
+            | Self::BashCheck { .. } => RecoveryClass::Converges,
             Self::AddSource { .. } | Self::CloneRepo { .. } | Self::AppendToFile { .. } => {
                 RecoveryClass::Guarded
             }
-            Self::BashExec { unless: Some(_), .. } => RecoveryClass::Guarded,
-            Self::BashExec { .. } | Self::RunScript { .. } => RecoveryClass::Uncertain,
+            Self::BashExec(command) => command.class(),
+            Self::RunScript { .. } => RecoveryClass::Uncertain,
             Self::Own { class, .. } => *class,
         }
     }

@@ -69,6 +69,9 @@ pub struct ProgramExecution {
     /// The commit that work is compared with, by directory; `None` where there is no repository.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bases: BTreeMap<String, Option<String>>,
+    /// The answer of a person that it has not taken in yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 /// The position of an execution in its program.
@@ -104,6 +107,34 @@ pub struct ProgramPosition {
     /// The index of the body that the activity is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<usize>,
+    /// The state that was published last, if the program publishes its states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// The end of the program, which waits until it is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<ProgramEnding>,
+}
+
+/// The end of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramEnding {
+    /// The result.
+    pub payload: String,
+    /// The error, if it ended with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl ProgramPosition {
+    /// Returns the wait of the body that an activity or a question is for, else that of the program.
+    #[must_use]
+    pub fn due_wait(&self) -> Option<&ProgramWait> {
+        let (mut bodies, mut active, mut wait) = (&self.parallel, self.active, &self.wait);
+        while let Some(body) = active.and_then(|number| bodies.get(number)) {
+            (bodies, active, wait) = (&body.parallel, body.active, &body.wait);
+        }
+        wait.as_ref()
+    }
 }
 
 /// The position in one of the bodies of a `for-each`, which run side by side.

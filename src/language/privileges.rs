@@ -2,6 +2,7 @@
 //!
 //! All files count, not only those that the first state leads to: an agent may go to any of them.
 
+mod programs;
 mod scripts;
 mod unreadable;
 
@@ -92,7 +93,12 @@ impl PrivilegeSurvey<'_> {
                 }));
             }
             for request in &mut found {
-                request.file.clone_from(path);
+                // A library is named by its path below the folder of the program.
+                request.file = match request.file.as_str() {
+                    "" => path.clone(),
+                    library if folder.is_empty() => library.to_owned(),
+                    library => format!("{folder}/{library}"),
+                };
             }
             requests.extend(found);
         }
@@ -148,8 +154,10 @@ impl PrivilegeSurvey<'_> {
             }
             Some(StateKind::Program) => {
                 let reading = program::read::read(name.as_str(), text, source);
-                let found = reading.program.map(|program| in_program(name, &program, self.ceiling));
-                found.into_iter().flatten().map(widened).collect()
+                let Some(program) = reading.program else { return Vec::new() };
+                let mut requests = programs::commands(&program);
+                requests.extend(in_program(name, &program, self.ceiling).into_iter().map(widened));
+                requests
             }
             // A script is examined with the other files of its folder.
             Some(StateKind::Script) | None => Vec::new(),

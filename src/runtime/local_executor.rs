@@ -17,6 +17,7 @@ use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
 use crate::domain::privilege::Privilege;
+use crate::domain::shell_command::ShellCommand;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
 use crate::store;
@@ -60,7 +61,7 @@ impl LocalActivityExecutor {
         let Some(privilege) = operation.privilege() else { return Ok(Cow::Borrowed(operation)) };
         let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
         match operation {
-            Operation::BashExec { command, unless, .. } => {
+            Operation::BashExec(ShellCommand { command, unless, .. }) => {
                 check_named_files(scope, [command, unless.as_deref().unwrap_or_default()])?;
                 Ok(Cow::Borrowed(operation))
             }
@@ -141,7 +142,10 @@ fn changed(
         Activity::Claim { label, key, seq } => {
             return space.claim(label, key, *seq, step).map(ActivityResult::Claimed);
         }
-        Activity::Operation(_) | Activity::Bases { .. } | Activity::Changes { .. } => {}
+        Activity::Operation(_)
+        | Activity::Command(_)
+        | Activity::Bases { .. }
+        | Activity::Changes { .. } => {}
     }
     Ok(ActivityResult::Done)
 }
@@ -220,6 +224,10 @@ impl ActivityExecutor for LocalActivityExecutor {
                 Ok(world) => world,
                 Err(why) => return ActivityOutcome::Done(Err(why)),
             };
+            let activity = match activity {
+                Activity::Command(command) => Activity::Operation(Operation::BashExec(command)),
+                other => other,
+            };
             match &activity {
                 Activity::Operation(operation) => match self.admit(operation) {
                     Ok(operation) => world.perform(&stem, &operation, again).await.into(),
@@ -231,9 +239,10 @@ impl ActivityExecutor for LocalActivityExecutor {
                 Activity::Changes { directory, base } => {
                     world.changes(&stem, directory, base, again).await.into()
                 }
-                Activity::Assert { .. } | Activity::Retract { .. } | Activity::Claim { .. } => {
-                    self.change(&turn, activity).await
-                }
+                Activity::Command(_)
+                | Activity::Assert { .. }
+                | Activity::Retract { .. }
+                | Activity::Claim { .. } => self.change(&turn, activity).await,
             }
         })
     }

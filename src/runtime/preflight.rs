@@ -226,6 +226,10 @@ fn first_program(
         return Err(Error::Graph { diagnostics: errors, text });
     };
     refuse_widenings(scope, settings, |ceiling| in_program(entry, &program, ceiling))?;
+    for (node, text) in prepared_answers(settings) {
+        program::user_input::check(&program, node, text)
+            .map_err(|why| wrong_answer(node, text, why))?;
+    }
     let given = |key: &str| {
         (key == "input" && request.input.is_some())
             || settings.context.contains_key(key)

@@ -15,11 +15,13 @@
 //! never wait, but after a power cut the first one has the logged changes made again. A damaged file is no fact:
 //! listing the facts warns of it, and asserting or retracting the fact fixes it.
 
+mod append;
 mod apply;
 mod boot;
 mod changes;
 mod definitions;
 mod entry;
+mod fact_file;
 mod listing;
 mod log_content;
 mod logged_facts;
@@ -40,6 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+pub use append::AppendOutcome;
 pub use definitions::{DefinedProgram, ProgramListing};
 pub use name::InvalidFact;
 pub use step::DataspaceStep;
@@ -128,7 +131,7 @@ impl Dataspace {
 
     fn read(&self, path: &Path) -> Result<FactLookup, Error> {
         let proven = self.proven(path)?;
-        Ok(proven.map_or_else(|nothing| nothing, |proven| FactLookup::Fact(proven.value)))
+        Ok(proven.map_or_else(|nothing| nothing, |proven| FactLookup::Fact(proven.value.into())))
     }
 
     /// Reads a fact with its proof, or says what is there instead.

@@ -62,8 +62,5 @@ pub(super) async fn run_at_most_once(
 }
 
 fn lost(what: &str) -> String {
-    format!(
-        "WF502 {what} had begun when raymond ended, and whether it was done is not known; the \
-         restart policy says whether it is done again"
-    )
+    format!("WF502 {what} had begun when raymond ended, and whether it was done is not known")
 }

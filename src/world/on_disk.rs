@@ -85,7 +85,7 @@ pub(super) fn perform_inline(
         | Operation::AddSource { .. }
         | Operation::CloneRepo { .. }
         | Operation::AppendToFile { .. }
-        | Operation::BashExec { .. }
+        | Operation::BashExec(_)
         | Operation::RunScript { .. }
         | Operation::Own { .. } => return None,
     };
@@ -152,7 +152,7 @@ fn perform_on_disk(
         | Operation::WebFetch { .. }
         | Operation::CloneRepo { .. }
         | Operation::AppendToFile { .. }
-        | Operation::BashExec { .. }
+        | Operation::BashExec(_)
         | Operation::RunScript { .. }
         | Operation::Own { .. } => Err(format!("nothing on the disk does {}", operation.name())),
     }

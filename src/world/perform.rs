@@ -19,7 +19,7 @@ use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use super::paths::{FileAccess, resolve};
 use super::protected_paths::check_protected_paths;
 use super::script::ScriptRun;
-use super::shell::{CommandRepetition, check, shell};
+use super::shell::{check, shell};
 use super::workspace::Workspace;
 use super::{append, changes_since_start, files, tools};
 use crate::domain::activity::ActivityResult;
@@ -96,10 +96,11 @@ impl WorkspaceExecutor {
             return quick.map_err(OperationError::Failed).into();
         }
         if again {
-            if let Operation::BashExec { unless: Some(_), .. }
-            | Operation::BashCheck { .. }
-            | Operation::BashExec { idempotent: true, .. } = operation
-            {
+            let is_repeated = match operation {
+                Operation::BashExec(command) => command.class() != RecoveryClass::Uncertain,
+                operation => matches!(operation, Operation::BashCheck { .. }),
+            };
+            if is_repeated {
                 self.await_earlier(stem).await;
             }
             // Processes of an earlier try would disturb this one, and nobody waits for them any more.
@@ -197,15 +198,7 @@ impl WorkspaceExecutor {
                 GitClone { url, dest, branch, depth: *depth }.perform(shared, stem).await
             }
             Operation::WebFetch { url, allow_failure } => fetch(shared, url, *allow_failure).await,
-            Operation::BashExec { command, unless, idempotent, once } => {
-                let repetition = match (unless, idempotent, once) {
-                    (Some(unless), ..) => CommandRepetition::Unless(unless),
-                    (None, true, _) => CommandRepetition::Idempotent,
-                    (None, false, true) => CommandRepetition::Never,
-                    (None, false, false) => CommandRepetition::Unknown,
-                };
-                shell(shared, stem, command, repetition, again).await
-            }
+            Operation::BashExec(command) => shell(shared, stem, command, again).await,
             Operation::RunScript { file, interpreter, environment, timeout_ms } => {
                 let longest = Duration::from_millis(*timeout_ms);
                 let script = ScriptRun { file, interpreter, environment, longest };

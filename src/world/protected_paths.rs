@@ -77,7 +77,7 @@ fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
         | Operation::UpdateSource { .. }
         | Operation::WriteConfigEntry { .. }
         // These operations need trust, or belong to the program that uses the library.
-        | Operation::BashExec { .. }
+        | Operation::BashExec(_)
         | Operation::RunScript { .. }
         | Operation::Own { .. } => None,
     }

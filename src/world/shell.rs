@@ -9,6 +9,9 @@ use super::at_most_once::{run_at_most_once, run_once};
 use super::context::{OperationContext, OperationProgram, complaint};
 use super::git_lock::GitLock;
 use super::outcome::OperationError;
+use super::paths::{FileAccess, resolve};
+use crate::domain::operation::RecoveryClass;
+use crate::domain::shell_command::ShellCommand;
 use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
 
@@ -24,60 +27,49 @@ const MAX_SHOWN_CHARS: usize = 60;
 /// The exit codes of a shell that could not run a command.
 const NOT_RUN: [i32; 2] = [126, 127];
 
-/// The meaning of a repetition of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CommandRepetition<'operation> {
-    /// The graph does not say: after a crash the restart policy decides.
-    Unknown,
-    /// It may run again.
-    Idempotent,
-    /// It never runs again.
-    Never,
-    /// It runs unless this command succeeds.
-    Unless(&'operation str),
-}
-
 /// Runs a command in a shell, and returns `{exit_code, stdout, stderr}`, with `skipped: true` if it was done before.
 pub(super) async fn shell(
     shared: &Arc<OperationContext>,
     stem: &str,
-    command: &str,
-    repetition: CommandRepetition<'_>,
+    command: &ShellCommand,
     again: bool,
 ) -> Result<Value, OperationError> {
-    if command.trim().is_empty() {
+    if command.command.trim().is_empty() {
         return Err("the command is empty".to_owned().into());
     }
-    let what = format!("the command `{}`", shown(command));
-    let lock = match repetition {
-        CommandRepetition::Idempotent | CommandRepetition::Unless(_) => GitLock::of(shared, stem),
-        CommandRepetition::Unknown | CommandRepetition::Never => None,
-    };
+    let what = format!("the command `{}`", shown(&command.command));
+    let is_repeated = command.class() != RecoveryClass::Uncertain;
+    let lock = if is_repeated { GitLock::of(shared, stem) } else { None };
     let work = async {
         lock.iter().for_each(|lock| lock.before(again));
-        if let CommandRepetition::Unless(test) = repetition
-            && is_done(shared, stem, test).await?
+        if let Some(test) = &command.unless
+            && is_done(shared, stem, test, command).await?
         {
             return Ok(json!({ "exit_code": 0, "stdout": "", "stderr": "", "skipped": true }));
         }
-        let ended = run(shared, stem, command).await?;
-        if ended.exit != ProcessExit::Code(0) {
-            let hint = lock.as_ref().map(GitLock::hint).unwrap_or_default();
-            return Err(format!("{what} {}{}{hint}", ended.exit, complaints(&ended)).into());
-        }
+        let ended = run(shared, stem, &command.command, command).await?;
+        let code = match ended.exit {
+            ProcessExit::Code(code) if code == 0 || command.any_exit_code => code,
+            exit => {
+                let hint = lock.as_ref().map(GitLock::hint).unwrap_or_default();
+                return Err(format!("{what} {exit}{}{hint}", complaints(&ended)).into());
+            }
+        };
         lock.iter().for_each(GitLock::after);
         Ok(json!({
-            "exit_code": 0,
+            "exit_code": code,
             "stdout": ended.stdout.text(),
             "stderr": ended.stderr.text(),
         }))
     };
     // The permit comes before the note, because an operation that still waits has not begun.
     let _permit = shared.permit().await?;
-    match repetition {
-        CommandRepetition::Unknown => run_at_most_once(shared, stem, again, &what, work).await,
-        CommandRepetition::Never => run_once(shared, stem, again, &what, work).await,
-        CommandRepetition::Idempotent | CommandRepetition::Unless(_) => work.await,
+    match command.class() {
+        RecoveryClass::Read | RecoveryClass::Converges | RecoveryClass::Guarded => work.await,
+        RecoveryClass::Uncertain if command.once => {
+            run_once(shared, stem, again, &what, work).await
+        }
+        RecoveryClass::Uncertain => run_at_most_once(shared, stem, again, &what, work).await,
     }
 }
 
@@ -91,7 +83,7 @@ pub(super) async fn check(
         return Err("the command is empty".to_owned().into());
     }
     let _permit = shared.permit().await?;
-    let ended = run(shared, stem, command).await?;
+    let ended = run(shared, stem, command, &ShellCommand::of(command)).await?;
     match ended.exit {
         ProcessExit::Code(code) => Ok(Value::Bool(code == 0)),
         exit => {
@@ -101,13 +93,14 @@ pub(super) async fn check(
     }
 }
 
-/// Returns whether a test succeeds: the command was done.
+/// Returns whether the test of a command succeeds: the command was done.
 async fn is_done(
     shared: &OperationContext,
     stem: &str,
     test: &str,
+    command: &ShellCommand,
 ) -> Result<bool, OperationError> {
-    let ended = run(shared, stem, test).await?;
+    let ended = run(shared, stem, test, command).await?;
     match ended.exit {
         ProcessExit::Code(0) => Ok(true),
         ProcessExit::Code(code) if !NOT_RUN.contains(&code) => Ok(false),
@@ -118,18 +111,37 @@ async fn is_done(
     }
 }
 
+/// Runs a text of a command, with its arguments, in its directory.
 async fn run(
     shared: &OperationContext,
     stem: &str,
-    command: &str,
+    text: &str,
+    command: &ShellCommand,
 ) -> Result<ProcessOutput, OperationError> {
+    let cwd = match &command.cwd {
+        Some(folder) => resolve(shared.root(), folder.as_str(), FileAccess::Read)?,
+        None => shared.root().to_owned(),
+    };
+    if !cwd.is_dir() {
+        let cwd = cwd.display();
+        return Err(format!("there is no directory {cwd}; make it, or correct the path").into());
+    }
+    if let Some(number) = command.arguments.iter().position(|text| text.contains('\0')) {
+        let number = number + 1;
+        return Err(format!("the value of `${number}` in the command has a NUL character").into());
+    }
+    // `$0` stands before the arguments.
+    let words = ["-c", text, "sh"].into_iter();
     let run = OperationProgram {
         stem,
         program: "sh",
-        arguments: ["-c", command].map(Into::into).into(),
-        cwd: shared.root().to_owned(),
+        arguments: words
+            .chain(command.arguments.iter().map(String::as_str))
+            .map(Into::into)
+            .collect(),
+        cwd,
         environment: shared.environment(),
-        longest: COMMAND_TIMEOUT,
+        longest: command.timeout_ms.map_or(COMMAND_TIMEOUT, Duration::from_millis),
         kept: MAX_OUTPUT_BYTES,
     };
     shared.run(run).await

@@ -2,6 +2,7 @@
 //! read.
 
 mod bounds;
+mod commands;
 mod crash;
 mod facts;
 mod failures;
@@ -9,6 +10,7 @@ mod language;
 mod seed;
 mod time;
 mod together;
+mod user_input;
 mod waiting;
 
 use serde_json::Value;

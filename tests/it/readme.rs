@@ -155,6 +155,20 @@ fn graph_example_of_the_how_to_runs() {
 }
 
 #[test]
+fn program_example_of_the_readme_runs() {
+    let page = readme();
+    let (_, program) = page.split_once("```lisp\n").expect("it shows a program");
+    let (program, _) = program.split_once("```").expect("it ends");
+    let replies = "\"essay.lisp#author\": [first, better]\n\"essay.lisp#critic\": [longer! REVISE, APPROVE]\n";
+    let test =
+        Test::new().file("essay.lisp", program.as_bytes()).file("replies.yaml", replies.as_bytes());
+    test.raymond(&["check", "essay.lisp"]).ok();
+    test.run(&["essay.lisp", "--input", "the sea", "--agent", "scripted"])
+        .ok()
+        .ended("main", "better");
+}
+
+#[test]
 fn program_example_of_the_how_to_runs() {
     let page = page("docs/how-to/write-a-program.md");
     let mut blocks = page.split("```lisp\n").skip(1).filter_map(|rest| rest.split("```").next());

@@ -46,6 +46,7 @@ fn failpoints(activity: &Activity) -> Option<(&'static str, &'static str)> {
     match activity {
         Activity::Operation(operation) => (operation.class() != RecoveryClass::Read)
             .then_some(("operation.before", "operation.after")),
+        Activity::Command(_) => Some(("operation.before", "operation.after")),
         Activity::Bases { .. }
         | Activity::Changes { .. }
         | Activity::Assert { .. }

@@ -9,19 +9,21 @@ pub(super) const SIGNAL_HELP: &str = "Examples:
   raymond signal plan/ready --key feature-42     satisfies `(signal plan/ready :key @workflow-id)` in the run feature-42
   raymond signal plan/summary --key feature-42 --value - < summary.md
                                          with a payload, from stdin
+  raymond signal job --value one --append        one of several values, which are taken in their order
   raymond signal plan/ready --key feature-42 --retract
                                          retract it
 
 A fact holds from its assertion until it is retracted or a program takes it (`:consume`), whether a run is live
 or not: a program that begins to wait later sees it. It is stored when this command returns. A label and key
-have one value, the last; asserting the same value again changes nothing.
+have one value, the last; asserting the same value again changes nothing. With --append the value waits behind those
+that nobody has taken yet: `:consume` takes the oldest, and the next one holds then.
 
 Programs mostly use their run's id, which --label sets, as the key. `(signal LABEL)` without :key accepts any key,
 also the empty one. A value that is replaced before anybody took it is told; so is a label that no live run of a
 program and no defined program looks at. Inside an agent's turn the directory is that of its run, and the agent is the source.
 
---json prints { label, key, changed, fact, replaced }: whether anything changed, the fact, and the one that it
-replaces, or null.";
+--json prints { label, key, changed, fact, replaced }: whether anything changed, the fact that holds, and the one that
+was replaced, or null; with --append also `before`, the number of values before this one.";
 
 pub(super) const FACTS_HELP: &str = "Examples:
   raymond facts                          all current facts with their sources, values shortened
@@ -48,6 +50,10 @@ pub struct SignalArgs {
     /// The value of the fact; `-` reads it from stdin [default: the empty text]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "retract")]
     pub value: Option<String>,
+
+    /// Put the value behind those that nobody has taken yet, instead of replacing them
+    #[arg(long, conflicts_with = "retract")]
+    pub append: bool,
 
     /// Retract the fact
     #[arg(long)]

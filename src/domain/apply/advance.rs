@@ -6,7 +6,9 @@ use super::forks::result_value;
 use super::money::{EstimateUpdate, begin_share, spend};
 use super::program::{advance_program, drop_requests};
 use super::{ApplyError, due};
-use crate::domain::agent::{Agent, AgentExecution, AgentSpec, AskedQuestion, StepStage};
+use crate::domain::agent::{
+    Agent, AgentExecution, AgentSpec, AskedQuestion, QuestionTimeout, StepStage,
+};
 use crate::domain::effect::Effect;
 use crate::domain::event::{AdvancePosition, Advanced, GraphProgress, NextAction, ProgramStatus};
 use crate::domain::graph_execution::{GraphExecution, GraphState, NodeCursor, WaitResult};
@@ -134,7 +136,11 @@ fn wait_for(
         }
         (NextAction::Question(question), _) => {
             let question = (**question).clone();
-            agent.wait_for_answer(AskedQuestion { question, since: at, late: None });
+            let until = agent.program().and_then(|own| own.position.due_wait()?.until);
+            // A program continues in itself, and finds that the time is over.
+            let state = agent.current_state.clone();
+            let late = until.map(|at| QuestionTimeout { at, state });
+            agent.wait_for_answer(AskedQuestion { question, since: at, late });
             None
         }
         (NextAction::Join(join), _) => {

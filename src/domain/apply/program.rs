@@ -48,6 +48,7 @@ pub(super) fn program_started(
         answers: BTreeMap::new(),
         bindings: BTreeMap::new(),
         bases: BTreeMap::new(),
+        answer: None,
     }));
     Ok(Vec::new())
 }
@@ -59,6 +60,7 @@ pub(super) fn advance_program(
 ) -> Result<(), ApplyError> {
     let execution = agent.execution.program_mut().ok_or_else(no_program)?;
     execution.position = progress.position.clone();
+    execution.answer = None;
     execution.bindings.extend(progress.bindings.clone());
     execution
         .bases

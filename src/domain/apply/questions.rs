@@ -5,6 +5,7 @@ use crate::domain::agent::StepStage;
 use crate::domain::effect::Effect;
 use crate::domain::event::{QuestionAnswered, QuestionTimedOut};
 use crate::domain::graph_execution::WaitResult;
+use crate::domain::question::Answer;
 use crate::domain::run::Run;
 use crate::domain::turn::TurnId;
 
@@ -13,11 +14,16 @@ pub(super) fn question_answered(
     event: &QuestionAnswered,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    if agent.question().is_none() {
+    let Some(asked) = agent.question() else {
         return Err(ApplyError::NotAsked(event.turn.agent.clone()));
-    }
+    };
+    let Answer { id, raw } = &event.answer;
+    let is_option = asked.question.options.iter().any(|option| option.id == *id);
     if agent.graph().is_some() {
         agent.end_wait(WaitResult::Answered(event.answer.clone()));
+    } else if let Some(own) = agent.execution.program_mut() {
+        own.answer = Some(if is_option { id } else { raw }.clone());
+        agent.stage = StepStage::default();
     } else {
         agent.stage = StepStage::default();
         agent.variables.insert(ANSWER.to_owned(), event.answer.raw.clone());

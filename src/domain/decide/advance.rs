@@ -52,7 +52,7 @@ fn is_unchanged(agent: &Agent, advance: &Advance) -> bool {
     advance.outputs.is_empty()
         && progress.bindings.is_empty()
         && progress.bases.is_none()
-        && !matches!(advance.next, AdvanceNext::End { .. })
+        && !matches!(advance.next, AdvanceNext::End { .. } | AdvanceNext::Question(_))
         && progress.position == execution.position
 }
 

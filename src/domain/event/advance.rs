@@ -93,7 +93,7 @@ impl ProgramProgress {
         Self {
             state: Arc::clone(&position.current),
             status,
-            awaiting: position.wait.as_ref().map(|wait| wait.awaiting.clone()),
+            awaiting: position.due_wait().map(|wait| wait.awaiting.clone()),
             iteration: position.cursor.iter().rev().find_map(|frame| frame.round),
             position,
             bindings: BTreeMap::new(),

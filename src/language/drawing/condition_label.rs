@@ -27,6 +27,9 @@ pub(super) fn condition_label(condition: &ProgramCondition, program: &Program) -
         ProgramCondition::Matches { text, pattern } => {
             format!("{} ~ /{pattern}/", expression(text, program))
         }
+        ProgramCondition::Equals { one, other } => {
+            format!("{} = {}", expression(one, program), expression(other, program))
+        }
         ProgramCondition::Verdict { verdict: TextExpression::Verdict(request), word } => {
             format!("{request}: {word}")
         }

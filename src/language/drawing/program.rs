@@ -146,6 +146,20 @@ impl<'a> ProgramDrawingBuilder<'a> {
             InstructionKind::Assert { label, .. } => self.fact(label, "asserts"),
             InstructionKind::Retract { label, .. } => self.fact(label, "retracts"),
             InstructionKind::Log(template) => self.expressions(&template.arguments),
+            InstructionKind::UserInput(input) => {
+                self.expressions(&input.prompt.arguments);
+                if let (Some(to), Some(millis)) = (input.on_timeout, input.timeout_ms) {
+                    let label = format!("after {}", format_duration(millis));
+                    self.lead_to(to, &label, EdgeKind::Fails);
+                }
+            }
+            InstructionKind::Run(run) => {
+                self.expressions(&run.arguments);
+                if let Some(to) = run.on_error {
+                    let label = format!("{} fails", shortened(&run.command));
+                    self.lead_to(to, &label, EdgeKind::Fails);
+                }
+            }
         }
     }
 
@@ -169,6 +183,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
             }
             ProgramCondition::Not(one) => self.waited_for(one),
             ProgramCondition::Matches { .. }
+            | ProgramCondition::Equals { .. }
             | ProgramCondition::Verdict { .. }
             | ProgramCondition::After(_)
             | ProgramCondition::At(_) => {}

@@ -183,6 +183,16 @@ impl SendFlowAnalysis {
                 }
                 return after;
             }
+            InstructionKind::Run(run) => {
+                if let Some(to) = run.on_error {
+                    self.join(to, &sent);
+                }
+            }
+            InstructionKind::UserInput(input) => {
+                if let Some(to) = input.on_timeout {
+                    self.join(to, &sent);
+                }
+            }
             InstructionKind::Assert { .. }
             | InstructionKind::Retract { .. }
             | InstructionKind::Log(_) => {}

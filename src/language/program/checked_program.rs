@@ -4,11 +4,13 @@
 //! and the outside world can cause errors when it runs.
 
 mod expression;
+mod outside;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use self::expression::{ProgramCondition, TextExpression};
+pub use self::outside::{ProgramCommand, RunRepetition, UserInput};
 use crate::domain::fact::FactSelection;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::model::ModelName;
@@ -109,6 +111,8 @@ pub struct ProgramMetadata {
     pub max_budget_usd: Option<Usd>,
     /// The model of roles that name none.
     pub model: Option<ModelName>,
+    /// True if its states are published as facts.
+    pub publish_state: bool,
 }
 
 /// A role: a named agent.
@@ -205,6 +209,10 @@ pub enum InstructionKind {
     },
     /// `log`
     Log(TextTemplate),
+    /// `run`
+    Run(ProgramCommand),
+    /// `user-input`
+    UserInput(UserInput),
 }
 
 /// An instruction that blocks.

@@ -1,7 +1,7 @@
 //! The table of all mistakes in programs. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 55] = [
+pub const CODES: [(&str, &str); 56] = [
     ("SX101", "the file is too long"),
     ("SX102", "a list is never closed"),
     ("SX103", "a `)` closes nothing"),
@@ -57,4 +57,5 @@ pub const CODES: [(&str, &str); 55] = [
     ("SX407", "a field that an answer may lack is looked at (warning)"),
     ("SX408", "a condition can never hold (warning)"),
     ("SX409", "nothing uses a definition (warning)"),
+    ("SX410", "nothing looks at the exit code of a command (warning)"),
 ];

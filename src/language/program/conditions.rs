@@ -69,6 +69,12 @@ impl ProgramReader<'_> {
             "transcript-response" => self.transcript_response(&fields),
             "verdict" => self.verdict(&fields),
             "matches" => self.matches(&fields),
+            "equals" => {
+                let wanted = ["a value", "the value that it is compared with"];
+                let values = self.exactly(&fields, wanted)?;
+                let [one, other] = values.map(|form| self.value(form));
+                Some(ProgramCondition::Equals { one: one?, other: other? })
+            }
             "after" => {
                 let [duration] = self.exactly(&fields, ["a duration, such as \"30m\""])?;
                 if stands == ConditionPosition::Arm {
@@ -121,7 +127,8 @@ impl ProgramReader<'_> {
         let key = self.optional(fields, "key");
         let equals = self.optional(fields, "equals");
         let consume = fields.get("consume").map_or(Some(false), |form| self.boolean(form));
-        let bind = fields.get("as").map_or(Some(None), |form| self.taken_as(form).map(Some));
+        let bind =
+            fields.get("as").map_or(Some(None), |form| self.taken_as(form, &["key"]).map(Some));
         if let Some(form) = fields.get("consume").filter(|_| stands != ConditionPosition::Whole) {
             let why = "a fact is taken only where it is all that is waited for, or a part of `or`: `(wait (signal … :consume true))`";
             self.report.error(form.at, "SX211", why);
@@ -137,8 +144,8 @@ impl ProgramReader<'_> {
         Some(ProgramCondition::Signal { label, key, equals, consume: consume?, bind: bind? })
     }
 
-    /// Reads the name for the payload of a taken fact.
-    fn taken_as(&mut self, form: &Form) -> Option<ProgramSymbol> {
+    /// Reads the name for a value that is taken; `@NAME/PART` are its parts.
+    pub(super) fn taken_as(&mut self, form: &Form, parts: &[&str]) -> Option<ProgramSymbol> {
         let name = self.name(form, "the name of what is taken")?;
         if is_taken(name) || self.defined.contains(name) {
             let why = format!(
@@ -149,12 +156,12 @@ impl ProgramReader<'_> {
             return None;
         }
         let name = ProgramSymbol::from(name);
-        self.taken.insert(format!("{name}/key").into());
+        self.taken.extend(parts.iter().map(|part| ProgramSymbol::from(format!("{name}/{part}"))));
         self.taken.insert(ProgramSymbol::clone(&name));
         Some(name)
     }
 
-    fn boolean(&mut self, form: &Form) -> Option<bool> {
+    pub(super) fn boolean(&mut self, form: &Form) -> Option<bool> {
         if let FormContent::Boolean(value) = form.content {
             return Some(value);
         }
@@ -191,7 +198,7 @@ impl ProgramReader<'_> {
     }
 
     /// Reads a duration, in milliseconds.
-    fn duration(&mut self, form: &Form) -> Option<u64> {
+    pub(super) fn duration(&mut self, form: &Form) -> Option<u64> {
         let read = millis(self.text(form, "a duration, such as \"30m\",")?);
         read.map_err(|why| self.report.error(form.at, "SX215", why)).ok()
     }

@@ -53,6 +53,13 @@ fn never_holds(condition: &ProgramCondition, is_negated: bool) -> bool {
         (ProgramCondition::Matches { text: TextExpression::Text(text), pattern }, _) => {
             pattern.is_match(text) == is_negated
         }
+        (
+            ProgramCondition::Equals {
+                one: TextExpression::Text(one),
+                other: TextExpression::Text(other),
+            },
+            _,
+        ) => (one == other) == is_negated,
         _ => false,
     }
 }
@@ -106,6 +113,10 @@ fn implies(one: &ProgramCondition, other: &ProgramCondition) -> bool {
             ProgramCondition::Verdict { verdict, word },
             ProgramCondition::Verdict { verdict: other, word: own },
         ) => verdict == other && word == own,
+        (
+            ProgramCondition::Equals { one, other },
+            ProgramCondition::Equals { one: same, other: own },
+        ) => (one == same && other == own) || (one == own && other == same),
         (ProgramCondition::After(later), ProgramCondition::After(sooner)) => sooner <= later,
         (ProgramCondition::At(later), ProgramCondition::At(sooner)) => sooner <= later,
         _ => false,
@@ -135,6 +146,10 @@ fn exclude(one: &ProgramCondition, other: &ProgramCondition) -> bool {
             ProgramCondition::Verdict { verdict, word },
             ProgramCondition::Verdict { verdict: other, word: own },
         ) => verdict == other && word != own,
+        (
+            ProgramCondition::Equals { one: value, other: TextExpression::Text(text) },
+            ProgramCondition::Equals { one: same, other: TextExpression::Text(other) },
+        ) => value == same && text != other,
         _ => false,
     }
 }

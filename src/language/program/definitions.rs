@@ -19,6 +19,8 @@ pub(super) struct ProgramDefinitions {
     places: BTreeMap<String, SourcePlace>,
     /// The names that were used.
     pub(super) used: BTreeSet<String>,
+    /// The names of the elements of `for-each`.
+    pub(super) variables: BTreeSet<String>,
 }
 
 /// A block of actions with parameters.

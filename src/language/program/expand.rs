@@ -209,6 +209,7 @@ impl<'a> DefinitionExpander<'a> {
             self.report.error(forms[1].at, "SX312", why);
             return FormContent::Wrong;
         }
+        self.definitions.variables.insert(name.clone());
         let list = self.form(list, bindings, depth + 1);
         let Some(elements) = self.elements(&list) else { return FormContent::Wrong };
         let mut all = vec![forms[0].clone()];

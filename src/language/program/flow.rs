@@ -39,6 +39,8 @@ fn targets(kind: &InstructionKind) -> Vec<usize> {
             }
         }
         InstructionKind::Loop(repeat) => found.extend(repeat.on_max),
+        InstructionKind::Run(run) => found.extend(run.on_error),
+        InstructionKind::UserInput(input) => found.extend(input.on_timeout),
         InstructionKind::Action(_)
         | InstructionKind::ForEach(_)
         | InstructionKind::Break
@@ -106,7 +108,9 @@ fn asked_role(instruction: &Instruction) -> Option<usize> {
         | InstructionKind::Terminal { .. }
         | InstructionKind::Assert { .. }
         | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_) => None,
+        | InstructionKind::Log(_)
+        | InstructionKind::Run(_)
+        | InstructionKind::UserInput(_) => None,
     }
 }
 
@@ -165,6 +169,8 @@ fn ends(instruction: &Instruction) -> bool {
         | InstructionKind::RunFolder(_)
         | InstructionKind::Assert { .. }
         | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_) => false,
+        | InstructionKind::Log(_)
+        | InstructionKind::Run(_)
+        | InstructionKind::UserInput(_) => false,
     }
 }

@@ -46,6 +46,8 @@ impl ProgramReader<'_> {
             "terminal" => self.terminal(&fields),
             "send-prompt" => self.send_prompt(&fields).map(InstructionKind::Send),
             "run-folder" => self.run_folder(&fields).map(InstructionKind::RunFolder),
+            "user-input" => self.user_input(&fields).map(InstructionKind::UserInput),
+            "run" => self.run_command(&fields).map(InstructionKind::Run),
             "assert" => self.assert(&fields),
             "retract" => self.retract(&fields),
             _ => self.log(&fields),
@@ -197,7 +199,7 @@ impl ProgramReader<'_> {
     }
 
     /// Returns the values for the places of a template.
-    fn arguments<'f>(&mut self, fields: &FormFields<'f>) -> Option<Vec<&'f Form>> {
+    pub(super) fn arguments<'f>(&mut self, fields: &FormFields<'f>) -> Option<Vec<&'f Form>> {
         let Some(form) = fields.get("args") else { return Some(Vec::new()) };
         let one = |forms: &[Form]| match &forms.first()?.content {
             FormContent::Symbol(name) if VALUE.names.contains(&name.as_str()) => Some(name.clone()),

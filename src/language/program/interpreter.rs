@@ -4,14 +4,17 @@
 //! nothing. After a crash the condition that it waits for is checked again. A chosen arm is part of the path, and is
 //! not chosen again.
 
+mod commands;
 mod conditions;
 mod moves;
 mod parallel;
+mod publish;
 mod shown;
 mod steps;
 mod taking;
 #[cfg(test)]
 mod tests;
+mod user_input;
 mod values;
 
 use std::collections::BTreeMap;
@@ -83,6 +86,8 @@ struct ProgramInterpreter<'environment> {
     bindings: BTreeMap<String, String>,
     bases: Option<BTreeMap<String, Option<String>>>,
     commands: Vec<AdvanceOutput>,
+    /// The answer of a person that has come.
+    answer: Option<&'environment str>,
     /// The deadline of the wait, if it has passed; answers after it do not count.
     by: Option<Timestamp>,
 }
@@ -96,31 +101,44 @@ impl<'environment> ProgramInterpreter<'environment> {
             bindings: BTreeMap::new(),
             bases: None,
             commands: Vec::new(),
+            answer: environment.execution.answer.as_deref(),
             by: None,
         }
     }
 
     fn run(&mut self, fetched: Option<Result<ActivityResult, String>>) -> AdvanceNext {
-        let mut outcome = self.take_result(fetched);
+        let published = self.take_published(fetched.as_ref());
+        let is_over = matches!(published, Some(Err(_)));
+        let mut outcome = published.unwrap_or_else(|| self.take_result(fetched));
         loop {
-            match outcome {
-                Ok(()) => outcome = self.step(),
-                Err(ProgramSuspension::Then(then)) => return then,
-                Err(ProgramSuspension::Fail { at, why }) => return self.failed(at, &why),
-            }
+            let next = match outcome {
+                Ok(()) => {
+                    outcome = self.next_step();
+                    continue;
+                }
+                Err(ProgramSuspension::Then(then)) => then,
+                Err(ProgramSuspension::Fail { at, why }) => self.failed(at, &why),
+            };
+            return if is_over { next } else { self.publish_end(next) };
         }
+    }
+
+    fn next_step(&mut self) -> Result<(), ProgramSuspension> {
+        if self.position.cursor.is_empty() {
+            self.publish_state()?;
+        }
+        self.step()
     }
 
     fn finish(self, next: AdvanceNext) -> Advance {
         let Self { position, bindings, bases, commands, .. } = self;
         let status = match &next {
-            AdvanceNext::Wait => ProgramStatus::Waiting,
+            AdvanceNext::Wait | AdvanceNext::Question(_) => ProgramStatus::Waiting,
             AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
             AdvanceNext::End { error: Some(_), .. } | AdvanceNext::Fail(_) => ProgramStatus::Failed,
             AdvanceNext::Continue
             | AdvanceNext::Activity(_)
             | AdvanceNext::Task(_)
-            | AdvanceNext::Question(_)
             | AdvanceNext::Agent { .. }
             | AdvanceNext::Join(_) => ProgramStatus::Running,
         };
@@ -139,12 +157,15 @@ impl<'environment> ProgramInterpreter<'environment> {
         &mut self,
         fetched: Option<Result<ActivityResult, String>>,
     ) -> Result<(), ProgramSuspension> {
+        if let Some(input) = self.question() {
+            return self.take_answer(input);
+        }
         let (Some(activity), Some(fetched)) = (self.position.activity.take(), fetched) else {
             return self.next_activity();
         };
         let fetched = match fetched {
             Ok(fetched) => fetched,
-            Err(why) => return Err(ProgramSuspension::Fail { at: self.here(), why }),
+            Err(why) => return self.take_failure(why),
         };
         match fetched {
             ActivityResult::Bases(bases) => self.bases = Some(bases),
@@ -159,8 +180,8 @@ impl<'environment> ProgramInterpreter<'environment> {
                 self.position.wait = None;
                 self.next();
             }
-            // An operation's value belongs to a command, which programs do not have yet.
-            ActivityResult::Claimed(None) | ActivityResult::Value(_) => {}
+            ActivityResult::Value(output) => return self.take_output(&output),
+            ActivityResult::Claimed(None) => {}
         }
         if matches!(activity, Activity::Claim { .. }) {
             self.has_blocked();

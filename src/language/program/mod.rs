@@ -7,6 +7,7 @@ mod await_before_send;
 mod brackets;
 pub mod checked_program;
 pub mod codes;
+mod commands;
 mod conditions;
 mod contradiction;
 mod definitions;
@@ -29,6 +30,7 @@ mod scopes;
 mod syntax_fixes;
 #[cfg(test)]
 mod tests;
+pub mod user_input;
 mod values;
 mod verdicts;
 pub mod vocabulary;

@@ -46,6 +46,8 @@ impl QuietWays {
         let template = |template: &TextTemplate| template.arguments.iter().any(is_signal);
         match &instruction.kind {
             InstructionKind::Wait(_)
+            | InstructionKind::Run(_)
+            | InstructionKind::UserInput(_)
             | InstructionKind::Goto(_)
             | InstructionKind::Break
             | InstructionKind::Terminal { .. } => Self::default(),

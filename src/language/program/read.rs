@@ -10,7 +10,7 @@ use super::form::Form;
 use super::lines::LineIndex;
 use super::reader::ProgramReader;
 use super::workflow::ProgramParts;
-use super::{answers, files, flow, requests, scopes, verdicts};
+use super::{answers, commands, files, flow, requests, scopes, verdicts};
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::report::{FileDiagnostics, quoted};
@@ -35,11 +35,12 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
         return ParsedProgram { program: None, diagnostics: report.sorted() };
     };
     let LoadedForms { own, required, files, text: all_text, faults } = loaded;
-    let (forms, defined) = expanded(own, required, &files, &mut report);
+    let (forms, defined, variables) = expanded(own, required, &files, &mut report);
     let lines = LineIndex::new(&all_text);
     let mut reader = ProgramReader::new(&all_text, &lines, source, report);
     reader.files = Some(&files);
     reader.defined = defined;
+    reader.variables = variables;
     let workflow = read_workflow(&mut reader, forms);
     let ProgramReader {
         mut report,
@@ -76,19 +77,21 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
         answers::check(program, &answer_fields, &mut report);
         verdicts::check(program, &verdicts, &mut report);
         flow::check(program, &mut report);
+        commands::check(program, &mut report);
     }
     let program = program.filter(|_| !report.has_errors());
     let found = report.sorted().into_iter().map(|found| files.placed(found));
     ParsedProgram { program, diagnostics: found.chain(faults).collect() }
 }
 
-/// Returns the forms of a program with what its definitions mean, and the names of these.
+/// Returns the forms of a program with what its definitions mean, the names of these, and the names of the elements of
+/// `for-each`.
 fn expanded(
     own: Vec<Form>,
     required: Vec<Form>,
     files: &ProgramFiles,
     report: &mut FileDiagnostics,
-) -> (Vec<Form>, BTreeSet<String>) {
+) -> (Vec<Form>, BTreeSet<String>, BTreeSet<String>) {
     let mut definitions = ProgramDefinitions::default();
     for form in definitions.take(required, files, report) {
         if !form.is_wrong() {
@@ -108,7 +111,7 @@ fn expanded(
         }
     }
     let names = definitions.values.keys().cloned().collect();
-    (forms, names)
+    (forms, names, definitions.variables)
 }
 
 /// Reads the workflow, once the requests of each `for-each` are separate.

@@ -40,6 +40,8 @@ pub(super) struct ProgramReader<'a> {
     pub(super) files: Option<&'a ProgramFiles>,
     /// The names of the texts and lists that are defined.
     pub(super) defined: BTreeSet<String>,
+    /// The names of the elements of `for-each`.
+    pub(super) variables: BTreeSet<String>,
     /// The requests of the elements of `for-each`.
     pub(super) groups: RequestGroups,
     /// The number of loops around the instruction that is read.
@@ -76,6 +78,7 @@ impl<'a> ProgramReader<'a> {
             in_wait: false,
             files: None,
             defined: BTreeSet::new(),
+            variables: BTreeSet::new(),
             groups: RequestGroups::new(),
             loops: 0,
             needs_branch: false,
@@ -213,7 +216,11 @@ impl<'a> ProgramReader<'a> {
         let found = self.roles.get(name).copied();
         if found.is_none() {
             let names = self.roles.keys().map(String::as_str);
-            let hint = self.report.hint(name, names, || "; add it to `roles`".to_owned());
+            let hint = if self.variables.contains(name) {
+                format!("; did you mean {}?", quoted(&format!("@{name}")))
+            } else {
+                self.report.hint(name, names, || "; add it to `roles`".to_owned())
+            };
             let why = format!("there is no role {}{hint}", quoted(name));
             self.report.error(form.at, "SX305", why);
         }

@@ -194,7 +194,9 @@ fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSy
             | InstructionKind::Terminal { .. }
             | InstructionKind::Assert { .. }
             | InstructionKind::Retract { .. }
-            | InstructionKind::Log(_) => continue,
+            | InstructionKind::Log(_)
+            | InstructionKind::Run(_)
+            | InstructionKind::UserInput(_) => continue,
         };
         if let Some(name) = names.get(request) {
             *request = ProgramSymbol::clone(name);

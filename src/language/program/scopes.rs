@@ -1,7 +1,7 @@
-//! The requests of `for-each`: each element has requests of its own.
+//! The names in `for-each`: each element has requests of its own, and values that are taken under a name.
 //!
 //! A request `look` that is sent in the body is `look/ELEMENT` for each element. The body means its own; elsewhere
-//! `look` means all of them.
+//! `look` means all of them. A value that is taken `:as test` is `@test/ELEMENT` elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +38,12 @@ fn separate_in(form: &mut Form, sent: &BTreeSet<String>, groups: &mut RequestGro
             let mut names = uses.sent;
             if uses.has_unnamed {
                 names.extend(uses.read.into_iter().filter(|name| !sent.contains(name)));
+            }
+            for name in taken_in(body) {
+                let new = format!("{name}/{element}");
+                for form in &mut *body {
+                    rename_taken(form, &name, &new);
+                }
             }
             for name in names {
                 let new = format!("{name}/{element}");
@@ -103,5 +109,51 @@ fn rename(form: &mut Form, name: &str, new: &str) {
     }
     for part in parts {
         rename(part, name, new);
+    }
+}
+
+/// Returns the names under which values are taken in these forms: `:as NAME`.
+fn taken_in(forms: &[Form]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for form in forms {
+        let FormContent::List(parts) = &form.content else { continue };
+        names.extend(name_after_as(parts).and_then(|at| parts.get(at)?.text()).map(str::to_owned));
+        names.extend(taken_in(parts));
+    }
+    names
+}
+
+/// Returns the position of the name after `:as`.
+fn name_after_as(parts: &[Form]) -> Option<usize> {
+    let is_as = |part: &Form| matches!(&part.content, FormContent::Keyword(key) if key == "as");
+    Some(parts.iter().position(is_as)? + 1)
+}
+
+/// Renames a value that is taken, and the placeholders that mean it.
+fn rename_taken(form: &mut Form, name: &str, new: &str) {
+    match &mut form.content {
+        FormContent::Placeholder(own) => {
+            let rest =
+                own.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            if let Some(rest) = rest {
+                *own = format!("{new}{rest}");
+            }
+        }
+        FormContent::List(parts) => {
+            if let Some(part) = name_after_as(parts).and_then(|at| parts.get_mut(at))
+                && part.text() == Some(name)
+            {
+                part.content = FormContent::String(new.to_owned());
+            }
+            for part in parts {
+                rename_taken(part, name, new);
+            }
+        }
+        FormContent::String(_)
+        | FormContent::Keyword(_)
+        | FormContent::Number(_)
+        | FormContent::Boolean(_)
+        | FormContent::Symbol(_)
+        | FormContent::Wrong => {}
     }
 }

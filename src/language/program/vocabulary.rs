@@ -3,8 +3,8 @@
 use crate::language::turn_options::DASHED_KEYS;
 
 /// The keys of the metadata.
-pub const METADATA: [&str; 5] =
-    ["label", "description", "max-iterations", "max-budget-usd", "model"];
+pub const METADATA: [&str; 6] =
+    ["label", "description", "max-iterations", "max-budget-usd", "model", "publish-state"];
 
 /// The keywords of a role: its own, and those of the options of turns.
 pub const ROLE_KEYWORDS: [&str; 5 + DASHED_KEYS.len()] = {
@@ -31,7 +31,12 @@ const STEP_KEYWORDS: &[FormKeywords] = &[
     ("run-folder", &["agent", "start", "input", "request-id"]),
     ("assert", &["key", "value"]),
     ("retract", &["key"]),
+    ("run", &RUN_KEYWORDS),
+    ("user-input", &["prompt", "args", "options", "timeout", "on-timeout", "as"]),
 ];
+
+const RUN_KEYWORDS: [&str; 9] =
+    ["command", "args", "cwd", "timeout", "unless", "once", "idempotent", "as", "on-error"];
 
 /// A kind of forms, which may be in the same positions.
 pub(super) struct FormKind {
@@ -78,7 +83,17 @@ pub(super) const INSTRUCTION: FormKind = FormKind {
 pub(super) const ACTION: FormKind = FormKind {
     what: "an action",
     like: "`(send-prompt :agent ROLE :template TEXT)`",
-    names: &["send-prompt", "run-folder", "assert", "retract", "log", "wait", "await"],
+    names: &[
+        "send-prompt",
+        "run-folder",
+        "run",
+        "user-input",
+        "assert",
+        "retract",
+        "log",
+        "wait",
+        "await",
+    ],
     keywords: STEP_KEYWORDS,
 };
 
@@ -96,6 +111,7 @@ pub(super) const CONDITION: FormKind = FormKind {
         "signal",
         "transcript-response",
         "verdict",
+        "equals",
         "matches",
         "after",
         "at",

@@ -40,7 +40,9 @@ pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
         | InstructionKind::RunFolder(_)
         | InstructionKind::Assert { .. }
         | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_) => Vec::new(),
+        | InstructionKind::Log(_)
+        | InstructionKind::Run(_)
+        | InstructionKind::UserInput(_) => Vec::new(),
     }
 }
 
@@ -57,6 +59,8 @@ pub(super) fn expressions(kind: &InstructionKind) -> Vec<&TextExpression> {
         InstructionKind::Assert { key, value, .. } => key.iter().chain(value).collect(),
         InstructionKind::Retract { key, .. } => key.iter().collect(),
         InstructionKind::Log(template) => template.arguments.iter().collect(),
+        InstructionKind::Run(run) => run.arguments.iter().collect(),
+        InstructionKind::UserInput(input) => input.prompt.arguments.iter().collect(),
         InstructionKind::Action(_)
         | InstructionKind::Loop(_)
         | InstructionKind::ForEach(_)
@@ -71,6 +75,7 @@ pub(super) fn condition_expressions(condition: &ProgramCondition) -> Vec<&TextEx
     match condition {
         ProgramCondition::Signal { key, equals, .. } => key.iter().chain(equals).collect(),
         ProgramCondition::Matches { text, .. } => vec![text],
+        ProgramCondition::Equals { one, other } => vec![one, other],
         ProgramCondition::Verdict { verdict, .. } => vec![verdict],
         ProgramCondition::And(all) | ProgramCondition::Or(all) => {
             all.iter().flat_map(condition_expressions).collect()
@@ -116,7 +121,9 @@ pub fn falls_through(body: &[Instruction]) -> bool {
         | InstructionKind::RunFolder(_)
         | InstructionKind::Assert { .. }
         | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_) => true,
+        | InstructionKind::Log(_)
+        | InstructionKind::Run(_)
+        | InstructionKind::UserInput(_) => true,
     })
 }
 
@@ -140,6 +147,7 @@ pub(super) fn error_states(condition: &ProgramCondition) -> Vec<usize> {
         ProgramCondition::Not(inner) => error_states(inner),
         ProgramCondition::Signal { .. }
         | ProgramCondition::Matches { .. }
+        | ProgramCondition::Equals { .. }
         | ProgramCondition::Verdict { .. }
         | ProgramCondition::After(_)
         | ProgramCondition::At(_) => Vec::new(),

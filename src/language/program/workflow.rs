@@ -119,6 +119,7 @@ impl ProgramReader<'_> {
             max_iterations: MAX_ITERATIONS,
             max_budget_usd: None,
             model: None,
+            publish_state: false,
         };
         let mut seen = Vec::new();
         for form in parts.iter().flat_map(|part| &part.values) {
@@ -175,6 +176,10 @@ impl ProgramReader<'_> {
         let [form] = self.exactly(fields, ["a value"])?;
         let text = self.text(form, "a text")?;
         let why = match fields.name {
+            "publish-state" => {
+                metadata.publish_state = self.boolean(form)?;
+                return Some(());
+            }
             "label" => return metadata.label.replace(text.to_owned()).map(drop),
             "description" => return metadata.description.replace(text.to_owned()).map(drop),
             "max-iterations" => match text.parse().ok().filter(|number| *number > 0) {
@@ -257,7 +262,7 @@ impl ProgramReader<'_> {
     }
 
     /// Reads a directory below that of the run; `None` is the run's own, or a wrong one.
-    fn directory(&mut self, form: &Form) -> Option<Folder> {
+    pub(super) fn directory(&mut self, form: &Form) -> Option<Folder> {
         let text = self.text(form, "a directory, such as \"review\",")?;
         let below = text.trim().trim_start_matches("./");
         if !text.trim().is_empty() && ["", "."].contains(&below) {

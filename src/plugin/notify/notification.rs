@@ -3,8 +3,13 @@
 //! A run's end has no record of its own: it follows from the number of live agents. It is notified when no more
 //! records come, so that the sum holds all costs.
 
+mod pause;
+mod signal;
+
 use strum::{IntoStaticStr, VariantNames};
 
+use self::pause::paused;
+use self::signal::{awaited_signal, signal_command};
 use crate::actor::message::Published;
 use crate::actor::registry::AgentActivity;
 use crate::domain::event::{Event, NextAction, Record};
@@ -16,7 +21,7 @@ use crate::domain::printable::flat;
 use crate::domain::protocol::event::PublicRecord;
 use crate::domain::question::Question;
 use crate::domain::refusal::{NAMED_PER_RUN, ToolRefusals, closing_line};
-use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
+use crate::domain::run::{AgentEnding, Run, RunStatus};
 use crate::domain::transition::Transition;
 use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
@@ -32,6 +37,8 @@ pub enum NotificationKind {
     Paused,
     /// An agent waits for an answer; the others continue.
     Question,
+    /// A program waits for a signal; the others continue.
+    Signal,
     /// An agent waits for a person; the others continue.
     AgentParked,
     /// An agent has failed.
@@ -136,6 +143,17 @@ impl NotificationTracker {
                     NotificationKind::Question,
                     format!(
                         "{agent} of run {run} asks {node}: {text}; answer: raymond answer {run} {agent}/{node}=TEXT"
+                    ),
+                )
+            }
+            Event::Advanced(event) if awaited_signal(event).is_some() => {
+                let awaited = awaited_signal(event)?;
+                let agent = &event.turn.agent;
+                let command = signal_command(awaited);
+                (
+                    NotificationKind::Signal,
+                    format!(
+                        "{agent} of run {run} waits for {awaited}; when it is so, assert it: {command}"
                     ),
                 )
             }
@@ -301,40 +319,6 @@ fn is_asking(published: &Published) -> bool {
         matches!(activity, AgentActivity::Waiting(WaitReason::Answer { .. }))
     };
     published.agent.as_ref().is_some_and(|agent| is_question(&agent.activity))
-}
-
-/// Returns the message that a run has stopped, and the way to resume it.
-fn paused(run: &RunId, pause: &PauseReason) -> String {
-    match pause {
-        PauseReason::Budget { .. } => {
-            format!(
-                "run {run} paused: {pause}; resume with more: raymond resume {run} --budget USD"
-            )
-        }
-        PauseReason::Agents { .. } => format!(
-            "run {run} paused: {pause}; if so many are intended, resume with more: raymond resume {run} --max-agents N"
-        ),
-        PauseReason::UsageLimit { resets: Some(resets), .. } => format!(
-            "run {run} paused: {pause}; it resets {}; resume: raymond resume {run}",
-            date(*resets)
-        ),
-        PauseReason::Asking { .. } => format!(
-            "run {run} paused: {pause}; answer it: raymond answer {run}, then resume: raymond resume {run}"
-        ),
-        PauseReason::Waiting { .. } => {
-            format!("run {run} paused: {pause}; resume when it is there: raymond resume {run}")
-        }
-        PauseReason::Interrupted
-        | PauseReason::Plugin { .. }
-        | PauseReason::Stopped
-        | PauseReason::UsageLimit { .. }
-        | PauseReason::Parked { .. }
-        | PauseReason::Storage { .. }
-        | PauseReason::Authentication { .. }
-        | PauseReason::Unavailable { .. } => {
-            format!("run {run} paused: {pause}; resume: raymond resume {run}")
-        }
-    }
 }
 
 #[cfg(test)]

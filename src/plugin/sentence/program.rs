@@ -1,5 +1,6 @@
 //! The records of programs, a line each for people.
 
+use crate::domain::activity::Activity;
 use crate::domain::event::{Advanced, Event, ProgramProgress, ProgramStatus};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::printable::one_line;
@@ -57,7 +58,10 @@ pub(super) fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
     let place = format!("{}  {}#{}", event.turn.agent, event.file, progress.state);
     let round = progress.iteration.map_or(String::new(), |round| format!(" (round {round})"));
     let then = match (progress.status, progress.awaiting.as_deref()) {
-        (ProgramStatus::Running, _) => String::new(),
+        (ProgramStatus::Running, _) => match &progress.position.activity {
+            Some(Activity::Command(run)) => format!(": runs `{}`", one_line(&run.command)),
+            _ => String::new(),
+        },
         (ProgramStatus::Waiting, awaiting) => {
             format!(": waits for {}", one_line(awaiting.unwrap_or_default()))
         }

@@ -25,7 +25,12 @@ impl Dataspace {
             None | Some(LoggedChange::Reread {}) => {}
             Some(LoggedChange::Asserted { fact, .. }) => self.put(fact)?,
             Some(LoggedChange::Retracted { .. }) => self.take_away(label, key)?,
-            Some(LoggedChange::Claimed { fact, step }) => self.take(fact, step)?,
+            Some(LoggedChange::Claimed { fact, step, next: None }) => self.take(fact, step)?,
+            Some(LoggedChange::Claimed { fact, step, next: Some(next) }) => {
+                // Once its taker has the fact, nobody looks at this change again.
+                self.put(next)?;
+                self.put_claim(fact, step)?;
+            }
             Some(LoggedChange::RunEnded { run }) => self.clear_run(run)?,
         }
         point("dataspace.moved");
@@ -64,7 +69,7 @@ impl Dataspace {
     /// Puts a taken fact where its taker finds it, unless it is there.
     pub(super) fn put_claim(&self, fact: &ProvenFact, step: &DataspaceStep) -> Result<(), Error> {
         let claim = self.claim_of(step);
-        if self.read(&claim)?.whole().as_ref() == Some(&fact.value) {
+        if self.read(&claim)?.whole().as_ref() == Some(&fact.value.fact()) {
             return Ok(());
         }
         files::make_draft_dir(&self.path.join("claims"))?;

@@ -1,13 +1,16 @@
 //! Defined programs: kept as they were when they were defined, to be started by their names.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Dataspace, entries, is_absent, name, proof};
 use crate::domain::time::Timestamp;
+use crate::domain::workflow_pins::WorkflowPins;
 use crate::plain_file;
-use crate::store::{Error, files};
+use crate::store::capture::WorkflowCapture;
+use crate::store::{Error, contents, files, pinned};
 
 /// The longest file of a definition, in bytes.
 const MAX_LENGTH: u64 = 16 * 1024 * 1024;
@@ -23,7 +26,7 @@ pub struct DefinedProgram {
     /// The label for people, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Its file. The folders it runs are looked for beside it.
+    /// Its file, where it was defined.
     pub file: PathBuf,
     /// The checksum of its text.
     pub program: String,
@@ -31,6 +34,9 @@ pub struct DefinedProgram {
     pub text: String,
     /// The time at which it was defined.
     pub at: Timestamp,
+    /// The checksums of the files of its folder, which are kept with it; an earlier raymond kept none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pins: Option<WorkflowPins>,
 }
 
 /// The programs that were defined.
@@ -43,17 +49,52 @@ pub struct ProgramListing {
 }
 
 impl Dataspace {
-    /// Keeps a program in place of an older one with its name; it is durable when this returns.
+    /// Keeps a program with the files of its folder, in place of an older one with its name; it is durable when this
+    /// returns.
     ///
     /// # Errors
     /// [`Error::Unfit`] if its name is too long, [`Error::Io`].
-    pub fn define(&self, defined: &DefinedProgram) -> Result<(), Error> {
+    pub fn define(&self, defined: &DefinedProgram, folder: &WorkflowCapture) -> Result<(), Error> {
         let path = self.definition(&defined.name)?;
         files::make_dir(&self.definitions())?;
+        let (contents, copy) = self.kept_files(&defined.name)?;
+        super::step::remove(&contents)?;
+        contents::save(&contents, folder)?;
+        replace_copy(&copy, folder)?;
         let text = proof::close(defined, self.key.as_ref(), DEFINITION)
             .map_err(std::io::Error::other)
             .map_err(Error::io("write", &path))?;
         files::replace(&path, &text)
+    }
+
+    /// Returns the file of a defined program, in a folder that is as it was when the program was defined: its own, or a
+    /// copy.
+    ///
+    /// # Errors
+    /// [`Error::Io`], also if the kept files are damaged.
+    pub fn file_of(&self, defined: &DefinedProgram) -> Result<PathBuf, Error> {
+        let Some(pins) = &defined.pins else { return Ok(defined.file.clone()) };
+        let own = defined.file.parent().unwrap_or(Path::new("."));
+        let apart = self.path.parent().unwrap_or(&self.path);
+        if WorkflowCapture::of(own, apart).is_ok_and(|own| own.pins() == *pins) {
+            return Ok(defined.file.clone());
+        }
+        let (contents, copy) = self.kept_files(&defined.name)?;
+        if !pinned::is_copy_whole(&copy, pins) {
+            let folder = contents::load(&contents, std::slice::from_ref(&copy), pins)?;
+            let damaged =
+                || std::io::Error::other("it is not as it was kept; define the program again");
+            let folder = folder.ok_or_else(damaged).map_err(Error::io("read", &contents))?;
+            replace_copy(&copy, &folder)?;
+        }
+        Ok(defined.file.file_name().map_or_else(|| copy.clone(), |name| copy.join(name)))
+    }
+
+    /// Returns the places of the kept files of a program: their contents, and the copy of its folder.
+    fn kept_files(&self, program: &str) -> Result<(PathBuf, PathBuf), Error> {
+        let name = name::of_key(program)?;
+        let within = |ending: &str| self.definitions().join(format!("{name}.{ending}"));
+        Ok((within("contents"), within("files")))
     }
 
     /// Returns the program of a name, if it was defined.
@@ -103,4 +144,15 @@ impl Dataspace {
     fn definition(&self, name: &str) -> Result<PathBuf, Error> {
         Ok(self.definitions().join(format!("{}.json", name::of_key(name)?)))
     }
+}
+
+/// Makes a copy of a folder anew.
+fn replace_copy(copy: &Path, folder: &WorkflowCapture) -> Result<(), Error> {
+    match std::fs::remove_dir_all(copy) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(Error::io("remove the directory", copy)(error));
+        }
+        _ => {}
+    }
+    folder.write(copy)
 }

@@ -4,15 +4,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fact_file::FactFile;
 use super::proof::ProvenValue;
 use super::step::{DataspaceStep, FactOperation, IdempotencyKey};
 use super::{FACT, name};
-use crate::domain::fact::Fact;
 use crate::domain::id::RunId;
 use crate::proof::ProofKey;
 
 /// A fact as its file has it.
-pub(super) type ProvenFact = ProvenValue<Fact>;
+pub(super) type ProvenFact = ProvenValue<FactFile>;
 
 /// An entry: its number, the label and the key of the fact, and the change. An entry of a raymond that wrote no
 /// changes says only which fact to read again.
@@ -40,8 +40,13 @@ pub(super) enum LoggedChange {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<DataspaceStep>,
     },
-    /// The fact is taken by a step.
-    Claimed { fact: ProvenFact, step: DataspaceStep },
+    /// The fact is taken by a step. The next value holds then, if there is one.
+    Claimed {
+        fact: ProvenFact,
+        step: DataspaceStep,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<ProvenFact>,
+    },
     /// The run has ended: its marks and claims are removed. The entry has no label and no key.
     RunEnded { run: RunId },
     /// Nothing; but readers have to read the fact again.
@@ -88,10 +93,12 @@ impl ChangeLogEntry {
         match change {
             None | Some(LoggedChange::RunEnded { .. } | LoggedChange::Reread {}) => true,
             Some(LoggedChange::Asserted { fact, .. }) => {
-                is_named() && fact.value.seq == *seq && is_sound(fact)
+                is_named() && fact.value.last_seq() == *seq && is_sound(fact)
             }
             Some(LoggedChange::Retracted { .. }) => is_named(),
-            Some(LoggedChange::Claimed { fact, .. }) => is_named() && is_sound(fact),
+            Some(LoggedChange::Claimed { fact, next, .. }) => {
+                is_named() && is_sound(fact) && next.as_ref().is_none_or(is_sound)
+            }
         }
     }
 }

@@ -119,7 +119,9 @@ impl Dataspace {
 
     /// Returns a logged fact whose proof holds.
     fn believed(&self, logged: &LoggedFact<'_>) -> Option<Fact> {
-        ProvenFact::read(logged.text, self.key.as_ref(), FACT).ok().map(|proven| proven.value)
+        ProvenFact::read(logged.text, self.key.as_ref(), FACT)
+            .ok()
+            .map(|proven| proven.value.into())
     }
 
     /// Reads files of facts, many of them on several threads.

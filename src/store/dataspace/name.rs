@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const MAX_NAME: usize = 200;
 
 /// The most bytes of a value.
-const MAX_FACT_BYTES: usize = 1024 * 1024;
+pub(super) const MAX_FACT_BYTES: usize = 1024 * 1024;
 
 /// The reason why something cannot be a fact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +41,16 @@ pub enum InvalidFact {
         key: String,
         /// The length of its value, in bytes.
         bytes: usize,
+    },
+    /// Too many values wait behind it.
+    #[error(
+        "too many values of {} wait to be taken: at most 1000, of {MAX_FACT_BYTES} bytes together; append again when some are taken, or replace them: leave out --append", format!("{label} {key}").trim_end()
+    )]
+    Full {
+        /// The fact's label.
+        label: String,
+        /// Its key.
+        key: String,
     },
 }
 

@@ -123,8 +123,8 @@ impl Dataspace {
         seq: u64,
         fact: Option<&ProvenFact>,
     ) -> Result<(), Error> {
-        let held = self.read(&self.fact(label, key)?)?.whole();
-        if held.as_ref().is_some_and(|held| held.seq > seq) {
+        let held = self.proven(&self.fact(label, key)?)?.ok().map(|held| held.value);
+        if held.as_ref().is_some_and(|held| held.last_seq() > seq) {
             return Ok(());
         }
         match fact {
@@ -200,8 +200,8 @@ impl<'log> LastChanges<'log> {
             Some(LoggedChange::Retracted { .. }) => {
                 self.facts.insert(name, (*seq, None));
             }
-            Some(LoggedChange::Claimed { fact, step }) => {
-                self.facts.insert(name, (*seq, None));
+            Some(LoggedChange::Claimed { fact, step, next }) => {
+                self.facts.insert(name, (*seq, next.as_ref()));
                 let agent = DataspaceStep::agent_file_stem(&step.run, &step.agent);
                 self.claims.entry(agent).or_default().insert(step.step, (step, fact));
             }

@@ -1,5 +1,6 @@
 //! The dataspace: the facts that hold, their takers, and steps that run once.
 
+mod appended;
 mod forged;
 mod killed;
 mod logged;
@@ -180,7 +181,7 @@ fn repeated_step_asserts_fact_only_once() {
     assert!(!again.is_new && again.fact.is_some());
     assert!(place.retract("a", "k", None));
     let again = place.assert("a", "k", "1", Some(&own));
-    assert_eq!(again, AssertionOutcome { fact: None, is_new: false, replaced: None });
+    assert_eq!(again, AssertionOutcome { fact: None, is_new: false, replaced: None, dropped: 0 });
     place.assert("a", "k", "2", None);
     let again = place.assert("a", "k", "1", Some(&own));
     assert_eq!(again.fact.map(|fact| fact.value), Some("2".into()));

@@ -27,6 +27,8 @@ pub struct AssertionOutcome {
     pub is_new: bool,
     /// The fact with another value that this one replaces; nobody had taken it.
     pub replaced: Option<Fact>,
+    /// The number of values that waited behind the replaced one, and are gone with it.
+    pub dropped: usize,
 }
 
 /// The content of an assertion.
@@ -72,9 +74,11 @@ impl Dataspace {
             }
             None => false,
         };
-        let now = self.read(&path)?.whole();
+        let held = self.proven(&path)?.ok().map(|held| held.value);
+        let dropped = held.as_ref().map_or(0, |held| held.later.len());
+        let now: Option<Fact> = held.map(Into::into);
         if is_made || now.as_ref().is_some_and(|fact| fact.value == what.value) {
-            return Ok(AssertionOutcome { fact: now, is_new: false, replaced: None });
+            return Ok(AssertionOutcome { fact: now, is_new: false, replaced: None, dropped: 0 });
         }
         let fact = Fact {
             label: what.label.to_owned(),
@@ -84,12 +88,12 @@ impl Dataspace {
             source: what.source.to_owned(),
             at: what.at,
         };
-        let proven = ProvenFact::new(fact.clone(), self.key.as_ref(), FACT)
+        let proven = ProvenFact::new(fact.clone().into(), self.key.as_ref(), FACT)
             .map_err(std::io::Error::other)
             .map_err(Error::io("write", &path))?;
         let change = LoggedChange::Asserted { fact: proven, step: step.cloned() };
         writing.change(what.label, what.key, change)?;
-        Ok(AssertionOutcome { fact: Some(fact), is_new: true, replaced: now })
+        Ok(AssertionOutcome { fact: Some(fact), is_new: true, replaced: now, dropped })
     }
 
     /// Retracts a fact; returns whether it held. If the same step does it again, it gets the same answer and
@@ -159,8 +163,11 @@ impl Dataspace {
                 return Ok(None);
             }
         };
-        let fact = proven.value.clone();
-        let change = LoggedChange::Claimed { fact: proven, step: step.clone() };
+        let fact = proven.value.fact();
+        let next = proven.value.without_first();
+        let next = next.map(|next| ProvenFact::new(next, self.key.as_ref(), FACT)).transpose();
+        let next = next.map_err(std::io::Error::other).map_err(Error::io("write", &path))?;
+        let change = LoggedChange::Claimed { fact: proven, step: step.clone(), next };
         writing.change(label, key, change)?;
         Ok(Some(fact))
     }

@@ -78,6 +78,18 @@ pub(super) struct StoredProgramAdvanced {
     /// The commits that work is compared with from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bases: Option<BTreeMap<String, Option<String>>>,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shown: Vec<String>,
+    /// The next action, if the status and the position do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_action: Option<NextAction>,
+    /// The Claude turn whose result the program took in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    new_session: Option<SessionId>,
 }
 
 /// The form of an advance, by language.
@@ -107,8 +119,8 @@ impl From<Advanced> for StoredAdvance {
                     new_session,
                 }))
             }
-            // A program shows nothing and takes no turn itself, and its status tells the next action.
             AdvancePosition::Program(progress) => {
+                let next_action = Some(next_action).filter(|next| *next != progress.next_action());
                 let ProgramProgress {
                     state,
                     status,
@@ -128,6 +140,10 @@ impl From<Advanced> for StoredAdvance {
                     position,
                     bindings,
                     bases,
+                    shown,
+                    next_action,
+                    task,
+                    new_session,
                 }))
             }
         }
@@ -168,17 +184,21 @@ impl From<StoredProgramAdvanced> for Advanced {
             position,
             bindings,
             bases,
+            shown,
+            next_action,
+            task,
+            new_session,
         } = stored;
         let progress =
             ProgramProgress { state, status, awaiting, iteration, position, bindings, bases };
         Self {
             turn,
             file,
-            next_action: progress.next_action(),
+            next_action: next_action.unwrap_or_else(|| progress.next_action()),
             position: AdvancePosition::Program(Box::new(progress)),
-            shown: Vec::new(),
-            task: None,
-            new_session: None,
+            shown,
+            task,
+            new_session,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rustix::process::Signal;
 
-use super::{ask, holds, logged, program, signal, way};
+use super::{ask, holds, logged, program, signal, way, written};
 use crate::support::{Test, wait_until, when};
 
 #[test]
@@ -148,4 +148,48 @@ fn refused_duplicate_label_leaves_claims_of_existing_run() {
     std::fs::write(&claim, "{}").expect("written");
     test.raymond(&["run", "p.lisp", "--label", "t"]).code(64);
     assert!(claim.exists(), "it is the other run's");
+}
+
+#[test]
+fn appended_values_are_taken_in_their_order() {
+    let test = written(
+        "(workflow w (state s (loop (wait (signal job :consume true :as job))
+          (branch (on (equals @job stop) (break))) (action (log \"~a\" @job)))))",
+    );
+    let append = |value: &str| {
+        test.raymond(&["signal", "job", "--value", value, "--append"]).ok().stdout.clone()
+    };
+    assert!(append("one").starts_with("job is asserted"));
+    assert_eq!(append("two"), "job is appended; one value is before it\n");
+    assert_eq!(append("one"), "job is appended; 2 values are before it\n");
+    let said = test.raymond(&["signal", "job", "--value", "stop", "--append", "--json"]);
+    assert_eq!(said.ok().json()["before"], 3);
+    assert_eq!(holds(&test), ["job =one"]);
+    test.run(&["p.lisp"]).ok();
+    assert_eq!(logged(&test), ["one", "two", "one"]);
+    assert!(holds(&test).is_empty());
+    append("x");
+    append("y");
+    let said = test.raymond(&["signal", "job", "--value", "z"]);
+    said.ok().stdout_has("it replaces `x` and 1 behind it, which nobody had taken");
+}
+
+#[test]
+fn program_waits_for_state_of_another_run() {
+    let test = written(
+        "(workflow w (metadata (publish-state true))
+          (state work (wait (signal go :key @label))) (state review (wait (signal go :key @label :consume true))))",
+    )
+    .file(
+        "q.lisp",
+        b"(workflow q (state s
+          (wait (matches (signal workflow/state :key t) \"^running work$\"))
+          (action (assert go :key t))
+          (wait (signal workflow/state :key t :equals completed))
+          (terminal :result seen)))",
+    );
+    let other = test.spawn(&["q.lisp", "--id", "other"]);
+    test.run(&["p.lisp"]).ok();
+    other.wait().ok().ended("main", "seen");
+    assert_eq!(holds(&test), ["workflow/state t=completed"]);
 }

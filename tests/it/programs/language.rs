@@ -71,6 +71,37 @@ fn run_finds_a_defined_program_by_its_name() {
 }
 
 #[test]
+fn defined_program_runs_after_its_files_are_gone() {
+    let test = written(
+        "(require lib.lisp) (workflow nightly (roles (a)) (state s
+          (action (run-folder :agent a :start \"sub/START.md\" :request-id r) (await (transcript-response :request-id r)))
+          (terminal :result (response r))))",
+    )
+    .file("lib.lisp", b"(define unused x)")
+    .prompt("sub/START.md", "one")
+    .prompt("sub/NEXT.md", "two")
+    .rule(crate::support::when("one").reply("<goto>NEXT.md</goto>"))
+    .rule(crate::support::when("two").reply("<result>as defined</result>"));
+    test.raymond(&["workflow", "define", "p.lisp"]).ok();
+    test.raymond(&["run", "nightly", "--id", "own"]).ok().ended("main", "as defined");
+    for gone in ["p.lisp", "lib.lisp", "sub/START.md", "sub/NEXT.md"] {
+        std::fs::remove_file(test.flow().join(gone)).expect("removed");
+    }
+    test.raymond(&["run", "nightly", "--id", "kept"]).ok().ended("main", "as defined");
+    let kept = test.dir().join("dataspace/definitions");
+    std::fs::remove_file(kept.join("nightly.files/sub/NEXT.md")).expect("removed");
+    test.raymond(&["run", "nightly", "--id", "again"]).ok().ended("main", "as defined");
+    let planted = kept.join("nightly.files/sub/MORE.md");
+    std::fs::write(planted, "planted").expect("written");
+    test.raymond(&["run", "nightly", "--id", "planted"]).ok().ended("main", "as defined");
+    std::fs::write(kept.join("nightly.contents"), "damaged").expect("written");
+    std::fs::remove_dir_all(kept.join("nightly.files")).expect("removed");
+    test.raymond(&["run", "nightly", "--id", "damaged"])
+        .code(74)
+        .stderr_has("define the program again");
+}
+
+#[test]
 fn facts_are_pruned_by_label_age_and_run() {
     let test = written("(workflow w (state s (terminal)))");
     for (label, key) in [("x", "1"), ("x", "r"), ("y", "r"), ("z", "")] {

@@ -29,7 +29,9 @@ fn on_wait_exit_ends_the_run_and_names_the_awaited_signal() {
     ended.code(2).stderr_has("(signal go :key t)").stderr_has("raymond resume t");
     test.resume(&["--on-wait", "exit"]).code(2);
     assert_eq!(way(&test, "main").len(), 1);
+    test.raymond(&["status", "t"]).ok().stdout_lacks("since it stopped");
     signal(&test, "go", "t", "");
+    test.raymond(&["status", "t"]).ok().stdout_has("go t is asserted since it stopped\n");
     test.resume(&[]).ok().ended("main", "gone");
 }
 

@@ -81,6 +81,18 @@ pub struct PublicProgramAdvanced {
     /// The commits that work is compared with from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bases: Option<BTreeMap<String, Option<String>>>,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// The next action, if the status and the position do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_action: Option<NextAction>,
+    /// The Claude turn whose result the program took in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
 }
 
 /// The form of an advance, by language.
@@ -110,8 +122,8 @@ impl From<Advanced> for PublicAdvance {
                     new_session,
                 }))
             }
-            // A program shows nothing and takes no turn itself, and its status tells the next action.
             AdvancePosition::Program(progress) => {
+                let next_action = Some(next_action).filter(|next| *next != progress.next_action());
                 let ProgramProgress {
                     state,
                     status,
@@ -131,6 +143,10 @@ impl From<Advanced> for PublicAdvance {
                     position,
                     bindings,
                     bases,
+                    shown,
+                    next_action,
+                    task,
+                    new_session,
                 }))
             }
         }

@@ -35,6 +35,13 @@ pub enum ProgramCondition {
         /// The regular expression that has to match.
         pattern: Regex,
     },
+    /// `(equals TEXT TEXT)`
+    Equals {
+        /// One of the texts.
+        one: TextExpression,
+        /// The other one.
+        other: TextExpression,
+    },
     /// `(verdict N WORD)`: the answer to that request has this word.
     Verdict {
         /// The verdict: [`TextExpression::Verdict`].

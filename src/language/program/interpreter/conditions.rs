@@ -169,6 +169,18 @@ impl<'environment> ProgramInterpreter<'environment> {
                     ConditionCheck { outside, ..ConditionCheck::pending(holds) }
                 }
             }
+            ProgramCondition::Equals { one, other } => {
+                let values = [self.now(one)?, self.now(other)?];
+                let holds = matches!(&values, [Some(one), Some(other)] if one == other);
+                let is_outside =
+                    |value: &TextExpression| matches!(value, TextExpression::Signal { .. });
+                if self.is_fixed(one) && self.is_fixed(other) {
+                    ConditionCheck::fixed(holds)
+                } else {
+                    let outside = is_outside(one) || is_outside(other);
+                    ConditionCheck { outside, ..ConditionCheck::pending(holds) }
+                }
+            }
             ProgramCondition::Verdict { verdict, word } => {
                 let is_fixed = self.is_fixed(verdict);
                 let holds = self.now(verdict)?.is_some_and(|own| own == *word);

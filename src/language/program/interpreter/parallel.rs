@@ -93,7 +93,10 @@ impl ProgramInterpreter<'_> {
             outer.blocked |= inner.blocked;
         }
         self.position.parallel[number] = own;
-        let is_due = matches!(outcome, Err(ProgramSuspension::Then(AdvanceNext::Activity(_))));
+        let is_due = matches!(
+            outcome,
+            Err(ProgramSuspension::Then(AdvanceNext::Activity(_) | AdvanceNext::Question(_)))
+        );
         self.position.active = is_due.then_some(number);
         outcome
     }

@@ -20,6 +20,10 @@ pub(super) fn response(name: &str) -> String {
     format!("(transcript-response :request-id {name})")
 }
 
+pub(super) fn user_input(name: &str) -> String {
+    format!("(user-input :as {})", atom(name))
+}
+
 pub(super) fn condition(
     shown: &ProgramCondition,
     value: &dyn Fn(&TextExpression) -> String,
@@ -35,13 +39,10 @@ pub(super) fn condition(
         }
         ProgramCondition::Response { request, .. } => response(request),
         ProgramCondition::Matches { text, pattern } => {
-            let text = match text {
-                TextExpression::Response(name) => format!("(response {name})"),
-                TextExpression::Signal { label, .. } => format!("(signal {label})"),
-                TextExpression::Bound(name) => format!("@{name}"),
-                _ => "…".to_owned(),
-            };
-            format!("(matches {text} {:?})", pattern.as_str())
+            format!("(matches {} {:?})", expression(text), pattern.as_str())
+        }
+        ProgramCondition::Equals { one, other } => {
+            format!("(equals {} {})", expression(one), expression(other))
         }
         ProgramCondition::Verdict { verdict: TextExpression::Verdict(name), word } => {
             format!("(verdict {name} {word})")
@@ -52,6 +53,17 @@ pub(super) fn condition(
         ProgramCondition::And(conditions) => all("and", conditions),
         ProgramCondition::Or(conditions) => all("or", conditions),
         ProgramCondition::Not(one) => format!("(not {})", condition(one, value)),
+    }
+}
+
+/// Formats an expression as in the program, if it is a short one.
+fn expression(shown: &TextExpression) -> String {
+    match shown {
+        TextExpression::Text(text) => atom(text),
+        TextExpression::Response(name) => format!("(response {name})"),
+        TextExpression::Signal { label, .. } => format!("(signal {label})"),
+        TextExpression::Bound(name) => format!("@{name}"),
+        _ => "…".to_owned(),
     }
 }
 

@@ -56,6 +56,8 @@ impl<'environment> ProgramInterpreter<'environment> {
             }
             InstructionKind::Send(send) => self.send(send, at),
             InstructionKind::RunFolder(run) => self.run_folder(run, at),
+            InstructionKind::UserInput(input) => self.user_input(input, at),
+            InstructionKind::Run(run) => self.run_command(run, at),
             InstructionKind::Assert { label, key, value } => {
                 let key = self.argument(0, key.as_ref(), at)?;
                 let value = self.argument(1, value.as_ref(), at)?;
@@ -188,7 +190,7 @@ impl<'environment> ProgramInterpreter<'environment> {
     }
 
     /// Returns the text of a template, once all its arguments are known.
-    fn fill(
+    pub(super) fn fill(
         &mut self,
         template: &'environment TextTemplate,
         at: SourcePlace,
@@ -207,7 +209,7 @@ impl<'environment> ProgramInterpreter<'environment> {
     }
 
     /// Returns the value of an argument of the current instruction. A known value does not change.
-    fn argument(
+    pub(super) fn argument(
         &mut self,
         number: usize,
         expression: Option<&'environment TextExpression>,

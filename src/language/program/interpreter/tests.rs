@@ -1,11 +1,13 @@
 //! Tests of the interpreter with small programs: their requests, waits, messages, and endings.
 
 mod artifacts;
+mod commands;
 mod conditions;
 mod failures;
 mod loops;
 mod parallel;
 mod play;
+mod publish;
 mod timeouts;
 mod values;
 

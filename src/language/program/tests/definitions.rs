@@ -280,3 +280,10 @@ fn wrong_verdict_is_error_with_hint() {
         ]
     );
 }
+
+#[test]
+fn name_of_element_without_its_sign_is_hinted_at() {
+    let text = "(workflow w (roles (a) (b)) (state s (for-each r in (a b)\n(send-prompt :agent r :template x :request-id q))))";
+    let why = "2:21: SX305 there is no role `r`; did you mean `@r`?";
+    assert_eq!(said(text)[0], why);
+}

@@ -249,6 +249,7 @@ fn every_diagnostic_code_can_be_produced() {
         "(require x) (define x (@x)) (workflow w (state s (wait (and (signal @x) (not (signal x))))))",
         "(define unused x) (workflow w (state s (wait (and (signal x) (not (signal x))))))",
         "(workflow w (roles (a)) (state s (action (send-prompt :agent a :template x :request-id r)) (branch (on (verdict r A)))))",
+        "(workflow w (state s (action (run :command x :as y))))",
         &explosion,
     ];
     let said: BTreeSet<&str> =

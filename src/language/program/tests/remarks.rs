@@ -153,3 +153,13 @@ fn unused_role_is_reported() {
     let text = "(workflow w (roles\n(a)) (state s (action (log \"~a\" (feedback a)))))";
     assert_said(text, &["2:1: warning: SX406 nothing is asked of the role `a`; remove it"]);
 }
+
+#[test]
+fn command_with_unread_exit_code_is_reported() {
+    let run = |more: &str| format!("(workflow w (state s\n(action (run :command x{more}))))");
+    let why = "2:9: warning: SX410 nothing looks at `@y/exit-code`, so a failure of this command is not noticed; look at it in a branch, or write `:on-error STATE`";
+    assert_said(&run(" :as y"), &[why]);
+    assert_said(&run(""), &[]);
+    assert_said(&run(" :as y :on-error s"), &[]);
+    assert_said(&run(" :as y) (log \"~a\" @y/exit-code"), &[]);
+}

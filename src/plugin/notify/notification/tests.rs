@@ -9,6 +9,7 @@ use crate::domain::event::{AgentFailed, Record, StepFinished};
 use crate::domain::failures::FailureGroup;
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
+use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;

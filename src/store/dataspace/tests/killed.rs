@@ -18,7 +18,7 @@ fn own() -> DataspaceStep {
 }
 
 /// Runs a step; returns its outcome.
-fn carry_out(space: &Dataspace, deed: &str) -> String {
+pub(super) fn carry_out(space: &Dataspace, deed: &str) -> String {
     let statement = |label, value| FactStatement {
         label,
         key: "k",
@@ -35,6 +35,10 @@ fn carry_out(space: &Dataspace, deed: &str) -> String {
         "replace" => asserted(statement("a", "2"), Some(&own())),
         "signal" => asserted(statement("c", "1"), None),
         "retract" => space.retract("a", "k", Some(&own())).expect("retracted").to_string(),
+        "append" => {
+            let appended = space.append(statement("a", "4")).expect("appended");
+            appended.fact.value
+        }
         "unsignal" => space.retract("a", "k", None).map(|_| String::new()).expect("retracted"),
         _ => {
             let fact = space.claim("a", "k", 1, &own()).expect("tried");
@@ -51,7 +55,7 @@ fn helper_process_performs_given_operation() {
 }
 
 /// Kills a process that runs a step when it reaches a point for the `time`th time; returns whether it did.
-fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool {
+pub(super) fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool {
     let mut command = child("killed::helper_process_performs_given_operation");
     command.env("RAYMOND_FAILPOINT", format!("{point}:{time}"));
     let status = tell(&mut command, place, deed).status().expect("ended");
@@ -61,7 +65,7 @@ fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool {
 }
 
 /// Returns the points that a step reaches in places like this, each with a count from 1.
-fn points_in(place: fn() -> Place, deed: &str) -> Vec<(&'static str, u32)> {
+pub(super) fn points_in(place: fn() -> Place, deed: &str) -> Vec<(&'static str, u32)> {
     let deadly = |&(point, time): &(&str, u32)| dies_at(&place(), deed, point, time);
     let own = POINTS
         .into_iter()

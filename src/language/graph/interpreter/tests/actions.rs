@@ -4,14 +4,10 @@ use serde_json::{Value, json};
 
 use super::stage::Stage;
 use crate::domain::operation::Operation;
+use crate::domain::shell_command::ShellCommand;
 
 fn shell(command: &str) -> Operation {
-    Operation::BashExec {
-        command: command.to_owned(),
-        unless: None,
-        idempotent: false,
-        once: false,
-    }
+    Operation::BashExec(ShellCommand::of(command))
 }
 
 fn fields() -> Value {

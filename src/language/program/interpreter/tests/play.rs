@@ -1,6 +1,6 @@
 //! Plays a program in a test: the run is a real one, the test is the world and the roles.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -44,6 +44,8 @@ pub(super) struct Play {
     pub(super) said: Vec<String>,
     /// The activities outside.
     pub(super) done: Vec<String>,
+    /// The outcomes of its commands, in order.
+    pub(super) outputs: VecDeque<Result<Value, String>>,
 }
 
 impl Play {
@@ -92,6 +94,7 @@ impl Play {
             asked: Vec::new(),
             said: Vec::new(),
             done: Vec::new(),
+            outputs: VecDeque::new(),
         }
     }
 
@@ -295,6 +298,10 @@ impl Play {
         }
         Ok(match activity {
             Activity::Operation(operation) => return Err(format!("no {} here", operation.name())),
+            Activity::Command(run) => {
+                self.done.push(format!("run {} {:?}", run.command, run.arguments));
+                return self.outputs.pop_front().expect("an output").map(ActivityResult::Value);
+            }
             Activity::Bases { directories, .. } => {
                 let base = |at: String| {
                     let base = self.repositories.contains(&at).then(|| format!("c0 of {at:?}"));

@@ -155,7 +155,7 @@ pub(in crate::language) const BRANCH: &[KeySpec] = &[
     key("state", filled, "The state that its agent begins in: a prompt, graph or program."),
     key("folder", filled, "The folder of that state."),
     key("input", anything, "The input of its agent."),
-    key("variables", mapping, "The variables of its agent."),
+    key("variables", || json!({ "type": "object" }), "The variables of its agent."),
 ];
 
 /// The keys of a question.
@@ -194,7 +194,7 @@ pub(in crate::language) const RESPONSE: &[KeySpec] = &[
 /// The keys of an ending.
 pub(in crate::language) const ENDING: &[KeySpec] = &[
     key("type", ending_type, "The outcome of the graph."),
-    key("message", text, "The text that is shown."),
+    key("message", || json!({ "type": "string" }), "The text that is shown."),
     key("recovery", recovery, "The skill that is proposed after an error, or an advice."),
     key("delegate", delegate, "The skill that continues, for the caller."),
     key("code", filled, "The code of an error, for the caller."),
@@ -303,20 +303,12 @@ fn rest() -> Value {
     shape::one_of(["leave", "stop"])
 }
 
-fn mapping() -> Value {
-    json!({ "type": "object" })
-}
-
 fn option_template() -> Value {
     shape::strict_mapping(OPTION_TEMPLATE, &[])
 }
 
 fn imports() -> Value {
     json!({ "type": "object", "additionalProperties": filled() })
-}
-
-fn text() -> Value {
-    json!({ "type": "string" })
 }
 
 fn recovery() -> Value {

@@ -1,6 +1,7 @@
 //! A git that was killed in the middle of a commit, and the lock that it leaves.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -28,8 +29,8 @@ fn ground() -> Ground {
 
 fn commit() -> Value {
     json!({
-        "type": "bash_exec", "command": format!("git {WHO} commit -q -a -m two"),
-        "unless": "git log -1 --format=%s | grep -qx two",
+        "type": "bash_exec", "command": format!("unset GIT_DIR; git {WHO} commit -q -a -m two"),
+        "unless": "unset GIT_DIR; git log -1 --format=%s | grep -qx two",
     })
 }
 

@@ -114,7 +114,7 @@ fn any_branch_is_enough_and_the_rest_is_stopped() {
     let outcome = test.run(&["workflow.yaml"]);
     outcome.ok();
     assert_eq!(payload(&outcome, "main")["summary"], json!({"one": "first", "two": null}));
-    assert_eq!(test.events("join_finished")[0]["stopped"][0]["agent"], json!("main.2"));
+    assert_eq!(test.events("joined")[0]["stopped"][0]["agent"], json!("main.2"));
 }
 
 #[test]

@@ -8,19 +8,12 @@ use super::super::table::table;
 use super::intents;
 use super::log;
 use super::operations::is_true;
-use super::results::{as_data, hash, is_page};
+use super::results::{ActionOutcome, as_data, hash, is_page};
 use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
 use crate::language::expression::{ValueTemplate, truth};
 use crate::language::graph::checked_graph::{ActionKind, OperationTemplate};
-
-/// The outcome of one action.
-pub(super) enum ActionOutcome {
-    Done,
-    Loop(LoopItems),
-    Needs(GraphYield),
-}
 
 impl<'graph> GraphInterpreter<'graph> {
     pub(super) fn actions(&mut self, root: &'graph [GraphAction]) -> ActionProgress {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::actions::ActionOutcome;
-use super::results::as_data;
+use super::results::{ActionOutcome, as_data};
 use super::{GraphInterpreter, GraphYield};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopFrame, LoopItems};

@@ -5,9 +5,16 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::actions::ActionOutcome;
 use super::{GraphInterpreter, GraphYield};
+use crate::domain::graph_execution::LoopItems;
 use crate::language::expression::ValueTemplate;
+
+/// The outcome of one action.
+pub(super) enum ActionOutcome {
+    Done,
+    Loop(LoopItems),
+    Needs(GraphYield),
+}
 
 impl GraphInterpreter<'_> {
     /// Removes old log files.

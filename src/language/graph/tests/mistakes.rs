@@ -211,7 +211,7 @@ fn unknown_type_unreachable_or_ambiguous_node_is_reported() {
     let two = |more: &str| graph(&format!("{LEAVE}\n{more}"));
     assert_one(
         &graph("  a: { type: acton }"),
-        "9:14: WF210 unknown node type `acton`; did you mean `action`? There are action, conditional, user_prompt, validation_gate, reference",
+        "9:14: WF210 unknown node type `acton`; did you mean `action`? There are action, conditional, user_prompt, validation_gate, parallel, reference",
     );
     assert_one(
         &two(&LEAVE.replace("a:", "b:")),

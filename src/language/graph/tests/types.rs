@@ -287,7 +287,7 @@ fn later_type_with_wrong_parameters_is_an_error_that_says_what_it_needs() {
         ),
         ("compute_hash, store_as: x", "WF303 `compute_hash` needs `from` or `content`"),
         ("display, format: table, content: []", "WF303 `display` needs `headers`"),
-        ("display, format: html, content: x", "WF303 `format` of `display` cannot be \"html\""),
+        ("display, format: html, content: x", "WF303 `format` of `display` cannot be `html`"),
         (
             "update_marketplace_json, marketplace_path: ../x, plugin_name: a, plugin_path: b",
             "WF304",
@@ -315,13 +315,10 @@ fn import_of_another_machine_and_own_definitions_are_refused() {
         reading.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let remote = said("imports: { a: 'https://x.example/a.yaml' }");
-    assert!(
-        remote.contains("WF320 \"https://x.example/a.yaml\" is on another machine"),
-        "{remote}"
-    );
+    assert!(remote.contains("WF320 `https://x.example/a.yaml` is on another machine"), "{remote}");
     assert!(remote.contains("nothing is fetched"), "{remote}");
     assert!(said("imports: { a: gone.yaml }").contains("WF320 the import is missing"));
-    assert!(said("definitions: { types: [] }").contains("unknown key \"types\" in `definitions`"));
+    assert!(said("definitions: { types: [] }").contains("unknown key `types` in `definitions`"));
     let known = said("definitions: { source: someone/lib@v3.0.0, version: v3.0.0 }");
     assert!(!known.contains("definitions"), "{known}");
 }

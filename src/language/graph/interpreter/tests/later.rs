@@ -99,6 +99,7 @@ fn option_from_state_is_asked_and_its_element_is_stored() {
     assert_eq!(options(&asked), ["polars|POLARS|built", "react|REACT|stale"]);
     assert_eq!(asked.play().way(), ["start other"]);
     let plain = stage(json!({})).beginning(json!({"computed": {"all": ["a", "a", "other"]}}));
+    let plain = plain.hearing([answered("1")]);
     assert_eq!(options(&plain), ["a|a|", "a_2|a|", "other_2|other|"]);
     let none = stage(json!({})).beginning(json!({"computed": {"all": []}}));
     assert!(none.play().error().contains("the list of `options_from_state` is empty"));
@@ -138,7 +139,7 @@ fn log_of_sources_is_summarized_and_old_files_are_removed() {
     assert_eq!(log["changes"][0]["deleted_files"], json!([]));
     assert_eq!(log["index_updates"]["entries_added"], 2);
     assert_eq!(log["snapshots"][0]["description"], "half");
-    let shown = |format: &str| stage(all.clone(), format).play().shown.join("\n");
+    let shown = |format: &str| stage(all.clone(), format).play().shown[0].clone();
     assert!(shown("plain").starts_with("RE_FRESH_OUTCOME=success\nRE_FRESH_SOURCES_CHECKED=1\n"));
     assert!(shown("github").contains("::endgroup::\n::warning::old ::error::no"), "one line");
     let json: Value = serde_json::from_str(&shown("json")).expect("JSON");

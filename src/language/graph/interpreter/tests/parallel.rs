@@ -50,7 +50,7 @@ fn branches_are_started_one_by_one_and_their_results_have_their_names() {
         }
         other => panic!("{other:?}"),
     };
-    assert_eq!(prompt(0).as_deref(), Some("Look at docs"));
+    assert!(prompt(0).is_some_and(|prompt| prompt.starts_with("Look at docs")));
     assert!(prompt(2).is_some_and(|prompt| prompt.starts_with("You act as the `scout` agent.")));
     let AdvanceNext::Agent { spec, .. } = &log.wanted[1] else { panic!("{:?}", log.wanted) };
     assert_eq!(spec.state.as_str(), "TWO.md");

@@ -56,9 +56,6 @@ impl Supervisor {
             Ok(workflow) => workflow,
             Err(failure) => return self.fail_advance(report, failure, ctx),
         };
-        if matches!(workflow, LoadedWorkflow::Program(..)) && !self.refresh_facts(ctx) {
-            return;
-        }
         self.resume(workflow, SuspendedExecution::Entered, input, report, ctx);
     }
 
@@ -70,6 +67,10 @@ impl Supervisor {
         report: TurnReport,
         ctx: &mut Ctx<Self>,
     ) {
+        // A program decides on the facts as they are now, also after an activity that has changed them.
+        if matches!(workflow, LoadedWorkflow::Program(..)) && !self.refresh_facts(ctx) {
+            return;
+        }
         let id = report.turn.agent.clone();
         let Some(environment) = self.environment_of(&id) else { return };
         match contained(|| Ok(resume(&workflow, suspended, input, &environment))) {

@@ -92,9 +92,8 @@ fn git_directory(root: &Path) -> Option<(PathBuf, PathBuf)> {
                 let named = text.strip_prefix("gitdir:")?.trim();
                 return Some((directory.to_owned(), directory.join(named)));
             }
-            Ok(_) => return None,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(_) => return None,
+            Ok(_) | Err(_) => return None,
         }
     }
     None

@@ -54,7 +54,9 @@ pub(super) async fn shell(
         CommandRepetition::Unknown | CommandRepetition::Never => None,
     };
     let work = async {
-        lock.iter().for_each(|lock| lock.before(again));
+        if let Some(lock) = &lock {
+            lock.before(again);
+        }
         if let CommandRepetition::Unless(test) = repetition
             && is_done(shared, stem, test).await?
         {
@@ -65,7 +67,9 @@ pub(super) async fn shell(
             let hint = lock.as_ref().map(GitLock::hint).unwrap_or_default();
             return Err(format!("{what} {}{}{hint}", ended.exit, complaints(&ended)).into());
         }
-        lock.iter().for_each(GitLock::after);
+        if let Some(lock) = &lock {
+            lock.after();
+        }
         Ok(json!({
             "exit_code": 0,
             "stdout": ended.stdout.text(),

@@ -34,10 +34,6 @@ impl GitLock {
     /// if it is provably that.
     pub(super) fn before(&self, again: bool) {
         if again && self.is_of_earlier_try() {
-            tracing::warn!(
-                "removed {}, which a git of this command left when it was killed",
-                self.lock.display()
-            );
             // If it stays, the command fails, and its failure names the lock.
             let _ = std::fs::remove_file(&self.lock);
         }

@@ -34,10 +34,6 @@ impl GitLock {
     /// if it is provably that.
     pub(super) fn before(&self, again: bool) {
         if again && self.is_of_earlier_try() {
-            tracing::warn!(
-                "removed {}, which a git of this command left when it was killed",
-                self.lock.display()
-            );
             // If it stays, the command fails, and its failure names the lock.
             let _ = std::fs::remove_file(&self.lock);
         }
@@ -92,9 +88,8 @@ fn git_directory(root: &Path) -> Option<(PathBuf, PathBuf)> {
                 let named = text.strip_prefix("gitdir:")?.trim();
                 return Some((directory.to_owned(), directory.join(named)));
             }
-            Ok(_) => return None,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(_) => return None,
+            Ok(_) | Err(_) => return None,
         }
     }
     None

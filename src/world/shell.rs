@@ -41,7 +41,9 @@ pub(super) async fn shell(
     let is_repeated = command.class() != RecoveryClass::Uncertain;
     let lock = if is_repeated { GitLock::of(shared, stem) } else { None };
     let work = async {
-        lock.iter().for_each(|lock| lock.before(again));
+        if let Some(lock) = &lock {
+            lock.before(again);
+        }
         if let Some(test) = &command.unless
             && is_done(shared, stem, test, command).await?
         {
@@ -55,7 +57,9 @@ pub(super) async fn shell(
                 return Err(format!("{what} {exit}{}{hint}", complaints(&ended)).into());
             }
         };
-        lock.iter().for_each(GitLock::after);
+        if let Some(lock) = &lock {
+            lock.after();
+        }
         Ok(json!({
             "exit_code": code,
             "stdout": ended.stdout.text(),

@@ -113,7 +113,7 @@ pub struct UserPrompt {
     /// The options to choose from.
     pub options: Vec<UserPromptOption>,
     /// The options that are made of a list in the state, if it has such.
-    pub from_state: Option<OptionsFromState>,
+    pub from_state: Option<Box<OptionsFromState>>,
     /// The response to each answer, by its option's id; `other` is free text.
     pub responses: BTreeMap<String, UserPromptResponse>,
 }

@@ -98,7 +98,7 @@ impl GraphReader<'_> {
         } else {
             ("discover_installed_corpora", json!({}))
         };
-        let work = self.derived(given, kind, &parameters)?;
+        let work = derived(given, kind, &parameters)?;
         Some(ActionKind::World { work, store: self.store(given)?, prompt: None })
     }
 
@@ -116,24 +116,8 @@ impl GraphReader<'_> {
         for name in ["last_updated_at", "format"] {
             fields.extend(given.node(name).map(|node| (name.to_owned(), node.json())));
         }
-        let work = self.derived(given, given.kind, &json!({ "fields": fields }))?;
+        let work = derived(given, given.kind, &json!({ "fields": fields }))?;
         Some(ActionKind::World { work, store: None, prompt: None })
-    }
-
-    /// Returns an operation with other parameters than those that are written.
-    fn derived(
-        &self,
-        given: &GivenParameters<'_>,
-        kind: &str,
-        parameters: &Value,
-    ) -> Option<OperationTemplate> {
-        Some(OperationTemplate {
-            kind: kind.to_owned(),
-            own: None,
-            parameters: ValueTemplate::parse(parameters).ok()?,
-            at: given.at,
-            subject: given.subject(),
-        })
     }
 
     /// Checks that exactly one of two parameters is given.
@@ -150,4 +134,19 @@ impl GraphReader<'_> {
         self.report.error(at, "WF303", message);
         None
     }
+}
+
+/// Returns an operation with other parameters than those that are written.
+fn derived(
+    given: &GivenParameters<'_>,
+    kind: &str,
+    parameters: &Value,
+) -> Option<OperationTemplate> {
+    Some(OperationTemplate {
+        kind: kind.to_owned(),
+        own: None,
+        parameters: ValueTemplate::parse(parameters).ok()?,
+        at: given.at,
+        subject: given.subject(),
+    })
 }

@@ -49,7 +49,7 @@ impl GraphReader<'_> {
                 let message = "`options` and `options_from_state` exclude each other; remove one";
                 self.report.error(options.at, "WF102", message);
             }
-            let from_state = self.state_options(entry, &fields);
+            let from_state = self.state_options(entry, &fields).map(Box::new);
             let ids = vec![(SELECTED.to_owned(), entry.at)];
             let options = from_state.is_some().then(Vec::new);
             return Some(PartialUserPrompt { asked, header, options, from_state, ids });
@@ -173,6 +173,6 @@ struct PartialUserPrompt {
     #[expect(clippy::option_option, reason = "no header and a wrong one are different")]
     header: Option<Option<ValueTemplate>>,
     options: Option<Vec<UserPromptOption>>,
-    from_state: Option<OptionsFromState>,
+    from_state: Option<Box<OptionsFromState>>,
     ids: Vec<(String, SourcePlace)>,
 }

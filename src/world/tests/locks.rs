@@ -52,7 +52,8 @@ async fn kill(ids: &Path) {
 async fn commit_whose_git_was_killed_is_repeated_without_its_stale_lock() {
     let ground = ground();
     let (ids, lock) = (ground.root().join("ids"), ground.root().join(".git/index.lock"));
-    let (first, ()) = tokio::join!(ground.perform("main.1", commit(), false), kill(&ids));
+    let both = async { tokio::join!(ground.perform("main.1", commit(), false), kill(&ids)) };
+    let (first, ()) = tokio::time::timeout(Duration::from_mins(1), both).await.expect("it ends");
     let OperationOutcome::Done(Err(why)) = first else { panic!("{first:?}") };
     assert!(lock.exists(), "git left its lock: {why}");
     assert!(why.contains("index.lock is there, and no git works here"), "{why}");

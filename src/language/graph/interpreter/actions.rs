@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::super::table::table;
 use super::intents;
 use super::log;
 use super::operations::is_true;
@@ -121,20 +120,9 @@ impl<'graph> GraphInterpreter<'graph> {
                 self.log(*entry, parameters, store.as_ref())?;
                 return Ok(ActionOutcome::Done);
             }
-            ActionKind::WriteLog { parameters } => {
-                let Some(came) = self.take_heard() else {
-                    let write = self.log_file(parameters)?;
-                    return Ok(ActionOutcome::Needs(GraphYield::Operation(write)));
-                };
-                came?;
-                return self.note_log_file(parameters).map(|()| ActionOutcome::Done);
-            }
+            ActionKind::WriteLog { parameters } => return self.write_log(parameters),
             ActionKind::LogRetention { parameters } => return self.removed_logs(parameters),
-            ActionKind::CiSummary { format } => {
-                let summary = self.ci_summary(format)?;
-                self.shown.extend(summary);
-                return Ok(ActionOutcome::Done);
-            }
+            ActionKind::CiSummary { format } => return self.show_summary(format),
             ActionKind::IntentFlags { input, definitions, store } => {
                 let (input, definitions) = (self.fill(input)?, self.fill(definitions)?);
                 let flags = intents::flags_of(&input, &definitions)?;
@@ -146,9 +134,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 GraphStateChange::Set(self.store_path(store)?, matches)
             }
             ActionKind::Display { title, content, json } => {
-                let text = self.displayed(title.as_ref(), content, *json)?;
-                self.shown.push(text);
-                return Ok(ActionOutcome::Done);
+                return self.show(title.as_ref(), content, *json);
             }
             ActionKind::HashValue { content, store } => {
                 let hashed = hash(&self.fill(content)?);
@@ -164,10 +150,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 return Ok(ActionOutcome::Done);
             }
             ActionKind::DisplayTable { title, headers, rows } => {
-                let title = title.as_ref().map(|title| self.text(title)).transpose()?;
-                let (headers, rows) = (self.fill(headers)?, self.fill(rows)?);
-                self.shown.push(table(title.as_deref(), &headers, &rows)?);
-                return Ok(ActionOutcome::Done);
+                return self.show_table(title.as_ref(), headers, rows);
             }
             ActionKind::ForEach { items, name, .. } => {
                 let Value::Array(items) = self.fill(items)? else {

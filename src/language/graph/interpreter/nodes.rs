@@ -90,7 +90,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 let chosen = options.into_iter().find(|(option, _)| option.id == response);
                 if let Some((_, element)) = chosen {
                     given["selected"] = element;
-                    response = SELECTED.to_owned();
+                    SELECTED.clone_into(&mut response);
                 }
             }
             self.change(GraphStateChange::Set(vec!["user_responses".to_owned(), node], given))?;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::super::table::table;
 use super::{GraphInterpreter, GraphYield};
 use crate::domain::graph_execution::LoopItems;
 use crate::language::expression::ValueTemplate;
@@ -17,6 +18,19 @@ pub(super) enum ActionOutcome {
 }
 
 impl GraphInterpreter<'_> {
+    /// Writes the log to its file.
+    pub(super) fn write_log(
+        &mut self,
+        parameters: &ValueTemplate,
+    ) -> Result<ActionOutcome, String> {
+        let Some(came) = self.take_heard() else {
+            let write = self.log_file(parameters)?;
+            return Ok(ActionOutcome::Needs(GraphYield::Operation(write)));
+        };
+        came?;
+        self.note_log_file(parameters).map(|()| ActionOutcome::Done)
+    }
+
     /// Removes old log files.
     pub(super) fn removed_logs(
         &mut self,
@@ -31,8 +45,40 @@ impl GraphInterpreter<'_> {
         came.map(|_| ActionOutcome::Done)
     }
 
+    /// Shows a table.
+    pub(super) fn show_table(
+        &mut self,
+        title: Option<&ValueTemplate>,
+        headers: &ValueTemplate,
+        rows: &ValueTemplate,
+    ) -> Result<ActionOutcome, String> {
+        let title = title.map(|title| self.text(title)).transpose()?;
+        let (headers, rows) = (self.fill(headers)?, self.fill(rows)?);
+        self.shown.push(table(title.as_deref(), &headers, &rows)?);
+        Ok(ActionOutcome::Done)
+    }
+
+    /// Shows the summary of the log.
+    pub(super) fn show_summary(&mut self, format: &ValueTemplate) -> Result<ActionOutcome, String> {
+        let summary = self.ci_summary(format)?;
+        self.shown.extend(summary);
+        Ok(ActionOutcome::Done)
+    }
+
+    /// Shows a value.
+    pub(super) fn show(
+        &mut self,
+        title: Option<&ValueTemplate>,
+        content: &ValueTemplate,
+        json: bool,
+    ) -> Result<ActionOutcome, String> {
+        let text = self.displayed(title, content, json)?;
+        self.shown.push(text);
+        Ok(ActionOutcome::Done)
+    }
+
     /// Returns the text of a value for people.
-    pub(super) fn displayed(
+    fn displayed(
         &mut self,
         title: Option<&ValueTemplate>,
         content: &ValueTemplate,

@@ -14,8 +14,8 @@ fn acts(actions: &str) -> Test {
 
 /// Returns the lines of a file in the run's directory.
 fn lines(test: &Test, file: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(test.flow().join(file)).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
+    let content = std::fs::read_to_string(test.flow().join(file)).unwrap_or_default();
+    content.lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -62,10 +62,10 @@ fn command_that_takes_too_long_or_has_no_directory_fails() {
 
 #[test]
 fn program_with_command_needs_trust() {
-    let text =
+    let program =
         "(require lib.lisp) (workflow w (state s (action (check) (run :command \"touch own\"))))";
     let test = Test::new()
-        .file("workflow.lisp", text.as_bytes())
+        .file("workflow.lisp", program.as_bytes())
         .file("lib.lisp", b"(defn check ()\n  (run :command \"touch ran\"))")
         .env("RAYMOND_TRUST", "false");
     for told in ["lib.lisp:2:3: runs commands", "workflow.lisp:1:57: runs commands", "touch ran"] {

@@ -23,8 +23,8 @@ fn question_of_program_is_answered_by_command() {
     test.raymond(&["status", "t"]).ok().stdout_has("Release t?");
     test.raymond(&["answer", "t", "release=maybe"]).code(64).stderr_has("use one of yes, no");
     test.raymond(&["answer", "t", "release=1"]).ok();
-    let status = test.raymond(&["status", "t"]);
-    status.ok().stdout_has("main/release is answered: 1\nit goes on with: raymond resume t\n");
+    let shown = test.raymond(&["status", "t"]);
+    shown.ok().stdout_has("main/release is answered: 1\nit goes on with: raymond resume t\n");
     test.resume(&[]).code(2).stderr_has("Which name?");
     test.raymond(&["answer", "t", "name=v 1"]).ok();
     test.resume(&[]).ok().ended("main", "v 1");

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Play, program, state};
 
-fn output(code: i64, stdout: &str) -> Result<Value, String> {
-    Ok(json!({"exit_code": code, "stdout": stdout, "stderr": "oh\n\n"}))
+fn output(code: i64, stdout: &str) -> Value {
+    json!({"exit_code": code, "stdout": stdout, "stderr": "oh\n\n"})
 }
 
 /// Plays a program whose commands have these outcomes.
@@ -21,7 +21,7 @@ fn output_of_command_is_taken_under_its_name() {
     let text = state(
         "(action (run :command \"echo \\\"$1\\\"\" :args (@context/k) :as x) (log \"~a|~a|~a\" @x @x/exit-code @x/stderr))",
     );
-    let play = played(&text, [output(3, "out\nput\n")]);
+    let play = played(&text, [Ok(output(3, "out\nput\n"))]);
     assert_eq!(play.said, ["out\nput|3|oh"]);
     assert_eq!(play.done, ["run echo \"$1\" [\"v\"]"]);
     assert_eq!(play.completed_in(), "s");
@@ -38,8 +38,8 @@ fn failed_command_fails_program_or_leads_to_its_state() {
     assert_eq!(play.ended(), "p.lisp:2:18: it was not there");
     let text = fails("(run :command a :as x :on-error bad)");
     assert_eq!(played(&text, [why()]).ended(), "it was not there");
-    assert_eq!(played(&text, [output(1, "")]).ended(), "oh", "the exit code is not 0");
-    assert_eq!(played(&text, [output(0, "")]).completed_in(), "t");
+    assert_eq!(played(&text, [Ok(output(1, ""))]).ended(), "oh", "the exit code is not 0");
+    assert_eq!(played(&text, [Ok(output(0, ""))]).completed_in(), "t");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn loop_may_wait_for_command_alone() {
     let text = state(
         "(loop (action (run :command make :as made)) (branch (on (equals @made/exit-code 0) (break))))",
     );
-    let play = played(&text, [output(2, ""), output(2, ""), output(0, "")]);
+    let play = played(&text, [Ok(output(2, "")), Ok(output(2, "")), Ok(output(0, ""))]);
     assert_eq!((play.done.len(), play.completed_in()), (3, "s".to_owned()));
 }
 
@@ -56,7 +56,7 @@ fn each_element_has_output_of_its_own() {
     let text = state(
         "(for-each n in (one two) (run :command n :args (@n) :as x) (wait (signal go)) (log \"~a ~a\" @n @x)) (terminal :result @x/two)",
     );
-    let mut play = played(&text, [output(0, "1"), output(0, "2")]);
+    let mut play = played(&text, [Ok(output(0, "1")), Ok(output(0, "2"))]);
     play.fact("go", "", "");
     assert_eq!(play.said, ["one 1", "two 2"]);
     assert_eq!(play.ended(), "2");
@@ -67,8 +67,8 @@ fn equals_compares_values_as_texts() {
     let text = state(
         "(action (run :command a :as x)) (branch (on (not (equals @x \"5\")) (terminal :result other)) (otherwise (terminal :result same)))",
     );
-    assert_eq!(played(&text, [output(0, "5\n")]).ended(), "same");
-    assert_eq!(played(&text, [output(0, "05")]).ended(), "other");
+    assert_eq!(played(&text, [Ok(output(0, "5\n"))]).ended(), "same");
+    assert_eq!(played(&text, [Ok(output(0, "05"))]).ended(), "other");
 }
 
 #[test]

@@ -268,7 +268,7 @@ fn matches(entry: &Transition, asked: &Transition) -> bool {
     entry.tag() == asked.tag()
         && keeps_stack(entry) == keeps_stack(asked)
         && same_text(entry, asked)
-        && entry.target() == asked.target()
+        && entry.entered() == asked.entered()
         && entry.continuation() == asked.continuation()
         && entry.ask_timeout() == asked.ask_timeout()
         && same_spread(entry, asked)

@@ -48,7 +48,8 @@ pub fn find(text: &str) -> ReplyTags {
             Ok(found) => {
                 at = found.end;
                 read += found.open;
-                tags.push(Transition::from_parts(found.tag, found.attributes, found.body));
+                let body = TagName::body_of(name, found.body);
+                tags.push(Transition::from_parts(found.tag, found.attributes, &body));
             }
             Err(near) if near_misses.len() < NEAR_MISSES && !near_misses.contains(&near) => {
                 near_misses.push(near);
@@ -84,7 +85,8 @@ pub fn written(text: &str) -> Vec<WrittenTag> {
         if let Ok(found) = finder.complete(start, name) {
             at = found.end;
             let body = start + found.open..start + found.open + found.body.len();
-            let transition = Transition::from_parts(found.tag, found.attributes, found.body);
+            let written = TagName::body_of(name, found.body);
+            let transition = Transition::from_parts(found.tag, found.attributes, &written);
             tags.push(WrittenTag { transition, tag: found.tag, body, span: start..at });
         }
     }

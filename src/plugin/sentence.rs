@@ -244,7 +244,7 @@ fn because(reason: &str) -> String {
 pub fn destination(transition: &Transition) -> Option<&StateName> {
     match transition {
         Transition::Fork { next, .. } | Transition::Ask { next, .. } => Some(next),
-        other => other.target(),
+        other => other.entered().map(|(_, state)| state),
     }
 }
 

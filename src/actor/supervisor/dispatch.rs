@@ -133,7 +133,7 @@ impl Supervisor {
         let assignment = TurnAssignment {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
-            folder: agent.spec.folder.clone(),
+            folder: agent.folder(),
             working_dir: agent.spec.working_dir.clone(),
             base: agent.spec.base.clone(),
             results: agent.results().cloned(),

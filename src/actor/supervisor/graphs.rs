@@ -178,9 +178,9 @@ fn walk(mut interpreter: GraphInterpreter<'_>, result: Option<WaitResult>) -> Wa
 /// Returns the graph that an agent is in or is to enter.
 fn graph_of(context: &RunContext, agent: &Agent) -> Result<Rc<Graph>, TurnFailure> {
     let workflow = |why: String| TurnFailure::new(FailureCause::Workflow, why);
-    let (folder, file) = (agent.spec.folder.as_ref(), &agent.current_state);
-    let source = context.source_of(folder).map_err(|error| workflow(error.to_string()))?;
-    let graph = context.workflows.graph(folder, file, &*source).map_err(workflow)?;
+    let (folder, file) = (agent.folder(), &agent.current_state);
+    let source = context.source_of(folder.as_ref()).map_err(|error| workflow(error.to_string()))?;
+    let graph = context.workflows.graph(folder.as_ref(), file, &*source).map_err(workflow)?;
     let is_edited = agent.graph().is_some_and(|own| *own.state.program != *graph.hash);
     if is_edited && !context.workflows.migrate {
         return Err(workflow(format!(
@@ -232,7 +232,7 @@ fn environment(context: &RunContext, agent: &Agent) -> GraphEnvironment {
     }
     GraphEnvironment {
         file: agent.current_state.clone(),
-        folder: agent.spec.folder.clone(),
+        folder: agent.folder(),
         builtins,
         variables,
     }

@@ -91,7 +91,7 @@ impl Supervisor {
 
     /// Returns the program that an agent executes or is to begin, and the path of its file for messages.
     fn program_of(&self, agent: &Agent) -> Result<(Rc<Program>, String), String> {
-        let source = self.context.source_of(agent.spec.folder.as_ref());
+        let source = self.context.source_of(agent.folder().as_ref());
         let source: Arc<dyn WorkflowSource> = source.map_err(|error| error.to_string())?;
         let (file, programs) = (&agent.current_state, &self.context.workflows);
         let kept = match agent.program() {
@@ -117,7 +117,7 @@ impl Supervisor {
             name != "input" || !text.is_empty() || !settings.context.contains_key(name)
         }));
         let beginning = ProgramStart {
-            definition: definition.kept(agent.current_state.clone(), agent.spec.folder.clone()),
+            definition: definition.kept(agent.current_state.clone(), agent.folder()),
             start: definition.states.first().map(|state| state.name.clone()).unwrap_or_default(),
             label: settings.label.clone().unwrap_or_else(|| self.run.workflow_id.to_string()),
             branch: settings.branch.clone(),
@@ -199,8 +199,8 @@ impl Supervisor {
         let Some(mailbox) = agent.mailbox() else { return false };
         let options = match mailbox.current.as_deref().map(|request| &request.body) {
             Some(RequestBody::Folder { folder, start, .. }) => {
-                let folder = folder.as_ref().or(agent.spec.folder.as_ref());
-                let source = self.context.source_of(folder);
+                let folder = folder.clone().or_else(|| agent.folder());
+                let source = self.context.source_of(folder.as_ref());
                 source.map(|source| step::agent_options(start, &*source)).unwrap_or_default()
             }
             _ => crate::domain::agent::AgentOptions::default(),

@@ -124,7 +124,7 @@ pub fn role_delegated(
         return None;
     }
     let spec = AgentSpec {
-        folder: folder.clone().or_else(|| agent.spec.folder.clone()),
+        folder: folder.clone().or_else(|| agent.folder()),
         working_dir: agent.spec.working_dir.clone(),
         variables: [("input".to_owned(), input.clone())].into(),
         options,

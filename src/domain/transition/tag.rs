@@ -1,7 +1,12 @@
 //! The seven tags by name.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+/// The ending of a tag's name that leads to a folder: `call-workflow` is `call`.
+const WORKFLOW: &str = "-workflow";
 
 /// The names of the seven tags.
 #[derive(
@@ -46,7 +51,22 @@ impl TagName {
     /// Returns the tag of that name, if there is one.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        name.parse().ok()
+        match name.strip_suffix(WORKFLOW) {
+            None => name.parse().ok(),
+            Some(short) => short.parse().ok().filter(|tag| {
+                matches!(tag, Self::Call | Self::Function | Self::Fork | Self::Reset)
+            }),
+        }
+    }
+
+    /// Returns the text between the tags of this name: `call-workflow` names a folder also without a `/`.
+    #[must_use]
+    pub fn body_of<'text>(name: &str, body: &'text str) -> Cow<'text, str> {
+        let path = body.trim();
+        if name.ends_with(WORKFLOW) && !path.is_empty() && !path.contains(['/', '\\']) {
+            return Cow::Owned(format!("{path}/"));
+        }
+        Cow::Borrowed(body)
     }
 
     /// Returns the attribute that this tag requires.

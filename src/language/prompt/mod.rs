@@ -13,6 +13,7 @@ mod mentioned;
 pub mod named;
 pub mod policy_entry;
 mod quoted;
+pub mod scopes;
 pub mod step;
 pub mod survey;
 pub mod widenings;

@@ -1,6 +1,7 @@
 //! Names of states without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
 
 use super::kind::StateKind;
+use super::scopes;
 use crate::domain::id::StateName;
 use crate::domain::join::{Join, JoinFallback};
 use crate::domain::policy::TransitionPolicy;
@@ -38,6 +39,7 @@ pub fn resolve(name: &mut StateName, source: &dyn WorkflowSource) {
 
 /// Adds the endings to the names in a transition.
 pub fn resolve_transition(transition: &mut Transition, source: &dyn WorkflowSource) {
+    transition.change_targets(|scope, target| scopes::resolve_target(scope, target, source));
     transition.rename_states(|name| resolve(name, source));
 }
 

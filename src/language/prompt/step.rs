@@ -5,7 +5,7 @@ use super::document::{self, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
 use super::kind::StateKind;
-use super::named;
+use super::{named, scopes};
 use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fork::ForkRules;
@@ -255,7 +255,9 @@ pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOpt
 #[must_use]
 pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> AgentOptions {
     match transition {
-        Transition::Fork { target, .. } => agent_options(target, source),
+        Transition::Fork { target, scope, .. } => {
+            scopes::agent_options(scope.as_ref(), target, source)
+        }
         _ => AgentOptions::default(),
     }
 }
@@ -264,8 +266,8 @@ pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> Ag
 #[must_use]
 pub fn call_budget(transition: &Transition, source: &dyn WorkflowSource) -> Option<Usd> {
     match transition {
-        Transition::Call { target, .. } | Transition::Function { target, .. } => {
-            agent_options(target, source).budget_usd
+        Transition::Call { target, scope, .. } | Transition::Function { target, scope, .. } => {
+            scopes::agent_options(scope.as_ref(), target, source).budget_usd
         }
         Transition::Goto { .. }
         | Transition::Reset { .. }
@@ -288,8 +290,9 @@ pub fn read(
     for transition in tags.tags.iter_mut().flatten() {
         named::resolve_transition(transition, source);
     }
-    let accepted = policy.judge(tags)?;
+    let mut accepted = policy.judge(tags)?;
     check(&accepted.transition, source)?;
+    fill_inputs(&mut accepted.transition, source)?;
     Ok(accepted)
 }
 
@@ -305,6 +308,7 @@ pub fn read_output(
     let mut transition = contract.read(reply.structured.as_deref(), &reply.text)?;
     named::resolve_transition(&mut transition, source);
     check(&transition, source)?;
+    fill_inputs(&mut transition, source)?;
     Ok(AcceptedTransition { transition, implicit: false, overruled: None })
 }
 
@@ -329,7 +333,20 @@ pub fn check(
             return Err(no_such_state(Error::NotAPrompt { path: source.path(state) }));
         }
     }
-    Ok(())
+    let mut crossings = transition.crossings();
+    match crossings.find_map(|(path, state)| scopes::why_no_entry(path, state, source)) {
+        None => Ok(()),
+        Some(why) => Err(ProtocolViolation::NoSuchState { asked: transition.to_string(), why }),
+    }
+}
+
+/// Gives the folders that a transition enters their inputs.
+fn fill_inputs(
+    transition: &mut Transition,
+    source: &dyn WorkflowSource,
+) -> Result<(), ProtocolViolation> {
+    scopes::fill_inputs(transition, source)
+        .map_err(|why| ProtocolViolation::NoSuchState { asked: transition.to_string(), why })
 }
 
 #[cfg(test)]

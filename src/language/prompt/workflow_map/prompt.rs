@@ -200,8 +200,11 @@ impl FolderPrompt {
             |(otherwise, origin, place): (&JoinFallback, TransitionOrigin, Option<SourcePlace>)| {
                 let JoinFallback::State(state) = otherwise else { return None };
                 let place = place.unwrap_or(SourcePlace::START);
-                let transition =
-                    Transition::Goto { target: state.clone(), variables: Variables::new() };
+                let transition = Transition::Goto {
+                    target: state.clone(),
+                    scope: None,
+                    variables: Variables::new(),
+                };
                 let place = EntryPlace { target: Some(place), ..EntryPlace::whole(place) };
                 Some(TransitionEdge { transition, origin, place })
             };

@@ -128,6 +128,9 @@ impl WorkflowDir {
     /// Returns the real path of a file, which is in the directory and a regular file. Only a link can lead
     /// elsewhere, because a name has no other directories in it.
     fn resolve(&self, name: &StateName) -> Result<PathBuf, Error> {
+        if name.as_str().contains('/') {
+            return Err(Error::Outside { path: self.path(name) });
+        }
         match &self.pinned {
             Some(pinned) if pinned.reads_live(name) => {
                 self.resolve_below(&pinned.live_of(&self.root), name)

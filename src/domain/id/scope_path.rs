@@ -109,6 +109,23 @@ impl StateName {
         Self::parse(Self::ENTRY)
     }
 
+    /// Returns the name that stands for a state of another folder in a map of this one. It is no name of a file: none
+    /// has a `/`.
+    #[must_use]
+    pub fn beyond(scope: &ScopePath, state: &Self) -> Self {
+        let target = TagTarget { scope: Some(scope.clone()), state: state.clone() };
+        Self::unchecked(&target.to_string())
+    }
+
+    /// Returns the state of another folder that it stands for in a map, if it does.
+    #[must_use]
+    pub fn in_other_folder(&self) -> Option<(ScopePath, Self)> {
+        let name = self.as_str();
+        let TagTarget { scope, state } =
+            TagTarget::parse(name).ok().filter(|_| name.contains('/'))?;
+        Some((scope?, state))
+    }
+
     /// Returns whether it stands for the first state of a folder that is not known.
     #[must_use]
     pub fn is_entry(&self) -> bool {

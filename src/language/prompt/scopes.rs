@@ -144,6 +144,20 @@ pub(super) fn fill_inputs(
     transition: &mut Transition,
     source: &dyn WorkflowSource,
 ) -> Result<(), String> {
+    missing_input(transition, source).map_or(Ok(()), |lacking| Err(lacking.message))
+}
+
+/// An input that a transition leaves out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LackingInput {
+    /// Its name.
+    pub name: String,
+    /// The reason, and what to write.
+    pub message: String,
+}
+
+/// Gives the folders that a transition enters their default inputs; returns the first that is missing.
+fn missing_input(transition: &mut Transition, source: &dyn WorkflowSource) -> Option<LackingInput> {
     let mut missing = None;
     transition.change_given(|scope, variables, has_list| {
         let Some(path) = scope else { return };
@@ -155,27 +169,28 @@ pub(super) fn fill_inputs(
             match input.default {
                 Some(value) => drop(variables.insert(input.name, value)),
                 None if input.is_required && !has_list => {
-                    missing.get_or_insert_with(|| {
-                        missing_input(path, &input.name, &input.description)
+                    missing.get_or_insert_with(|| LackingInput {
+                        message: lacking(path, &input.name, &input.description),
+                        name: input.name,
                     });
                 }
                 None => {}
             }
         }
     });
-    missing.map_or(Ok(()), Err)
+    missing
 }
 
 /// Returns the message that an input is missing.
-fn missing_input(path: &ScopePath, name: &str, description: &str) -> String {
+fn lacking(path: &ScopePath, name: &str, description: &str) -> String {
     let meaning = if description.is_empty() { String::new() } else { format!(" ({description})") };
     format!("{path} needs the input `{name}`{meaning}; give it as an attribute: {name}=\"…\"")
 }
 
 /// Returns the input that a transition leaves out although its folder needs it.
 #[must_use]
-pub fn lacking_input(transition: &Transition, source: &dyn WorkflowSource) -> Option<String> {
-    fill_inputs(&mut transition.clone(), source).err()
+pub fn lacking_input(transition: &Transition, source: &dyn WorkflowSource) -> Option<LackingInput> {
+    missing_input(&mut transition.clone(), source)
 }
 
 /// Returns the output of a folder that a result leaves out.

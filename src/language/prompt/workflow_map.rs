@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use self::prompt::{FolderPrompt, ShownTag, TransitionEdge, TransitionOrigin};
 use super::kind::StateKind;
-use crate::domain::id::StateName;
+use crate::domain::id::{ScopePath, StateName};
 use crate::domain::transition::Transition;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph;
@@ -42,6 +42,8 @@ pub enum FolderState {
     Graph(FolderGraph),
     /// A program.
     Program(FolderProgram),
+    /// A state of another folder, which is a scope of its own.
+    Beyond(ScopePath, StateName),
     /// No state: there is no such file, or it cannot be read.
     Unreadable(source::Error),
     /// No state: it is a file of another kind.
@@ -177,6 +179,9 @@ fn read_state(
     source: &dyn WorkflowSource,
     reach: WorkflowMapOptions<'_>,
 ) -> FolderState {
+    if let Some((path, state)) = name.in_other_folder() {
+        return FolderState::Beyond(path, state);
+    }
     match (StateKind::of(name), reach.graphs) {
         (None, _) => source.check(name).err().map_or(FolderState::Other, FolderState::Unreadable),
         (Some(StateKind::Prompt), _) => match source.read(name) {
@@ -231,7 +236,7 @@ impl FolderState {
             }
             Self::Graph(graph) => graph.program.as_ref().map(spawned).unwrap_or_default(),
             Self::Program(program) => program.definition.as_ref().map(started).unwrap_or_default(),
-            Self::Unreadable(_) | Self::Other => Vec::new(),
+            Self::Beyond(..) | Self::Unreadable(_) | Self::Other => Vec::new(),
         }
     }
 }

@@ -90,7 +90,9 @@ impl FolderDiagnostics<'_> {
                 | FolderState::Program(FolderProgram { diagnostics, .. }) => {
                     self.diagnostics.extend(diagnostics.iter().cloned());
                 }
-                FolderState::Unreadable(Error::Missing { .. }) | FolderState::Other => {}
+                FolderState::Unreadable(Error::Missing { .. })
+                | FolderState::Beyond(..)
+                | FolderState::Other => {}
                 FolderState::Unreadable(error) => {
                     self.error(name, error.place(), "RF001", error.reason());
                 }

@@ -82,6 +82,8 @@ struct TurnContext {
     state: StateName,
     spent: SpendingTotals,
     folder: Option<Folder>,
+    /// True if a result leaves that folder.
+    result_leaves_folder: bool,
     working_dir: WorkingDir,
     forks: ForkRules,
     on_denied: OnDenied,
@@ -175,6 +177,7 @@ impl AgentActor {
             state: assignment.state.clone(),
             spent: admitted.spent,
             folder: assignment.folder.clone(),
+            result_leaves_folder: assignment.result_leaves_folder,
             working_dir: assignment.working_dir.clone(),
             forks: ask.forks,
             on_denied: own_on_denied.unwrap_or(self.context.on_denied),

@@ -96,6 +96,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
     let RunStarted {
         workflow_id,
         scope_dir,
+        folder,
         entry,
         session,
         variables,
@@ -107,6 +108,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         return Err(ApplyError::OutOfOrder { last: 0, found: record.seq });
     }
     let spec = AgentSpec {
+        folder: folder.clone(),
         variables: variables.clone(),
         options: options.clone(),
         ..AgentSpec::plain(entry.clone())
@@ -118,6 +120,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         seq: 1,
         workflow_id: workflow_id.clone(),
         scope_dir: scope_dir.clone(),
+        folder: folder.clone(),
         status: RunStatus::Running,
         pause: None,
         limited_until: None,

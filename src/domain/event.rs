@@ -35,7 +35,7 @@ use super::agent::AgentOptions;
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
-use super::id::{MessageId, RunId, SessionId, StateName};
+use super::id::{Folder, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::AnswerCommand;
 use super::run::PauseReason;
@@ -142,6 +142,8 @@ pub struct RunStarted {
     pub workflow_id: RunId,
     /// The directory of the workflow's files.
     pub scope_dir: String,
+    /// The workflow's folder below that directory, if it is another one.
+    pub folder: Option<Folder>,
     /// The state the first agent starts in.
     pub entry: StateName,
     /// The session of its first turn.

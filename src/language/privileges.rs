@@ -41,6 +41,8 @@ pub struct PrivilegeRequest {
 pub struct PrivilegeSurvey<'a> {
     /// The files, by their paths below the workflow's folder.
     pub files: &'a BTreeMap<String, String>,
+    /// The path of the manifest that the run takes its settings from.
+    pub manifest: &'a str,
     /// The permissions that the starter of the run has granted already.
     pub ceiling: &'a PermissionCeiling,
     /// The types that graphs may use.
@@ -66,9 +68,7 @@ impl PrivilegeSurvey<'_> {
                 });
             }
             let mut found = match StateName::parse(name) {
-                Ok(name) if name.as_str() == manifest::FILE && folder.is_empty() => {
-                    self.of_manifest(text)
-                }
+                Ok(_) if path == self.manifest => self.of_manifest(text, folder),
                 Ok(name) if folder.is_empty() => self.of_state(&name, self.files, text),
                 Ok(name) => {
                     let below = folders.entry(folder).or_insert_with(|| self.below(folder));
@@ -84,7 +84,7 @@ impl PrivilegeSurvey<'_> {
         requests
     }
 
-    fn of_manifest(&self, text: &str) -> Vec<PrivilegeRequest> {
+    fn of_manifest(&self, text: &str, folder: &str) -> Vec<PrivilegeRequest> {
         let examined = manifest::examine(text);
         let mut requests = Vec::new();
         for plugin in self.plugins {
@@ -99,7 +99,9 @@ impl PrivilegeSurvey<'_> {
         }
         let Ok(file) = StateName::parse(manifest::FILE) else { return requests };
         let options = &examined.manifest.options;
-        let widenings = in_options(&file, options, &examined.options, self.files, self.ceiling);
+        let below = (!folder.is_empty()).then(|| self.below(folder));
+        let files = below.as_ref().unwrap_or(self.files);
+        let widenings = in_options(&file, options, &examined.options, files, self.ceiling);
         requests.extend(widenings.into_iter().map(widened));
         requests
     }
@@ -274,6 +276,7 @@ mod tests {
         let plugins = [PlugIn::new(vec!["python3".into(), "/w/budget.py".into()])];
         let survey = PrivilegeSurvey {
             files: &files,
+            manifest: "raymond.yaml",
             ceiling: &PermissionCeiling::of(&settings),
             vocabulary: &GraphVocabulary::new(),
             plugins: &plugins,

@@ -207,10 +207,11 @@ fn step(event: &StepFinished) -> String {
     let from = &event.state;
     let tag = event.transition.tag();
     let way = if event.implicit { format!("{tag}, implied") } else { tag.to_string() };
+    let target = event.transition.destination().map(|target| target.to_string());
+    let target = target.unwrap_or_default();
     let to = match &event.transition {
-        Transition::Goto { target, .. } | Transition::Reset { target, .. } => target.to_string(),
-        Transition::Call { target, return_to, .. }
-        | Transition::Function { target, return_to, .. } => {
+        Transition::Goto { .. } | Transition::Reset { .. } => target,
+        Transition::Call { return_to, .. } | Transition::Function { return_to, .. } => {
             format!("{target}, returning to {return_to}")
         }
         Transition::Fork { next, .. } => format!("{next}, {}", fork::forked_agents(event)),

@@ -50,7 +50,13 @@ impl WorkflowDir {
     #[must_use]
     pub fn shown_as(self, path: &Path) -> Self {
         let shown = if path == Path::new(".") { PathBuf::new() } else { path.to_owned() };
-        Self { shown, ..self }
+        let top = self.top.map(|(top, told)| {
+            let steps = self.root.strip_prefix(&top).map_or(0, |below| below.components().count());
+            let is_told = self.root.strip_prefix(&top).is_ok_and(|below| shown.ends_with(below));
+            let above = shown.ancestors().nth(steps).filter(|_| is_told);
+            (top, above.map_or(told, Path::to_owned))
+        });
+        Self { shown, top, ..self }
     }
 
     /// Returns this directory as the copy that a run made of its workflow's files.

@@ -11,7 +11,7 @@ use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
 use crate::domain::verdict::{verdict, verdict_reminder};
 use crate::language::graph::contract;
 use crate::language::prompt::evaluator::{self, Evaluator};
-use crate::language::prompt::step;
+use crate::language::prompt::{scopes, step};
 
 impl TurnContext {
     /// Returns the reminder for the agent that broke the protocol, if it can be asked.
@@ -80,6 +80,15 @@ impl AgentActor {
             Some(contract) => step::read_output(contract, source, reply),
             None => step::read(&turn_context.policy, source, &reply.text),
         };
+        let answer = answer.and_then(|accepted| match &accepted.transition {
+            Transition::Result { payload, variables, .. } if turn_context.result_leaves_folder => {
+                match scopes::lacking_output((payload, variables), source) {
+                    Some(why) => Err(ProtocolViolation::Contract { why }),
+                    None => Ok(accepted),
+                }
+            }
+            _ => Ok(accepted),
+        });
         if let Some(proposal) = &turn_context.proposal {
             let (accepted, wrong) = evaluator::judged_by_prompt(proposal, answer);
             if let Some(violation) = wrong {

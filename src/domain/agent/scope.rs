@@ -22,6 +22,22 @@ impl Agent {
         path.map_or(Ok(here.clone()), |path| path.seen_from(here.as_ref()))
     }
 
+    /// Returns its place, for people: its folder, if that is not the run's root, and its state there.
+    #[must_use]
+    pub fn shown_place(&self) -> StateName {
+        let place = self.place();
+        match self.folder() {
+            None => place,
+            Some(folder) => StateName::beyond(&ScopePath::from_root(Some(&folder)), &place),
+        }
+    }
+
+    /// Returns whether its result leaves the folder of its state: it ends the agent, or goes to a caller elsewhere.
+    #[must_use]
+    pub fn result_leaves_folder(&self) -> bool {
+        self.stack.last().is_none_or(|frame| frame.scope != self.scope)
+    }
+
     /// Goes to another folder.
     pub(in crate::domain) fn go_to(&mut self, folder: Option<&Folder>) {
         let is_first = folder == self.spec.folder.as_ref();

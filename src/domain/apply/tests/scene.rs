@@ -62,6 +62,7 @@ pub(crate) fn first() -> Record {
     let started = RunStarted {
         workflow_id: RunId::parse("r").expect("a run's id"),
         scope_dir: "w".to_owned(),
+        folder: None,
         entry: state("A.md"),
         session: session(1),
         definition: None,

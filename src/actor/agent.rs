@@ -316,6 +316,7 @@ impl Handler<TurnEnded> for AgentActor {
                 let report = TurnReport {
                     cost: TurnCost::of_reply(&reply),
                     message: reply.message.clone(),
+                    shown: turn_context.shown(&reply),
                     ..TurnReport::empty(ended.turn)
                 };
                 if !turn_context.is_of_graph() {

@@ -181,6 +181,8 @@ pub struct StepFinished {
     pub session_id: SessionId,
     /// The last message of the turn.
     pub message: Option<MessageId>,
+    /// The texts that the reply shows to people.
+    pub shown: Vec<String>,
     /// The id of the session this transition opens: the agent's own, or its child's.
     pub new_session: Option<SessionId>,
     /// The settings of the child of a plain fork.

@@ -28,6 +28,8 @@ pub struct TransitionPolicy {
 pub struct ReplyTags {
     /// Each complete tag, in order.
     pub tags: Vec<Result<Transition, InvalidTransition>>,
+    /// The texts that the reply shows to people.
+    pub shown: Vec<String>,
     /// True if there are more tags than were read.
     pub cut: bool,
     /// Prose that looks like a tag, for the message: unclosed, malformed or unknown tags.

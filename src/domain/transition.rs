@@ -149,9 +149,12 @@ impl Transition {
             }
             variables.insert(attribute, value);
         }
-        let stray = ["return", "next"]
-            .into_iter()
-            .find(|name| tag.required_attribute() != Some(name) && variables.contains_key(name));
+        let is_stray = |name: &&str| match *name {
+            "cd" | "cwd" => tag == TagName::Ask,
+            name => tag.required_attribute() != Some(name),
+        };
+        let mut strays = ["return", "next", "cd", "cwd"].into_iter().filter(is_stray);
+        let stray = strays.find(|name| variables.contains_key(*name));
         if let Some(attribute) = stray {
             return Err(InvalidTransition::UnexpectedAttribute {
                 tag,

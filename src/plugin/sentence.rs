@@ -240,6 +240,18 @@ fn because(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
 }
 
+/// Returns the texts that an event shows to people: those of a graph or a program, and those that a reply prints.
+#[must_use]
+pub fn shown_texts(event: &Event) -> &[String] {
+    if let Event::Advanced(advanced) = event {
+        return &advanced.shown;
+    }
+    if let Event::TransitionProposed(proposed) = event {
+        return &proposed.shown;
+    }
+    if let Event::StepFinished(finished) = event { &finished.shown } else { &[] }
+}
+
 /// Returns the state of an agent after a step, as far as its transition tells; a return is known only to the run.
 #[must_use]
 pub fn destination(transition: &Transition) -> Option<&StateName> {
@@ -288,6 +300,7 @@ mod tests {
             },
             session_id: SessionId::new("s"),
             message: None,
+            shown: Vec::new(),
             new_session: None,
             options: Box::default(),
             children: Vec::new(),

@@ -229,3 +229,15 @@ fn agent_of_a_folder_is_told_by_the_journal_alone() {
     });
     test.raymond(&["log", "t"]).ok().stdout_has("review/START.md");
 }
+
+#[test]
+fn printed_text_is_shown_beside_the_one_tag() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply("<print>half\nway</print> <goto>NEXT.md</goto>"))
+        .rule(when("next").reply("<result>done</result>"));
+    test.run(&["START.md"]).ok().ended("main", "done").stderr_has("half\nway");
+    assert_eq!(test.events("step_finished")[0]["shown"], json!(["half\nway"]));
+    test.raymond(&["log", "t"]).ok().stdout_has("; shows: half way");
+}

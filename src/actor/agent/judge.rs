@@ -12,6 +12,7 @@ use crate::domain::verdict::{verdict, verdict_reminder};
 use crate::language::graph::contract;
 use crate::language::prompt::evaluator::{self, Evaluator};
 use crate::language::prompt::{scopes, step};
+use crate::language::tag;
 
 impl TurnContext {
     /// Returns the reminder for the agent that broke the protocol, if it can be asked.
@@ -20,6 +21,12 @@ impl TurnContext {
             Some(contract) => Some(output_reminder(contract.schema.text(), violation)),
             None => reminder(&self.policy, violation),
         }
+    }
+
+    /// Returns the texts that a reply shows to people. Where it is an answer as it stands there are no tags.
+    pub(super) fn shown(&self, reply: &TurnReply) -> Vec<String> {
+        let has_tags = self.output.is_none() && self.proposal.is_none() && self.task.is_none();
+        if has_tags { tag::find(&reply.text).shown } else { Vec::new() }
     }
 
     /// Judges a reply that is an answer as it stands: it needs one of the expected words, if there are any.

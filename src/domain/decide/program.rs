@@ -155,6 +155,7 @@ pub fn role_stopped(agent: &Agent) -> Option<Event> {
         cost: TurnCost::default(),
         session_id: agent.session.id.clone(),
         message: None,
+        shown: Vec::new(),
         new_session: None,
         options: Box::default(),
         children: Vec::new(),

@@ -123,6 +123,7 @@ fn accepted_transition_records_all_turn_fields() {
         cost: cost(),
         session_id: session(1),
         message: Some(message(9)),
+        shown: Vec::new(),
         new_session: None,
         options: Box::default(),
         children: Vec::new(),

@@ -42,6 +42,10 @@ impl TagName {
     /// All tags, in the order in which they are shown.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
+    /// The names of the tags that lead to a folder, as other spellings.
+    pub const OF_WORKFLOWS: [&str; 4] =
+        ["call-workflow", "function-workflow", "fork-workflow", "reset-workflow"];
+
     /// Returns the name as it is written between the angle brackets.
     #[must_use]
     pub fn name(self) -> &'static str {

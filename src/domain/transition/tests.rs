@@ -44,6 +44,10 @@ fn invalid_attribute_or_target_is_error_naming_it() {
         "<goto> does not take the attribute `next`"
     );
     assert_eq!(
+        message(TagName::Ask, &[("next", "N.md"), ("cd", "x")], "why?"),
+        "<ask> does not take the attribute `cd`"
+    );
+    assert_eq!(
         message(TagName::Goto, &[("a", "1"), ("a", "2")], "C.md"),
         "<goto> has the attribute `a` twice"
     );

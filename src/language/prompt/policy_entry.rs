@@ -213,7 +213,12 @@ pub(super) fn shape() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "tag": described("The tag.", shape::one_of(TagName::ALL.iter().map(|tag| tag.name()))),
+            "tag": described(
+                "The tag.",
+                shape::one_of(
+                    TagName::ALL.iter().map(|tag| tag.name()).chain(TagName::OF_WORKFLOWS),
+                ),
+            ),
             "target": described("The file that the tag leads to.", shape::text()),
             "return": described("The state that the result returns to.", shape::text()),
             "next": described("The state that follows.", shape::text()),

@@ -2,6 +2,7 @@
 
 use crate::domain::agent::AgentOptions;
 use crate::domain::id::{Folder, ScopePath, StateName};
+use crate::domain::policy::ProtocolViolation;
 use crate::domain::transition::{Transition, Variables};
 use crate::language::manifest::{self, Manifest};
 use crate::language::prompt::kind::StateKind;
@@ -143,8 +144,14 @@ pub fn agent_options(
 pub(super) fn fill_inputs(
     transition: &mut Transition,
     source: &dyn WorkflowSource,
-) -> Result<(), String> {
-    missing_input(transition, source).map_or(Ok(()), |lacking| Err(lacking.message))
+) -> Result<(), ProtocolViolation> {
+    match missing_input(transition, source) {
+        None => Ok(()),
+        Some(lacking) => Err(ProtocolViolation::NoSuchState {
+            asked: transition.to_string(),
+            why: lacking.message,
+        }),
+    }
 }
 
 /// An input that a transition leaves out.

@@ -292,7 +292,7 @@ pub fn read(
     }
     let mut accepted = policy.judge(tags)?;
     check(&accepted.transition, source)?;
-    fill_inputs(&mut accepted.transition, source)?;
+    scopes::fill_inputs(&mut accepted.transition, source)?;
     Ok(accepted)
 }
 
@@ -308,7 +308,7 @@ pub fn read_output(
     let mut transition = contract.read(reply.structured.as_deref(), &reply.text)?;
     named::resolve_transition(&mut transition, source);
     check(&transition, source)?;
-    fill_inputs(&mut transition, source)?;
+    scopes::fill_inputs(&mut transition, source)?;
     Ok(AcceptedTransition { transition, implicit: false, overruled: None })
 }
 
@@ -338,15 +338,6 @@ pub fn check(
         None => Ok(()),
         Some(why) => Err(ProtocolViolation::NoSuchState { asked: transition.to_string(), why }),
     }
-}
-
-/// Gives the folders that a transition enters their inputs.
-fn fill_inputs(
-    transition: &mut Transition,
-    source: &dyn WorkflowSource,
-) -> Result<(), ProtocolViolation> {
-    scopes::fill_inputs(transition, source)
-        .map_err(|why| ProtocolViolation::NoSuchState { asked: transition.to_string(), why })
 }
 
 #[cfg(test)]

@@ -255,6 +255,7 @@ impl Journal {
                 duration_ms: started.then_some(u64::from(cents)),
             },
             message,
+            shown: Vec::new(),
             judgement,
             child_options,
             call_budget_usd: cents.is_multiple_of(4).then_some(cost),

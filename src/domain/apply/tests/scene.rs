@@ -126,6 +126,7 @@ impl Scene {
             },
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
+            shown: Vec::new(),
             new_session: new_session.then(|| session(self.next())),
             options: Box::default(),
             children: Vec::new(),

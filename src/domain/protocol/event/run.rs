@@ -76,6 +76,9 @@ mirror_of_event! {
         /// The last message of the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub message: Option<MessageId>,
+        /// The texts that the reply shows to people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub shown: Vec<String>,
         /// The id of the session this transition opens: the agent's own, or its child's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub new_session: Option<SessionId>,

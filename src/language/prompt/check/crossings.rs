@@ -91,6 +91,10 @@ impl FolderDiagnostics<'_> {
             let ways = workflow_map.steps().map(|(_, transition, _)| transition);
             let here = ways.filter(|transition| transition.target() == Some(name));
             given.extend(here.flat_map(|transition| transition.variables().keys().cloned()));
+            let shown = workflow_map.prompts().flat_map(|(_, prompt)| &prompt.shown);
+            let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
+            let here = shown.filter(|one| one.crossings().any(|to| to == (path, state)));
+            given.extend(here.flat_map(|transition| transition.variables().keys().cloned()));
             folders.push((there, state.clone(), given));
         }
         folders

@@ -71,6 +71,8 @@ impl FolderDiagnostics<'_> {
     ) {
         let is_around_state =
             shown.encloses.as_ref().is_some_and(|state| self.why_no_state(state).is_none());
+        let is_around_state = is_around_state
+            || matches!(error, InvalidTransition::UnexpectedAttribute { tag: TagName::Ask, .. });
         let is_fork_beside_goto = shown.tag == TagName::Fork
             && prompt.shown.iter().any(|other| other.tag == TagName::Goto);
         let message = format!("the text shows a tag that is refused in a reply: {error}");

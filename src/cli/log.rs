@@ -84,10 +84,9 @@ fn text(line: &str, args: &LogArgs) -> Result<Option<String>, RecordError> {
     if args.one.json {
         return Ok(Some(json_line(record)));
     }
-    let texts: String = shown_texts(&record.event)
-        .iter()
-        .map(|text| format!("; shows: {}", text.replace('\n', " ")))
-        .collect();
+    let texts: Vec<String> =
+        shown_texts(&record.event).iter().map(|text| text.replace('\n', " ")).collect();
+    let texts = texts.iter().fold(String::new(), |all, text| all + "; shows: " + text);
     let line = StyledLine::of(TextTone::Faint, &moment(record.at))
         .with(tone(&record.event), &format!("  {}{texts}", sentence(&record)));
     Ok(Some(line.painted(console::colors_enabled())))

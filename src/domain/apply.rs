@@ -224,7 +224,7 @@ fn step_finished(
         agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
     }
     let program = agent.execution.take_program();
-    let outcome = take_transition(agent, event, opened, folder, at);
+    let outcome = take_transition(agent, event, opened, folder.as_ref(), at);
     let id = event.turn.agent.clone();
     if !event.without_turn {
         spend(run, &id, event.prompt(), event.cost.amount, EstimateUpdate::Yes);

@@ -58,6 +58,7 @@ pub struct Record {
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "most records are of finished steps")]
 pub enum Event {
     /// The run began, with its first agent.
     RunStarted(Box<RunStarted>),

@@ -154,7 +154,7 @@ impl Transition {
             name => tag.required_attribute() != Some(name),
         };
         let mut strays = ["return", "next", "cd", "cwd"].into_iter().filter(is_stray);
-        let stray = strays.find(|name| variables.contains_key(*name));
+        let stray = strays.find(|&name| variables.contains_key(name));
         if let Some(attribute) = stray {
             return Err(InvalidTransition::UnexpectedAttribute {
                 tag,

@@ -56,7 +56,7 @@ impl WorkflowDir {
             let above = shown.ancestors().nth(steps).filter(|_| is_told);
             (top, above.map_or(told, Path::to_owned))
         });
-        Self { shown, top, ..self }
+        Self { top, shown, ..self }
     }
 
     /// Returns this directory as the copy that a run made of its workflow's files.
@@ -128,7 +128,7 @@ impl WorkflowDir {
         }
         let (pinned, workspace) = (self.pinned.clone(), self.workspace.clone());
         let top = self.top.clone().or_else(|| Some((self.root.clone(), self.shown.clone())));
-        Ok(Self { workspace, pinned, top, ..below }.shown_as(&shown))
+        Ok(Self { top, workspace, pinned, ..below }.shown_as(&shown))
     }
 
     /// Returns the real path of a file, which is in the directory and a regular file. Only a link can lead
@@ -227,7 +227,7 @@ impl WorkflowSource for WorkflowDir {
         let here = here.filter(|here| !here.is_empty()).and_then(|here| Folder::parse(here).ok());
         let beyond = |_| Error::BeyondRoot { path: path.to_string() };
         let folder = path.seen_from(here.as_ref()).map_err(beyond)?;
-        let top = Self { root: top, shown, top: None, ..self.clone() };
+        let top = Self { root: top, top: None, shown, ..self.clone() };
         match folder {
             None => Ok(Arc::new(top)),
             Some(folder) => top.within(&folder),

@@ -237,7 +237,7 @@ fn printed_text_is_shown_beside_the_one_tag() {
         .prompt("NEXT.md", "next")
         .rule(when("start").reply("<print>half\nway</print> <goto>NEXT.md</goto>"))
         .rule(when("next").reply("<result>done</result>"));
-    test.run(&["START.md"]).ok().ended("main", "done").stderr_has("half\nway");
+    test.run(&["START.md"]).ok().ended("main", "done").stderr_has("half\n  way");
     assert_eq!(test.events("step_finished")[0]["shown"], json!(["half\nway"]));
     test.raymond(&["log", "t"]).ok().stdout_has("; shows: half way");
 }

@@ -35,24 +35,24 @@ pub(super) fn take_transition(
     agent: &mut Agent,
     event: &StepFinished,
     opened: Option<SessionId>,
-    folder: Option<Folder>,
+    folder: Option<&Folder>,
     at: Timestamp,
 ) -> TransitionEffect {
     let here = agent.session.clone();
     let opened = opened.unwrap_or_else(|| here.id.clone());
     match &event.transition {
         Transition::Goto { target, variables, .. } => {
-            agent.go_to(folder.as_ref());
+            agent.go_to(folder);
             agent.enter(target.clone(), here, variables.clone(), at);
             TransitionEffect::GoesOn
         }
         Transition::Reset { target, keeps_stack: true, variables, .. } => {
-            agent.go_to(folder.as_ref());
+            agent.go_to(folder);
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
             TransitionEffect::GoesOn
         }
         Transition::Reset { target, keeps_stack: false, variables, .. } => {
-            agent.go_to(folder.as_ref());
+            agent.go_to(folder);
             let dropped = std::mem::take(&mut agent.stack).len();
             agent.unjoined.hand_to_caller(0);
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
@@ -61,14 +61,14 @@ pub(super) fn take_transition(
         Transition::Call { target, return_to, variables, .. } => {
             let frame = return_frame(event, target, agent, return_to);
             agent.stack.push(frame);
-            agent.go_to(folder.as_ref());
+            agent.go_to(folder);
             agent.enter(target.clone(), here.branched(opened), variables.clone(), at);
             TransitionEffect::GoesOn
         }
         Transition::Function { target, return_to, variables, .. } => {
             let frame = return_frame(event, target, agent, return_to);
             agent.stack.push(frame);
-            agent.go_to(folder.as_ref());
+            agent.go_to(folder);
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
             TransitionEffect::GoesOn
         }

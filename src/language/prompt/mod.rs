@@ -1,5 +1,6 @@
 //! The language of prompt folders: a state is a markdown file, its frontmatter is the policy.
 
+pub mod agent_terms;
 pub mod check;
 pub mod codes;
 pub mod context;

@@ -1,53 +1,10 @@
 //! Folders that a tag leads to. Each is a scope of its own, with a first state and the inputs that it needs.
 
-use crate::domain::agent::AgentOptions;
-use crate::domain::id::{Folder, ScopePath, StateName};
+use crate::domain::id::{ScopePath, StateName};
 use crate::domain::policy::ProtocolViolation;
 use crate::domain::transition::{Transition, Variables};
 use crate::language::manifest::{self, Manifest};
-use crate::language::prompt::kind::StateKind;
-use crate::language::prompt::{named, step};
 use crate::language::source::WorkflowSource;
-
-/// Completes what a tag names: a name that only a folder has is that folder, and a folder is its first state.
-pub(super) fn resolve_target(
-    scope: &mut Option<ScopePath>,
-    target: &mut StateName,
-    source: &dyn WorkflowSource,
-) {
-    if let Some(folder) = named_folder(scope.as_ref(), target, source) {
-        let Ok(entry) = StateName::entry() else { return };
-        (*scope, *target) = (Some(folder), entry);
-    }
-    let Some(there) = scope.as_ref().and_then(|path| source.scope(path).ok()) else { return };
-    if !target.is_entry() {
-        named::resolve(target, &*there);
-    } else if let Ok(first) = first_state(&*there) {
-        *target = first;
-    }
-}
-
-/// Returns the folder that a name without an ending is the name of, if no state has it.
-fn named_folder(
-    scope: Option<&ScopePath>,
-    target: &StateName,
-    source: &dyn WorkflowSource,
-) -> Option<ScopePath> {
-    if target.as_str().contains(['.', '{']) {
-        return None;
-    }
-    let there = scope.map(|path| source.scope(path).ok());
-    let files = match &there {
-        None => source,
-        Some(there) => &**there.as_ref()?,
-    };
-    if files.check(target).is_ok() || !named::candidates(target, files).is_empty() {
-        return None;
-    }
-    let below = Folder::parse(target.as_str()).ok()?;
-    files.within(&below).ok()?;
-    scope.map_or_else(|| ScopePath::parse(below.as_str()).ok(), |path| Some(path.join(&below)))
-}
 
 /// Returns the manifest of a folder; the default one if it has none.
 ///
@@ -94,47 +51,6 @@ pub fn first_state(source: &dyn WorkflowSource) -> Result<StateName, String> {
             manifest::PROGRAM
         )
     })
-}
-
-/// Returns why a state of another folder cannot be entered, if it cannot.
-#[must_use]
-pub fn why_no_entry(
-    path: &ScopePath,
-    state: &StateName,
-    source: &dyn WorkflowSource,
-) -> Option<String> {
-    let there = match source.scope(path) {
-        Ok(there) => there,
-        Err(error) => return Some(error.to_string()),
-    };
-    if state.is_entry() {
-        let why = first_state(&*there).err()?;
-        return Some(format!("this folder cannot be entered: {why}"));
-    }
-    if let Some(why) = named::ambiguity(state, &*there) {
-        return Some(why);
-    }
-    if let Err(error) = there.check(state) {
-        return Some(error.to_string());
-    }
-    StateKind::of(state)
-        .is_none()
-        .then(|| step::Error::NotAPrompt { path: there.path(state) }.to_string())
-}
-
-/// Returns the options of an agent that begins in a state, which may be in another folder.
-#[must_use]
-pub fn agent_options(
-    scope: Option<&ScopePath>,
-    state: &StateName,
-    source: &dyn WorkflowSource,
-) -> AgentOptions {
-    match scope {
-        None => step::agent_options(state, source),
-        Some(path) => {
-            source.scope(path).map(|there| step::agent_options(state, &*there)).unwrap_or_default()
-        }
-    }
 }
 
 /// Gives the folders that a transition enters their default inputs.

@@ -1,5 +1,6 @@
 //! The two questions a prompt folder answers: the prompt to ask in a state, and the meaning of a reply there.
 
+pub use super::agent_terms::{agent_options, call_budget, child_options};
 pub use super::context::{JoinResults, PromptContext, RESERVED, RESULTS, RESULTS_FILE};
 use super::document::{self, PromptDocument};
 use super::evaluator::{self, Evaluator};
@@ -13,7 +14,6 @@ use crate::domain::graph_execution::PromptTask;
 use crate::domain::id::StateName;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
-use crate::domain::money::Usd;
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::TurnReply;
@@ -242,41 +242,6 @@ pub fn join(state: &StateName, source: &dyn WorkflowSource) -> Result<Option<Joi
     Ok(join)
 }
 
-/// Returns the options of an agent that begins in a state. A state that cannot be used gives default options: the
-/// agent that starts there fails by itself, with the reason.
-#[must_use]
-pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
-    let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
-    let document = text.and_then(|text| document::parse(&text).ok());
-    document.map(|document| document.frontmatter.agent_options).unwrap_or_default()
-}
-
-/// Returns the options of the agent that a transition forks, or default options if it forks none.
-#[must_use]
-pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> AgentOptions {
-    match transition {
-        Transition::Fork { target, scope, .. } => {
-            scopes::agent_options(scope.as_ref(), target, source)
-        }
-        _ => AgentOptions::default(),
-    }
-}
-
-/// Returns the budget of the call that a transition makes, if it is a call and the called state gives one.
-#[must_use]
-pub fn call_budget(transition: &Transition, source: &dyn WorkflowSource) -> Option<Usd> {
-    match transition {
-        Transition::Call { target, scope, .. } | Transition::Function { target, scope, .. } => {
-            scopes::agent_options(scope.as_ref(), target, source).budget_usd
-        }
-        Transition::Goto { .. }
-        | Transition::Reset { .. }
-        | Transition::Fork { .. }
-        | Transition::Ask { .. }
-        | Transition::Result { .. } => None,
-    }
-}
-
 /// Returns the one transition that a reply requests, if the policy and the scope allow it.
 ///
 /// # Errors
@@ -334,7 +299,7 @@ pub fn check(
         }
     }
     let mut crossings = transition.crossings();
-    match crossings.find_map(|(path, state)| scopes::why_no_entry(path, state, source)) {
+    match crossings.find_map(|(path, state)| named::why_no_entry(path, state, source)) {
         None => Ok(()),
         Some(why) => Err(ProtocolViolation::NoSuchState { asked: transition.to_string(), why }),
     }

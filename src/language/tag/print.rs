@@ -36,9 +36,11 @@ pub(super) fn at<'text>(text: &'text str, start: usize, name: &str) -> Option<Pr
 /// Returns the texts as people are shown them.
 pub(super) fn shown(texts: &[&str]) -> Vec<String> {
     let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
-    let cut = |text: &str| match text.len() > MAX_PRINT_BYTES {
-        true => format!("{}…", &text[..text.floor_char_boundary(MAX_PRINT_BYTES)]),
-        false => text.to_owned(),
+    let cut = |text: &str| {
+        if text.len() <= MAX_PRINT_BYTES {
+            return text.to_owned();
+        }
+        format!("{}…", &text[..text.floor_char_boundary(MAX_PRINT_BYTES)])
     };
     texts.take(MAX_PRINTS).map(cut).collect()
 }

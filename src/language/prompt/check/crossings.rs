@@ -8,7 +8,8 @@ use crate::domain::id::{ScopePath, StateName};
 use crate::domain::transition::Transition;
 use crate::language::diagnostic::Severity;
 use crate::language::position::SourcePlace;
-use crate::language::prompt::scopes::{lacking_input, manifest_of, why_no_entry};
+use crate::language::prompt::named::why_no_entry;
+use crate::language::prompt::scopes::{lacking_input, manifest_of};
 use crate::language::prompt::workflow_map::{FolderPrompt, FolderState, ShownTag, WorkflowMap};
 use crate::language::source::WorkflowSource;
 
@@ -24,15 +25,10 @@ impl FolderDiagnostics<'_> {
         (path, state): (&ScopePath, &StateName),
     ) {
         let target = StateName::beyond(path, state);
-        match why_no_entry(path, state, self.source) {
-            Some(why) => self.error(name, place, "RF101", format!("{target}: {why}")),
-            None => {
-                let message = format!(
-                    "this leads into another folder, {path}, which is a scope of its own: names in it mean its files"
-                );
-                self.add(name, place, "RF602", (Severity::Info, message));
-            }
+        if let Some(why) = why_no_entry(path, state, self.source) {
+            return self.error(name, place, "RF101", format!("{target}: {why}"));
         }
+        self.leads_out(name, place, path);
     }
 
     /// Reports an entry of a policy that leaves out an input of its folder, unless the text speaks of it.
@@ -73,11 +69,16 @@ impl FolderDiagnostics<'_> {
         if prompt.is_open()
             && let Some((path, _)) = transition.crossings().next()
         {
-            let message = format!(
-                "this leads into another folder, {path}, which is a scope of its own: names in it mean its files"
-            );
-            self.add(name, shown.place, "RF602", (Severity::Info, message));
+            self.leads_out(name, shown.place, path);
         }
+    }
+
+    /// Notes that a way leads into another folder.
+    fn leads_out(&mut self, name: &StateName, place: SourcePlace, path: &ScopePath) {
+        let message = format!(
+            "this leads into another folder, {path}, which is a scope of its own: names in it mean its files"
+        );
+        self.add(name, place, "RF602", (Severity::Info, message));
     }
 
     /// Returns the folders that the ways of a map enter.

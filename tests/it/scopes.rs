@@ -182,14 +182,15 @@ fn missing_input_and_missing_output_are_repaired_after_a_reminder() {
 }
 
 /// Returns the diagnostics of a check, as `code place`.
-fn found(test: &Test, arguments: &[&str]) -> Vec<String> {
+fn diagnostics(test: &Test, arguments: &[&str]) -> Vec<String> {
     let outcome = test.raymond(&[&["check", "--json", "--level", "info"], arguments].concat());
-    let found = outcome.json()["diagnostics"].as_array().cloned().unwrap_or_default();
+    let all = outcome.json()["diagnostics"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let line = |one: &Value| {
-        format!("{} {}:{}:{}", text(&one["code"]), text(&one["path"]), one["line"], one["column"])
+    let shown = |one: &Value| {
+        let (code, path) = (text(&one["code"]), text(&one["path"]));
+        format!("{code} {path}:{}:{}", one["line"], one["column"])
     };
-    found.iter().map(line).collect()
+    all.iter().map(shown).collect()
 }
 
 #[test]
@@ -200,7 +201,7 @@ fn check_tells_of_crossings_and_of_what_is_wrong_with_them() {
         .prompt("empty/NOTES.md", "x")
         .prompt("review/raymond.yaml", INTERFACE)
         .prompt("review/START.md", "{{topic}} {{depth}}\n<goto>MISSING.md</goto>\n<result>x</result>");
-    let found = found(&test, &["."]);
+    let found = diagnostics(&test, &["."]);
     for expected in [
         "RF309 START.md:3:5",
         "RF602 START.md:3:26",

@@ -185,9 +185,9 @@ fn missing_input_and_missing_output_are_repaired_after_a_reminder() {
 fn diagnostics(test: &Test, arguments: &[&str]) -> Vec<String> {
     let outcome = test.raymond(&[&["check", "--json", "--level", "info"], arguments].concat());
     let all = outcome.json()["diagnostics"].as_array().cloned().unwrap_or_default();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let shown = |one: &Value| {
-        let (code, path) = (text(&one["code"]), text(&one["path"]));
+        let (code, path) = (string(&one["code"]), string(&one["path"]));
         format!("{code} {path}:{}:{}", one["line"], one["column"])
     };
     all.iter().map(shown).collect()

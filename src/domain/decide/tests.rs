@@ -1,5 +1,4 @@
 //! Decisions by table: the events that each kind of report leads to.
-//!
 //! This file covers replies, reminders and plain failures; `supervision` covers the policies by which agents are
 //! restarted and end, `limits` those of the API and the account.
 

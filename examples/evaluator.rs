@@ -46,7 +46,7 @@ impl Handler<Consult> for LengthEvaluator {
         *times += 1;
         let reason = format!("{} characters are not enough", payload.chars().count());
         let target = self.back_to.clone();
-        let transition = Transition::Goto { target, variables: Variables::new() };
+        let transition = Transition::Goto { target, scope: None, variables: Variables::new() };
         ConsultVerdict::Override { transition, reason }
     }
 }

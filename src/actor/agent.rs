@@ -159,6 +159,7 @@ impl AgentActor {
                 evaluator: ask.evaluator,
                 proposal: assignment.proposal.clone(),
                 task: assignment.task.clone(),
+                needs_outputs: assignment.result_leaves_folder,
             },
             state: assignment.state.clone(),
             spent: admitted.spent,

@@ -88,6 +88,8 @@ pub struct TurnAssignment {
     pub limits: TurnTimeouts,
     /// The folder of that state below the scope, if it is not the scope itself.
     pub folder: Option<Folder>,
+    /// True if a result leaves that folder.
+    pub result_leaves_folder: bool,
     /// The working directory of the turn.
     pub working_dir: WorkingDir,
     /// The commit its worktree begins at, where that is known.

@@ -67,7 +67,7 @@ impl AgentView {
         Self {
             id: agent.id.clone(),
             began: agent.spec.state.clone(),
-            state: agent.place(),
+            state: agent.shown_place(),
             item: item_of(agent),
             session: agent.session.id.clone(),
             stack: agent.stack.len(),

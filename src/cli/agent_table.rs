@@ -91,7 +91,7 @@ impl<'run> AgentTable<'run> {
         let mut places: BTreeMap<StateName, usize> = BTreeMap::new();
         for node in self.members(row) {
             if let TreeMember::Live(agent) = node.member {
-                *places.entry(agent.place()).or_default() += 1;
+                *places.entry(agent.shown_place()).or_default() += 1;
             }
         }
         let mut places: Vec<(StateName, usize)> = places.into_iter().collect();
@@ -191,7 +191,7 @@ impl FoldSource for AgentTable<'_> {
 
 fn state_text(member: TreeMember<'_>) -> String {
     match member {
-        TreeMember::Live(agent) => agent.place().to_string(),
+        TreeMember::Live(agent) => agent.shown_place().to_string(),
         TreeMember::Ended(agent) => ending(agent),
     }
 }

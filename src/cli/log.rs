@@ -11,7 +11,7 @@ use crate::domain::id::RunId;
 use crate::domain::printable::printable_json;
 use crate::domain::protocol::event::PublicRecord;
 use crate::plugin::line_choice::tone;
-use crate::plugin::sentence::{moment, sentence};
+use crate::plugin::sentence::{moment, sentence, shown_texts};
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunsRoot;
@@ -84,7 +84,10 @@ fn text(line: &str, args: &LogArgs) -> Result<Option<String>, RecordError> {
     if args.one.json {
         return Ok(Some(json_line(record)));
     }
+    let texts: Vec<String> =
+        shown_texts(&record.event).iter().map(|text| text.replace('\n', " ")).collect();
+    let texts = texts.iter().fold(String::new(), |all, text| all + "; shows: " + text);
     let line = StyledLine::of(TextTone::Faint, &moment(record.at))
-        .with(tone(&record.event), &format!("  {}", sentence(&record)));
+        .with(tone(&record.event), &format!("  {}{texts}", sentence(&record)));
     Ok(Some(line.painted(console::colors_enabled())))
 }

@@ -136,7 +136,7 @@ impl AgentDetails<'_> {
                 let _ = writeln!(text, "failed: {}", printable_line(error));
             }
             (None, Some(agent)) => {
-                let _ = writeln!(text, "at {}, step {}", agent.current_state, agent.step);
+                let _ = writeln!(text, "at {}, step {}", agent.shown_place(), agent.step);
             }
             (None, None) => text.push('\n'),
         }

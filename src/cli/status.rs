@@ -56,9 +56,18 @@ fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
     let agents = value["agents"].as_array_mut().into_iter().flatten();
     for (agent, live) in agents.zip(view.run.agents.values()) {
         agent_statuses::add_status(agent, &statuses.status(live));
+        if let Some(folder) = live.folder() {
+            agent["folder"] = json!(folder);
+        }
+        if let Some(agent) = agent.as_object_mut() {
+            agent.remove("scope");
+        }
         for frame in agent["stack"].as_array_mut().into_iter().flatten() {
-            let budget = frame["budget"].take();
+            let (budget, scope) = (frame["budget"].take(), frame["scope"].take());
             *frame = json!({ "session": frame["session"], "state": frame["state"] });
+            if !scope.is_null() {
+                frame["folder"] = scope;
+            }
             if !budget.is_null() {
                 frame["budget"] = budget;
             }

@@ -11,6 +11,7 @@ use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::FolderGraph;
 use crate::runtime;
+use crate::runtime::run_root::above;
 use crate::store::workflow::WorkflowDir;
 
 /// The workflow that is inspected.
@@ -29,7 +30,7 @@ impl InspectedWorkflow {
     /// [`Error`] if there is none, or the path is no workflow.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let scope = |folder: &Path| {
-            let opened = WorkflowDir::open(folder).and_then(|scope| {
+            let opened = WorkflowDir::open(folder).map(within_root).and_then(|scope| {
                 let repository = scope.root().ancestors().find(|above| above.join(".git").exists());
                 let repository = repository.map(Path::to_owned);
                 repository.map_or(Ok(scope.clone()), |root| scope.with_workspace(&root))
@@ -82,4 +83,11 @@ impl InspectedWorkflow {
         let whole: PathBuf = path.components().collect();
         whole.display().to_string()
     }
+}
+
+/// Returns a folder of the run's root that it lies in, so that tags lead from there to other folders.
+fn within_root(scope: WorkflowDir) -> WorkflowDir {
+    let root = above(scope.root())
+        .and_then(|(root, folder)| WorkflowDir::open(&root).ok()?.below(&folder).ok());
+    root.unwrap_or(scope)
 }

@@ -87,6 +87,9 @@ fn node_json((node, status): (&AgentNode<'_>, Option<&AgentStatus>)) -> Value {
         TreeMember::Live(agent) => {
             value["state"] = json!(agent.current_state);
             value["step"] = json!(agent.step);
+            if let Some(folder) = agent.folder() {
+                value["folder"] = json!(folder);
+            }
             if let Some(status) = status {
                 agent_statuses::add_status(&mut value, status);
             }

@@ -8,6 +8,7 @@ mod execution;
 mod hold;
 mod progress;
 mod return_frame;
+mod scope;
 mod stage;
 mod visit_counts;
 
@@ -24,7 +25,7 @@ pub use self::stage::{AgentWait, StepStage};
 pub use self::visit_counts::VisitCounts;
 use super::evaluation::TransitionProposal;
 use super::graph_execution::{GraphExecution, PromptTask, WaitResult};
-use super::id::{AgentId, SessionId, StateName};
+use super::id::{AgentId, ScopePath, SessionId, StateName};
 use super::join::{PendingJoin, UnjoinedChildren};
 use super::money::Usd;
 use super::program_execution::{ProgramExecution, ProgramWait, RoleMailbox, RoleRequest};
@@ -40,6 +41,9 @@ pub struct Agent {
     pub id: AgentId,
     /// The state it is in.
     pub current_state: StateName,
+    /// The folder it has gone to, from the run's root, if that is not the folder of its first state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ScopePath>,
     /// The session its next turn runs in.
     #[serde(flatten)]
     pub session: Session,
@@ -115,6 +119,7 @@ impl Agent {
         Self {
             id,
             current_state: spec.state.clone(),
+            scope: None,
             session: Session::fresh(session),
             stack: Vec::new(),
             step: 1,
@@ -262,7 +267,7 @@ impl Agent {
     /// Returns the number of turns it has had with its current prompt.
     #[must_use]
     pub fn visit(&self) -> u32 {
-        self.visits.of(self.prompt())
+        self.visits.of(&self.visited(self.prompt()))
     }
 
     /// Returns the question it waits to have answered.

@@ -12,13 +12,14 @@ mod money;
 mod pauses;
 mod program;
 mod questions;
+mod transitions;
 mod turns;
 
 use std::collections::BTreeMap;
 
 use self::advance::advanced;
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
-use self::forks::create_children;
+
 use self::join::{join_begun, join_finished};
 use self::money::{EstimateUpdate, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
@@ -27,20 +28,18 @@ use self::program::{
     role_responded,
 };
 use self::questions::{question_answered, question_timed_out};
+use self::transitions::{TransitionEffect, take_transition};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
-use super::agent::{Agent, AgentSpec, AskedQuestion, QuestionTimeout, ReturnFrame};
-use super::call_budget::CallBudget;
+use super::agent::{Agent, AgentSpec};
 use super::effect::Effect;
-use super::event::{Event, PermanentRestart, Record, RunCommand, RunStarted, StepFinished};
+use super::event::{Event, Record, RunCommand, RunStarted, StepFinished};
 use super::fact::KnownFacts;
-use super::id::{AgentId, SessionId, StateName};
+use super::id::{AgentId, InvalidName};
 use super::money::Usd;
-use super::question::Question;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
 use super::run::{AgentEnding, Run, RunStatus, SNAPSHOT_VERSION};
-use super::session::Session;
 use super::time::Timestamp;
-use super::transition::{Transition, Variables};
+use super::transition::Transition;
 use super::turn::TurnId;
 
 /// The reason an event cannot happen to a run.
@@ -77,6 +76,9 @@ pub enum ApplyError {
     /// The event is about a join, and does not fit the agent.
     #[error("the event does not fit the agent: {0}")]
     Join(String),
+    /// The transition leads to a folder that there cannot be.
+    #[error("the event does not fit the run: {0}")]
+    Scope(InvalidName),
     /// No question waits for this answer.
     #[error("{0} waits for no answer")]
     NotAsked(AgentId),
@@ -94,6 +96,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
     let RunStarted {
         workflow_id,
         scope_dir,
+        folder,
         entry,
         session,
         variables,
@@ -105,6 +108,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         return Err(ApplyError::OutOfOrder { last: 0, found: record.seq });
     }
     let spec = AgentSpec {
+        folder: folder.clone(),
         variables: variables.clone(),
         options: options.clone(),
         ..AgentSpec::plain(entry.clone())
@@ -116,6 +120,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         seq: 1,
         workflow_id: workflow_id.clone(),
         scope_dir: scope_dir.clone(),
+        folder: folder.clone(),
         status: RunStatus::Running,
         pause: None,
         limited_until: None,
@@ -207,6 +212,10 @@ fn step_finished(
         (_, None) => return Err(ApplyError::NoSession),
         (_, Some(session)) => Some(session.clone()),
     };
+    let folder = agent.folder_at(event.transition.own_scope()).map_err(ApplyError::Scope)?;
+    for group in &event.children {
+        agent.folder_at(group.scope.as_ref()).map_err(ApplyError::Scope)?;
+    }
     if !event.without_turn {
         agent.count_turn(event.cost.amount);
         agent.note_reply(event.message.clone());
@@ -215,7 +224,7 @@ fn step_finished(
         agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
     }
     let program = agent.execution.take_program();
-    let outcome = take_transition(agent, event, opened, at);
+    let outcome = take_transition(agent, event, opened, folder.as_ref(), at);
     let id = event.turn.agent.clone();
     if !event.without_turn {
         spend(run, &id, event.prompt(), event.cost.amount, EstimateUpdate::Yes);
@@ -250,94 +259,6 @@ fn step_finished(
     };
     released.extend(effects);
     Ok(released)
-}
-
-/// The outcome of a transition for its agent.
-enum TransitionEffect {
-    GoesOn,
-    Asked,
-    Dropped(usize),
-    Forked(Vec<Agent>),
-    Ended { payload: String, structured: bool },
-}
-
-/// Returns the pending return of a call that a step makes.
-fn return_frame(
-    event: &StepFinished,
-    target: &StateName,
-    here: &Session,
-    return_to: &StateName,
-) -> ReturnFrame {
-    let budget = event.call_budget_usd.map(|limit| CallBudget::of(target.clone(), limit));
-    ReturnFrame::of(here, return_to.clone(), budget)
-}
-
-/// Applies a transition to an agent; `opened` is the id of the new session, if the transition opens one.
-fn take_transition(
-    agent: &mut Agent,
-    event: &StepFinished,
-    opened: Option<SessionId>,
-    at: Timestamp,
-) -> TransitionEffect {
-    let here = agent.session.clone();
-    let opened = opened.unwrap_or_else(|| here.id.clone());
-    match &event.transition {
-        Transition::Goto { target, variables } => {
-            agent.enter(target.clone(), here, variables.clone(), at);
-            TransitionEffect::GoesOn
-        }
-        Transition::Reset { target, keeps_stack: true, variables } => {
-            agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
-            TransitionEffect::GoesOn
-        }
-        Transition::Reset { target, keeps_stack: false, variables } => {
-            let dropped = std::mem::take(&mut agent.stack).len();
-            agent.unjoined.hand_to_caller(0);
-            agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
-            if dropped == 0 { TransitionEffect::GoesOn } else { TransitionEffect::Dropped(dropped) }
-        }
-        Transition::Call { target, return_to, variables } => {
-            agent.stack.push(return_frame(event, target, &here, return_to));
-            agent.enter(target.clone(), here.branched(opened), variables.clone(), at);
-            TransitionEffect::GoesOn
-        }
-        Transition::Function { target, return_to, variables } => {
-            agent.stack.push(return_frame(event, target, &here, return_to));
-            agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
-            TransitionEffect::GoesOn
-        }
-        Transition::Fork { next, .. } => {
-            let children = create_children(agent, event, opened, at);
-            agent.enter(next.clone(), here, Variables::new(), at);
-            TransitionEffect::Forked(children)
-        }
-        Transition::Ask { next, timeout, variables, .. } => {
-            agent.enter(next.clone(), here, variables.clone(), at);
-            let late = timeout.as_ref().map(|timeout| QuestionTimeout::after(timeout, at));
-            if let Some((question, _)) = Question::of(&event.transition) {
-                agent.wait_for_answer(AskedQuestion { question, since: at, late });
-            }
-            TransitionEffect::Asked
-        }
-        Transition::Result { payload, variables, structured } => match agent.stack.pop() {
-            None => match event.restarted {
-                Some(PermanentRestart { not_before }) => {
-                    agent.restart(opened, not_before, at);
-                    TransitionEffect::GoesOn
-                }
-                None => {
-                    TransitionEffect::Ended { payload: payload.clone(), structured: *structured }
-                }
-            },
-            Some(frame) => {
-                agent.unjoined.hand_to_caller(agent.stack.len());
-                let mut variables = variables.clone();
-                variables.insert("result".to_owned(), payload.clone());
-                agent.enter(frame.state.clone(), frame.back(), variables, at);
-                TransitionEffect::GoesOn
-            }
-        },
-    }
 }
 
 #[cfg(test)]

@@ -51,6 +51,8 @@ pub struct TurnReport {
     pub cost: TurnCost,
     /// Its last message.
     pub message: Option<MessageId>,
+    /// The texts that its reply shows to people.
+    pub shown: Vec<String>,
     /// The result of the turn.
     pub judgement: TurnJudgement,
     /// The settings of the child of a plain fork.
@@ -116,6 +118,7 @@ impl TurnReport {
             turn,
             cost: TurnCost::default(),
             message: None,
+            shown: Vec::new(),
             judgement: TurnJudgement::NotStarted,
             child_options: AgentOptions::default(),
             call_budget_usd: None,
@@ -165,6 +168,7 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
                 cost: report.cost.clone(),
                 session_id: agent.session.id.clone(),
                 message: report.message.clone(),
+                shown: report.shown.clone(),
                 new_session: chosen.ready.unwrap_or(chosen.session),
             }))]
         }
@@ -265,6 +269,7 @@ fn step_finished(
         cost: report.cost.clone(),
         session_id: agent.turn_session().id.clone(),
         message: report.message.clone(),
+        shown: report.shown.clone(),
         new_session,
         options: Box::new(report.child_options.clone()),
         children: fork_groups(run, accepted, report, chosen.now),

@@ -35,7 +35,7 @@ use super::agent::AgentOptions;
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
-use super::id::{MessageId, RunId, SessionId, StateName};
+use super::id::{Folder, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::AnswerCommand;
 use super::run::PauseReason;
@@ -58,6 +58,7 @@ pub struct Record {
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "most records are of finished steps")]
 pub enum Event {
     /// The run began, with its first agent.
     RunStarted(Box<RunStarted>),
@@ -142,6 +143,8 @@ pub struct RunStarted {
     pub workflow_id: RunId,
     /// The directory of the workflow's files.
     pub scope_dir: String,
+    /// The workflow's folder below that directory, if it is another one.
+    pub folder: Option<Folder>,
     /// The state the first agent starts in.
     pub entry: StateName,
     /// The session of its first turn.
@@ -179,6 +182,8 @@ pub struct StepFinished {
     pub session_id: SessionId,
     /// The last message of the turn.
     pub message: Option<MessageId>,
+    /// The texts that the reply shows to people.
+    pub shown: Vec<String>,
     /// The id of the session this transition opens: the agent's own, or its child's.
     pub new_session: Option<SessionId>,
     /// The settings of the child of a plain fork.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agent::AgentOptions;
-use super::id::{Folder, SessionId, StateName};
+use super::id::{Folder, ScopePath, SessionId, StateName};
 use super::time::Timestamp;
 use super::transition::Variables;
 
@@ -45,6 +45,9 @@ pub struct ForkRules {
 pub struct ForkGroup {
     /// The first state of these agents.
     pub state: StateName,
+    /// The other folder that has the state, if it is in another one than the agent that forks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ScopePath>,
     /// The options of these agents.
     #[serde(flatten)]
     pub options: AgentOptions,

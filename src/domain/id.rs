@@ -12,6 +12,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(in crate::domain) use self::scope_path::write_target;
+pub use self::scope_path::{ScopePath, TagTarget};
 pub use self::state_name::{Folder, SCRIPT_ENDINGS, StateName};
 
 /// The reason why a text is not a usable name.
@@ -38,6 +40,16 @@ pub enum InvalidName {
         "`{0}` is not a folder of the workflow: name one below the folder of the first state, without `..`"
     )]
     Folder(String),
+    /// A tag leads to a folder by a path.
+    #[error(
+        "`{0}` is no folder that a tag can lead to: write a path from the state's own folder, such as `review/`, `../review/` or `lib:review/`, with `..` only at its beginning"
+    )]
+    Scope(String),
+    /// A tag leads out of the run's root.
+    #[error(
+        "`{0}` leads out of the folder that the run was started with; start the run with a folder that holds both, or put the other one below"
+    )]
+    BeyondRoot(String),
 }
 
 macro_rules! shared_name {
@@ -107,6 +119,7 @@ macro_rules! plain_when_read {
     };
 }
 
+mod scope_path;
 mod state_name;
 
 shared_name! {

@@ -28,6 +28,8 @@ pub struct TransitionPolicy {
 pub struct ReplyTags {
     /// Each complete tag, in order.
     pub tags: Vec<Result<Transition, InvalidTransition>>,
+    /// The texts that the reply shows to people.
+    pub shown: Vec<String>,
     /// True if there are more tags than were read.
     pub cut: bool,
     /// Prose that looks like a tag, for the message: unclosed, malformed or unknown tags.
@@ -268,7 +270,7 @@ fn matches(entry: &Transition, asked: &Transition) -> bool {
     entry.tag() == asked.tag()
         && keeps_stack(entry) == keeps_stack(asked)
         && same_text(entry, asked)
-        && entry.target() == asked.target()
+        && entry.entered() == asked.entered()
         && entry.continuation() == asked.continuation()
         && entry.ask_timeout() == asked.ask_timeout()
         && same_spread(entry, asked)

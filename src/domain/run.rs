@@ -13,7 +13,7 @@ use super::agents::LiveAgents;
 use super::budget::{Budget, BudgetShare};
 use super::call_budget::{EndedCall, OpenCalls};
 use super::fact::KnownFacts;
-use super::id::{AgentId, RunId, StateName};
+use super::id::{AgentId, Folder, RunId, StateName};
 use super::money::Usd;
 use super::program_execution::{ProgramSource, ProgramWait};
 use super::question::{Answer, Question};
@@ -39,6 +39,9 @@ pub struct Run {
     pub workflow_id: RunId,
     /// The directory of the workflow's files.
     pub scope_dir: String,
+    /// The workflow's folder below that directory, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
     /// The status of the run.
     pub status: RunStatus,
     /// The reason for the pause, if it is paused.

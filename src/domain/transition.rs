@@ -6,6 +6,7 @@
 mod ask_timeout;
 mod fork;
 mod invalid;
+mod scopes;
 mod states;
 mod tag;
 
@@ -18,7 +19,7 @@ pub use self::ask_timeout::AskTimeout;
 pub use self::fork::{ANY_LIST, ForkList, ForkTag};
 pub use self::invalid::{InvalidTransition, MAX_ATTRIBUTES};
 pub use self::tag::TagName;
-use super::id::StateName;
+use super::id::{ScopePath, StateName, TagTarget, write_target};
 use super::time::format_duration;
 pub use super::variables::Variables;
 
@@ -30,6 +31,9 @@ pub enum Transition {
     Goto {
         /// The state that is entered.
         target: StateName,
+        /// The other folder that has the state, if it is in another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<ScopePath>,
         /// Values for its placeholders.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
@@ -38,6 +42,9 @@ pub enum Transition {
     Reset {
         /// The state that is entered.
         target: StateName,
+        /// The other folder that has the state, if it is in another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<ScopePath>,
         /// True if the pending returns are kept.
         #[serde(default, rename = "keep", skip_serializing_if = "std::ops::Not::not")]
         keeps_stack: bool,
@@ -49,6 +56,9 @@ pub enum Transition {
     Call {
         /// The state that is entered.
         target: StateName,
+        /// The other folder that has the state, if it is in another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<ScopePath>,
         /// The state the caller continues at when the subroutine returns.
         #[serde(rename = "return")]
         return_to: StateName,
@@ -60,6 +70,9 @@ pub enum Transition {
     Function {
         /// The state that is entered.
         target: StateName,
+        /// The other folder that has the state, if it is in another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<ScopePath>,
         /// The state the caller continues at when the subroutine returns.
         #[serde(rename = "return")]
         return_to: StateName,
@@ -71,6 +84,9 @@ pub enum Transition {
     Fork {
         /// The state the new agent starts in.
         target: StateName,
+        /// The other folder that has the state, if it is in another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<ScopePath>,
         /// The state this agent continues at.
         next: StateName,
         /// The list that has an entry for each of several agents.
@@ -133,9 +149,12 @@ impl Transition {
             }
             variables.insert(attribute, value);
         }
-        let stray = ["return", "next"]
-            .into_iter()
-            .find(|name| tag.required_attribute() != Some(name) && variables.contains_key(name));
+        let is_stray = |name: &&str| match *name {
+            "cd" | "cwd" => tag == TagName::Ask,
+            name => tag.required_attribute() != Some(name),
+        };
+        let mut strays = ["return", "next", "cd", "cwd"].into_iter().filter(is_stray);
+        let stray = strays.find(|&name| variables.contains_key(name));
         if let Some(attribute) = stray {
             return Err(InvalidTransition::UnexpectedAttribute {
                 tag,
@@ -149,25 +168,34 @@ impl Transition {
             let value = variables.remove(attribute);
             state(&value.ok_or(InvalidTransition::MissingAttribute { tag, attribute })?)
         };
+        let place =
+            || TagTarget::parse(body).map_err(|error| InvalidTransition::Target { tag, error });
         Ok(match tag {
-            TagName::Goto => Self::Goto { target: state(body)?, variables },
+            TagName::Goto => {
+                let TagTarget { state: target, scope } = place()?;
+                Self::Goto { target, scope, variables }
+            }
             TagName::Reset => {
                 let keeps_stack = states::keeps_stack(&mut variables)?;
-                Self::Reset { target: state(body)?, keeps_stack, variables }
+                let TagTarget { state: target, scope } = place()?;
+                Self::Reset { target, scope, keeps_stack, variables }
             }
             TagName::Call => {
                 let return_to = required("return")?;
-                Self::Call { target: state(body)?, return_to, variables }
+                let TagTarget { state: target, scope } = place()?;
+                Self::Call { target, scope, return_to, variables }
             }
             TagName::Function => {
                 let return_to = required("return")?;
-                Self::Function { target: state(body)?, return_to, variables }
+                let TagTarget { state: target, scope } = place()?;
+                Self::Function { target, scope, return_to, variables }
             }
             TagName::Fork => {
                 let next = required("next")?;
                 let each = fork::each(&mut variables)?;
                 let cwd = fork::directory(&mut variables)?;
-                Self::Fork { target: state(body)?, next, each, cwd, variables, also: Vec::new() }
+                let TagTarget { state: target, scope } = place()?;
+                Self::Fork { target, scope, next, each, cwd, variables, also: Vec::new() }
             }
             TagName::Ask => {
                 let next = required("next")?;
@@ -198,17 +226,10 @@ impl Transition {
         }
     }
 
-    /// Returns the state between the tags; `None` for a question and a result.
+    /// Returns the state between the tags, if it is in the same folder; `None` for a question and a result.
     #[must_use]
     pub fn target(&self) -> Option<&StateName> {
-        match self {
-            Self::Goto { target, .. }
-            | Self::Reset { target, .. }
-            | Self::Call { target, .. }
-            | Self::Function { target, .. }
-            | Self::Fork { target, .. } => Some(target),
-            Self::Ask { .. } | Self::Result { .. } => None,
-        }
+        self.entered().and_then(|(scope, target)| scope.is_none().then_some(target))
     }
 
     /// Returns the state in the `return` or `next` attribute, if the tag has one.
@@ -297,7 +318,14 @@ impl fmt::Display for Transition {
         for (name, value) in self.variables() {
             write!(f, " {name}=\"{}\"", escape_attribute(value))?;
         }
-        write!(f, ">{}</{tag}>", self.target().map_or("…", StateName::as_str))
+        match self.entered() {
+            Some((scope, state)) => {
+                f.write_str(">")?;
+                write_target(scope, state, f)?;
+                write!(f, "</{tag}>")
+            }
+            None => write!(f, ">…</{tag}>"),
+        }
     }
 }
 

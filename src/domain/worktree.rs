@@ -206,6 +206,7 @@ mod tests {
         let started = RunStarted {
             workflow_id: run("r"),
             scope_dir: "w".into(),
+            folder: None,
             entry: StateName::parse("A.md").expect("a state"),
             session: SessionId::new("s"),
             definition: None,

@@ -5,6 +5,7 @@
 //! asks for as plug-ins are named before they are started, and can be refused.
 
 use super::budget::budget;
+use super::interface::{self, FolderInput, FolderOutput};
 use super::output::OrderedJson;
 use super::plugins;
 use super::position::SourcePlace;
@@ -88,6 +89,12 @@ pub struct Manifest {
     pub claude_args: Vec<String>,
     /// The programs that are started as plug-ins.
     pub plugins: Vec<PlugIn>,
+    /// The values that tags of other folders enter it with.
+    pub inputs: Vec<FolderInput>,
+    /// The values that its result gives to other folders.
+    pub outputs: Vec<FolderOutput>,
+    /// True if workflows in the folders below may enter each other.
+    pub is_root: bool,
 }
 
 listed_keys! {
@@ -123,6 +130,12 @@ listed_keys! {
         claude_args: Option<Vec<PlacedValue<String>>> => || shape::list(shape::text()),
         /// The programs that are started as plug-ins.
         plugins: Option<Vec<PlacedValue<plugins::RawPlugIn>>> => plugins::list_shape,
+        /// The values that a tag of another folder has to enter this one with.
+        inputs: Option<Vec<PlacedValue<interface::RawFolderInput>>> => interface::inputs_shape,
+        /// The names of the values that the result gives to the caller in another folder.
+        outputs: Option<Vec<PlacedValue<String>>> => interface::outputs_shape,
+        /// True if the workflows in the folders below may enter each other.
+        root: Option<bool> => shape::boolean,
     }
 }
 
@@ -198,6 +211,11 @@ pub fn examine(text: &str) -> ExaminedManifest {
         options: written.options,
         permission_mode: errors.keep(value(mode, permission_mode)).flatten(),
         plugins: errors.keep(plugins::read(raw.plugins.unwrap_or_default())).unwrap_or_default(),
+        inputs: errors.keep(interface::inputs(raw.inputs.unwrap_or_default())).unwrap_or_default(),
+        outputs: errors
+            .keep(interface::outputs(raw.outputs.unwrap_or_default()))
+            .unwrap_or_default(),
+        is_root: raw.root.unwrap_or_default(),
         claude_args: arguments.into_iter().map(|argument| argument.value).collect(),
     };
     ExaminedManifest {
@@ -268,76 +286,4 @@ pub fn max_procs(text: &str) -> Result<MaxProcs, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::turn_options::OnDenied;
-
-    #[test]
-    fn all_manifest_keys_are_optional() {
-        for text in ["", "# nothing\n", "name: tour\n"] {
-            let read = parse(text).expect("valid");
-            assert_eq!(Manifest { name: None, ..read }, Manifest::default());
-        }
-    }
-
-    #[test]
-    fn all_manifest_keys_are_parsed() {
-        let text = "name: review\ndescription: reviews\nentry: BEGIN.md\nmodel: haiku\nbudget: $2.50\nmax_procs: auto\nmax_fan_out: 50\nstagger: 1s\non_limit: pause\non_denied: fail\nsupervision:\n  restart: temporary\npermission_mode: plan\nclaude_args: [--effort, low]\n";
-        let read = parse(text).expect("valid");
-        assert_eq!((read.entry.as_deref(), read.model), (Some("BEGIN.md"), Some(ModelName::HAIKU)));
-        assert_eq!(
-            (read.budget, read.max_procs),
-            (Some(Usd::from_dollars(2.5)), Some(MaxProcs::Auto))
-        );
-        assert_eq!(read.on_limit, Some(OnLimit::Pause));
-        assert_eq!(read.options.on_denied, Some(OnDenied::Fail));
-        assert_eq!((read.max_fan_out, read.stagger_ms), (Some(50), Some(1000)));
-        assert!(read.supervision.restart.is_some());
-        assert_eq!(read.claude_args, ["--effort", "low"]);
-        assert_eq!(parse("max_procs: 4").map(|read| read.max_procs), Ok(Some(MaxProcs::Count(4))));
-    }
-
-    #[test]
-    fn invalid_manifest_is_error_with_location_and_hint() {
-        let table = [
-            ("mdel: opus\n", "1:1: unknown key `mdel`; did you mean `model`?"),
-            (
-                "model: a b\n",
-                "1:8: `a b` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name",
-            ),
-            ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
-            ("max_procs: 0\n", "1:12: write a number from 1 to 65535, or auto"),
-            ("on_denied: stop\n", "1:12: unknown value `stop` of `on_denied`; use continue, fail"),
-            (
-                "output: a.json\n",
-                "1:9: an `output` is the form of one state's answer, which decides what follows there; put it into the frontmatter of that state",
-            ),
-            ("on_limit: stop\n", "1:11: unknown value `stop`; use wait, pause, fail"),
-            (
-                "supervision:\n  timeout: x\n",
-                "2:12: `x` is not a duration; write for example 200ms, 30s, 5m or 1h",
-            ),
-        ];
-        for (text, expected) in table {
-            assert_eq!(parse(text).expect_err(text).to_string(), expected);
-        }
-    }
-
-    #[test]
-    fn manifest_cannot_grant_itself_privileges() {
-        for text in [
-            "claude_args: [--dangerously-skip-permissions]\n",
-            "claude_args: [--permission-mode, bypassPermissions]\n",
-            "claude_args: [--permission-mode=bypassPermissions]\n",
-            "permission_mode: bypassPermissions\n",
-            "claude_args: [--settings, evil.json]\n",
-            "claude_args: [--mcp-config=evil.json]\n",
-            "claude_args: [--effort, low, --allowedTools, Bash]\n",
-            "claude_args: [a prompt]\n",
-            "claude_args: [--effort, low, a prompt]\n",
-        ] {
-            let error = parse(text).expect_err(text).to_string();
-            assert!(error.contains("on the command line"), "{error}");
-        }
-    }
-}
+mod tests;

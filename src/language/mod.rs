@@ -17,6 +17,7 @@ pub mod fork_list;
 pub mod graph;
 pub mod hint;
 pub mod import;
+pub mod interface;
 pub mod manifest;
 pub mod model_hint;
 pub mod output;

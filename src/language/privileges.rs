@@ -43,12 +43,14 @@ pub struct PrivilegeRequest {
 pub struct PrivilegeSurvey<'a> {
     /// The files, by their paths below the workflow's folder.
     pub files: &'a BTreeMap<String, String>,
+    /// The path of the manifest that the run takes its settings from.
+    pub manifest: &'a str,
     /// The permissions that the starter of the run has granted already.
     pub ceiling: &'a PermissionCeiling,
     /// The types that graphs may use.
     pub vocabulary: &'a GraphVocabulary,
-    /// The state that the run begins with.
-    pub entry: &'a StateName,
+    /// The path of the state that the run begins with.
+    pub entry: &'a str,
     /// The plug-ins that are started at the workflow's request.
     pub plugins: &'a [PlugIn],
 }
@@ -59,7 +61,7 @@ impl PrivilegeSurvey<'_> {
     pub fn requests(&self) -> Vec<PrivilegeRequest> {
         let mut requests = Vec::new();
         let mut folders = BTreeMap::new();
-        let mut scripts = BTreeMap::new();
+        let (mut scripts, mut crossed) = (BTreeMap::new(), None);
         for (path, text) in self.files {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             if is_claude_settings(folder, name) {
@@ -71,9 +73,7 @@ impl PrivilegeSurvey<'_> {
                 });
             }
             let mut found = match StateName::parse(name) {
-                Ok(name) if name.as_str() == manifest::FILE && folder.is_empty() => {
-                    self.of_manifest(text)
-                }
+                Ok(_) if path == self.manifest => self.of_manifest(text, folder),
                 Ok(name) if folder.is_empty() => self.of_state(&name, self.files, text),
                 Ok(name) => {
                     let below = folders.entry(folder).or_insert_with(|| self.below(folder));
@@ -85,8 +85,10 @@ impl PrivilegeSurvey<'_> {
                 && name.is_script()
             {
                 let entered = scripts.entry(folder).or_insert_with(|| {
-                    let entry = Some(self.entry).filter(|_| folder.is_empty());
-                    scripts::entered(&self.below(folder), entry)
+                    let targets = crossed.get_or_insert_with(|| scripts::crossed(self.files));
+                    let (at, entry) = self.entry.rsplit_once('/').unwrap_or(("", self.entry));
+                    let entry = StateName::parse(entry).ok().filter(|_| at == folder);
+                    scripts::entered(&self.below(folder), entry.iter().chain(&*targets))
                 });
                 found.extend(entered.contains(&name).then(|| {
                     request(Privilege::Commands, SourcePlace::START, "a state that is a script")
@@ -105,7 +107,7 @@ impl PrivilegeSurvey<'_> {
         requests
     }
 
-    fn of_manifest(&self, text: &str) -> Vec<PrivilegeRequest> {
+    fn of_manifest(&self, text: &str, folder: &str) -> Vec<PrivilegeRequest> {
         let examined = manifest::examine(text);
         let mut requests = Vec::new();
         for plugin in self.plugins {
@@ -120,7 +122,9 @@ impl PrivilegeSurvey<'_> {
         }
         let Ok(file) = StateName::parse(manifest::FILE) else { return requests };
         let options = &examined.manifest.options;
-        let widenings = in_options(&file, options, &examined.options, self.files, self.ceiling);
+        let below = (!folder.is_empty()).then(|| self.below(folder));
+        let files = below.as_ref().unwrap_or(self.files);
+        let widenings = in_options(&file, options, &examined.options, files, self.ceiling);
         requests.extend(widenings.into_iter().map(widened));
         requests
     }
@@ -305,9 +309,10 @@ mod tests {
         let plugins = [PlugIn::new(vec!["python3".into(), "/w/budget.py".into()])];
         let survey = PrivilegeSurvey {
             files: &files,
+            manifest: "raymond.yaml",
             ceiling: &PermissionCeiling::of(&settings),
             vocabulary: &GraphVocabulary::new(),
-            entry: &StateName::parse("START.md").expect("a name"),
+            entry: "START.md",
             plugins: &plugins,
         };
         let line = |request: PrivilegeRequest| {

@@ -203,7 +203,7 @@ fn graph_environment(environment: &ResumeEnvironment<'_>) -> GraphEnvironment {
     }
     GraphEnvironment {
         file: agent.current_state.clone(),
-        folder: agent.spec.folder.clone(),
+        folder: agent.folder(),
         builtins,
         variables,
     }
@@ -250,7 +250,7 @@ fn program_start(program: &Program, environment: &ResumeEnvironment<'_>) -> Prog
         name != "input" || !text.is_empty() || !settings.context.contains_key(name)
     }));
     ProgramStart {
-        definition: program.kept(agent.current_state.clone(), agent.spec.folder.clone()),
+        definition: program.kept(agent.current_state.clone(), agent.folder()),
         start: program.states.first().map(|state| state.name.clone()).unwrap_or_default(),
         label: settings.label.clone().unwrap_or_else(|| environment.run.to_string()),
         branch: settings.branch.clone(),

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use super::position::SourcePlace;
-use crate::domain::id::{Folder, StateName};
+use crate::domain::id::{Folder, ScopePath, StateName};
 
 /// The reasons that a file of the workflow cannot be used. Each text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +42,20 @@ pub enum Error {
     )]
     Outside {
         /// The file.
+        path: String,
+    },
+    /// A tag leads to a folder beyond the run's root.
+    #[error(
+        "{path}: this leads out of the run's root, which is the workflow's folder, or the nearest folder above whose raymond.yaml says `root: true`"
+    )]
+    BeyondRoot {
+        /// The path.
+        path: String,
+    },
+    /// There is no such folder.
+    #[error("{path}: there is no such folder in the workflow")]
+    NoFolder {
+        /// The path.
         path: String,
     },
     /// It is a directory, a pipe or a device.
@@ -90,6 +104,8 @@ impl Error {
         | Self::NoDocument { path, .. }
         | Self::NotPinned { path }
         | Self::Outside { path }
+        | Self::BeyondRoot { path }
+        | Self::NoFolder { path }
         | Self::NotAFile { path }
         | Self::TooLong { path, .. }
         | Self::NotText { path, .. }
@@ -135,6 +151,17 @@ pub trait WorkflowSource: Send + Sync {
     /// # Errors
     /// [`Error`] if there is none, or it leads out of the scope.
     fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error>;
+
+    /// Returns the files of the folder that a tag leads to, which is a scope of its own within the run's root.
+    ///
+    /// # Errors
+    /// [`Error`] if there is none, or it is beyond the root.
+    fn scope(&self, path: &ScopePath) -> Result<Arc<dyn WorkflowSource>, Error> {
+        match path.seen_from(None) {
+            Ok(Some(folder)) => self.within(&folder),
+            Ok(None) | Err(_) => Err(Error::BeyondRoot { path: path.to_string() }),
+        }
+    }
 
     /// Returns the files of the directory whose names a state could have, in order.
     ///
@@ -199,7 +226,11 @@ impl WorkflowSource for BTreeMap<String, String> {
             let name = name.strip_prefix(folder.as_str())?.strip_prefix('/')?;
             Some((name.to_owned(), text.clone()))
         };
-        Ok(Arc::new(self.iter().filter_map(inside).collect::<Self>()))
+        let files: Self = self.iter().filter_map(inside).collect();
+        if files.is_empty() {
+            return Err(Error::NoFolder { path: folder.to_string() });
+        }
+        Ok(Arc::new(files))
     }
 
     fn names(&self) -> Result<Vec<StateName>, Error> {

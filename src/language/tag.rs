@@ -18,6 +18,7 @@ use crate::domain::transition::{InvalidTransition, TagName, Transition};
 
 pub mod misspelt;
 mod open;
+pub mod print;
 
 pub use open::MAX_OPEN_TAG;
 use open::OpenTagAttributes;
@@ -34,12 +35,18 @@ pub fn find(text: &str) -> ReplyTags {
     let mut finder = TagFinder::new(text);
     let mut tags = Vec::new();
     let mut near_misses: Vec<NearMiss<'_>> = Vec::new();
+    let mut lines = Vec::new();
     let mut at = 0;
     let mut read = 0;
     let mut cut = false;
     while let Some(start) = next_open(text.as_bytes(), at) {
         at = start + 1;
         let Some(name) = name_at(text, start) else { continue };
+        if let Some(printed) = print::at(text, start, name) {
+            at = printed.end;
+            lines.push(printed.text);
+            continue;
+        }
         match finder.complete(start, name) {
             Ok(_) if tags.len() == MAX_TAGS || (tags.len() > 1 && read > MAX_OPEN_TAG) => {
                 cut = true;
@@ -48,7 +55,8 @@ pub fn find(text: &str) -> ReplyTags {
             Ok(found) => {
                 at = found.end;
                 read += found.open;
-                tags.push(Transition::from_parts(found.tag, found.attributes, found.body));
+                let body = TagName::body_of(name, found.body);
+                tags.push(Transition::from_parts(found.tag, found.attributes, &body));
             }
             Err(near) if near_misses.len() < NEAR_MISSES && !near_misses.contains(&near) => {
                 near_misses.push(near);
@@ -56,7 +64,13 @@ pub fn find(text: &str) -> ReplyTags {
             Err(_) => {}
         }
     }
-    ReplyTags { tags, cut, near_misses: near_misses.iter().map(ToString::to_string).collect() }
+    let shown = print::shown(&lines);
+    ReplyTags {
+        tags,
+        cut,
+        shown,
+        near_misses: near_misses.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// A complete tag in a text, and its range of bytes.
@@ -81,10 +95,15 @@ pub fn written(text: &str) -> Vec<WrittenTag> {
     while let Some(start) = next_open(text.as_bytes(), at) {
         at = start + 1;
         let Some(name) = name_at(text, start) else { continue };
+        if let Some(printed) = print::at(text, start, name) {
+            at = printed.end;
+            continue;
+        }
         if let Ok(found) = finder.complete(start, name) {
             at = found.end;
             let body = start + found.open..start + found.open + found.body.len();
-            let transition = Transition::from_parts(found.tag, found.attributes, found.body);
+            let written = TagName::body_of(name, found.body);
+            let transition = Transition::from_parts(found.tag, found.attributes, &written);
             tags.push(WrittenTag { transition, tag: found.tag, body, span: start..at });
         }
     }

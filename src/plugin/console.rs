@@ -9,7 +9,7 @@ use console::Term;
 use super::fan_out::{FAMILY_FOLD_SIZE, FanOutRates, FanOuts};
 use super::line_choice::{LineChoice, LineVerdict, ToldProgress, Verbosity, tone};
 use super::screen::{RunHeadline, RunPicture, progress_line};
-use super::sentence::{sentence, waiting};
+use super::sentence::{sentence, shown_texts, waiting};
 use super::styled::{StyledLine, TextTone};
 use super::terminal::Terminal;
 use crate::actor::clock::{now, wall_clock_now};
@@ -194,10 +194,8 @@ impl Handler<Published> for ConsolePlugin {
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         self.follow(&published);
         self.tell(&published);
-        if let Event::Advanced(advanced) = &published.record.event
-            && self.verbosity != Verbosity::Quiet
-        {
-            for text in &advanced.shown {
+        if self.verbosity != Verbosity::Quiet {
+            for text in shown_texts(&published.record.event) {
                 self.terminal.line(&printable_block(text));
             }
         }

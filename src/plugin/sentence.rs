@@ -210,10 +210,11 @@ fn step(event: &StepFinished) -> String {
     let from = &event.state;
     let tag = event.transition.tag();
     let way = if event.implicit { format!("{tag}, implied") } else { tag.to_string() };
+    let target = event.transition.destination().map(|target| target.to_string());
+    let target = target.unwrap_or_default();
     let to = match &event.transition {
-        Transition::Goto { target, .. } | Transition::Reset { target, .. } => target.to_string(),
-        Transition::Call { target, return_to, .. }
-        | Transition::Function { target, return_to, .. } => {
+        Transition::Goto { .. } | Transition::Reset { .. } => target,
+        Transition::Call { return_to, .. } | Transition::Function { return_to, .. } => {
             format!("{target}, returning to {return_to}")
         }
         Transition::Fork { next, .. } => format!("{next}, {}", fork::forked_agents(event)),
@@ -242,12 +243,24 @@ fn because(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
 }
 
+/// Returns the texts that an event shows to people: those of a graph or a program, and those that a reply prints.
+#[must_use]
+pub fn shown_texts(event: &Event) -> &[String] {
+    if let Event::Advanced(advanced) = event {
+        return &advanced.shown;
+    }
+    if let Event::TransitionProposed(proposed) = event {
+        return &proposed.shown;
+    }
+    if let Event::StepFinished(finished) = event { &finished.shown } else { &[] }
+}
+
 /// Returns the state of an agent after a step, as far as its transition tells; a return is known only to the run.
 #[must_use]
 pub fn destination(transition: &Transition) -> Option<&StateName> {
     match transition {
         Transition::Fork { next, .. } | Transition::Ask { next, .. } => Some(next),
-        other => other.target(),
+        other => other.entered().map(|(_, state)| state),
     }
 }
 
@@ -290,6 +303,7 @@ mod tests {
             },
             session_id: SessionId::new("s"),
             message: None,
+            shown: Vec::new(),
             new_session: None,
             options: Box::default(),
             children: Vec::new(),

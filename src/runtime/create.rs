@@ -41,7 +41,7 @@ pub fn create(
     graphs: GraphSetup,
     starter: &RunStarter,
 ) -> Result<PreparedRun, Error> {
-    let Workflow { scope, entry, .. } = workflow;
+    let Workflow { scope, root: run_root, folder, entry, .. } = workflow;
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let input = match &request.input {
         None if settings.variables.contains_key("input") => None,
@@ -64,7 +64,7 @@ pub fn create(
     if asks {
         build_runner(
             &settings,
-            scope,
+            run_root,
             PathBuf::new(),
             (root, &workflow_id),
             (&starter.state, StepProofs::default()),
@@ -81,13 +81,14 @@ pub fn create(
         first_session: session.as_str().to_owned(),
         run: workflow_id.clone(),
         directory: root.path().display().to_string(),
-        scope_dir: directory(scope.root())?,
+        scope_dir: directory(run_root.root())?,
         terms: vec![SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) }],
         journal: None,
     };
     let beginning = RunStarted {
         workflow_id,
         scope_dir: seal.scope_dir.clone(),
+        folder: folder.clone(),
         entry: entry.clone(),
         options,
         definition,

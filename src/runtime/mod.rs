@@ -19,6 +19,7 @@ mod preflight;
 pub mod reachable_errors;
 mod request;
 mod resume;
+pub mod run_root;
 pub mod seals;
 mod settings;
 mod supervise;

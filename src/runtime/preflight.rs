@@ -247,6 +247,6 @@ fn first_program(
         warnings: warnings.iter().map(Diagnostic::without_severity).collect(),
         asks: program.asks(),
         budget: program.metadata.max_budget_usd,
-        definition: Some(Box::new(program.kept(entry.clone(), None))),
+        definition: Some(Box::new(program.kept(entry.clone(), workflow.folder.clone()))),
     })
 }

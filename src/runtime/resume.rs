@@ -126,8 +126,8 @@ fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
 /// Checks that the current prompt states of all agents can be read, because the files are kept from then on.
 fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
     for agent in run.agents.values().filter(|agent| agent.current_state.is_prompt()) {
-        let folder = agent.spec.folder.as_ref();
-        let within = folder.map(|folder| scope.within(folder)).transpose();
+        let folder = agent.folder();
+        let within = folder.as_ref().map(|folder| scope.within(folder)).transpose();
         let within = within.map_err(step::Error::from)?;
         step::join(&agent.current_state, within.as_deref().unwrap_or(scope))?;
     }
@@ -149,7 +149,7 @@ fn check_graph(
     graphs: &GraphSetup,
 ) -> Result<(), Error> {
     let file = &agent.current_state;
-    let within = agent.spec.folder.as_ref().map(|folder| scope.within(folder)).transpose();
+    let within = agent.folder().as_ref().map(|folder| scope.within(folder)).transpose();
     let within = within.map_err(step::Error::from)?;
     let source = within.as_deref().unwrap_or(scope);
     let text = source.read(file).map_err(step::Error::from)?;

@@ -6,7 +6,7 @@ use super::error::Error;
 use super::graphs::GraphSetup;
 use super::settings::settings_of;
 use super::trust::{self, RunStarter};
-use super::workflow::{FIRST_STATE, Workflow};
+use super::workflow::Workflow;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{JournalFlaw, RunSeal, SealedJournal, SealedTerms, mode};
 use crate::domain::settings::{AnswererKind, Settings};
@@ -187,7 +187,7 @@ pub(super) fn migrate(
     pins: Option<&WorkflowPins>,
     starter: &RunStarter,
 ) -> Result<FileMigration, Error> {
-    let workflow = Workflow::kept(&Path::new(&run.scope_dir).join(FIRST_STATE))?;
+    let workflow = Workflow::of_run(Path::new(&run.scope_dir), run.folder.as_ref())?;
     settings.consent.trusts_workflow = false;
     let fresh = settings_of(&workflow);
     settings.plugins.retain(|plugin| !plugin.by_workflow || fresh.plugins.contains(plugin));

@@ -13,6 +13,9 @@ pub fn settings_of(workflow: &Workflow) -> Settings {
     let defaults = Settings::default();
     let mut options = manifest.options.clone();
     let on_denied = options.on_denied.take();
+    if let Some(folder) = &workflow.folder {
+        options = options.below(folder);
+    }
     Settings {
         model: manifest.model.clone(),
         budget_usd: manifest.budget,

@@ -15,7 +15,10 @@ use crate::domain::widening::PermissionCeiling;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::checksum::checksum;
 use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::manifest;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
+use crate::language::prompt::step;
+use crate::language::source::WorkflowSource;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
 use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum};
@@ -84,21 +87,31 @@ pub fn examine(
     vocabulary: &GraphVocabulary,
     program: Option<&str>,
 ) -> Result<ExaminedFolder, Error> {
-    let folder = workflow.scope.root();
+    let folder = workflow.root.root();
     let capture = WorkflowCapture::of(folder, root.path())?;
     let mut files = capture.texts();
-    let is_steady = manifest_of(&files).is_ok_and(|manifest| manifest == workflow.manifest);
+    let below = workflow.folder.as_ref().map(|below| files.within(below)).transpose();
+    let own = below.map_err(step::Error::from)?;
+    let own: &dyn WorkflowSource = own.as_deref().unwrap_or(&files);
+    let is_steady = manifest_of(own).is_ok_and(|manifest| manifest == workflow.manifest);
     if !is_steady {
         return Err(Error::Unsteady { folder: folder.to_owned() });
     }
+    let in_workflow = |name: &str| match &workflow.folder {
+        Some(folder) => format!("{folder}/{name}"),
+        None => name.to_owned(),
+    };
+    let entry = in_workflow(workflow.entry.as_str());
     if let Some(program) = program {
         // The stored text is executed, whatever its file says now.
-        files.insert(workflow.entry.to_string(), program.to_owned());
+        files.insert(entry.clone(), program.to_owned());
     }
     let plugins: Vec<_> =
         settings.plugins.iter().filter(|plugin| plugin.by_workflow).cloned().collect();
+    let manifest = in_workflow(manifest::FILE);
     let survey = |ceiling: &PermissionCeiling, plugins: &[_]| {
-        PrivilegeSurvey { files: &files, ceiling, vocabulary, entry: &workflow.entry, plugins }
+        let manifest = &*manifest;
+        PrivilegeSurvey { files: &files, manifest, entry: &entry, ceiling, vocabulary, plugins }
             .requests()
     };
     // Trust does not depend on the options of this run.
@@ -107,7 +120,7 @@ pub fn examine(
     let requesting: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
     let mut pins = capture.pins();
     if let Some(program) = program {
-        pins.replace(workflow.entry.as_str(), checksum(program));
+        pins.replace(&entry, checksum(program));
     }
     let is_named = |path: &&String| requests.iter().any(|one| names(&one.purpose, path));
     let named: Vec<String> = pins.files.keys().filter(is_named).cloned().collect();
@@ -130,7 +143,7 @@ pub fn examine(
         is_kept,
         checksum: trust_checksum(&trusted_files),
         trusted_files,
-        shown: workflow.scope.shown().to_owned(),
+        shown: workflow.root.shown().to_owned(),
         capture,
     })
 }

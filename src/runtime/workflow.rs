@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::error::Error;
 use super::reachable_errors;
-use crate::domain::id::StateName;
+use super::run_root::{self, RunRoot};
+use crate::domain::id::{Folder, StateName};
 use crate::language::manifest::{self, ExaminedManifest, Manifest};
 use crate::language::prompt::step;
 use crate::language::source::{self, WorkflowSource};
@@ -22,6 +23,10 @@ const OTHERS: [&str; 3] = [manifest::NUMBERED_FIRST_STATE, manifest::GRAPH, mani
 pub struct Workflow {
     /// The workflow's directory.
     pub scope: WorkflowDir,
+    /// The root of its runs: the directory itself, or one above, within which tags may lead to other folders.
+    pub root: WorkflowDir,
+    /// The workflow's directory below the root, if it is another one.
+    pub folder: Option<Folder>,
     /// The workflow's first state.
     pub entry: StateName,
     /// The manifest.
@@ -54,23 +59,25 @@ impl Workflow {
     /// # Errors
     /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`] if its folder is gone.
     pub fn kept(file: &Path) -> Result<Self, Error> {
-        let folder = file.parent().unwrap_or(Path::new("."));
-        let scope = WorkflowDir::open(folder).map_err(|error| Error::Io {
-            doing: "open the directory",
-            path: folder.to_owned(),
-            error,
-        })?;
+        let (root, folder, scope) =
+            run_root::open(file.parent().unwrap_or(Path::new(".")))?.into_parts();
         let manifest = manifest_of(&scope)?;
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        Ok(Self { entry: StateName::parse(name)?, scope, manifest })
+        Ok(Self { entry: StateName::parse(name)?, scope, root, folder, manifest })
+    }
+
+    /// Opens the workflow of a run again, by the run's root and the workflow's folder below it.
+    ///
+    /// # Errors
+    /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`] if its folder is gone.
+    pub(super) fn of_run(root: &Path, folder: Option<&Folder>) -> Result<Self, Error> {
+        let (root, folder, scope) = RunRoot::of(root, folder)?.into_parts();
+        let manifest = manifest_of(&scope)?;
+        Ok(Self { entry: StateName::parse(FIRST_STATE)?, scope, root, folder, manifest })
     }
 
     fn within(folder: &Path, file: Option<&str>) -> Result<Self, Error> {
-        let scope = WorkflowDir::open(folder).map_err(|error| Error::Io {
-            doing: "open the directory",
-            path: folder.to_owned(),
-            error,
-        })?;
+        let (root, below, scope) = run_root::open(folder)?.into_parts();
         let manifest = manifest_of(&scope).map_err(|error| match error {
             Error::Manifest { .. } => {
                 let given = file.and_then(|file| StateName::parse(file).ok());
@@ -110,7 +117,7 @@ impl Workflow {
                 Err(step::Error::from(source::Error::Unreadable { path, error }).into())
             }
             Err(error) => Err(step::Error::from(error).into()),
-            Ok(()) => Ok(Self { scope, entry, manifest }),
+            Ok(()) => Ok(Self { scope, root, folder: below, entry, manifest }),
         }
     }
 }

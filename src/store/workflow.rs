@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::pinned::PinnedFiles;
 use super::plugin_root::plugin_root;
 use super::source_text::text;
-use crate::domain::id::{Folder, StateName};
+use crate::domain::id::{Folder, ScopePath, StateName};
 use crate::language::hint::closest;
 use crate::language::source::{Error, WorkflowSource, stays_below};
 
@@ -15,6 +15,8 @@ use crate::language::source::{Error, WorkflowSource, stays_below};
 #[derive(Debug, Clone)]
 pub struct WorkflowDir {
     root: PathBuf,
+    /// The run's root and its path as people see it, if this is a folder below.
+    top: Option<(PathBuf, PathBuf)>,
     workspace: Option<PathBuf>,
     /// The path that is shown to people.
     shown: PathBuf,
@@ -30,7 +32,7 @@ impl WorkflowDir {
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let root = path.canonicalize()?;
         if root.is_dir() {
-            Ok(Self { shown: root.clone(), root, workspace: None, pinned: None })
+            Ok(Self { shown: root.clone(), root, top: None, workspace: None, pinned: None })
         } else {
             Err(ErrorKind::NotADirectory.into())
         }
@@ -48,7 +50,13 @@ impl WorkflowDir {
     #[must_use]
     pub fn shown_as(self, path: &Path) -> Self {
         let shown = if path == Path::new(".") { PathBuf::new() } else { path.to_owned() };
-        Self { shown, ..self }
+        let top = self.top.map(|(top, told)| {
+            let steps = self.root.strip_prefix(&top).map_or(0, |below| below.components().count());
+            let is_told = self.root.strip_prefix(&top).is_ok_and(|below| shown.ends_with(below));
+            let above = shown.ancestors().nth(steps).filter(|_| is_told);
+            (top, above.map_or(told, Path::to_owned))
+        });
+        Self { top, shown, ..self }
     }
 
     /// Returns this directory as the copy that a run made of its workflow's files.
@@ -99,9 +107,36 @@ impl WorkflowDir {
         self.pinned.as_ref()?.changed_file_in(command)
     }
 
+    /// Returns a folder below.
+    ///
+    /// # Errors
+    /// [`Error`] if there is none, it leads out of the directory, or came after the run began.
+    pub fn below(&self, folder: &Folder) -> Result<Self, Error> {
+        let path = self.root.join(folder.as_str());
+        let shown = self.shown.join(folder.as_str());
+        let name = || shown.display().to_string();
+        let refused = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => match &self.pinned {
+                Some(pinned) if pinned.live_of(&path).is_dir() => Error::NotPinned { path: name() },
+                _ => Error::NoFolder { path: name() },
+            },
+            _ => Error::Unreadable { path: name(), error: error.to_string() },
+        };
+        let below = Self::open(&path).map_err(refused)?;
+        if !below.root.starts_with(&self.root) {
+            return Err(Error::Outside { path: name() });
+        }
+        let (pinned, workspace) = (self.pinned.clone(), self.workspace.clone());
+        let top = self.top.clone().or_else(|| Some((self.root.clone(), self.shown.clone())));
+        Ok(Self { top, workspace, pinned, ..below }.shown_as(&shown))
+    }
+
     /// Returns the real path of a file, which is in the directory and a regular file. Only a link can lead
     /// elsewhere, because a name has no other directories in it.
     fn resolve(&self, name: &StateName) -> Result<PathBuf, Error> {
+        if name.as_str().contains('/') {
+            return Err(Error::Outside { path: self.path(name) });
+        }
         match &self.pinned {
             Some(pinned) if pinned.reads_live(name) => {
                 self.resolve_below(&pinned.live_of(&self.root), name)
@@ -182,18 +217,21 @@ impl WorkflowSource for WorkflowDir {
     }
 
     fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error> {
-        let path = self.root.join(folder.as_str());
-        let unreadable = |error: std::io::Error| Error::Unreadable {
-            path: path.display().to_string(),
-            error: error.to_string(),
-        };
-        let below = Self::open(&path).map_err(unreadable)?;
-        if !below.root.starts_with(&self.root) {
-            return Err(Error::Outside { path: path.display().to_string() });
+        self.below(folder).map(|below| -> Arc<dyn WorkflowSource> { Arc::new(below) })
+    }
+
+    fn scope(&self, path: &ScopePath) -> Result<Arc<dyn WorkflowSource>, Error> {
+        let (top, shown) =
+            self.top.clone().unwrap_or_else(|| (self.root.clone(), self.shown.clone()));
+        let here = self.root.strip_prefix(&top).ok().and_then(Path::to_str);
+        let here = here.filter(|here| !here.is_empty()).and_then(|here| Folder::parse(here).ok());
+        let beyond = |_| Error::BeyondRoot { path: path.to_string() };
+        let folder = path.seen_from(here.as_ref()).map_err(beyond)?;
+        let top = Self { root: top, top: None, shown, ..self.clone() };
+        match folder {
+            None => Ok(Arc::new(top)),
+            Some(folder) => top.within(&folder),
         }
-        let (pinned, workspace) = (self.pinned.clone(), self.workspace.clone());
-        let below = Self { workspace, pinned, ..below };
-        Ok(Arc::new(below.shown_as(&self.shown.join(folder.as_str()))))
     }
 
     fn names(&self) -> Result<Vec<StateName>, Error> {

@@ -15,14 +15,15 @@ fn workflow() -> Test {
         .prompt("LEAD.md", "lead")
         .prompt("WORKER.md", "work on {{item}}")
         .prompt("SUB.md", "sub of {{agent_id}} with {{depth}}")
+        .prompt("inner/START.md", "sub of {{agent_id}} with {{depth}}")
         .prompt("BACK.md", "back with {{result}}")
-        .prompt("EVAL.md", "eval")
+        .prompt("lib/rate/EVAL.md", "eval")
         .prompt("DONE.md", "done with {{result}}")
         .prompt("LAST.md", "last of {{agent_id}} after {{word}}")
         .rule(
             when("start").reply(r#"<fork next="LEAD.md" item="bees">WORKER.md</fork>"#).cost(0.01),
         )
-        .rule(when("lead").reply(r#"<call return="BACK.md" depth="one">SUB.md</call>"#).cost(0.01))
+        .rule(when("lead").reply(r#"<call return="BACK.md" depth="one">inner/</call>"#).cost(0.01))
         .rule(
             when("work on bees")
                 .reply(r#"<call return="BACK.md" depth="two">SUB.md</call>"#)
@@ -31,7 +32,7 @@ fn workflow() -> Test {
         .rule(when("sub of").reply("<result>found</result>").cost(0.01))
         .rule(
             when("back with found")
-                .reply(r#"<function return="DONE.md">EVAL.md</function>"#)
+                .reply(r#"<function return="DONE.md">lib:rate/EVAL.md</function>"#)
                 .cost(0.01),
         )
         .rule(when("eval").reply("<result>8</result>").cost(0.01))

@@ -54,6 +54,7 @@ mod refused_tools;
 mod released;
 mod samples;
 mod schema;
+mod scopes;
 mod scripts;
 mod shares;
 mod show;

@@ -41,7 +41,7 @@ fn each_kind_of_invalid_tag_causes_a_reminder() {
         ("two tags", "<goto>NEXT.md</goto> or <result>x</result>"),
         ("another target", "<goto>OTHER.md</goto>"),
         ("another tag", "<reset>NEXT.md</reset>"),
-        ("a path", "<goto>./NEXT.md</goto>"),
+        ("a path", "<goto>../NEXT.md</goto>"),
         ("an unknown tag", "<jump>NEXT.md</jump>"),
         ("a tag left open", "<goto>NEXT.md"),
     ];

@@ -4,6 +4,7 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expected")]
 
+mod compose;
 mod files;
 mod graphs;
 mod improve;
@@ -235,8 +236,12 @@ fn runs_as_written(sample: &SampleWorkflow) {
 #[test]
 fn every_sample_folder_is_tested_and_named_in_the_readme() {
     let prompts = SAMPLES.iter().map(|sample| sample.name);
-    let tested: BTreeSet<String> =
-        prompts.chain(graphs::NAMES).chain(programs::NAMES).map(str::to_owned).collect();
+    let tested: BTreeSet<String> = prompts
+        .chain(compose::NAMES)
+        .chain(graphs::NAMES)
+        .chain(programs::NAMES)
+        .map(str::to_owned)
+        .collect();
     let mut folders = names(&workflows());
     assert!(folders.remove("README.md"), "workflows/README.md is missing");
     assert_eq!(folders, tested);

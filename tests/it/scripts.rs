@@ -213,3 +213,25 @@ fn check_names_scripts_and_reports_file_without_interpreter() {
         outcome.assert(outcome.stdout.contains(line) || outcome.stderr.contains(line), line);
     }
 }
+
+#[test]
+fn script_of_another_folder_is_called_and_needs_trust() {
+    let place = || {
+        Test::new()
+            .prompt("START.md", "start, then <call return=\"END.md\">./review/LINT.sh</call>")
+            .prompt("END.md", "end with {{result}}")
+            .file("review/LINT.sh", b"echo \"<result>linted $RAYMOND_VAR_item</result>\"\n")
+            .rule(
+                when("start")
+                    .reply(r#"<call return="END.md" item="all">./review/LINT.sh</call>"#)
+                    .cost(0.01),
+            )
+            .rule(when("end with linted all").reply("<result>ok</result>").cost(0.01))
+    };
+    let outcome = place().run(&["START.md"]);
+    outcome.ok();
+    outcome.assert(outcome.stdout.contains("terminated with result: ok"), "the result");
+    let outcome = place().env("RAYMOND_TRUST", "").run(&["START.md"]);
+    outcome.assert(outcome.status.code() == Some(77), "exit code 77");
+    outcome.assert(outcome.stderr.contains("review/LINT.sh:1:1"), "the place");
+}

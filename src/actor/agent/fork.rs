@@ -20,7 +20,7 @@ use crate::domain::transition::{ForkTag, TagName, Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
 use crate::fault::point;
 use crate::language::output::placeholder;
-use crate::language::prompt::step;
+use crate::language::prompt::{agent_terms, step};
 use crate::language::{fork_list, template};
 
 /// The reason why a fork is not possible.
@@ -119,7 +119,9 @@ impl ForkPlanner {
             }
             let agents = self.child(&forked, entries).await?;
             match groups.last_mut() {
-                Some(last) if last.state == forked.target => last.agents.extend(agents),
+                Some(last) if last.state == forked.target && last.scope == forked.scope => {
+                    last.agents.extend(agents);
+                }
                 _ => groups.push(self.group(&forked, agents).await?),
             }
         }
@@ -172,7 +174,8 @@ impl ForkPlanner {
     ) -> Result<ForkGroup, ForkError> {
         let source = self.context.source_of(self.turn_context.folder.as_ref());
         let source = source.map_err(|error| ForkError::Wrong(error.to_string()))?;
-        let options = step::agent_options(&forked.target, &*source);
+        let options =
+            agent_terms::agent_options_at(forked.scope.as_ref(), &forked.target, &*source);
         let base = if options.worktree {
             let performer = Rc::clone(&self.context.performer);
             match performer.commit(self.turn.stem(), self.turn_context.working_dir.clone()).await {
@@ -182,7 +185,8 @@ impl ForkPlanner {
         } else {
             None
         };
-        Ok(ForkGroup { state: forked.target.clone(), options, base, not_before: None, agents })
+        let (state, scope) = (forked.target.clone(), forked.scope.clone());
+        Ok(ForkGroup { state, scope, options, base, not_before: None, agents })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::language::prompt::judgement::JudgedReply;
 
 impl AgentActor {
     /// Returns the judgement on a reply that decides the agent's transition.
-    fn judge(&self, turn_context: &TurnContext, reply: &TurnReply) -> TurnJudgement {
+    pub(super) fn judge(&self, turn_context: &TurnContext, reply: &TurnReply) -> TurnJudgement {
         let source = match self.context.source_of(turn_context.folder.as_ref()) {
             Ok(source) => source,
             Err(error) => {
@@ -46,6 +46,7 @@ impl Handler<TurnEnded> for AgentActor {
                 let report = TurnReport {
                     cost: TurnCost::of_reply(&reply),
                     message: reply.message.clone(),
+                    shown: turn_context.rules.shown(&reply),
                     ..TurnReport::empty(ended.turn)
                 };
                 if !turn_context.is_of_graph {

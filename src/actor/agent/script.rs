@@ -7,16 +7,17 @@ use crate::actor::message::{JudgeReply, TurnAssignment};
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::fork::ForkRules;
-use crate::domain::policy::TransitionPolicy;
-use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
 use crate::language::prompt::judgement::ReplyRules;
-use crate::language::prompt::step;
 
 impl TurnContext {
     /// Returns the rules for the reply of a script: it may take any transition.
     fn of_script(assignment: &TurnAssignment, spent: SpendingTotals) -> Self {
         Self {
-            rules: ReplyRules::default(),
+            rules: ReplyRules {
+                needs_outputs: assignment.result_leaves_folder,
+                ..ReplyRules::default()
+            },
             is_of_graph: false,
             state: assignment.state.clone(),
             spent,
@@ -31,22 +32,17 @@ impl TurnContext {
 
 impl AgentActor {
     /// Returns the judgement on a script's reply. A script is not reminded: it would do the same again.
-    fn judge_script(&self, assignment: &TurnAssignment, reply: &str) -> TurnJudgement {
-        let failed = |cause, why| TurnJudgement::Failed(TurnFailure::new(cause, why));
-        let source = match self.context.source_of(assignment.folder.as_ref()) {
-            Ok(source) => source,
-            Err(error) => return failed(FailureCause::Workflow, error.to_string()),
-        };
-        match step::read(&TransitionPolicy::default(), &*source, reply) {
-            Ok(accepted) => TurnJudgement::Accepted(accepted),
-            Err(violation) => {
-                let path = source.path(&assignment.state);
-                let why = format!(
-                    "{path}: the last line of a script's output is the tag that says what comes next, and this one is `{reply}`: {violation}"
-                );
-                failed(FailureCause::Protocol, why)
-            }
-        }
+    fn judge_script(&self, context: &TurnContext, reply: &TurnReply) -> TurnJudgement {
+        let judged = self.judge(context, reply);
+        let TurnJudgement::Violated { violation, .. } = judged else { return judged };
+        let source = self.context.source_of(context.folder.as_ref());
+        let path =
+            source.map_or_else(|_| context.state.to_string(), |source| source.path(&context.state));
+        let why = format!(
+            "{path}: the last line of a script's output is the tag that says what comes next, and this one is `{}`: {violation}",
+            reply.text
+        );
+        TurnJudgement::Failed(TurnFailure::new(FailureCause::Protocol, why))
     }
 }
 
@@ -55,8 +51,9 @@ impl Handler<JudgeReply> for AgentActor {
 
     fn handle(&mut self, due: JudgeReply, ctx: &mut Ctx<Self>) {
         let JudgeReply { assignment, reply, spent } = due;
+        let reply = TurnReply { text: reply, ..TurnReply::default() };
         let turn_context = TurnContext::of_script(&assignment, spent);
-        let judgement = self.judge_script(&assignment, &reply);
+        let judgement = self.judge_script(&turn_context, &reply);
         self.work = AgentWork::Starting(assignment.turn.clone());
         let report = TurnReport { judgement, ..TurnReport::empty(assignment.turn) };
         self.consult_after(report, &turn_context, ctx);

@@ -170,7 +170,8 @@ impl Supervisor {
     /// Returns the workflow that an agent's state is written in. A program is taken from the run's record of it.
     fn workflow_of(&self, agent: &Agent) -> Result<LoadedWorkflow, TurnFailure> {
         let wrong = |why: String| TurnFailure::new(FailureCause::Workflow, why);
-        let (file, folder) = (&agent.current_state, agent.spec.folder.as_ref());
+        let (file, folder) = (&agent.current_state, agent.folder());
+        let folder = folder.as_ref();
         let source = || self.context.source_of(folder).map_err(|error| wrong(error.to_string()));
         let workflows = &self.context.workflows;
         match StateKind::of(file) {

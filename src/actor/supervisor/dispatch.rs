@@ -141,7 +141,8 @@ impl Supervisor {
         Some(TurnAssignment {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
-            folder: agent.spec.folder.clone(),
+            folder: agent.folder(),
+            result_leaves_folder: agent.result_leaves_folder() && agent.task().is_none(),
             working_dir: agent.spec.working_dir.clone(),
             base: agent.spec.base.clone(),
             results: agent.results().cloned(),

@@ -85,8 +85,8 @@ impl Supervisor {
         let Some(mailbox) = agent.mailbox() else { return false };
         let options = match mailbox.current.as_deref().map(|request| &request.body) {
             Some(RequestBody::Folder { folder, start, .. }) => {
-                let folder = folder.as_ref().or(agent.spec.folder.as_ref());
-                let source = self.context.source_of(folder);
+                let folder = folder.clone().or_else(|| agent.folder());
+                let source = self.context.source_of(folder.as_ref());
                 source.map(|source| step::agent_options(start, &*source)).unwrap_or_default()
             }
             _ => crate::domain::agent::AgentOptions::default(),

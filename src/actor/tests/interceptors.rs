@@ -69,7 +69,7 @@ fn patient(says: impl FnMut(&Consultation) -> Option<ConsultVerdict> + Send + 's
 
 fn goto(target: &str) -> Transition {
     let target = StateName::parse(target).expect("a state");
-    Transition::Goto { target, variables: Variables::new() }
+    Transition::Goto { target, scope: None, variables: Variables::new() }
 }
 
 fn instead(target: &str) -> ConsultVerdict {

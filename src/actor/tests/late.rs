@@ -224,6 +224,7 @@ fn assignment(step: u64, name: &str) -> TurnAssignment {
         variables: Variables::new(),
         limits: SupervisionPolicy::default().limits(),
         folder: None,
+        result_leaves_folder: false,
         working_dir: WorkingDir::default(),
         base: None,
         results: None,

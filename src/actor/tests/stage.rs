@@ -213,6 +213,7 @@ impl Stage {
         let started = RunStarted {
             workflow_id: Self::id(),
             scope_dir: "memory".to_owned(),
+            folder: None,
             entry: StateName::parse("A.md").expect("a state's name"),
             session: SessionId::new("first"),
             definition: None,

@@ -163,7 +163,7 @@ fn live<'run>(
     AgentEntry {
         id: agent.id.clone(),
         began: Some(agent.spec.state.clone()),
-        state: Some(agent.place()),
+        state: Some(agent.shown_place()),
         status,
         since: Some(progressed.map_or(agent.since, |progressed| progressed.max(agent.since))),
         spent: agent.cost_usd,

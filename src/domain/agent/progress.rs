@@ -47,6 +47,7 @@ impl Agent {
         at: Timestamp,
     ) {
         let AgentSpec { state, variables, .. } = (*self.spec).clone();
+        self.scope = None;
         self.enter(state, Session::fresh(session), variables, at);
         self.stage = StepStage::first(self.spec.task.as_deref());
         self.unjoined = UnjoinedChildren::default();
@@ -154,7 +155,7 @@ impl Agent {
 
     /// Counts a turn that has ended, and its cost.
     pub(in crate::domain) fn count_turn(&mut self, cost: Usd) {
-        let prompt = self.prompt().clone();
+        let prompt = self.visited(self.prompt());
         self.visits.add(&prompt);
         self.throttles = 0;
         self.count_cost(cost);

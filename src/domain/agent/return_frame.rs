@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Agent;
 use crate::domain::call_budget::CallBudget;
-use crate::domain::id::{MessageId, SessionId, StateName};
+use crate::domain::id::{MessageId, ScopePath, SessionId, StateName};
 use crate::domain::session::{Session, SessionOrigin};
 
 /// A pending return: the caller that gets the `<result>`.
@@ -13,6 +14,9 @@ pub struct ReturnFrame {
     pub session: SessionId,
     /// The state the caller resumes in.
     pub state: StateName,
+    /// The folder that the caller had gone to, from the run's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ScopePath>,
     /// The caller's last message, to which its session can be cut back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<MessageId>,
@@ -27,13 +31,14 @@ pub struct ReturnFrame {
 impl ReturnFrame {
     /// Creates the return to a caller that resumes in a state, in its current session.
     pub(in crate::domain) fn of(
-        caller: &Session,
+        caller: &Agent,
         state: StateName,
         budget: Option<CallBudget>,
     ) -> Self {
-        let unbegun = (caller.origin != SessionOrigin::Resumed).then(|| caller.origin.clone());
-        let (session, checkpoint) = (caller.id.clone(), caller.checkpoint.clone());
-        Self { session, state, checkpoint, unbegun, budget }
+        let Session { id, origin, checkpoint } = caller.session.clone();
+        let unbegun = (origin != SessionOrigin::Resumed).then_some(origin);
+        let scope = caller.scope.clone();
+        Self { session: id, state, scope, checkpoint, unbegun, budget }
     }
 
     /// Returns the caller's session as it is resumed.

@@ -18,13 +18,13 @@ pub(super) fn create_children(
     at: Timestamp,
 ) -> Vec<Agent> {
     let alone: [ForkGroup; 1];
-    let groups = if let (true, Transition::Fork { target, variables, .. }) =
+    let groups = if let (true, Transition::Fork { target, scope, variables, .. }) =
         (event.children.is_empty(), &event.transition)
     {
         let agents = vec![ChildSpec { session: opened, cwd: None, variables: variables.clone() }];
         let options = (*event.options).clone();
-        alone =
-            [ForkGroup { state: target.clone(), options, base: None, not_before: None, agents }];
+        let (state, scope) = (target.clone(), scope.clone());
+        alone = [ForkGroup { state, scope, options, base: None, not_before: None, agents }];
         &alone[..]
     } else {
         &event.children
@@ -32,11 +32,12 @@ pub(super) fn create_children(
     let depth = agent.stack.len();
     let mut children = Vec::with_capacity(crate::domain::fork::agent_count(groups));
     for group in groups {
+        let folder = agent.folder_at(group.scope.as_ref()).unwrap_or_else(|_| agent.folder());
         for (index, child) in group.agents.iter().enumerate() {
             agent.forked_count = agent.forked_count.saturating_add(1);
             agent.unjoined.add(agent.forked_count, depth);
             let spec = AgentSpec {
-                folder: agent.spec.folder.clone(),
+                folder: folder.clone(),
                 working_dir: agent.spec.working_dir.below(child.cwd.as_ref()),
                 base: group.base.clone(),
                 variables: child.variables.clone(),

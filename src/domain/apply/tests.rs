@@ -11,16 +11,18 @@ mod pauses;
 pub(crate) mod plausible;
 mod refusals;
 pub(crate) mod scene;
+mod scopes;
 mod shares;
 mod turns;
 
 use self::scene::{CENT, Scene, agent_id, goto, message, result, session, state, tag, variables};
 use super::*;
+use crate::domain::agent::ReturnFrame;
 use crate::domain::event::{TurnFailed, TurnRejected};
-use crate::domain::id::MessageId;
+use crate::domain::id::{MessageId, SessionId};
 use crate::domain::run::FinishedAgent;
-use crate::domain::session::SessionOrigin;
-use crate::domain::transition::TagName;
+use crate::domain::session::{Session, SessionOrigin};
+use crate::domain::transition::{TagName, Variables};
 use crate::domain::turn::FailureCause;
 
 fn proceed(id: &str) -> Effect {
@@ -39,6 +41,7 @@ fn branch(id: u64, from: u64, at: Option<MessageId>) -> Session {
 fn frame(caller: u64, return_to: &str, checkpoint: u64) -> ReturnFrame {
     ReturnFrame {
         unbegun: None,
+        scope: None,
         session: session(caller),
         state: state(return_to),
         checkpoint: Some(message(checkpoint)),

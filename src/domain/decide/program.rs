@@ -124,7 +124,7 @@ pub fn role_delegated(
         return None;
     }
     let spec = AgentSpec {
-        folder: folder.clone().or_else(|| agent.spec.folder.clone()),
+        folder: folder.clone().or_else(|| agent.folder()),
         working_dir: agent.spec.working_dir.clone(),
         variables: [("input".to_owned(), input.clone())].into(),
         options,
@@ -155,6 +155,7 @@ pub fn role_stopped(agent: &Agent) -> Option<Event> {
         cost: TurnCost::default(),
         session_id: agent.session.id.clone(),
         message: None,
+        shown: Vec::new(),
         new_session: None,
         options: Box::default(),
         children: Vec::new(),

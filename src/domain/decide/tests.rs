@@ -1,5 +1,4 @@
 //! Decisions by table: the events that each kind of report leads to.
-//!
 //! This file covers replies, reminders and plain failures; `supervision` covers the policies by which agents are
 //! restarted and end, `limits` those of the API and the account.
 
@@ -123,6 +122,7 @@ fn accepted_transition_records_all_turn_fields() {
         cost: cost(),
         session_id: session(1),
         message: Some(message(9)),
+        shown: Vec::new(),
         new_session: None,
         options: Box::default(),
         children: Vec::new(),

@@ -29,6 +29,8 @@ pub struct TransitionProposed {
     pub session_id: SessionId,
     /// The last message of the turn.
     pub message: Option<MessageId>,
+    /// The texts that the reply shows to people.
+    pub shown: Vec<String>,
     /// The session that is opened for the evaluator.
     pub new_session: SessionId,
 }

@@ -42,6 +42,11 @@ impl StateName {
         Err(InvalidName::State { name: name.to_owned(), why })
     }
 
+    /// Takes a name that stands for a file elsewhere.
+    pub(super) fn unchecked(name: &str) -> Self {
+        Self(interned(name))
+    }
+
     /// Returns whether it is a graph: a YAML file that is not one of the runtime's own.
     #[must_use]
     pub fn is_graph(&self) -> bool {

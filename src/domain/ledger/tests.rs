@@ -97,6 +97,7 @@ fn evaluator_turn_is_counted_by_its_prompt_and_skipped_turn_is_not() {
         cost: TurnCost { amount: Usd::from_dollars(CENT), ..TurnCost::default() },
         session_id: first.session_id.clone(),
         message: None,
+        shown: Vec::new(),
         new_session: session(7),
     };
     let checked = StepFinished {

@@ -56,6 +56,7 @@ impl From<Record> for PublicRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Event")]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "most records are of finished steps")]
 pub enum PublicEvent {
     /// The run began, with its first agent.
     RunStarted(Box<PublicRunStarted>),

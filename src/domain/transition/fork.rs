@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InvalidTransition, Transition, Variables, escape_attribute};
-use crate::domain::id::{Folder, StateName};
+use crate::domain::id::{Folder, ScopePath, StateName, write_target};
 
 /// The value of `each` in a policy that leaves the list to the agent.
 pub const ANY_LIST: &str = "any";
@@ -36,6 +36,9 @@ pub struct ForkList {
 pub struct ForkTag {
     /// The state the new agent starts in.
     pub target: StateName,
+    /// The other folder that has the state, if it is in another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ScopePath>,
     /// The list that has an entry for each of several agents.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub each: Option<Box<ForkList>>,
@@ -107,9 +110,12 @@ impl Transition {
     /// Returns the forks, tag by tag.
     #[must_use]
     pub fn forked(&self) -> Vec<ForkTag> {
-        let Self::Fork { target, each, cwd, variables, also, .. } = self else { return Vec::new() };
+        let Self::Fork { target, scope, each, cwd, variables, also, .. } = self else {
+            return Vec::new();
+        };
         let first = ForkTag {
             target: target.clone(),
+            scope: scope.clone(),
             each: each.clone(),
             cwd: cwd.clone(),
             variables: variables.clone(),
@@ -165,7 +171,9 @@ fn one(forked: &ForkTag, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::R
     for (name, value) in &forked.variables {
         write!(f, " {name}=\"{}\"", escape_attribute(value))?;
     }
-    write!(f, ">{}</fork>", forked.target)
+    f.write_str(">")?;
+    write_target(forked.scope.as_ref(), &forked.target, f)?;
+    f.write_str("</fork>")
 }
 
 #[cfg(test)]

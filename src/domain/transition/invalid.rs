@@ -17,7 +17,7 @@ pub enum InvalidTransition {
         /// The missing attribute.
         attribute: &'static str,
     },
-    /// A `return` or `next` is given to a tag that does not take it.
+    /// A `return` or `next` is given to a tag that does not take it, or a directory to a question.
     #[error("<{tag}> does not take the attribute `{attribute}`")]
     UnexpectedAttribute {
         /// The tag.

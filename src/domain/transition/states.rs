@@ -4,7 +4,7 @@ use super::{InvalidTransition, Transition, Variables};
 use crate::domain::id::StateName;
 
 impl Transition {
-    /// Returns all states it names.
+    /// Returns all states of the same folder that it names.
     pub fn states(&self) -> impl Iterator<Item = &StateName> {
         let own = [self.target(), self.continuation(), self.timeout_state()].into_iter().flatten();
         let also = match self {
@@ -16,31 +16,27 @@ impl Transition {
             | Self::Ask { .. }
             | Self::Result { .. } => &[],
         };
-        own.chain(also.iter().map(|forked| &forked.target))
+        let also = also.iter().filter(|forked| forked.scope.is_none());
+        own.chain(also.map(|forked| &forked.target))
     }
 
-    /// Changes the names of all states.
+    /// Changes the names of all states of the same folder.
     pub fn rename_states(&mut self, mut change: impl FnMut(&mut StateName)) {
+        self.change_targets(|scope, target| {
+            if scope.is_none() {
+                change(target);
+            }
+        });
         match self {
-            Self::Goto { target, .. } | Self::Reset { target, .. } => change(target),
-            Self::Call { target, return_to, .. } | Self::Function { target, return_to, .. } => {
-                change(target);
-                change(return_to);
-            }
-            Self::Fork { target, next, also, .. } => {
-                change(target);
-                change(next);
-                for forked in also {
-                    change(&mut forked.target);
-                }
-            }
+            Self::Call { return_to, .. } | Self::Function { return_to, .. } => change(return_to),
+            Self::Fork { next, .. } => change(next),
             Self::Ask { next, timeout, .. } => {
                 change(next);
                 if let Some(timeout) = timeout {
                     change(&mut timeout.timeout_next);
                 }
             }
-            Self::Result { .. } => {}
+            Self::Goto { .. } | Self::Reset { .. } | Self::Result { .. } => {}
         }
     }
 }

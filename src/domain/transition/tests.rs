@@ -44,11 +44,15 @@ fn invalid_attribute_or_target_is_error_naming_it() {
         "<goto> does not take the attribute `next`"
     );
     assert_eq!(
+        message(TagName::Ask, &[("next", "N.md"), ("cd", "x")], "why?"),
+        "<ask> does not take the attribute `cd`"
+    );
+    assert_eq!(
         message(TagName::Goto, &[("a", "1"), ("a", "2")], "C.md"),
         "<goto> has the attribute `a` twice"
     );
     assert!(
-        message(TagName::Goto, &[], "../x.md").contains("`../x.md` is not a file of the workflow")
+        message(TagName::Goto, &[], "a\\x.md").contains("`a\\x.md` is not a file of the workflow")
     );
     assert!(message(TagName::Fork, &[("next", "a/b")], "C.md").contains("`/`"));
 }
@@ -76,8 +80,11 @@ fn tag_with_too_many_attributes_is_invalid() {
 #[test]
 fn long_tag_is_told_without_its_middle() {
     let variables = Variables::from([("list".to_owned(), "ü".repeat(1_000))]);
-    let long =
-        Transition::Goto { target: StateName::parse("NEXT.md").expect("a state"), variables };
+    let long = Transition::Goto {
+        target: StateName::parse("NEXT.md").expect("a state"),
+        scope: None,
+        variables,
+    };
     let told = long.in_short();
     assert!(told.len() < 320 && told.starts_with("<goto list=\"ü"), "{told}");
     assert!(told.contains(" … ") && told.ends_with("\">NEXT.md</goto>"), "{told}");

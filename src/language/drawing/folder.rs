@@ -51,7 +51,10 @@ fn kind(state: &FolderState) -> NodeKind {
         FolderState::Prompt(prompt) if prompt.is_open() => NodeKind::Open,
         FolderState::Prompt(prompt) if prompt.frontmatter.join.is_some() => NodeKind::Join,
         FolderState::Prompt(_) => NodeKind::State,
-        FolderState::Graph(_) | FolderState::Program(_) | FolderState::Script(_) => NodeKind::Graph,
+        FolderState::Graph(_)
+        | FolderState::Program(_)
+        | FolderState::Script(_)
+        | FolderState::Beyond(..) => NodeKind::Graph,
         FolderState::Unreadable(_) | FolderState::Other => NodeKind::Missing,
     }
 }
@@ -231,6 +234,7 @@ impl<'a> FolderDrawingBuilder<'a> {
         let is_result = |way: &&TransitionEdge| matches!(way.transition, Transition::Result { .. });
         match state {
             FolderState::Graph(_) | FolderState::Program(_) => Some(true),
+            FolderState::Beyond(..) => Some(false),
             FolderState::Prompt(prompt) | FolderState::Script(prompt) => {
                 let ways = prompt.ways.iter().filter(is_result);
                 ways.map(TransitionEdge::is_certain).reduce(|one, other| one || other)

@@ -8,7 +8,7 @@ const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"enum":["appro
 
 fn goto(target: &str) -> Transition {
     let target = StateName::parse(target).expect("a state");
-    Transition::Goto { target, variables: Variables::new() }
+    Transition::Goto { target, scope: None, variables: Variables::new() }
 }
 
 fn result(payload: &str) -> Transition {

@@ -7,11 +7,11 @@ use crate::language::manifest;
 use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::workflow_map::FolderPrompt;
 
-/// Returns the scripts of a folder that a tag or a policy in it names, or that it begins with. `files` are those of the
-/// folder, by their names.
-pub(super) fn entered(
+/// Returns the scripts of a folder that a tag or a policy in it names, or its manifest, or `others`. `files` are those
+/// of the folder, by their names.
+pub(super) fn entered<'name>(
     files: &BTreeMap<String, String>,
-    entry: Option<&StateName>,
+    others: impl Iterator<Item = &'name StateName>,
 ) -> BTreeSet<StateName> {
     let kind = |name: &StateName| StateKind::of(name);
     let names: Vec<StateName> =
@@ -20,7 +20,7 @@ pub(super) fn entered(
     if !names.iter().any(|name| is_script(&name)) {
         return BTreeSet::new();
     }
-    let mut entered: BTreeSet<StateName> = entry.into_iter().cloned().collect();
+    let mut entered: BTreeSet<StateName> = others.cloned().collect();
     let first = files.get(manifest::FILE).map(|text| manifest::examine(text).manifest.entry);
     entered.extend(first.flatten().and_then(|name| StateName::parse(&name).ok()));
     for name in &names {
@@ -33,6 +33,18 @@ pub(super) fn entered(
         entered.extend(state.ways.iter().flat_map(|way| way.transition.states()).cloned());
     }
     names.iter().filter(is_script).filter(|name| entered.contains(name)).cloned().collect()
+}
+
+/// Returns the names of states in other folders that a tag or a policy leads to. Where they lie is not looked at, so
+/// that a script of that name counts in each folder.
+pub(super) fn crossed(files: &BTreeMap<String, String>) -> BTreeSet<StateName> {
+    let prompts = files.iter().filter(|(path, _)| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        StateName::parse(name).is_ok_and(|name| name.is_prompt() || name.is_script())
+    });
+    let ways = prompts.flat_map(|(_, text)| FolderPrompt::of(text).ways);
+    let targets = ways.flat_map(|way| way.transition.states().cloned().collect::<Vec<_>>());
+    targets.filter_map(|name| Some(name.in_other_folder()?.1)).collect()
 }
 
 #[cfg(test)]
@@ -52,7 +64,7 @@ mod tests {
             files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
         let names = |entry: Option<&str>| {
             let entry = entry.map(|name| StateName::parse(name).expect("a name"));
-            let found = entered(&files, entry.as_ref());
+            let found = entered(&files, entry.iter());
             found.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(names(None), ["BUILD.sh", "TEST.py"]);

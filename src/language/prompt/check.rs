@@ -7,6 +7,7 @@
 //! write what they are shown, so that a tag that is certain to be refused is an error, unless it is quoted as code.
 
 mod births;
+mod crossings;
 mod ends;
 mod entries;
 mod fan_out;
@@ -21,6 +22,8 @@ mod shown_tags;
 mod tags;
 mod variables;
 mod ways;
+
+use std::collections::BTreeSet;
 
 use super::workflow_map::{FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
@@ -67,6 +70,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
             graphs: Some(subject.graphs),
         };
         let workflow_map = WorkflowMap::of(&entry, subject.source, reach);
+        report.seen.insert(subject.source.path(&entry));
         report.files(&workflow_map);
         report.ways(&workflow_map);
         report.shown_tags(&workflow_map);
@@ -79,7 +83,8 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         report.joins(&workflow_map);
         report.budgets(&workflow_map);
         report.outputs(&workflow_map);
-        report.variables(&workflow_map, subject.variables);
+        let variables = report.with_outputs(&workflow_map, subject.variables);
+        report.variables(&workflow_map, &variables);
         files += workflow_map.read() + report.replies(&workflow_map);
         files += report.folders(&workflow_map, subject.variables);
         if subject.entry.is_none() {
@@ -126,12 +131,19 @@ struct FolderDiagnostics<'a> {
     source: &'a dyn WorkflowSource,
     ceiling: PermissionCeiling,
     diagnostics: Vec<Diagnostic>,
+    /// The paths of the states from which a folder was checked.
+    seen: BTreeSet<String>,
 }
 
 impl<'a> FolderDiagnostics<'a> {
     fn new(source: &'a dyn WorkflowSource, consent: &StarterConsent) -> Self {
         let settings = Settings { consent: consent.clone(), ..Settings::default() };
-        Self { source, ceiling: PermissionCeiling::of(&settings), diagnostics: Vec::new() }
+        Self {
+            source,
+            ceiling: PermissionCeiling::of(&settings),
+            diagnostics: Vec::new(),
+            seen: BTreeSet::new(),
+        }
     }
 }
 
@@ -166,8 +178,10 @@ impl FolderDiagnostics<'_> {
 impl WorkflowMap {
     /// Returns the number of files that have been read for the map.
     fn read(&self) -> usize {
-        let there =
-            self.states.values().filter(|state| !matches!(state, FolderState::Unreadable(_)));
+        let there = self
+            .states
+            .values()
+            .filter(|state| !matches!(state, FolderState::Unreadable(_) | FolderState::Beyond(..)));
         let only = self.evaluators.keys().filter(|name| !self.states.contains_key(*name));
         there.count() + only.count()
     }

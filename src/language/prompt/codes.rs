@@ -1,7 +1,7 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 42] = [
+pub const CODES: [(&str, &str); 44] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -45,6 +45,7 @@ pub const CODES: [(&str, &str); 42] = [
         "a budget has no effect, because no agent begins in its state and no call leads to it (warning)",
     ),
     ("RF308", "no text or policy that a call leads to has a result (warning)"),
+    ("RF309", "a way into another folder leaves out an input that the folder needs"),
     ("RF401", "nothing fills a placeholder (warning)"),
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),
@@ -58,5 +59,6 @@ pub const CODES: [(&str, &str); 42] = [
     ("RF503", "an answer that the schema allows leads nowhere"),
     ("RF504", "an entry of a policy is taken for no answer (warning)"),
     ("RF601", "a policy has one entry, which a reply without a tag takes (info)"),
+    ("RF602", "a way leads into another folder, which is a scope of its own (info)"),
     ("RF603", "a state is a script, which needs trust in the folder (info)"),
 ];

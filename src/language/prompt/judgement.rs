@@ -1,7 +1,7 @@
 //! Judges a reply: by the policy of its state, by its evaluator, or as the result of a task.
 
 use super::evaluator::{self, Evaluator};
-use super::step;
+use super::{scopes, step};
 use crate::domain::decide::TurnJudgement;
 use crate::domain::evaluation::{TransitionProposal, shown_output};
 use crate::domain::graph_execution::{OutputFormat, PromptTask, WaitResult};
@@ -13,6 +13,7 @@ use crate::domain::verdict::{verdict, verdict_reminder};
 use crate::language::graph::contract;
 use crate::language::output::OutputContract;
 use crate::language::source::WorkflowSource;
+use crate::language::tag;
 
 /// The rules by which a reply is judged. Without any, it may take each transition.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,8 @@ pub struct ReplyRules {
     pub proposal: Option<Box<TransitionProposal>>,
     /// The task, if the reply is to one of a graph or of a role.
     pub task: Option<Box<PromptTask>>,
+    /// True if a result leaves the folder, and has to give its outputs.
+    pub needs_outputs: bool,
 }
 
 /// The judgement on a reply.
@@ -46,6 +49,13 @@ impl ReplyRules {
             Some(contract) => Some(output_reminder(contract.schema.text(), violation)),
             None => reminder(&self.policy, violation),
         }
+    }
+
+    /// Returns the texts that a reply shows to people. Where it is an answer as it stands there are no tags.
+    #[must_use]
+    pub fn shown(&self, reply: &TurnReply) -> Vec<String> {
+        let has_tags = self.output.is_none() && self.proposal.is_none() && self.task.is_none();
+        if has_tags { tag::find(&reply.text).shown } else { Vec::new() }
     }
 
     /// Returns the judgement on a reply that decides the agent's transition.
@@ -96,10 +106,17 @@ impl ReplyRules {
         reply: &TurnReply,
         source: &dyn WorkflowSource,
     ) -> Result<AcceptedTransition, ProtocolViolation> {
-        match &self.output {
+        let accepted = match &self.output {
             Some(contract) => step::read_output(contract, source, reply),
             None => step::read(&self.policy, source, &reply.text),
+        }?;
+        if let Transition::Result { payload, variables, .. } = &accepted.transition
+            && self.needs_outputs
+            && let Some(why) = scopes::lacking_output((payload, variables), source)
+        {
+            return Err(ProtocolViolation::Contract { why });
         }
+        Ok(accepted)
     }
 
     fn evaluate(&self, accepted: AcceptedTransition, text: &str) -> TurnJudgement {

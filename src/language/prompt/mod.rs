@@ -1,5 +1,6 @@
 //! The language of prompt folders: a state is a markdown file, its frontmatter is the policy.
 
+pub mod agent_terms;
 pub mod check;
 pub mod codes;
 pub mod context;
@@ -14,6 +15,7 @@ mod mentioned;
 pub mod named;
 pub mod policy_entry;
 mod quoted;
+pub mod scopes;
 pub mod script;
 pub mod step;
 pub mod survey;

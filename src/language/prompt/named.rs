@@ -1,7 +1,9 @@
 //! Names of states without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
 
 use super::kind::StateKind;
-use crate::domain::id::{SCRIPT_ENDINGS, StateName};
+use super::scopes::first_state;
+use super::script::PreparedScript;
+use crate::domain::id::{Folder, SCRIPT_ENDINGS, ScopePath, StateName};
 use crate::domain::join::{Join, JoinFallback};
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;
@@ -39,7 +41,78 @@ pub fn resolve(name: &mut StateName, source: &dyn WorkflowSource) {
 
 /// Adds the endings to the names in a transition.
 pub fn resolve_transition(transition: &mut Transition, source: &dyn WorkflowSource) {
+    transition.change_targets(|scope, target| resolve_target(scope, target, source));
     transition.rename_states(|name| resolve(name, source));
+}
+
+/// Completes what a tag names: a name that only a folder has is that folder, and a folder is its first state.
+fn resolve_target(
+    scope: &mut Option<ScopePath>,
+    target: &mut StateName,
+    source: &dyn WorkflowSource,
+) {
+    if let Some(folder) = named_folder(scope.as_ref(), target, source) {
+        let Ok(entry) = StateName::entry() else { return };
+        (*scope, *target) = (Some(folder), entry);
+    }
+    let Some(there) = scope.as_ref().and_then(|path| source.scope(path).ok()) else { return };
+    if !target.is_entry() {
+        resolve(target, &*there);
+    } else if let Ok(first) = first_state(&*there) {
+        *target = first;
+    }
+}
+
+/// Returns the folder that a name without an ending is the name of, if no state has it.
+fn named_folder(
+    scope: Option<&ScopePath>,
+    target: &StateName,
+    source: &dyn WorkflowSource,
+) -> Option<ScopePath> {
+    if target.as_str().contains(['.', '{']) {
+        return None;
+    }
+    let there = scope.map(|path| source.scope(path).ok());
+    let files = match &there {
+        None => source,
+        Some(there) => &**there.as_ref()?,
+    };
+    if files.check(target).is_ok() || !candidates(target, files).is_empty() {
+        return None;
+    }
+    let below = Folder::parse(target.as_str()).ok()?;
+    files.within(&below).ok()?;
+    scope.map_or_else(|| ScopePath::parse(below.as_str()).ok(), |path| Some(path.join(&below)))
+}
+
+/// Returns why a state of another folder cannot be entered, if it cannot.
+#[must_use]
+pub fn why_no_entry(
+    path: &ScopePath,
+    state: &StateName,
+    source: &dyn WorkflowSource,
+) -> Option<String> {
+    let there = match source.scope(path) {
+        Ok(there) => there,
+        Err(error) => return Some(error.to_string()),
+    };
+    if state.is_entry() {
+        let why = first_state(&*there).err()?;
+        return Some(format!("this folder cannot be entered: {why}"));
+    }
+    if let Some(why) = ambiguity(state, &*there) {
+        return Some(why);
+    }
+    if let Err(error) = there.check(state) {
+        return Some(error.to_string());
+    }
+    match StateKind::of(state) {
+        Some(StateKind::Prompt | StateKind::Graph | StateKind::Program) => None,
+        Some(StateKind::Script) => {
+            PreparedScript::read(state, None, &*there).err().map(|error| error.to_string())
+        }
+        None => Some(format!("{}: this is no state", there.path(state))),
+    }
 }
 
 /// Adds the endings to the names in a policy.

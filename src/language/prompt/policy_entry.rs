@@ -184,7 +184,8 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
         .or(target.as_ref().map(|target| target.at))
         .unwrap_or(name.at);
     let pairs = attributes.into_iter().map(|(key, value)| (key, value.value));
-    Transition::from_parts(tag, pairs, body).map_err(|error| Error::at(place, error.to_string()))
+    let body = TagName::body_of(&name.value, body);
+    Transition::from_parts(tag, pairs, &body).map_err(|error| Error::at(place, error.to_string()))
 }
 
 /// Returns a list of entries as JSON Schema.
@@ -212,7 +213,12 @@ pub(super) fn shape() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "tag": described("The tag.", shape::one_of(TagName::ALL.iter().map(|tag| tag.name()))),
+            "tag": described(
+                "The tag.",
+                shape::one_of(
+                    TagName::ALL.iter().map(|tag| tag.name()).chain(TagName::OF_WORKFLOWS),
+                ),
+            ),
             "target": described("The file that the tag leads to.", shape::text()),
             "return": described("The state that the result returns to.", shape::text()),
             "next": described("The state that follows.", shape::text()),

@@ -1,12 +1,13 @@
 //! The two questions a prompt folder answers: the prompt to ask in a state, and the meaning of a reply there.
 
+pub use super::agent_terms::{agent_options, call_budget, child_options};
 pub use super::context::{JoinResults, PromptContext, RESERVED, RESULTS, RESULTS_FILE};
 use super::document::{self, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
 use super::kind::StateKind;
-use super::named;
 use super::script::PreparedScript;
+use super::{named, scopes};
 use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fork::ForkRules;
@@ -14,12 +15,10 @@ use crate::domain::graph_execution::PromptTask;
 use crate::domain::id::StateName;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
-use crate::domain::money::Usd;
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::TurnOptions;
-use crate::language::graph::worktree::has_worktree;
 use crate::language::output::{OutputContract, SchemaError, placeholder};
 use crate::language::position::SourcePlace;
 use crate::language::source::{self, WorkflowSource};
@@ -252,43 +251,6 @@ pub fn join(state: &StateName, source: &dyn WorkflowSource) -> Result<Option<Joi
     Ok(join)
 }
 
-/// Returns the options of an agent that begins in a state. A state that cannot be used gives default options: the
-/// agent that starts there fails by itself, with the reason.
-#[must_use]
-pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
-    if state.is_graph() {
-        let text = source.read(state).unwrap_or_default();
-        return AgentOptions { worktree: has_worktree(&text), ..AgentOptions::default() };
-    }
-    let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
-    let document = text.and_then(|text| document::parse(&text).ok());
-    document.map(|document| document.frontmatter.agent_options).unwrap_or_default()
-}
-
-/// Returns the options of the agent that a transition forks, or default options if it forks none.
-#[must_use]
-pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> AgentOptions {
-    match transition {
-        Transition::Fork { target, .. } => agent_options(target, source),
-        _ => AgentOptions::default(),
-    }
-}
-
-/// Returns the budget of the call that a transition makes, if it is a call and the called state gives one.
-#[must_use]
-pub fn call_budget(transition: &Transition, source: &dyn WorkflowSource) -> Option<Usd> {
-    match transition {
-        Transition::Call { target, .. } | Transition::Function { target, .. } => {
-            agent_options(target, source).budget_usd
-        }
-        Transition::Goto { .. }
-        | Transition::Reset { .. }
-        | Transition::Fork { .. }
-        | Transition::Ask { .. }
-        | Transition::Result { .. } => None,
-    }
-}
-
 /// Returns the one transition that a reply requests, if the policy and the scope allow it.
 ///
 /// # Errors
@@ -302,8 +264,9 @@ pub fn read(
     for transition in tags.tags.iter_mut().flatten() {
         named::resolve_transition(transition, source);
     }
-    let accepted = policy.judge(tags)?;
+    let mut accepted = policy.judge(tags)?;
     check(&accepted.transition, source)?;
+    scopes::fill_inputs(&mut accepted.transition, source)?;
     Ok(accepted)
 }
 
@@ -319,6 +282,7 @@ pub fn read_output(
     let mut transition = contract.read(reply.structured.as_deref(), &reply.text)?;
     named::resolve_transition(&mut transition, source);
     check(&transition, source)?;
+    scopes::fill_inputs(&mut transition, source)?;
     Ok(AcceptedTransition { transition, implicit: false, overruled: None })
 }
 
@@ -347,7 +311,11 @@ pub fn check(
             None => return Err(no_such_state(Error::NotAPrompt { path: source.path(state) })),
         }
     }
-    Ok(())
+    let mut crossings = transition.crossings();
+    match crossings.find_map(|(path, state)| named::why_no_entry(path, state, source)) {
+        None => Ok(()),
+        Some(why) => Err(ProtocolViolation::NoSuchState { asked: transition.to_string(), why }),
+    }
 }
 
 #[cfg(test)]

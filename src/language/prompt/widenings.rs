@@ -44,6 +44,7 @@ pub fn in_outline(
             | FolderState::Graph(_)
             | FolderState::Program(_)
             | FolderState::Unreadable(_)
+            | FolderState::Beyond(..)
             | FolderState::Other => {}
         }
     }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use self::prompt::{FolderPrompt, ShownTag, TransitionEdge, TransitionOrigin};
 use super::kind::StateKind;
-use crate::domain::id::StateName;
+use crate::domain::id::{ScopePath, StateName};
 use crate::domain::transition::Transition;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph;
@@ -44,6 +44,8 @@ pub enum FolderState {
     Program(FolderProgram),
     /// A script, read like a prompt: the tags in its text are ways it may take.
     Script(Box<FolderPrompt>),
+    /// A state of another folder, which is a scope of its own.
+    Beyond(ScopePath, StateName),
     /// No state: there is no such file, or it cannot be read.
     Unreadable(source::Error),
     /// No state: it is a file of another kind.
@@ -160,6 +162,9 @@ fn read_state(
     source: &dyn WorkflowSource,
     reach: WorkflowMapOptions<'_>,
 ) -> FolderState {
+    if let Some((path, state)) = name.in_other_folder() {
+        return FolderState::Beyond(path, state);
+    }
     match (StateKind::of(name), reach.graphs) {
         (None, _) => source.check(name).err().map_or(FolderState::Other, FolderState::Unreadable),
         (Some(StateKind::Prompt), _) => match source.read(name) {
@@ -208,7 +213,11 @@ impl FolderState {
     pub fn ways(&self) -> Option<&Vec<TransitionEdge>> {
         match self {
             Self::Prompt(state) | Self::Script(state) => Some(&state.ways),
-            Self::Graph(_) | Self::Program(_) | Self::Unreadable(_) | Self::Other => None,
+            Self::Graph(_)
+            | Self::Program(_)
+            | Self::Beyond(..)
+            | Self::Unreadable(_)
+            | Self::Other => None,
         }
     }
 
@@ -231,7 +240,7 @@ impl FolderState {
             }
             Self::Graph(graph) => graph.program.as_ref().map(spawned).unwrap_or_default(),
             Self::Program(program) => program.definition.as_ref().map(started).unwrap_or_default(),
-            Self::Unreadable(_) | Self::Other => Vec::new(),
+            Self::Beyond(..) | Self::Unreadable(_) | Self::Other => Vec::new(),
         }
     }
 }

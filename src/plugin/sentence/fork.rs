@@ -7,8 +7,9 @@ use crate::domain::join::{Join, JoinCondition, JoinOutcome, JoinTally};
 /// Returns the agents that a step forks, as text.
 pub(super) fn forked_agents(event: &StepFinished) -> String {
     let Some(first) = event.children.first() else {
-        let target = event.transition.target().map_or("", |target| target.as_str());
-        return format!("a new agent at {target}");
+        let target = event.transition.destination();
+        let target = target.map(|target| format!(" at {target}")).unwrap_or_default();
+        return format!("a new agent{target}");
     };
     let mut states: Vec<&str> = event.children.iter().map(|group| group.state.as_str()).collect();
     states.dedup();

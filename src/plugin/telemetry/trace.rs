@@ -190,7 +190,7 @@ impl TracedRun {
         let draft = state.step_span(id, self.ids, at);
         let draft = draft
             .with(span::TRANSITION, step.transition.tag().to_string())
-            .with_some(span::TARGET, step.transition.target().map(ToString::to_string))
+            .with_some(span::TARGET, step.transition.destination().map(|target| target.to_string()))
             .with_some(span::OVERRULED, step.overruled.as_ref().map(|other| other.by.clone()));
         spans.push(draft.done());
         let Some(agent) = self.run.agents.get(id) else {

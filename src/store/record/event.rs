@@ -25,6 +25,7 @@ use crate::domain::turn_cost::TurnCost;
 /// An event as it is stored, in the newest format.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "most records are of finished steps")]
 pub(super) enum StoredEvent {
     /// The run began, with its first agent.
     RunStarted(Box<StoredRunStarted>),

@@ -6,7 +6,7 @@ use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{PermanentRestart, ProgramDefined};
 use crate::domain::fork::ForkGroup;
-use crate::domain::id::{MessageId, RunId, SessionId, StateName};
+use crate::domain::id::{Folder, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::settings::Settings;
 use crate::domain::transition::{Transition, Variables};
@@ -21,6 +21,9 @@ two_way_mirror_of_event! {
         workflow_id: RunId,
         /// The directory of the workflow's files.
         scope_dir: String,
+        /// The workflow's folder below that directory, if it is another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<Folder>,
         /// The state the first agent starts in.
         entry: StateName,
         /// The session of its first turn.
@@ -70,6 +73,9 @@ two_way_mirror_of_event! {
         /// The last message of the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
+        /// The texts that the reply shows to people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shown: Vec<String>,
         /// The id of the session this transition opens: the agent's own, or its child's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         new_session: Option<SessionId>,

@@ -34,6 +34,9 @@ two_way_mirror_of_event! {
         /// The last message of the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
+        /// The texts that the reply shows to people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shown: Vec<String>,
         /// The session that is opened for the evaluator.
         new_session: SessionId,
     }

@@ -94,6 +94,7 @@ mod tests {
         let started = RunStarted {
             workflow_id: RunId::parse("r").expect("an id"),
             scope_dir: "w".into(),
+            folder: None,
             entry: StateName::parse("A.md").expect("a state"),
             session: SessionId::new("s"),
             definition: None,

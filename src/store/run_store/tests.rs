@@ -18,6 +18,7 @@ fn first() -> Record {
     let started = RunStarted {
         workflow_id: id(),
         scope_dir: "w".into(),
+        folder: None,
         entry: StateName::parse("A.md").expect("a state"),
         session: SessionId::new("s"),
         definition: None,

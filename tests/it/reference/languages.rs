@@ -14,8 +14,8 @@ use super::page::{listed, row_of, rows, section, spans};
 use super::{keys_below, reference};
 
 /// The keys of a transition's JSON that are not attributes of its tag.
-const NO_ATTRIBUTES: [&str; 7] =
-    ["tag", "target", "variables", "also", "payload", "question", "structured"];
+const NO_ATTRIBUTES: [&str; 8] =
+    ["tag", "target", "scope", "variables", "also", "payload", "question", "structured"];
 
 /// Returns the attributes that a tag takes, from the type that it is read into.
 fn attributes(tag: TagName) -> BTreeSet<String> {
@@ -56,11 +56,12 @@ fn policy_lists_each_attribute_of_each_tag() {
 }
 
 /// The keys with keys of their own, and the sections that list these.
-const NESTED: [(FileSchema, &str, &[&str]); 5] = [
+const NESTED: [(FileSchema, &str, &[&str]); 6] = [
     (FileSchema::Frontmatter, "allowed_transitions", &["Policy"]),
     (FileSchema::Frontmatter, "evaluator", &["Evaluator", "Policy"]),
     (FileSchema::Frontmatter, "supervision", &["Supervision"]),
     (FileSchema::Manifest, "supervision", &["Supervision"]),
+    (FileSchema::Manifest, "inputs", &["Folders"]),
     (FileSchema::Manifest, "plugins", &["Plug-ins", "Supervision"]),
 ];
 

@@ -136,6 +136,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 cost: TurnCost { amount: cost_usd, ..TurnCost::default() },
                 session_id: SessionId::new("s"),
                 message,
+                shown: Vec::new(),
                 new_session: session,
                 options: Box::default(),
                 children: Vec::new(),

@@ -15,7 +15,7 @@ use crate::domain::apply::{apply, begin};
 use crate::domain::consult::{ConsultVerdict, PluginVerdict, StopScope};
 use crate::domain::decide::{NondeterministicInputs, TurnJudgement, TurnReport, decide};
 use crate::domain::event::{Event, Record, RunCommand};
-use crate::domain::id::{MessageId, SessionId, StateName};
+use crate::domain::id::{MessageId, ScopePath, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::policy::{AcceptedTransition, TransitionPolicy};
 use crate::domain::refusal::{NAMED_PER_TURN, ToolRefusal, ToolRefusals};
@@ -55,22 +55,28 @@ fn variables() -> impl Strategy<Value = Variables> {
     proptest::collection::btree_map("[a-z]{1,3}", texts(), 0..3).prop_map(Variables::from)
 }
 
+/// Returns folders that a tag leads to, and mostly none.
+fn scopes() -> impl Strategy<Value = Option<ScopePath>> {
+    let scope = |path: &str| Just(ScopePath::parse(path).ok());
+    prop_oneof![4 => Just(None), 1 => scope("review"), 1 => scope("lib:worker"), 1 => scope(".")]
+}
+
 pub(crate) fn transitions() -> impl Strategy<Value = Transition> {
-    let parts = || (states(), states(), variables());
+    let parts = || ((states(), scopes()), states(), variables());
     prop_oneof![
-        1 => parts().prop_map(|(target, _, variables)| Transition::Goto { target, variables }),
-        1 => (parts(), prop::bool::ANY).prop_map(|((target, _, variables), keeps_stack)| {
-            Transition::Reset { target, keeps_stack, variables }
+        1 => parts().prop_map(|((target, scope), _, variables)| Transition::Goto { target, scope, variables }),
+        1 => (parts(), prop::bool::ANY).prop_map(|(((target, scope), _, variables), keeps_stack)| {
+            Transition::Reset { target, scope, keeps_stack, variables }
         }),
-        1 => parts().prop_map(|(target, return_to, variables)| {
-            Transition::Call { target, return_to, variables }
+        1 => parts().prop_map(|((target, scope), return_to, variables)| {
+            Transition::Call { target, scope, return_to, variables }
         }),
-        1 => parts().prop_map(|(target, return_to, variables)| {
-            Transition::Function { target, return_to, variables }
+        1 => parts().prop_map(|((target, scope), return_to, variables)| {
+            Transition::Function { target, scope, return_to, variables }
         }),
-        3 => parts().prop_map(|(target, next, variables)| {
+        3 => parts().prop_map(|((target, scope), next, variables)| {
             let (each, cwd, also) = (None, None, Vec::new());
-            Transition::Fork { target, next, each, cwd, variables, also }
+            Transition::Fork { target, scope, next, each, cwd, variables, also }
         }),
         2 => (texts(), variables())
             .prop_map(|(payload, variables)| Transition::Result { payload, variables, structured: false }),
@@ -249,6 +255,7 @@ impl Journal {
                 duration_ms: started.then_some(u64::from(cents)),
             },
             message,
+            shown: Vec::new(),
             judgement,
             child_options,
             call_budget_usd: cents.is_multiple_of(4).then_some(cost),

@@ -62,6 +62,7 @@ pub(crate) fn first() -> Record {
     let started = RunStarted {
         workflow_id: RunId::parse("r").expect("a run's id"),
         scope_dir: "w".to_owned(),
+        folder: None,
         entry: state("A.md"),
         session: session(1),
         definition: None,
@@ -125,6 +126,7 @@ impl Scene {
             },
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
+            shown: Vec::new(),
             new_session: new_session.then(|| session(self.next())),
             options: Box::default(),
             children: Vec::new(),

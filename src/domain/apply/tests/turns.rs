@@ -171,6 +171,7 @@ fn proposal(scene: &Scene) -> Event {
         cost: TurnCost { amount: step.cost.amount, ..TurnCost::default() },
         session_id: step.session_id,
         message: step.message,
+        shown: Vec::new(),
         new_session: session(scene.next()),
     }))
 }

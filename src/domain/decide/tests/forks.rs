@@ -17,6 +17,7 @@ fn group(many: u32) -> ForkGroup {
     };
     ForkGroup {
         state: state("W.md"),
+        scope: None,
         options: AgentOptions::default(),
         base: None,
         not_before: None,

@@ -55,6 +55,7 @@ fn permanent_agent_restarts_with_initial_state_and_variables() {
     let mut scene = permanent(3, OnExhausted::FailAgent);
     let fork = Transition::Fork {
         target: state("W.md"),
+        scope: None,
         next: state("N.md"),
         each: None,
         cwd: None,

@@ -7,7 +7,7 @@ use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{PermanentRestart, ProgramDefined};
 use crate::domain::fork::ForkGroup;
-use crate::domain::id::{MessageId, RunId, SessionId, StateName};
+use crate::domain::id::{Folder, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::settings::Settings;
 use crate::domain::transition::{Transition, Variables};
@@ -23,6 +23,9 @@ mirror_of_event! {
         pub workflow_id: RunId,
         /// The directory of the workflow's files.
         pub scope_dir: String,
+        /// The workflow's folder below that directory, if it is another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub folder: Option<Folder>,
         /// The state the first agent starts in.
         pub entry: StateName,
         /// The session of its first turn.
@@ -73,6 +76,9 @@ mirror_of_event! {
         /// The last message of the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub message: Option<MessageId>,
+        /// The texts that the reply shows to people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub shown: Vec<String>,
         /// The id of the session this transition opens: the agent's own, or its child's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub new_session: Option<SessionId>,

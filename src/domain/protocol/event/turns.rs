@@ -36,6 +36,9 @@ mirror_of_event! {
         /// The last message of the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub message: Option<MessageId>,
+        /// The texts that the reply shows to people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub shown: Vec<String>,
         /// The session that is opened for the evaluator.
         pub new_session: SessionId,
     }

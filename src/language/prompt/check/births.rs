@@ -136,6 +136,8 @@ pub(super) fn known_transitions<'a>(
     let evaluator = prompt.evaluator().and_then(|name| workflow_map.evaluators.get(name));
     let shown = prompt.shown.iter().chain(evaluator.into_iter().flat_map(|prompt| &prompt.shown));
     let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
+    // The ways have the states of other folders under names of their own.
+    let shown = shown.filter(|shown| shown.crossings().next().is_none());
     let ways = prompt.ways.iter().map(|way| &way.transition);
     ways.chain(shown.filter(|shown| is_allowed(prompt, shown)))
 }

@@ -113,7 +113,9 @@ impl FolderDiagnostics<'_> {
                     self.diagnostics.extend(diagnostics.iter().cloned());
                 }
                 FolderState::Script(_) => self.script(name),
-                FolderState::Unreadable(Error::Missing { .. }) | FolderState::Other => {}
+                FolderState::Unreadable(Error::Missing { .. })
+                | FolderState::Beyond(..)
+                | FolderState::Other => {}
                 FolderState::Unreadable(error) => {
                     self.error(name, error.place(), "RF001", error.reason());
                 }

@@ -1,4 +1,4 @@
-//! The checks of folders that programs run agents in: each is checked from its first state.
+//! The checks of folders that programs run agents in, and that tags lead to: each is checked from its first state.
 //!
 //! Graphs in them are not read, because the reader of graphs reads those of the checked folder.
 
@@ -20,11 +20,30 @@ impl FolderDiagnostics<'_> {
         let mut files = 0;
         for (folder, start) in run_by(workflow_map) {
             let Ok(source) = self.source.within(&folder) else { continue };
-            let found = below(&*source, &start, variables, &self.ceiling);
-            self.diagnostics.extend(found.diagnostics);
-            files += found.files;
+            files += self.below(&*source, &start, variables);
+        }
+        for (source, start, own) in self.entered(workflow_map) {
+            let variables: Vec<String> = variables.iter().cloned().chain(own).collect();
+            files += self.below(&*source, &start, &variables);
         }
         files
+    }
+
+    /// Checks a folder from a state on, once; returns the number of files read.
+    fn below(
+        &mut self,
+        source: &dyn WorkflowSource,
+        start: &StateName,
+        variables: &[String],
+    ) -> usize {
+        if !self.seen.insert(source.path(start)) {
+            return 0;
+        }
+        let seen = std::mem::take(&mut self.seen);
+        let (found, seen) = below(source, start, variables, (&self.ceiling, seen));
+        self.seen = seen;
+        self.diagnostics.extend(found.diagnostics);
+        found.files
     }
 }
 
@@ -32,10 +51,10 @@ fn below(
     source: &dyn WorkflowSource,
     start: &StateName,
     variables: &[String],
-    ceiling: &PermissionCeiling,
-) -> CheckFindings {
+    (ceiling, seen): (&PermissionCeiling, BTreeSet<String>),
+) -> (CheckFindings, BTreeSet<String>) {
     let mut report =
-        FolderDiagnostics { source, ceiling: ceiling.clone(), diagnostics: Vec::new() };
+        FolderDiagnostics { source, ceiling: ceiling.clone(), diagnostics: Vec::new(), seen };
     let unread = |_: &StateName| FolderGraph::default();
     let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&unread) };
     let workflow_map = WorkflowMap::of(start, source, reach);
@@ -49,9 +68,10 @@ fn below(
     report.ends(&workflow_map, false);
     report.returns(&workflow_map);
     report.joins(&workflow_map);
-    report.variables(&workflow_map, variables);
+    let known = report.with_outputs(&workflow_map, variables);
+    report.variables(&workflow_map, &known);
     let files = workflow_map.read() + report.folders(&workflow_map, variables);
-    CheckFindings { diagnostics: report.diagnostics, files }
+    (CheckFindings { diagnostics: report.diagnostics, files }, report.seen)
 }
 
 /// Returns the folders, each with its first state.

@@ -36,7 +36,10 @@ impl FolderDiagnostics<'_> {
 fn forked_at_most(workflow_map: &WorkflowMap) -> Option<usize> {
     let is_known = |state: &FolderState| match state {
         FolderState::Prompt(prompt) => !prompt.is_open(),
-        FolderState::Graph(_) | FolderState::Program(_) | FolderState::Other => true,
+        FolderState::Graph(_)
+        | FolderState::Program(_)
+        | FolderState::Beyond(..)
+        | FolderState::Other => true,
         FolderState::Script(_) | FolderState::Unreadable(_) => false,
     };
     if !workflow_map.states.values().all(is_known) {

@@ -34,6 +34,9 @@ impl FolderDiagnostics<'_> {
             Err(error) => return self.refused(name, prompt, shown, error),
         };
         let is_allowed = prompt.frontmatter.policy.allows(transition);
+        if is_allowed {
+            self.shown_crossing(name, prompt, (shown, transition));
+        }
         if is_allowed && !prompt.is_open() {
             return;
         }
@@ -68,6 +71,8 @@ impl FolderDiagnostics<'_> {
     ) {
         let is_around_state =
             shown.encloses.as_ref().is_some_and(|state| self.why_no_state(state).is_none());
+        let is_around_state = is_around_state
+            || matches!(error, InvalidTransition::UnexpectedAttribute { tag: TagName::Ask, .. });
         let is_fork_beside_goto = shown.tag == TagName::Fork
             && prompt.shown.iter().any(|other| other.tag == TagName::Goto);
         let message = format!("the text shows a tag that is refused in a reply: {error}");
@@ -98,7 +103,13 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Reports a problem of a tag: as an error, unless it is quoted.
-    fn at_tag(&mut self, name: &StateName, shown: &ShownTag, code: &'static str, message: String) {
+    pub(super) fn at_tag(
+        &mut self,
+        name: &StateName,
+        shown: &ShownTag,
+        code: &'static str,
+        message: String,
+    ) {
         if shown.is_quoted {
             self.warning(name, shown.place, code, message);
         } else {
@@ -120,6 +131,6 @@ impl FolderDiagnostics<'_> {
 }
 
 /// Returns a tag as people read it, without the entities of its attributes.
-fn unescaped(tag: &str) -> String {
+pub(super) fn unescaped(tag: &str) -> String {
     tag.replace("&quot;", "\"").replace("&lt;", "<").replace("&amp;", "&")
 }

@@ -44,6 +44,11 @@ impl FolderDiagnostics<'_> {
             let why = match workflow_map.states.get(target) {
                 Some(FolderState::Unreadable(error)) => why(error),
                 Some(FolderState::Other) => no_state().to_owned(),
+                Some(FolderState::Beyond(path, state)) => {
+                    let place = place.unwrap_or(way.place.entry);
+                    self.crossing(name, place, (path, state));
+                    continue;
+                }
                 _ => continue,
             };
             let place = place.unwrap_or(way.place.entry);
@@ -68,6 +73,7 @@ impl FolderDiagnostics<'_> {
             return;
         }
         for (index, (entry, place)) in allowed.iter().zip(&prompt.places.entries).enumerate() {
+            self.inputs_of_entry(name, prompt, (entry, place.entry));
             let is_said_by = |other: usize| {
                 let of_two_alike_the_first_stays = other < index || !covers(entry, &allowed[other]);
                 other != index && covers(&allowed[other], entry) && of_two_alike_the_first_stays

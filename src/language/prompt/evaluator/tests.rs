@@ -14,6 +14,7 @@ fn read(block: &str) -> Result<Option<Evaluator>, String> {
 fn goto(target: &str) -> Transition {
     Transition::Goto {
         target: StateName::parse(target).expect("a state"),
+        scope: None,
         variables: Variables::new(),
     }
 }

@@ -187,6 +187,13 @@ impl FolderPrompt {
         if self.is_open() {
             ways.extend(self.shown.iter().filter_map(ShownTag::edge));
         }
+        for way in &mut ways {
+            way.transition.change_targets(|scope, target| {
+                if let Some(path) = scope.take() {
+                    *target = StateName::beyond(&path, target);
+                }
+            });
+        }
         ways
     }
 
@@ -200,8 +207,11 @@ impl FolderPrompt {
             |(otherwise, origin, place): (&JoinFallback, TransitionOrigin, Option<SourcePlace>)| {
                 let JoinFallback::State(state) = otherwise else { return None };
                 let place = place.unwrap_or(SourcePlace::START);
-                let transition =
-                    Transition::Goto { target: state.clone(), variables: Variables::new() };
+                let transition = Transition::Goto {
+                    target: state.clone(),
+                    scope: None,
+                    variables: Variables::new(),
+                };
                 let place = EntryPlace { target: Some(place), ..EntryPlace::whole(place) };
                 Some(TransitionEdge { transition, origin, place })
             };
@@ -226,8 +236,12 @@ impl TransitionEdge {
 impl ShownTag {
     /// Returns whether a placeholder decides the target, which is therefore unknown.
     fn is_filled_in(&self) -> bool {
-        let named =
-            |transition: &Transition| transition.states().any(|name| name.as_str().contains("{{"));
+        let named = |transition: &Transition| {
+            transition.states().any(|name| name.as_str().contains("{{"))
+                || transition.crossings().any(|(path, state)| {
+                    path.as_str().contains("{{") || state.as_str().contains("{{")
+                })
+        };
         self.transition.as_ref().is_ok_and(named)
     }
 

@@ -24,6 +24,7 @@ fn evaluator_has_its_own_turn_span_within_the_step() {
         },
         session_id: session(1),
         message: None,
+        shown: Vec::new(),
         new_session: session(2),
     };
     told.happens(Event::TransitionProposed(Box::new(proposed)));

@@ -46,6 +46,7 @@ impl Journal {
         };
         let group = |state: &str, many: u32| ForkGroup {
             state: scene::state(state),
+            scope: None,
             options: AgentOptions { worktree: many == 2, ..AgentOptions::default() },
             base: None,
             not_before: None,

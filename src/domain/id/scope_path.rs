@@ -1,0 +1,225 @@
+//! The folders that a tag can lead to: each is a scope of its own, below the run's root.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Folder, InvalidName, StateName};
+
+shared_name! {
+    /// A folder as a tag names it, seen from that of the state: `review`, `../review`, `lib:review`.
+    ScopePath
+}
+checked_when_read!(ScopePath);
+
+/// The folder of the run's root in which the folders of `lib:` lie.
+const LIBRARY: &str = "lib";
+
+/// The beginning of a folder in the library.
+const LIBRARY_PREFIX: &str = "lib:";
+
+/// The most steps up of a path.
+const MAX_UP: usize = 16;
+
+impl ScopePath {
+    /// Parses the path of a folder. Steps up stand at its beginning.
+    ///
+    /// # Errors
+    /// [`InvalidName::Scope`] for anything else, such as an absolute path.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let wrong = || InvalidName::Scope(text.to_owned());
+        let path = text.trim();
+        if let Some(name) = path.strip_prefix(LIBRARY_PREFIX) {
+            let folder = Folder::parse(name).map_err(|_| wrong())?;
+            return Ok(Self(format!("{LIBRARY_PREFIX}{folder}").into()));
+        }
+        if path.is_empty() || path.starts_with('/') {
+            return Err(wrong());
+        }
+        let parts: Vec<&str> =
+            path.trim_end_matches('/').split('/').filter(|&part| part != ".").collect();
+        let up = parts.iter().take_while(|&&part| part == "..").count();
+        let below = parts[up..].join("/");
+        if up > MAX_UP || (!below.is_empty() && Folder::parse(&below).is_err()) {
+            return Err(wrong());
+        }
+        if parts.is_empty() {
+            return Ok(Self(".".into()));
+        }
+        Ok(Self(parts.join("/").into()))
+    }
+
+    /// Returns the path of a folder from the run's root; `None` is the root itself.
+    #[must_use]
+    pub fn from_root(folder: Option<&Folder>) -> Self {
+        Self(folder.map_or(".", Folder::as_str).into())
+    }
+
+    /// Returns the folder that it leads to from another one, where `None` is the run's root.
+    ///
+    /// # Errors
+    /// [`InvalidName::BeyondRoot`] if it leads out of the run's root.
+    pub fn seen_from(&self, here: Option<&Folder>) -> Result<Option<Folder>, InvalidName> {
+        let beyond = || InvalidName::BeyondRoot(self.to_string());
+        let path = self.0.strip_prefix(LIBRARY_PREFIX).map(|name| format!("{LIBRARY}/{name}"));
+        let here = here.filter(|_| path.is_none());
+        let mut parts: Vec<&str> =
+            here.map_or(Vec::new(), |here| here.as_str().split('/').collect());
+        for part in path.as_deref().unwrap_or(&self.0).split('/') {
+            match part {
+                "." => {}
+                ".." => drop(parts.pop().ok_or_else(beyond)?),
+                name => parts.push(name),
+            }
+        }
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        Folder::parse(&parts.join("/")).map(Some).map_err(|_| beyond())
+    }
+
+    /// Returns the path of a folder below.
+    #[must_use]
+    pub fn join(&self, below: &Folder) -> Self {
+        if self.is_here() {
+            Self(below.as_str().into())
+        } else {
+            Self(format!("{self}/{below}").into())
+        }
+    }
+
+    /// Returns whether it is the folder of the state itself.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        &*self.0 == "."
+    }
+}
+
+impl StateName {
+    /// The name that stands for the first state of a folder, until that is known.
+    const ENTRY: &'static str = ".";
+
+    /// Returns the name that stands for the first state of a folder, until that is known.
+    ///
+    /// # Errors
+    /// None: the name is fixed.
+    pub fn entry() -> Result<Self, InvalidName> {
+        Self::parse(Self::ENTRY)
+    }
+
+    /// Returns the name that stands for a state of another folder in a map of this one. It is no name of a file: none
+    /// has a `/`.
+    #[must_use]
+    pub fn beyond(scope: &ScopePath, state: &Self) -> Self {
+        let target = TagTarget { scope: Some(scope.clone()), state: state.clone() };
+        Self::unchecked(&target.to_string())
+    }
+
+    /// Returns the state of another folder that it stands for in a map, if it does.
+    #[must_use]
+    pub fn in_other_folder(&self) -> Option<(ScopePath, Self)> {
+        let name = self.as_str();
+        let TagTarget { scope, state } =
+            TagTarget::parse(name).ok().filter(|_| name.contains('/'))?;
+        Some((scope?, state))
+    }
+
+    /// Returns whether it stands for the first state of a folder that is not known.
+    #[must_use]
+    pub fn is_entry(&self) -> bool {
+        self.as_str() == Self::ENTRY
+    }
+}
+
+/// A state as a tag names it: in the same folder, or in another one, which is a scope of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TagTarget {
+    /// The other folder.
+    pub scope: Option<ScopePath>,
+    /// The state.
+    pub state: StateName,
+}
+
+impl TagTarget {
+    /// Parses what stands between the tags. A path that ends in `/` is a folder's first state.
+    ///
+    /// # Errors
+    /// [`InvalidName`] if it is neither a bare file name nor a path.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let path = text.trim();
+        let is_library = path.starts_with(LIBRARY_PREFIX);
+        if path.contains(['\\', '\0']) || !(is_library || path.contains('/')) {
+            return StateName::parse(path).map(|state| Self { scope: None, state });
+        }
+        let (folder, file) = match path.rsplit_once('/') {
+            Some((folder, file)) => (folder, file),
+            None => (path, ""),
+        };
+        let state = if file.is_empty() { StateName::entry() } else { StateName::parse(file) }?;
+        let scope = ScopePath::parse(folder)?;
+        Ok(Self { scope: Some(scope).filter(|scope| !scope.is_here() || file.is_empty()), state })
+    }
+}
+
+impl fmt::Display for TagTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_target(self.scope.as_ref(), &self.state, f)
+    }
+}
+
+/// Writes a state as a tag names it.
+pub(in crate::domain) fn write_target(
+    scope: Option<&ScopePath>,
+    state: &StateName,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    match scope {
+        None => f.write_str(state.as_str()),
+        Some(scope) if state.is_entry() => write!(f, "{scope}/"),
+        Some(scope) => write!(f, "{scope}/{state}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        TagTarget::parse(text).map_or_else(|error| format!("error: {error}"), |one| one.to_string())
+    }
+
+    #[test]
+    fn target_is_bare_name_or_path_of_folder() {
+        for (text, expected) in [
+            ("CHECK.md", "CHECK.md"),
+            ("./CHECK.md", "CHECK.md"),
+            ("review/", "review/"),
+            (" ./review/CHECK.md\n", "review/CHECK.md"),
+            ("../review/", "../review/"),
+            ("../../a/b/C.md", "../../a/b/C.md"),
+            ("lib:review", "lib:review/"),
+            ("lib:review/CHECK.md", "lib:review/CHECK.md"),
+        ] {
+            assert_eq!(shown(text), expected, "{text}");
+        }
+        for bad in ["", "/etc/passwd", "a\\b.md", "a/../../b/", "lib:", "lib:../x/"] {
+            assert!(TagTarget::parse(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+
+    #[test]
+    fn folder_is_seen_from_another_within_the_root() {
+        let seen = |path: &str, here: &str| {
+            let path = ScopePath::parse(path).expect("a path");
+            path.seen_from(Folder::parse(here).ok().as_ref())
+                .map(|folder| folder.map(|folder| folder.to_string()).unwrap_or_default())
+        };
+        assert_eq!(seen("review", ""), Ok("review".into()));
+        assert_eq!(seen("../b", "a"), Ok("b".into()));
+        assert_eq!(seen("..", "a"), Ok(String::new()));
+        assert_eq!(seen("lib:b", "a/c"), Ok("lib/b".into()));
+        assert!(seen("../b", "").is_err() && seen("../../b", "a").is_err());
+    }
+}

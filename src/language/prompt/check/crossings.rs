@@ -1,0 +1,128 @@
+//! The checks of ways into other folders, which are scopes of their own.
+
+use std::sync::Arc;
+
+use super::FolderDiagnostics;
+use super::shown_tags::unescaped;
+use crate::domain::id::{ScopePath, StateName};
+use crate::domain::transition::Transition;
+use crate::language::diagnostic::Severity;
+use crate::language::position::SourcePlace;
+use crate::language::prompt::named::why_no_entry;
+use crate::language::prompt::scopes::{lacking_input, manifest_of};
+use crate::language::prompt::workflow_map::{FolderPrompt, FolderState, ShownTag, WorkflowMap};
+use crate::language::source::WorkflowSource;
+
+/// A folder that is entered: its files, the state, and the names of the values that it is given.
+type EnteredFolder = (Arc<dyn WorkflowSource>, StateName, Vec<String>);
+
+impl FolderDiagnostics<'_> {
+    /// Notes a way into another folder, and reports one that cannot be entered.
+    pub(super) fn crossing(
+        &mut self,
+        name: &StateName,
+        place: SourcePlace,
+        (path, state): (&ScopePath, &StateName),
+    ) {
+        let target = StateName::beyond(path, state);
+        if let Some(why) = why_no_entry(path, state, self.source) {
+            return self.error(name, place, "RF101", format!("{target}: {why}"));
+        }
+        self.leads_out(name, place, path);
+    }
+
+    /// Reports an entry of a policy that leaves out an input of its folder, unless the text speaks of it.
+    pub(super) fn inputs_of_entry(
+        &mut self,
+        name: &StateName,
+        prompt: &FolderPrompt,
+        (entry, place): (&Transition, SourcePlace),
+    ) {
+        let Some(lacking) = lacking_input(entry, self.source) else { return };
+        if !prompt.words.contains(&lacking.name) {
+            self.error(name, place, "RF309", lacking.message);
+        }
+    }
+
+    /// Reports a tag in a text that cannot enter its folder.
+    pub(super) fn shown_crossing(
+        &mut self,
+        name: &StateName,
+        prompt: &FolderPrompt,
+        (shown, transition): (&ShownTag, &Transition),
+    ) {
+        let mut crossings = transition.crossings();
+        let refused = crossings.find_map(|(path, state)| {
+            Some((StateName::beyond(path, state), why_no_entry(path, state, self.source)?))
+        });
+        if let Some((target, why)) = refused {
+            if prompt.is_open() {
+                let tag = unescaped(&transition.to_string());
+                let message = format!("the text shows {tag}, but {target}: {why}");
+                self.at_tag(name, shown, "RF103", message);
+            }
+            return;
+        }
+        if let Some(lacking) = lacking_input(transition, self.source) {
+            self.at_tag(name, shown, "RF309", lacking.message);
+        }
+        if prompt.is_open()
+            && let Some((path, _)) = transition.crossings().next()
+        {
+            self.leads_out(name, shown.place, path);
+        }
+    }
+
+    /// Notes that a way leads into another folder.
+    fn leads_out(&mut self, name: &StateName, place: SourcePlace, path: &ScopePath) {
+        let message = format!(
+            "this leads into another folder, {path}, which is a scope of its own: names in it mean its files"
+        );
+        self.add(name, place, "RF602", (Severity::Info, message));
+    }
+
+    /// Returns the folders that the ways of a map enter.
+    pub(super) fn entered(&self, workflow_map: &WorkflowMap) -> Vec<EnteredFolder> {
+        let mut folders = Vec::new();
+        for (name, path, state) in beyond(workflow_map) {
+            let Ok(there) = self.source.scope(path) else { continue };
+            let inputs = manifest_of(&*there).map(|manifest| manifest.inputs).unwrap_or_default();
+            let mut given: Vec<String> = inputs.into_iter().map(|input| input.name).collect();
+            given.push("input".to_owned());
+            let ways = workflow_map.steps().map(|(_, transition, _)| transition);
+            let here = ways.filter(|transition| transition.target() == Some(name));
+            given.extend(here.flat_map(|transition| transition.variables().keys().cloned()));
+            let shown = workflow_map.prompts().flat_map(|(_, prompt)| &prompt.shown);
+            let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
+            let here = shown.filter(|one| one.crossings().any(|to| to == (path, state)));
+            given.extend(here.flat_map(|transition| transition.variables().keys().cloned()));
+            folders.push((there, state.clone(), given));
+        }
+        folders
+    }
+
+    /// Returns the known variables, with the outputs of the folders that are entered.
+    pub(super) fn with_outputs(
+        &self,
+        workflow_map: &WorkflowMap,
+        variables: &[String],
+    ) -> Vec<String> {
+        let mut known = variables.to_vec();
+        for (_, path, _) in beyond(workflow_map) {
+            let manifest = self.source.scope(path).ok().and_then(|there| manifest_of(&*there).ok());
+            let outputs = manifest.into_iter().flat_map(|manifest| manifest.outputs);
+            known.extend(outputs.map(|output| output.name));
+        }
+        known
+    }
+}
+
+/// Returns the states of other folders in a map.
+fn beyond(
+    workflow_map: &WorkflowMap,
+) -> impl Iterator<Item = (&StateName, &ScopePath, &StateName)> {
+    workflow_map.states.iter().filter_map(|(name, one)| match one {
+        FolderState::Beyond(path, state) => Some((name, path, state)),
+        _ => None,
+    })
+}

@@ -1,0 +1,137 @@
+//! Folders that a tag leads to. Each is a scope of its own, with a first state and the inputs that it needs.
+
+use crate::domain::id::{ScopePath, StateName};
+use crate::domain::policy::ProtocolViolation;
+use crate::domain::transition::{Transition, Variables};
+use crate::language::manifest::{self, Manifest};
+use crate::language::source::WorkflowSource;
+
+/// Returns the manifest of a folder; the default one if it has none.
+///
+/// # Errors
+/// The mistake in it.
+pub fn manifest_of(source: &dyn WorkflowSource) -> Result<Manifest, String> {
+    let name = StateName::parse(manifest::FILE).map_err(|error| error.to_string())?;
+    if source.check(&name).is_err() {
+        return Ok(Manifest::default());
+    }
+    let text = source.read(&name).map_err(|error| error.to_string())?;
+    manifest::parse(&text).map_err(|error| format!("{}:{error}", source.path(&name)))
+}
+
+/// Returns the first state of a folder: the `entry` of its manifest, or the usual one.
+///
+/// # Errors
+/// The reason why there is none.
+pub fn first_state(source: &dyn WorkflowSource) -> Result<StateName, String> {
+    let is_there = |name: &&StateName| source.check(name).is_ok();
+    if let Some(entry) = manifest_of(source)?.entry {
+        let state = StateName::parse(&entry).map_err(|error| error.to_string())?;
+        return match source.check(&state) {
+            Ok(()) => Ok(state),
+            Err(error) => Err(format!("its `entry` is {entry}, but {error}")),
+        };
+    }
+    let usual =
+        [manifest::FIRST_STATE, manifest::NUMBERED_FIRST_STATE, manifest::GRAPH, manifest::PROGRAM];
+    let names: Vec<StateName> =
+        usual.iter().filter_map(|name| StateName::parse(name).ok()).collect();
+    if names[..2].iter().filter(is_there).count() == 2 {
+        return Err(format!(
+            "it has {} and {}, and nothing says which one comes first; name the first as `entry` in its raymond.yaml",
+            manifest::FIRST_STATE,
+            manifest::NUMBERED_FIRST_STATE
+        ));
+    }
+    names.iter().find(is_there).cloned().ok_or_else(|| {
+        format!(
+            "it has no first state: no {}, {} or {}, and no `entry` in a raymond.yaml",
+            manifest::FIRST_STATE,
+            manifest::GRAPH,
+            manifest::PROGRAM
+        )
+    })
+}
+
+/// Gives the folders that a transition enters their default inputs.
+///
+/// # Errors
+/// The input that is missing.
+pub(super) fn fill_inputs(
+    transition: &mut Transition,
+    source: &dyn WorkflowSource,
+) -> Result<(), ProtocolViolation> {
+    match missing_input(transition, source) {
+        None => Ok(()),
+        Some(lacking) => Err(ProtocolViolation::NoSuchState {
+            asked: transition.to_string(),
+            why: lacking.message,
+        }),
+    }
+}
+
+/// An input that a transition leaves out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LackingInput {
+    /// Its name.
+    pub name: String,
+    /// The reason, and what to write.
+    pub message: String,
+}
+
+/// Gives the folders that a transition enters their default inputs; returns the first that is missing.
+fn missing_input(transition: &mut Transition, source: &dyn WorkflowSource) -> Option<LackingInput> {
+    let mut missing = None;
+    transition.change_given(|scope, variables, has_list| {
+        let Some(path) = scope else { return };
+        let inputs = source.scope(path).ok().and_then(|there| manifest_of(&*there).ok());
+        for input in inputs.into_iter().flat_map(|manifest| manifest.inputs) {
+            if variables.contains_key(&input.name) {
+                continue;
+            }
+            match input.default {
+                Some(value) => drop(variables.insert(input.name, value)),
+                None if input.is_required && !has_list => {
+                    missing.get_or_insert_with(|| LackingInput {
+                        message: lacking(path, &input.name, &input.description),
+                        name: input.name,
+                    });
+                }
+                None => {}
+            }
+        }
+    });
+    missing
+}
+
+/// Returns the message that an input is missing.
+fn lacking(path: &ScopePath, name: &str, description: &str) -> String {
+    let meaning = if description.is_empty() { String::new() } else { format!(" ({description})") };
+    format!("{path} needs the input `{name}`{meaning}; give it as an attribute: {name}=\"…\"")
+}
+
+/// Returns the input that a transition leaves out although its folder needs it.
+#[must_use]
+pub fn lacking_input(transition: &Transition, source: &dyn WorkflowSource) -> Option<LackingInput> {
+    missing_input(&mut transition.clone(), source)
+}
+
+/// Returns the output of a folder that a result leaves out.
+#[must_use]
+pub fn lacking_output(
+    (payload, variables): (&str, &Variables),
+    source: &dyn WorkflowSource,
+) -> Option<String> {
+    let outputs = manifest_of(source).ok()?.outputs;
+    let object: Option<serde_json::Map<String, serde_json::Value>> =
+        serde_json::from_str(payload).ok();
+    let is_given = |name: &String| {
+        variables.contains_key(name)
+            || object.as_ref().is_some_and(|fields| fields.contains_key(name))
+    };
+    let output = outputs.into_iter().find(|output| !is_given(&output.name))?;
+    let name = &output.name;
+    Some(format!(
+        "the result of this folder has to give `{name}`, as its raymond.yaml says; write <result {name}=\"…\">…</result>, or an object with that field"
+    ))
+}

@@ -1,0 +1,244 @@
+//! Tags that lead to other folders: each is a scope of its own, and a return leads back into the caller's.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use crate::support::{Test, always, wait_until, when};
+
+const CALL: &str =
+    "---\nallowed_transitions:\n  - { tag: call, target: review/, return: BACK.md }\n---\nstart";
+
+/// Returns a workflow that calls a folder, whose names mean its own files.
+fn composed() -> Test {
+    Test::new()
+        .prompt("START.md", "start\n<call return=\"BACK.md\">review/</call>")
+        .prompt("BACK.md", "back with {{result}}\n<result>x</result>")
+        .prompt("NEXT.md", "wrong next\n<result>x</result>")
+        .prompt("review/START.md", "look\n<goto>NEXT.md</goto>")
+        .prompt("review/NEXT.md", "judge\n<result>x</result>")
+        .rule(when("start").reply("<call return=\"BACK.md\">./review/</call>"))
+        .rule(when("look").reply("<goto>NEXT.md</goto>"))
+        .rule(when("judge").reply("<result>good</result>"))
+        .rule(when("back with good").reply("<result>done</result>"))
+}
+
+#[test]
+fn call_of_folder_begins_at_its_entry_and_returns_into_folder_of_caller() {
+    let test = composed();
+    let outcome = test.run(&["START.md"]);
+    outcome.ok().ended("main", "done");
+    let calls = test.calls();
+    assert_eq!(calls.len(), 4);
+    calls[3].assert_resumes(&calls[0]);
+    assert_eq!(
+        test.events("step_finished")[0]["transition"],
+        json!({ "tag": "call", "target": "START.md", "scope": "review", "return": "BACK.md" })
+    );
+    outcome.stderr_has("START.md → review/START.md, returning to BACK.md");
+}
+
+#[test]
+fn folder_is_shown_while_agent_is_in_it_and_survives_a_kill() {
+    let test = composed().rule(always().reply("<result>unused</result>"));
+    test.script(&[
+        when("start").reply("<call return=\"BACK.md\">review/</call>"),
+        when("look").reply("<goto>NEXT.md</goto>"),
+        when("judge").hold_before("go").reply("<result>good</result>"),
+        when("back with good").reply("<result>done</result>"),
+    ]);
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(3);
+    let status = test.status();
+    let main = &status["agents"][0];
+    assert_eq!((&main["folder"], &main["current_state"]), (&json!("review"), &json!("NEXT.md")));
+    test.raymond(&["status", "t"]).ok().stdout_has("review/NEXT.md");
+    test.raymond(&["tree", "t"]).ok().stdout_has("review/NEXT.md");
+    live.kill9();
+    test.release("go");
+    test.resume(&[]).ok().ended("main", "done");
+}
+
+#[test]
+fn forked_agent_lives_in_other_folder_and_calls_its_sibling() {
+    let test = Test::new()
+        .prompt(
+            "START.md",
+            "start\n<fork-workflow next=\"NEXT.md\" item=\"a\">lib:worker</fork-workflow>",
+        )
+        .prompt("NEXT.md", "next\n<result>x</result>")
+        .prompt(
+            "lib/worker/1_START.md",
+            "work on {{item}}\n<function return=\"END.md\">../rate/</function>",
+        )
+        .prompt("lib/worker/END.md", "rated {{result}}\n<result>x</result>")
+        .prompt("lib/rate/raymond.yaml", "entry: RATE.md\n")
+        .prompt("lib/rate/RATE.md", "rate\n<result>x</result>")
+        .rule(
+            when("start")
+                .reply("<fork-workflow next=\"NEXT.md\" item=\"a\">lib:worker</fork-workflow>"),
+        )
+        .rule(when("next").reply("<result>led</result>"))
+        .rule(
+            when("work on a")
+                .reply("<function-workflow return=\"END.md\">../rate</function-workflow>"),
+        )
+        .rule(when("rated 7").reply("<result>worked</result>"))
+        .rule(when("rate").reply("<result>7</result>"));
+    test.run(&["START.md"]).ok().ended("main", "led").ended("main.1", "worked");
+}
+
+#[test]
+fn folder_beyond_root_is_refused_and_so_is_a_link_out() {
+    let test =
+        Test::new().prompt("START.md", "start").rule(when("start").reply("<goto>../other/</goto>"));
+    std::fs::create_dir(test.root().join("other")).expect("made");
+    std::fs::write(test.root().join("other/START.md"), "secret").expect("written");
+    symlink(test.root().join("other"), test.flow().join("link")).expect("linked");
+    test.run(&["START.md"])
+        .code(1)
+        .failed("main")
+        .contains("leads out")
+        .then_some(())
+        .expect("why");
+    let linked =
+        Test::new().prompt("START.md", "start").rule(when("start").reply("<goto>link/</goto>"));
+    symlink(test.root().join("other"), linked.flow().join("link")).expect("linked");
+    let outcome = linked.run(&["START.md"]);
+    outcome.code(1);
+    let why = outcome.failed("main");
+    outcome.assert(why.contains("link"), "the folder in the message");
+    assert_eq!(linked.calls().len(), 1);
+}
+
+#[test]
+fn folder_that_came_after_the_run_began_cannot_be_entered() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").hold_before("go").reply("<goto>late/</goto>"));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    std::fs::create_dir(test.flow().join("late")).expect("made");
+    std::fs::write(test.flow().join("late/START.md"), "late").expect("written");
+    test.release("go");
+    let outcome = live.wait();
+    outcome.code(1);
+    let why = outcome.failed("main");
+    outcome.assert(why.contains("not part of the workflow as it was"), "the reason");
+}
+
+#[test]
+fn root_above_lets_workflows_beside_each_other_enter_each_other() {
+    let test = Test::new()
+        .prompt("raymond.yaml", "root: true\n")
+        .prompt("coding/START.md", "start\n<call return=\"BACK.md\">../review/</call>")
+        .prompt("coding/BACK.md", "back with {{result}}\n<result>x</result>")
+        .prompt("review/START.md", "look\n<result>x</result>")
+        .rule(when("start").reply("<call return=\"BACK.md\">../review/</call>"))
+        .rule(when("look").reply("<result>good</result>"))
+        .rule(when("back with good").reply("<result>done</result>"));
+    test.raymond(&["check", "coding"]).ok();
+    test.run(&["coding"]).ok().ended("main", "done");
+    let begun = &test.events("run_started")[0];
+    assert_eq!((&begun["folder"], &begun["entry"]), (&json!("coding"), &json!("START.md")));
+    assert!(test.run_dir().join("workflow/review/START.md").is_file());
+}
+
+#[test]
+fn widening_in_other_folder_needs_trust_before_the_run_begins() {
+    let test = composed()
+        .prompt(
+            "review/NEXT.md",
+            "---\nallowed_tools: [\"Bash(rm:*)\"]\n---\njudge\n<result>x</result>",
+        )
+        .env("RAYMOND_TRUST", "");
+    let outcome = test.run(&["START.md"]);
+    outcome.code(77).stderr_has("review/NEXT.md:2:17");
+    assert!(test.calls().is_empty());
+}
+
+const INTERFACE: &str = "inputs:\n  - { name: topic, description: what to look at }\n  - { name: depth, default: shallow }\noutputs: [verdict]\n";
+
+#[test]
+fn missing_input_and_missing_output_are_repaired_after_a_reminder() {
+    let policy = "---\nallowed_transitions:\n  - { tag: call, target: review/, return: BACK.md }\n---\nstart: give the topic";
+    let test = composed()
+        .prompt("START.md", policy)
+        .prompt("BACK.md", "back with {{result}} and {{verdict}}")
+        .prompt("review/raymond.yaml", INTERFACE)
+        .prompt(
+            "review/START.md",
+            "---\nallowed_transitions: [{ tag: result }]\n---\nlook {{depth}} at {{topic}}",
+        );
+    test.script(&[
+        when("start: give").once().reply("<call return=\"BACK.md\">review/</call>"),
+        when("topic=").once().reply("<call return=\"BACK.md\" topic=\"bees\">review/</call>"),
+        when("look shallow at bees").once().reply("<result>good</result>"),
+        when("verdict=").once().reply("<result verdict=\"yes\">good</result>"),
+        when("back with good and yes").reply("<result>done</result>"),
+    ]);
+    test.run(&["START.md", "--no-check"]).ok().ended("main", "done");
+    assert_eq!(test.events("turn_rejected").len(), 2);
+}
+
+/// Returns the diagnostics of a check, as `code place`.
+fn diagnostics(test: &Test, arguments: &[&str]) -> Vec<String> {
+    let outcome = test.raymond(&[&["check", "--json", "--level", "info"], arguments].concat());
+    let all = outcome.json()["diagnostics"].as_array().cloned().unwrap_or_default();
+    let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let shown = |one: &Value| {
+        let (code, path) = (string(&one["code"]), string(&one["path"]));
+        format!("{code} {path}:{}:{}", one["line"], one["column"])
+    };
+    all.iter().map(shown).collect()
+}
+
+#[test]
+fn check_tells_of_crossings_and_of_what_is_wrong_with_them() {
+    let test = Test::new()
+        .prompt("START.md", CALL)
+        .prompt("BACK.md", "{{result}} {{verdict}}\n<goto>gone/</goto>\n<goto>empty/</goto>\n<goto>review/</goto>\n<result>x</result>")
+        .prompt("empty/NOTES.md", "x")
+        .prompt("review/raymond.yaml", INTERFACE)
+        .prompt("review/START.md", "{{topic}} {{depth}}\n<goto>MISSING.md</goto>\n<result>x</result>");
+    let found = diagnostics(&test, &["."]);
+    for expected in [
+        "RF309 START.md:3:5",
+        "RF602 START.md:3:26",
+        "RF103 BACK.md:2:1",
+        "RF103 BACK.md:3:1",
+        "RF309 BACK.md:4:1",
+        "RF103 review/START.md:2:1",
+    ] {
+        assert!(found.iter().any(|one| one == expected), "{expected} in {found:#?}");
+    }
+    assert!(!found.iter().any(|one| one.starts_with("RF401")), "{found:#?}");
+}
+
+#[test]
+fn picture_names_the_other_folder() {
+    let test = composed();
+    test.raymond(&["graph", ".", "--format", "mermaid"]).ok().stdout_has("review/START.md");
+}
+
+#[test]
+fn agent_of_a_folder_is_told_by_the_journal_alone() {
+    let test = composed();
+    test.run(&["START.md"]).ok();
+    wait_until("the snapshot is removed", || {
+        std::fs::remove_file(test.run_dir().join("state.json")).is_err()
+    });
+    test.raymond(&["log", "t"]).ok().stdout_has("review/START.md");
+}
+
+#[test]
+fn printed_text_is_shown_beside_the_one_tag() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply("<print>half\nway</print> <goto>NEXT.md</goto>"))
+        .rule(when("next").reply("<result>done</result>"));
+    test.run(&["START.md"]).ok().ended("main", "done").stderr_has("half\n  way");
+    assert_eq!(test.events("step_finished")[0]["shown"], json!(["half\nway"]));
+    test.raymond(&["log", "t"]).ok().stdout_has("; shows: half way");
+}

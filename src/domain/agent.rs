@@ -6,6 +6,7 @@ mod agent_spec;
 mod asked_question;
 mod execution;
 mod hold;
+mod own_work;
 mod progress;
 mod return_frame;
 mod scope;
@@ -188,40 +189,6 @@ impl Agent {
         };
         let place = StateName::parse(&format!("{}#{within}", self.current_state));
         place.unwrap_or_else(|_| self.current_state.clone())
-    }
-
-    /// Returns whether its next step advances a graph, which takes no turn.
-    #[must_use]
-    pub fn runs_graph(&self) -> bool {
-        self.current_state.is_graph() && self.task().is_none() && !self.waits()
-    }
-
-    /// Returns whether its next step runs a script, which takes no turn.
-    #[must_use]
-    pub fn runs_script(&self) -> bool {
-        self.current_state.is_script()
-            && self.task().is_none()
-            && self.mailbox().is_none()
-            && self.proposal().is_none()
-            && !self.waits()
-    }
-
-    /// Returns whether its next step is performed by raymond itself, without a turn of Claude Code.
-    #[must_use]
-    pub fn advances_itself(&self) -> bool {
-        self.runs_graph() || self.runs_script() || self.runs_program()
-    }
-
-    /// Returns whether it runs a program.
-    #[must_use]
-    pub fn runs_program(&self) -> bool {
-        self.current_state.is_program() && self.mailbox().is_none()
-    }
-
-    /// Returns whether an activity of its program is running.
-    #[must_use]
-    pub fn runs_activity(&self) -> bool {
-        self.program().is_some_and(|program| program.position.activity.is_some())
     }
 
     /// Returns whether it has forked agents that its state may wait for.

@@ -1,8 +1,7 @@
-//! The ways between the places of a workflow, whatever its language: states of a folder, nodes of a graph, states of a
-//! program.
+//! The ways between the places of a workflow, whatever its language.
 //!
-//! Each language says which ways there are; what can be reached, what leads where and what goes round in a loop is
-//! found here.
+//! A place is a state of a folder, a node of a graph, or a state of a program. Each language says which ways there
+//! are; what can be reached, what leads where and what goes round in a loop is found here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

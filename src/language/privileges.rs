@@ -2,15 +2,14 @@
 //!
 //! All files count, not only those that the first state leads to: an agent may go to any of them.
 
+mod graphs;
 mod programs;
 mod scripts;
 mod unreadable;
 
 use std::collections::BTreeMap;
 
-use super::graph::checked_graph::{
-    ActionKind, ConditionTest, Graph, GraphAction, GraphCondition, GraphNode, OperationTemplate,
-};
+use self::scripts::EnteredScripts;
 use super::graph::profile::GraphProfile;
 use super::graph::read::read;
 use super::graph::vocabulary::GraphVocabulary;
@@ -61,7 +60,7 @@ impl PrivilegeSurvey<'_> {
     pub fn requests(&self) -> Vec<PrivilegeRequest> {
         let mut requests = Vec::new();
         let mut folders = BTreeMap::new();
-        let (mut scripts, mut crossed) = (BTreeMap::new(), None);
+        let mut scripts = EnteredScripts::default();
         for (path, text) in self.files {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             if is_claude_settings(folder, name) {
@@ -81,18 +80,9 @@ impl PrivilegeSurvey<'_> {
                 }
                 Err(_) => Vec::new(),
             };
-            if let Ok(name) = StateName::parse(name)
-                && name.is_script()
-            {
-                let entered = scripts.entry(folder).or_insert_with(|| {
-                    let targets = crossed.get_or_insert_with(|| scripts::crossed(self.files));
-                    let (at, entry) = self.entry.rsplit_once('/').unwrap_or(("", self.entry));
-                    let entry = StateName::parse(entry).ok().filter(|_| at == folder);
-                    scripts::entered(&self.below(folder), entry.iter().chain(&*targets))
-                });
-                found.extend(entered.contains(&name).then(|| {
-                    request(Privilege::Commands, SourcePlace::START, "a state that is a script")
-                }));
+            if scripts.is_entered(self, folder, name) {
+                let purpose = "a state that is a script";
+                found.push(request(Privilege::Commands, SourcePlace::START, purpose));
             }
             for request in &mut found {
                 // A library is named by its path below the folder of the program.
@@ -148,7 +138,7 @@ impl PrivilegeSurvey<'_> {
                     read(name.as_str(), None, text, self.vocabulary, source, GraphProfile::Lenient);
                 match reading.program {
                     Some(graph) => {
-                        let mut requests = of_graph(&graph);
+                        let mut requests = graphs::operations(&graph);
                         requests
                             .extend(in_graph(name, &graph, self.ceiling).into_iter().map(widened));
                         requests
@@ -200,91 +190,6 @@ fn is_claude_settings(folder: &str, name: &str) -> bool {
 fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> SourcePlace {
     let line = text.lines().position(fits);
     line.map_or(SourcePlace::START, |at| SourcePlace { line: at as u64 + 1, column: 1 })
-}
-
-/// Returns the privileges that the nodes of a graph ask for.
-fn of_graph(graph: &Graph) -> Vec<PrivilegeRequest> {
-    let mut requests = Vec::new();
-    let mut add = |node: Option<&str>, work: &OperationTemplate| {
-        let Some(privilege) = Privilege::of_operation_type(&work.kind) else { return };
-        if work.own.is_some() {
-            return;
-        }
-        let node = node.map_or("before it begins".to_owned(), |node| format!("the node `{node}`"));
-        let subject = if work.subject.is_empty() { "" } else { &format!(": {}", work.subject) };
-        let purpose = format!("{node}: {}{subject}", work.kind);
-        requests.push(request(privilege, work.at, &purpose));
-    };
-    graph.entry.iter().for_each(|condition| conditions(condition, &mut |work| add(None, work)));
-    for (name, node) in &graph.nodes {
-        let mut add = |work: &OperationTemplate| add(Some(name), work);
-        match node {
-            GraphNode::Action { actions: list, .. } => actions(list, &mut add),
-            GraphNode::Conditional { condition, .. } => conditions(condition, &mut add),
-            GraphNode::UserPrompt(prompt) => {
-                prompt.responses.values().for_each(|one| actions(&one.consequence, &mut add));
-            }
-            GraphNode::ValidationGate { validations, .. } => {
-                for one in validations {
-                    conditions(one, &mut add);
-                }
-            }
-            GraphNode::Parallel(_) | GraphNode::Reference { .. } => {}
-        }
-    }
-    requests
-}
-
-fn conditions(condition: &GraphCondition, add: &mut dyn FnMut(&OperationTemplate)) {
-    match &condition.test {
-        ConditionTest::All(all) | ConditionTest::Any(all) | ConditionTest::None(all) => {
-            for one in all {
-                conditions(one, add);
-            }
-        }
-        ConditionTest::World(work) => add(work),
-        ConditionTest::Flag { .. }
-        | ConditionTest::Equals { .. }
-        | ConditionTest::Null { .. }
-        | ConditionTest::Count { .. }
-        | ConditionTest::FetchSucceeded { .. }
-        | ConditionTest::FetchReturnedContent { .. }
-        | ConditionTest::Expression(_) => {}
-    }
-}
-
-fn actions(list: &[GraphAction], add: &mut dyn FnMut(&OperationTemplate)) {
-    for action in list {
-        match &action.act {
-            ActionKind::World { work, .. } => add(work),
-            ActionKind::ForEach { actions: inner, .. } => actions(inner, add),
-            ActionKind::SetFlag { .. }
-            | ActionKind::SetState { .. }
-            | ActionKind::AppendState { .. }
-            | ActionKind::ClearState { .. }
-            | ActionKind::MergeState { .. }
-            | ActionKind::Evaluate { .. }
-            | ActionKind::Compute { .. }
-            | ActionKind::DisplayMessage { .. }
-            | ActionKind::DisplayTable { .. }
-            | ActionKind::CreateCheckpoint { .. }
-            | ActionKind::RollbackCheckpoint { .. }
-            | ActionKind::SetTimestamp { .. }
-            | ActionKind::Keywords { .. }
-            | ActionKind::Log { .. }
-            | ActionKind::WriteLog { .. }
-            | ActionKind::IntentFlags { .. }
-            | ActionKind::IntentRules { .. }
-            | ActionKind::CiSummary { .. }
-            | ActionKind::LogRetention { .. }
-            | ActionKind::Display { .. }
-            | ActionKind::HashValue { .. }
-            | ActionKind::ComputeHash { .. }
-            | ActionKind::Reference { .. }
-            | ActionKind::SpawnParallel(_)
-            | ActionKind::Spawn(_) => {}
-        }
-    }
 }
 
 /// Returns the privileges of a graph that cannot be read yet, because a document it refers to may only later be in

@@ -47,6 +47,8 @@ pub enum ResumeInput {
     Activity(Result<ActivityResult, String>),
     /// The reason why the activity that was due is not allowed.
     Refused(String),
+    /// The activity was begun by an earlier runtime, and its outcome is unknown; the text says what to do.
+    Lost(String),
     /// The result of a turn.
     Turn(WaitResult),
 }
@@ -166,6 +168,8 @@ fn resume_graph(
         ResumeInput::Activity(Err(why)) | ResumeInput::Refused(why) => {
             Some(WaitResult::Failed(why))
         }
+        // The restart policy says whether the operation is done again.
+        ResumeInput::Lost(why) => return Resumed::Failed(uncertain(&why)),
     };
     walk(interpreter, result, environment.now)
 }
@@ -221,7 +225,8 @@ fn resume_program(
     };
     let result = match input {
         ResumeInput::Activity(result) => Some(result),
-        ResumeInput::Refused(why) => Some(Err(why)),
+        // A restart would begin the program anew.
+        ResumeInput::Refused(why) | ResumeInput::Lost(why) => Some(Err(why)),
         // A program's turns are those of its roles, which answer by requests.
         ResumeInput::Entered | ResumeInput::Turn(_) => None,
     };
@@ -283,7 +288,12 @@ fn resume_script(
         }
         // A repetition would be refused, too.
         ResumeInput::Refused(why) => Resumed::Failed(TurnFailure::new(FailureCause::Workflow, why)),
+        ResumeInput::Lost(why) => Resumed::Failed(uncertain(&why)),
     }
+}
+
+fn uncertain(why: &str) -> TurnFailure {
+    TurnFailure::new(FailureCause::Uncertain, why)
 }
 
 #[cfg(test)]

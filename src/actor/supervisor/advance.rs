@@ -226,7 +226,8 @@ impl Supervisor {
                 return self.resume(workflow, suspended, ResumeInput::Refused(why), report, ctx);
             }
             ActivityOutcome::Lost(why) => {
-                TurnFailure::new(FailureCause::Uncertain, format!("{}: {why}", activity.name()))
+                let input = ResumeInput::Lost(format!("{}: {why}", activity.name()));
+                return self.resume(workflow, suspended, input, report, ctx);
             }
             ActivityOutcome::Ended | ActivityOutcome::Stuck(_) => stopped(&activity),
         };
@@ -237,7 +238,7 @@ impl Supervisor {
         match kept.flatten() {
             Some(advance) => self.record_advance(report, advance, ctx),
             // The recorded position says that the activity is due.
-            None if is_interrupted && is_recorded => {}
+            None if is_recorded => {}
             None => self.fail_advance(report, failure, ctx),
         }
     }

@@ -2,14 +2,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::PrivilegeSurvey;
 use crate::domain::id::StateName;
 use crate::language::manifest;
 use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::workflow_map::FolderPrompt;
 
+/// The scripts that are entered, by their folders.
+#[derive(Debug, Default)]
+pub(super) struct EnteredScripts<'files> {
+    by_folder: BTreeMap<&'files str, BTreeSet<StateName>>,
+    /// The names that lead to other folders.
+    crossed: Option<BTreeSet<StateName>>,
+}
+
+impl<'files> EnteredScripts<'files> {
+    /// Returns whether a file is a script that is entered.
+    pub(super) fn is_entered(
+        &mut self,
+        survey: &PrivilegeSurvey<'_>,
+        folder: &'files str,
+        name: &str,
+    ) -> bool {
+        let Some(name) = StateName::parse(name).ok().filter(StateName::is_script) else {
+            return false;
+        };
+        let Self { by_folder, crossed } = self;
+        let entered = by_folder.entry(folder).or_insert_with(|| {
+            let targets = crossed.get_or_insert_with(|| self::crossed(survey.files));
+            let (at, entry) = survey.entry.rsplit_once('/').unwrap_or(("", survey.entry));
+            let entry = StateName::parse(entry).ok().filter(|_| at == folder);
+            entered(&survey.below(folder), entry.iter().chain(&*targets))
+        });
+        entered.contains(&name)
+    }
+}
+
 /// Returns the scripts of a folder that a tag or a policy in it names, or its manifest, or `others`. `files` are those
 /// of the folder, by their names.
-pub(super) fn entered<'name>(
+fn entered<'name>(
     files: &BTreeMap<String, String>,
     others: impl Iterator<Item = &'name StateName>,
 ) -> BTreeSet<StateName> {
@@ -37,7 +68,7 @@ pub(super) fn entered<'name>(
 
 /// Returns the names of states in other folders that a tag or a policy leads to. Where they lie is not looked at, so
 /// that a script of that name counts in each folder.
-pub(super) fn crossed(files: &BTreeMap<String, String>) -> BTreeSet<StateName> {
+fn crossed(files: &BTreeMap<String, String>) -> BTreeSet<StateName> {
     let prompts = files.iter().filter(|(path, _)| {
         let name = path.rsplit('/').next().unwrap_or(path);
         StateName::parse(name).is_ok_and(|name| name.is_prompt() || name.is_script())

@@ -17,6 +17,7 @@ pub mod policy_entry;
 mod quoted;
 pub mod scopes;
 pub mod script;
+pub mod state_error;
 pub mod step;
 pub mod survey;
 pub mod widenings;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::step;
+use super::state_error::Error;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::operation::Operation;
 use crate::domain::transition::Variables;
@@ -22,14 +22,14 @@ impl PreparedScript {
     /// Reads a script.
     ///
     /// # Errors
-    /// [`step::Error`] if its file is missing, or does not say what executes it.
+    /// [`Error`] if its file is missing, or does not say what executes it.
     pub fn read(
         name: &StateName,
         folder: Option<&Folder>,
         source: &dyn WorkflowSource,
-    ) -> Result<Self, step::Error> {
+    ) -> Result<Self, Error> {
         let text = source.read(name)?;
-        let no_script = || step::Error::NoInterpreter { path: source.path(name) };
+        let no_script = || Error::NoInterpreter { path: source.path(name) };
         let interpreter = interpreter(name, &text).ok_or_else(no_script)?;
         let file = folder.map_or_else(|| name.to_string(), |folder| format!("{folder}/{name}"));
         Ok(Self { file, interpreter })

@@ -7,6 +7,7 @@ use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
 use super::kind::StateKind;
 use super::script::PreparedScript;
+pub use super::state_error::Error;
 use super::{named, scopes};
 use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::TransitionProposal;
@@ -83,38 +84,6 @@ pub struct UnfilledPlaceholder {
     pub name: String,
     /// The file and the line.
     pub place: String,
-}
-
-/// The reasons that a state cannot be asked. Each text begins with the file, and the place in it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// Its file cannot be used.
-    #[error(transparent)]
-    Source(#[from] source::Error),
-    /// Its file is of another kind.
-    #[error(
-        "{path}: this is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script such as NAME.sh"
-    )]
-    NotAPrompt {
-        /// The file.
-        path: String,
-    },
-    /// Its file does not say what executes it.
-    #[error(
-        "{path}:1:1: this is no state: a file without the ending .sh, .bash or .py is a script only if its first line says what executes it, such as #!/usr/bin/env node"
-    )]
-    NoInterpreter {
-        /// The file.
-        path: String,
-    },
-    /// Its file has a mistake.
-    #[error("{path}:{error}")]
-    Document {
-        /// The file.
-        path: String,
-        /// The mistake and its place.
-        error: yaml::Error,
-    },
 }
 
 /// Returns the prompt to ask in a state.

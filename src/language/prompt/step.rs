@@ -22,7 +22,7 @@ use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::output::{OutputContract, SchemaError, placeholder};
 use crate::language::position::SourcePlace;
-use crate::language::source::{self, WorkflowSource};
+use crate::language::source::WorkflowSource;
 use crate::language::turn_options::{OptionPlaces, embed_files};
 use crate::language::yaml::YamlErrors;
 use crate::language::{manifest, tag, template, yaml};

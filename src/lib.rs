@@ -11,7 +11,7 @@
 //!      │   ├─ world ─ the operations of graphs: files, git, pages and programs, confined to a workspace
 //!      │   ├─ store ─ the run directory: journal, snapshot, lock, inbox; the workflow's files
 //!      │   ├─ process Claude Code: command, child, transcript, clean-up; and the programs beside a run
-//!      │   └─ language text → prompt; reply → transition; graph, program → next operation
+//!      │   └─ language text → prompt; reply → transition; graph, program, script → next operation
 //!      └─ domain ──── the state of a run, its events and their effects (pure)
 //! ```
 //!
@@ -27,10 +27,14 @@
 //! that [`store::seal`] keeps, and each step that ran bears a [`proof`]. An operation that is not trusted is refused
 //! where it would be performed.
 //!
-//! An agent in a graph or a program takes the same steps, but an interpreter takes the place of the prompt. The
-//! supervisor advances it from the position in its state, without the outside world, until it needs something. The
-//! result is an [advance](domain::advance): outputs, a position, and what is next. It is decided, applied and made
+//! An agent in a graph, a program or a script takes the same steps, but [`language::resume`] takes the place of the
+//! prompt. The supervisor advances it from the position in its state, without the outside world, until it needs
+//! something. The result is an [advance](domain::advance): outputs, a position, and what is next. It is decided, applied and made
 //! durable as any report. An [activity](domain::activity) is performed by the agent, whatever the language.
+//!
+//! A [script](language::prompt::script) is one activity, and the last line of its output is
+//! [judged](language::prompt::judgement) as a reply. A tag may lead to another folder, a
+//! [scope of its own](language::prompt::scopes).
 //!
 //! [`language::graph::read`] makes a [graph](language::graph::checked_graph) of the file, and
 //! [`language::graph::interpreter`] executes its nodes. Reads run in [`world`] at once. What comes before a write, a

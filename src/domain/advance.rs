@@ -66,7 +66,7 @@ pub enum AdvanceOutput {
 /// The step after an advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AdvanceNext {
-    /// The next advance: this one only leaves time for others.
+    /// The next advance follows at once; the cut lets other agents run.
     Continue,
     /// An activity, by its name. The activity itself is in the position, or is yielded again at that position.
     Activity(String),
@@ -94,6 +94,6 @@ pub enum AdvanceNext {
         /// The error, if it ended with one.
         error: Option<String>,
     },
-    /// The graph cannot continue.
+    /// The advance fails, with this reason.
     Fail(String),
 }

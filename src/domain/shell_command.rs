@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::id::Folder;
 use super::recovery_class::RecoveryClass;
 
-/// A command for `sh -c`. It fails unless its exit code is 0, or each exit code is an answer.
+/// A command for `sh -c`. It fails unless its exit code is 0; with `any_exit_code` each exit code is a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShellCommand {
     /// The command.
@@ -20,10 +20,10 @@ pub struct ShellCommand {
     /// The longest time that it may take, in milliseconds; 30 minutes by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// True if each exit code is an answer.
+    /// True if each exit code is a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_exit_code: bool,
-    /// A command that tells whether the other one was done: its exit code is 0 then. It runs first each time.
+    /// A test that runs before the command each time. If its exit code is 0, the command was done and is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unless: Option<String>,
     /// True if running the command twice has the same effect as running it once.

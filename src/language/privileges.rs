@@ -1,6 +1,7 @@
 //! The privileges that a workflow's files ask for, found before anything of it runs.
 //!
-//! All files count, not only those that the first state leads to: an agent may go to any of them.
+//! All prompts, graphs and programs count, because an agent may go to any of them. Of scripts only those count that a
+//! way leads to: others may lie there for people.
 
 mod graphs;
 mod programs;

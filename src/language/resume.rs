@@ -68,8 +68,8 @@ pub struct ResumeEnvironment<'run> {
     pub builtins: &'run Map<String, Value>,
     /// The agent's working directory, if it is not that of the run.
     pub working_dir: Option<String>,
-    /// The longest time of a step, in milliseconds.
-    pub timeout_ms: u64,
+    /// The time limit of a script, in milliseconds: the supervision's timeout.
+    pub script_timeout_ms: u64,
     /// The time.
     pub now: Timestamp,
 }
@@ -274,7 +274,7 @@ fn resume_script(
             let agent = environment.agent;
             let mut variables = environment.settings.variables.clone();
             variables.extend(agent.placeholder_values());
-            let operation = script.operation(&variables, environment.timeout_ms);
+            let operation = script.operation(&variables, environment.script_timeout_ms);
             let suspended = SuspendedExecution::Entered;
             Resumed::Needs { activity: Activity::Operation(operation), suspended }
         }

@@ -37,15 +37,16 @@ impl GitLock {
             // If it stays, the command fails, and its failure names the lock.
             let _ = std::fs::remove_file(&self.lock);
         }
-        let is_noted = self.note.exists();
-        if !self.lock.exists() && !is_noted {
+        if !again {
+            // A note of an earlier command says nothing about this one.
+            let _ = std::fs::remove_file(&self.note);
+        }
+        if !self.lock.exists() && !self.note.exists() {
             // Without the note a lock is not removed later, and that is all.
             if let Some(steps) = self.note.parent() {
                 let _ = std::fs::create_dir_all(steps);
             }
             let _ = std::fs::write(&self.note, "");
-        } else if is_noted && !again {
-            let _ = std::fs::remove_file(&self.note);
         }
     }
 

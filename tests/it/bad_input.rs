@@ -53,9 +53,7 @@ fn unknown_run_is_error_with_hint() {
 
 #[test]
 fn target_that_is_no_plain_name_fails_agent() {
-    for target in
-        ["sub/NEXT.md", r"sub\NEXT.md", "../SECRET.md", "/etc/passwd", "..", ".", "", "A\0B.md"]
-    {
+    for target in [r"sub\NEXT.md", "../SECRET.md", "/etc/passwd", "..", ".", "", "A\0B.md"] {
         let test = Test::new()
             .prompt("START.md", "start")
             .prompt("sub/NEXT.md", "leaked")

@@ -1,4 +1,4 @@
-//! Performs the activity that an agent's graph or program needs, and tells the supervisor its outcome.
+//! Performs the activity that an agent's graph, program or script needs, and tells the supervisor its outcome.
 
 use std::rc::Rc;
 

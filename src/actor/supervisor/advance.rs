@@ -126,7 +126,7 @@ impl Supervisor {
             settings: &self.run.settings,
             builtins: &self.context.builtins,
             working_dir: elsewhere,
-            timeout_ms: self.run.supervision_of(agent).limits().timeout_ms,
+            script_timeout_ms: self.run.supervision_of(agent).limits().timeout_ms,
             now: now(),
         })
     }
@@ -300,7 +300,7 @@ impl Handler<TaskAnswered> for Supervisor {
 impl Handler<ActivityDone> for Supervisor {
     type Result = ();
 
-    /// Advances the agent that needed the activity. One that was ended is performed when the run is resumed.
+    /// Continues the agent with the outcome. If the run's disk failed, the run is held and the activity stays due.
     fn handle(&mut self, done: ActivityDone, ctx: &mut Self::Context) {
         let id = done.turn.agent.clone();
         self.advancing.remove(&id);

@@ -25,15 +25,9 @@ impl Agent {
         self.runs_graph() || self.runs_script() || self.runs_program()
     }
 
-    /// Returns whether it runs a program.
+    /// Returns whether it runs a program, also while that waits.
     #[must_use]
     pub fn runs_program(&self) -> bool {
         self.current_state.is_program() && self.mailbox().is_none()
-    }
-
-    /// Returns whether an activity of its program is running.
-    #[must_use]
-    pub fn runs_activity(&self) -> bool {
-        self.program().is_some_and(|program| program.position.activity.is_some())
     }
 }

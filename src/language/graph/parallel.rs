@@ -160,7 +160,7 @@ impl GraphReader<'_> {
         };
         if need.is_none() {
             let at = join.map_or(fields.at, |node| node.at);
-            let message = "`join` is `all`, `any` or `{ count: N }`, N from 1";
+            let message = "`join` is `all`, `any`, a number from 1, or `{ count: N }`";
             self.report.error(at, "WF102", message);
         }
         let timeout_ms = match timeout {

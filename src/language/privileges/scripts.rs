@@ -6,6 +6,7 @@ use super::PrivilegeSurvey;
 use crate::domain::id::StateName;
 use crate::language::manifest;
 use crate::language::prompt::kind::StateKind;
+use crate::language::prompt::named;
 use crate::language::prompt::workflow_map::FolderPrompt;
 
 /// The scripts that are entered, by their folders.
@@ -38,32 +39,41 @@ impl<'files> EnteredScripts<'files> {
     }
 }
 
-/// Returns the scripts of a folder that a tag or a policy in it names, or its manifest, or `others`. `files` are those
-/// of the folder, by their names.
+/// Returns the scripts of a folder that a way in it leads to, its manifest, or one of `others`. `files` are those of the
+/// folder, by their names.
 fn entered<'name>(
     files: &BTreeMap<String, String>,
     others: impl Iterator<Item = &'name StateName>,
 ) -> BTreeSet<StateName> {
-    let kind = |name: &StateName| StateKind::of(name);
     let names: Vec<StateName> =
         files.keys().filter_map(|name| StateName::parse(name).ok()).collect();
-    let is_script = |name: &&StateName| kind(name) == Some(StateKind::Script);
-    if !names.iter().any(|name| is_script(&name)) {
+    if !names.iter().any(StateName::is_script) {
         return BTreeSet::new();
     }
-    let mut entered: BTreeSet<StateName> = others.cloned().collect();
+    let mut entered: Vec<StateName> = others.cloned().collect();
     let first = files.get(manifest::FILE).map(|text| manifest::examine(text).manifest.entry);
     entered.extend(first.flatten().and_then(|name| StateName::parse(&name).ok()));
     for name in &names {
-        if !matches!(kind(name), Some(StateKind::Prompt | StateKind::Script)) {
-            continue;
-        }
         let Some(text) = files.get(name.as_str()) else { continue };
-        let mut state = FolderPrompt::of(text);
-        state.resolve_names(files);
-        entered.extend(state.ways.iter().flat_map(|way| way.transition.states()).cloned());
+        match StateKind::of(name) {
+            Some(StateKind::Prompt | StateKind::Script) => {
+                let ways = FolderPrompt::of(text).ways;
+                entered.extend(ways.iter().flat_map(|way| way.transition.states()).cloned());
+            }
+            // The names of the states that they begin are values or texts in them.
+            Some(StateKind::Graph | StateKind::Program) => entered.extend(
+                names.iter().filter(|script| script.is_script() && mentions(text, script)).cloned(),
+            ),
+            None => {}
+        }
     }
-    names.iter().filter(is_script).filter(|name| entered.contains(name)).cloned().collect()
+    entered.iter_mut().for_each(|name| named::resolve(name, files));
+    entered.into_iter().filter(|name| name.is_script() && names.contains(name)).collect()
+}
+
+/// Returns whether a text has the name of a file with its ending.
+fn mentions(text: &str, name: &StateName) -> bool {
+    name.has_ending() && text.contains(name.as_str())
 }
 
 /// Returns the names of states in other folders that a tag or a policy leads to. Where they lie is not looked at, so
@@ -90,6 +100,9 @@ mod tests {
             ("TEST.py", "print('<result>x</result>')"),
             ("helper.sh", "true"),
             ("LICENSE", "text"),
+            ("graph.yaml", "state: SPAWNED.sh"),
+            ("SPAWNED.sh", "true"),
+            ("LINT.sh", "true"),
         ];
         let files: BTreeMap<String, String> =
             files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
@@ -98,7 +111,8 @@ mod tests {
             let found = entered(&files, entry.iter());
             found.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(names(None), ["BUILD.sh", "TEST.py"]);
-        assert_eq!(names(Some("helper.sh")), ["BUILD.sh", "TEST.py", "helper.sh"]);
+        assert_eq!(names(None), ["BUILD.sh", "SPAWNED.sh", "TEST.py"]);
+        assert_eq!(names(Some("LINT")), ["BUILD.sh", "LINT.sh", "SPAWNED.sh", "TEST.py"]);
+        assert_eq!(names(Some("helper.sh")), ["BUILD.sh", "SPAWNED.sh", "TEST.py", "helper.sh"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::language::{source, yaml};
 
-/// The reasons that a state cannot be asked. Each text begins with the file, and the place in it.
+/// The reasons that a state cannot be used. Each text begins with the file, and the place in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Its file cannot be used.

@@ -29,7 +29,7 @@ fn resumed(workflow: &LoadedWorkflow, scene: &Scene, input: ResumeInput) -> Resu
         settings: &scene.run.settings,
         builtins: &builtins,
         working_dir: None,
-        timeout_ms: 1000,
+        script_timeout_ms: 1000,
         now: Timestamp(0),
     };
     resume(workflow, SuspendedExecution::Entered, input, &environment)

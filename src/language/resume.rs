@@ -12,6 +12,7 @@ use super::graph::checked_graph::Graph;
 use super::graph::interpreter::{GraphEnvironment, GraphInterpreter, GraphYield, SuspendedWalk};
 use super::program::checked_program::Program;
 use super::program::interpreter::{ProgramEnvironment, advance};
+use super::prompt::context::RESERVED;
 use super::prompt::script::{self, PreparedScript};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::{Advance, AdvanceNext};
@@ -274,6 +275,8 @@ fn resume_script(
             let agent = environment.agent;
             let mut variables = environment.settings.variables.clone();
             variables.extend(agent.placeholder_values());
+            let own = [environment.run.as_str(), agent.id.as_str(), agent.current_state.as_str()];
+            variables.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
             let operation = script.operation(&variables, environment.script_timeout_ms);
             let suspended = SuspendedExecution::Entered;
             Resumed::Needs { activity: Activity::Operation(operation), suspended }

@@ -154,7 +154,7 @@ fn changed(
 /// those that were not found then.
 fn not_trusted(privilege: Privilege) -> String {
     format!(
-        "this {}, and the run was started without trust in the workflow's folder; resume with --trust",
+        "this {}, and the run was started without trust in the workflow's folder; start it with --trust, or resume it so if it has not ended",
         privilege.meaning()
     )
 }

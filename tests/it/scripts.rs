@@ -107,7 +107,7 @@ fn last_line_without_tag_fails_without_restart() {
     let test = Test::new().file("BUILD.sh", b"echo done\n");
     let outcome = test.run(&["BUILD.sh"]);
     outcome.assert(outcome.status.code() == Some(1), "exit code 1");
-    outcome.assert(outcome.stderr.contains("this one is `done`"), "the line");
+    outcome.assert(outcome.stderr.contains("it is `done`"), "the line");
     assert!(test.events("turn_failed").is_empty());
 }
 

@@ -38,9 +38,12 @@ impl AgentActor {
         let source = self.context.source_of(context.folder.as_ref());
         let path =
             source.map_or_else(|_| context.state.to_string(), |source| source.path(&context.state));
+        let line = match reply.text.as_str() {
+            "" => "it printed nothing".to_owned(),
+            line => format!("it is `{line}`"),
+        };
         let why = format!(
-            "{path}: the last line of a script's output is the tag that says what comes next, and this one is `{}`: {violation}",
-            reply.text
+            "{path}: the last line of a script's output says what comes next by one tag; {line}: {violation}"
         );
         TurnJudgement::Failed(TurnFailure::new(FailureCause::Protocol, why))
     }
@@ -55,7 +58,8 @@ impl Handler<JudgeReply> for AgentActor {
         let turn_context = TurnContext::of_script(&assignment, spent);
         let judgement = self.judge_script(&turn_context, &reply);
         self.work = AgentWork::Starting(assignment.turn.clone());
-        let report = TurnReport { judgement, ..TurnReport::empty(assignment.turn) };
+        let shown = turn_context.rules.shown(&reply);
+        let report = TurnReport { judgement, shown, ..TurnReport::empty(assignment.turn) };
         self.consult_after(report, &turn_context, ctx);
     }
 }

@@ -106,13 +106,13 @@ impl ReplyRules {
         reply: &TurnReply,
         source: &dyn WorkflowSource,
     ) -> Result<AcceptedTransition, ProtocolViolation> {
-        let accepted = match &self.output {
+        let mut accepted = match &self.output {
             Some(contract) => step::read_output(contract, source, reply),
             None => step::read(&self.policy, source, &reply.text),
         }?;
-        if let Transition::Result { payload, variables, .. } = &accepted.transition
+        if let Transition::Result { payload, variables, .. } = &mut accepted.transition
             && self.needs_outputs
-            && let Some(why) = scopes::lacking_output((payload, variables), source)
+            && let Some(why) = scopes::take_outputs(payload, variables, source)
         {
             return Err(ProtocolViolation::Contract { why });
         }

@@ -116,22 +116,48 @@ pub fn lacking_input(transition: &Transition, source: &dyn WorkflowSource) -> Op
     missing_input(&mut transition.clone(), source)
 }
 
-/// Returns the output of a folder that a result leaves out.
-#[must_use]
-pub fn lacking_output(
-    (payload, variables): (&str, &Variables),
+/// Gives a result the outputs of its folder that are fields of its object; returns the first that is missing.
+pub(super) fn take_outputs(
+    payload: &str,
+    variables: &mut Variables,
     source: &dyn WorkflowSource,
 ) -> Option<String> {
     let outputs = manifest_of(source).ok()?.outputs;
-    let object: Option<serde_json::Map<String, serde_json::Value>> =
-        serde_json::from_str(payload).ok();
-    let is_given = |name: &String| {
-        variables.contains_key(name)
-            || object.as_ref().is_some_and(|fields| fields.contains_key(name))
-    };
-    let output = outputs.into_iter().find(|output| !is_given(&output.name))?;
+    let fields: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(payload).unwrap_or_default();
+    for output in &outputs {
+        if let Some(value) =
+            fields.get(&output.name).filter(|_| !variables.contains_key(&output.name))
+        {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            variables.insert(output.name.clone(), text);
+        }
+    }
+    let output = outputs.into_iter().find(|output| !variables.contains_key(&output.name))?;
     let name = &output.name;
     Some(format!(
         "the result of this folder has to give `{name}`, as its raymond.yaml says; write <result {name}=\"…\">…</result>, or an object with that field"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn fields_of_result_become_outputs_and_missing_one_is_named() {
+        let manifest = "outputs: [verdict, score]\n".to_owned();
+        let files: BTreeMap<String, String> = [(manifest::FILE.to_owned(), manifest)].into();
+        let mut variables = Variables::new();
+        variables.insert("score".to_owned(), "8".to_owned());
+        let payload = r#"{"verdict": "publish", "score": 1, "other": 2}"#;
+        assert_eq!(take_outputs(payload, &mut variables, &files), None);
+        let pairs: Vec<(&str, &str)> =
+            variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(pairs, [("score", "8"), ("verdict", "publish")]);
+        let why = take_outputs("text", &mut Variables::new(), &files).expect("missing");
+        assert!(why.contains("`verdict`"), "{why}");
+    }
 }

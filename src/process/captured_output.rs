@@ -192,16 +192,19 @@ impl ProcessSpec {
     }
 }
 
-/// Returns the environment of a program: the given one, and the run's mark under the name of its purpose.
+/// Returns the environment of a program: the given one, and the run's mark under the name of its purpose. It acts for
+/// the agent whose operation it is, and not for a person.
 #[must_use]
 pub fn environment(
     given: impl IntoIterator<Item = (OsString, OsString)>,
     marker: &EnvironmentMarker,
     stem: &str,
 ) -> Vec<(OsString, OsString)> {
+    let agent = stem.rsplitn(3, '-').nth(2).unwrap_or(stem);
     let own = [
         ("RAYMOND_RUN", OsString::from(marker.run.as_str())),
         ("RAYMOND_DIR", marker.dir.clone().into_os_string()),
+        ("RAYMOND_AGENT", OsString::from(agent)),
         ("RAYMOND_TURN", OsString::from(stem)),
     ];
     without_keys(given).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()

@@ -80,6 +80,20 @@ impl LocalActivityExecutor {
         }
     }
 
+    /// Refuses the outcome of a script if the run's copy of the workflow was changed while it ran: an interpreter may
+    /// read its file piece by piece.
+    fn check_after(&self, operation: &Operation, outcome: ActivityOutcome) -> ActivityOutcome {
+        let is_script = matches!(operation, Operation::RunScript { .. });
+        let changed = self.trusted.as_ref().filter(|_| is_script).map(WorkflowDir::check_copy);
+        match (changed, outcome) {
+            (Some(Err(error)), ActivityOutcome::Done(_)) => ActivityOutcome::Refused(format!(
+                "{}: while a script ran: {error}",
+                operation.name()
+            )),
+            (_, outcome) => outcome,
+        }
+    }
+
     fn warn_once(&self, warning: &str) {
         if self.warned.borrow_mut().insert(warning.to_owned()) {
             tracing::warn!("{warning}");
@@ -230,7 +244,10 @@ impl ActivityExecutor for LocalActivityExecutor {
             };
             match &activity {
                 Activity::Operation(operation) => match self.admit(operation) {
-                    Ok(operation) => world.perform(&stem, &operation, again).await.into(),
+                    Ok(operation) => {
+                        let outcome = world.perform(&stem, &operation, again).await.into();
+                        self.check_after(&operation, outcome)
+                    }
                     Err(why) => ActivityOutcome::Refused(why),
                 },
                 Activity::Bases { directories, branch } => {

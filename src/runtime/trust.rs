@@ -10,6 +10,7 @@ use super::error::Error;
 use super::settings::settings_of;
 use super::workflow::{Workflow, manifest_of};
 use crate::actor::clock::now;
+use crate::domain::id::StateName;
 use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
 use crate::domain::workflow_pins::WorkflowPins;
@@ -122,7 +123,17 @@ pub fn examine(
     if let Some(program) = program {
         pins.replace(&entry, checksum(program));
     }
-    let is_named = |path: &&String| requests.iter().any(|one| names(&one.purpose, path));
+    // A script may read what it names, so that is trusted with it.
+    let script_text = |one: &PrivilegeRequest| {
+        let name = one.file.rsplit('/').next().unwrap_or(&one.file);
+        let is_script = StateName::parse(name).is_ok_and(|name| name.is_script());
+        files.get(&one.file).filter(|_| is_script)
+    };
+    let is_named = |path: &&String| {
+        requests.iter().any(|one| {
+            names(&one.purpose, path) || script_text(one).is_some_and(|text| names(text, path))
+        })
+    };
     let named: Vec<String> = pins.files.keys().filter(is_named).cloned().collect();
     let requesting: BTreeSet<String> = requesting.into_iter().chain(named).collect();
     let trusted_files = pins.trusted_files(&requesting);

@@ -1,19 +1,23 @@
 //! Git's lock of the index after a crash: a git that was killed leaves it, and no later git works then.
 //!
-//! A lock is removed only if it is provably that of the command which is repeated: it was not there when the command
-//! began, it is younger than that, and no git works in this repository. Otherwise it is named, with what to do.
+//! A lock is removed only if by all signs it is that of the command which is repeated: it was not there when the
+//! command began, it is younger than that, no git works in this repository, and no process has it open. Otherwise it is
+//! named, with what to do.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use super::context::OperationContext;
+use crate::plain_file;
 
 /// The name of the lock in git's directory.
 const LOCK: &str = "index.lock";
 
 /// The end of the name of the note that a command began without a lock.
 const NOTE: &str = "unlocked";
+
+/// The longest file of git's that is read here, in bytes.
+const MAX_LINE_BYTES: u64 = 4096;
 
 /// A command that may be repeated, and the lock of the repository that it works in.
 pub(super) struct GitLock {
@@ -41,12 +45,12 @@ impl GitLock {
             // A note of an earlier command says nothing about this one.
             let _ = std::fs::remove_file(&self.note);
         }
-        if !self.lock.exists() && !self.note.exists() {
-            // Without the note a lock is not removed later, and that is all.
+        if !self.lock.exists() && !plain_file::is_there(&self.note) {
             if let Some(steps) = self.note.parent() {
                 let _ = std::fs::create_dir_all(steps);
             }
-            let _ = std::fs::write(&self.note, "");
+            // Without the note a lock is not removed later, and that is all.
+            let _ = plain_file::create(&self.note);
         }
     }
 
@@ -69,9 +73,10 @@ impl GitLock {
     fn is_of_earlier_try(&self) -> bool {
         let changed =
             |path: &Path| std::fs::symlink_metadata(path).and_then(|file| file.modified());
-        let is_younger = |began: SystemTime, locked: SystemTime| locked >= began;
         match (changed(&self.note), changed(&self.lock)) {
-            (Ok(began), Ok(locked)) => is_younger(began, locked) && !works_in(&self.repository),
+            (Ok(began), Ok(locked)) => {
+                locked >= began && !works_in(&self.repository) && !is_held(&self.lock)
+            }
             _ => false,
         }
     }
@@ -84,16 +89,35 @@ fn git_directory(root: &Path) -> Option<(PathBuf, PathBuf)> {
         match std::fs::symlink_metadata(&git) {
             Ok(found) if found.is_dir() => return Some((directory.to_owned(), git)),
             Ok(found) if found.is_file() => {
-                // A worktree has a file that names its directory.
-                let text = std::fs::read_to_string(&git).ok()?;
-                let named = text.strip_prefix("gitdir:")?.trim();
-                return Some((directory.to_owned(), directory.join(named)));
+                // A worktree has a file that names its directory, which names the file. Anything else may be planted.
+                let text = line_of(&git)?;
+                let named = directory.join(text.strip_prefix("gitdir:")?.trim());
+                let back = line_of(&named.join("gitdir"))?;
+                let is_own = Path::new(&back).canonicalize().ok()? == git.canonicalize().ok()?;
+                return is_own.then(|| (directory.to_owned(), named));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Ok(_) | Err(_) => return None,
         }
     }
     None
+}
+
+/// Returns the text of a small file of git's.
+fn line_of(path: &Path) -> Option<String> {
+    let bytes = plain_file::read(path, MAX_LINE_BYTES).ok()?;
+    Some(String::from_utf8(bytes).ok()?.trim().to_owned())
+}
+
+/// Returns whether a process has a lock open.
+fn is_held(lock: &Path) -> bool {
+    let Ok(lock) = lock.canonicalize() else { return false };
+    let Ok(processes) = std::fs::read_dir("/proc") else { return true };
+    processes.filter_map(Result::ok).any(|process| {
+        let open = std::fs::read_dir(process.path().join("fd"));
+        let links = open.into_iter().flatten().filter_map(Result::ok);
+        links.filter_map(|fd| std::fs::read_link(fd.path()).ok()).any(|file| file == lock)
+    })
 }
 
 /// Returns whether a git may work in a repository. One whose directory cannot be seen may, and so may any where

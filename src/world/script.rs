@@ -13,6 +13,12 @@ use super::outcome::OperationError;
 use super::shell::{MAX_OUTPUT_BYTES, complaints};
 use crate::process::child::exit::ProcessExit;
 
+/// The longest value of a variable, in bytes: what Linux takes, less the name.
+const MAX_VALUE_BYTES: usize = 128 * 1024 - 512;
+
+/// The beginning of the names of a script's variables.
+const VARIABLE_PREFIX: &[u8] = b"RAYMOND_VAR_";
+
 /// A script to run.
 pub(super) struct ScriptRun<'operation> {
     /// The path of the file.
@@ -60,7 +66,19 @@ impl ScriptRun<'_> {
         };
         let arguments: Vec<OsString> =
             first.iter().map(String::as_str).chain([self.file]).map(OsString::from).collect();
+        if let Some((name, _)) =
+            self.environment.iter().find(|(_, text)| text.len() > MAX_VALUE_BYTES)
+        {
+            return Err(format!(
+                "{}: the value of {name} is too long for an environment, which takes {MAX_VALUE_BYTES} bytes; write it to a file in the state before",
+                self.file
+            )
+            .into());
+        }
         let mut environment = shared.environment();
+        // Only this run says what these are; and a script leaves no files beside those that it imports from the copy.
+        environment.retain(|(name, _)| !name.as_encoded_bytes().starts_with(VARIABLE_PREFIX));
+        environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
         let added = self.environment.iter();
         environment.extend(added.map(|(name, value)| (name.into(), value.into())));
         Ok(OperationProgram {

@@ -235,3 +235,41 @@ fn script_of_another_folder_is_called_and_needs_trust() {
     outcome.assert(outcome.status.code() == Some(77), "exit code 77");
     outcome.assert(outcome.stderr.contains("review/LINT.sh:1:1"), "the place");
 }
+
+#[test]
+fn script_whose_copy_is_changed_while_it_runs_does_not_decide() {
+    let test = Test::new().file(
+        "START.sh",
+        b"chmod -R u+w \"$(dirname \"$0\")\"; echo 'echo \"<result>evil</result>\"' >> \"$0\"; echo '<result>honest</result>'\n",
+    );
+    let outcome = test.run(&["START.sh"]);
+    outcome.assert(outcome.status.code() == Some(1), "exit code 1");
+    outcome.assert(
+        outcome.stderr.contains("the run's copy of the workflow was changed"),
+        "the reason",
+    );
+    outcome.assert(!outcome.stdout.contains("terminated with result"), "no result");
+}
+
+#[test]
+fn script_of_a_run_gives_no_trust() {
+    let test = Test::new()
+        .file("START.sh", b"RAYMOND_TRUST=true \"$RAYMOND_VAR_program\" run inner/N.sh >&2; echo \"<result>code $?</result>\"\n")
+        .file("inner/N.sh", b"touch ran; echo '<result>x</result>'\n");
+    let program = env!("CARGO_BIN_EXE_raymond");
+    let outcome = test.run(&["START.sh", "--var", &format!("program={program}")]);
+    outcome.ok();
+    outcome.assert(outcome.stdout.contains("terminated with result: code 77"), "exit code 77");
+    assert!(!test.flow().join("ran").exists() && !test.flow().join("inner/ran").exists());
+}
+
+#[test]
+fn file_that_script_names_is_trusted_with_it() {
+    let test = Test::new()
+        .file("START.sh", b". \"$(dirname \"$0\")/steps.txt\"; echo '<result>x</result>'\n")
+        .file("steps.txt", b"true\n");
+    test.run(&["START.sh", "--trust"]).ok();
+    std::fs::write(test.flow().join("steps.txt"), "touch evil\n").expect("written");
+    let again = test.env("RAYMOND_TRUST", "").start(&["run", "START.sh", "--id", "again"]).wait();
+    again.assert(again.status.code() == Some(77), "exit code 77");
+}

@@ -76,16 +76,27 @@ fn mentions(text: &str, name: &StateName) -> bool {
     name.has_ending() && text.contains(name.as_str())
 }
 
-/// Returns the names of states in other folders that a tag or a policy leads to. Where they lie is not looked at, so
-/// that a script of that name counts in each folder.
+/// Returns the names of states in other folders that a tag, a policy, a graph or a program leads to. Where they lie is
+/// not looked at, so that a script of that name counts in each folder.
 fn crossed(files: &BTreeMap<String, String>) -> BTreeSet<StateName> {
-    let prompts = files.iter().filter(|(path, _)| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        StateName::parse(name).is_ok_and(|name| name.is_prompt() || name.is_script())
-    });
-    let ways = prompts.flat_map(|(_, text)| FolderPrompt::of(text).ways);
-    let targets = ways.flat_map(|way| way.transition.states().cloned().collect::<Vec<_>>());
-    targets.filter_map(|name| Some(name.in_other_folder()?.1)).collect()
+    let named = |path: &String| StateName::parse(path.rsplit('/').next().unwrap_or(path)).ok();
+    let scripts: BTreeSet<StateName> =
+        files.keys().filter_map(named).filter(StateName::is_script).collect();
+    let mut crossed = BTreeSet::new();
+    for (path, text) in files {
+        match named(path).and_then(|name| StateKind::of(&name)) {
+            Some(StateKind::Prompt | StateKind::Script) => {
+                let ways = FolderPrompt::of(text).ways;
+                let targets = ways.iter().flat_map(|way| way.transition.states());
+                crossed.extend(targets.filter_map(|name| Some(name.in_other_folder()?.1)));
+            }
+            Some(StateKind::Graph | StateKind::Program) => {
+                crossed.extend(scripts.iter().filter(|script| mentions(text, script)).cloned());
+            }
+            None => {}
+        }
+    }
+    crossed
 }
 
 #[cfg(test)]

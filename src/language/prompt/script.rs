@@ -65,7 +65,10 @@ fn interpreter(name: &StateName, text: &str) -> Option<Vec<String>> {
         let line = line.lines().next().unwrap_or_default().trim();
         let (program, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let words = [program, argument.trim()].into_iter().filter(|word| !word.is_empty());
-        return Some(words.map(str::to_owned).collect()).filter(|words: &Vec<_>| !words.is_empty());
+        // A relative path would be one of the workspace, which agents write.
+        let is_safe = !program.contains('/') || program.starts_with('/');
+        return Some(words.map(str::to_owned).collect())
+            .filter(|words: &Vec<_>| is_safe && !words.is_empty());
     }
     let ending = name.as_str().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     let program = match ending.as_deref() {
@@ -99,6 +102,7 @@ mod tests {
         assert_eq!(of("a.sh", "#!/bin/bash -eu\n"), words(&["/bin/bash", "-eu"]));
         assert_eq!(of("a", "#! /usr/bin/env -S uv run\n"), words(&["/usr/bin/env", "-S uv run"]));
         assert_eq!((of("a", "text"), of("a.rb", "puts"), of("a.sh", "#!\n")), (None, None, None));
+        assert_eq!(of("a.sh", "#!tools/run"), None);
     }
 
     #[test]

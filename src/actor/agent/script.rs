@@ -59,7 +59,7 @@ impl Handler<JudgeReply> for AgentActor {
         let judgement = self.judge_script(&turn_context, &reply);
         self.work = AgentWork::Starting(assignment.turn.clone());
         let shown = turn_context.rules.shown(&reply);
-        let report = TurnReport { judgement, shown, ..TurnReport::empty(assignment.turn) };
+        let report = TurnReport { shown, judgement, ..TurnReport::empty(assignment.turn) };
         self.consult_after(report, &turn_context, ctx);
     }
 }

@@ -67,7 +67,9 @@ fn entered<'name>(
             None => {}
         }
     }
-    entered.iter_mut().for_each(|name| named::resolve(name, files));
+    for name in &mut entered {
+        named::resolve(name, files);
+    }
     entered.into_iter().filter(|name| name.is_script() && names.contains(name)).collect()
 }
 

@@ -288,14 +288,16 @@ mod tests {
         let environment = environment(
             callers.map(|(name, value)| (name.into(), value.into())),
             &marker,
-            "main.1",
+            "main.1-3-0",
         );
         let shown: Vec<_> = environment
             .iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();
-        let expected = ["PATH=/bin", "RAYMOND_RUN=r", "RAYMOND_DIR=/x", "RAYMOND_TURN=main.1"];
+        let own = ["RAYMOND_RUN=r", "RAYMOND_DIR=/x", "RAYMOND_AGENT=main.1"];
+        let expected: Vec<&str> =
+            ["PATH=/bin"].into_iter().chain(own).chain(["RAYMOND_TURN=main.1-3-0"]).collect();
         assert_eq!(shown, expected);
-        assert_eq!(marker.process_of(shown.join("\0").as_bytes()), Some("main.1"));
+        assert_eq!(marker.process_of(shown.join("\0").as_bytes()), Some("main.1-3-0"));
     }
 }

@@ -78,7 +78,7 @@ pub struct ResumeEnvironment<'run> {
 /// The position of an execution while an activity is performed for it.
 #[derive(Debug)]
 pub enum SuspendedExecution {
-    /// The agent has entered its state, and that is recorded.
+    /// The agent's last record: the beginning of its state, or a position.
     Entered,
     /// The agent's recorded position, which names the activity.
     Recorded,
@@ -88,7 +88,7 @@ pub enum SuspendedExecution {
 
 /// The outcome of [`resume`].
 #[derive(Debug)]
-pub enum Resumed {
+pub enum ResumeOutcome {
     /// An advance, to be recorded.
     Advanced(Box<Advance>),
     /// An activity comes first. Its result is the input of the next call, at this position.
@@ -115,9 +115,9 @@ pub fn resume(
     suspended: SuspendedExecution,
     input: ResumeInput,
     environment: &ResumeEnvironment<'_>,
-) -> Resumed {
+) -> ResumeOutcome {
     match workflow {
-        LoadedWorkflow::Prompts => Resumed::Turn,
+        LoadedWorkflow::Prompts => ResumeOutcome::Turn,
         LoadedWorkflow::Graph(graph) => resume_graph(graph, suspended, input, environment),
         LoadedWorkflow::Program(program, path) => resume_program(program, path, input, environment),
         LoadedWorkflow::Script(script) => resume_script(script, input, environment),
@@ -149,7 +149,7 @@ fn resume_graph(
     suspended: SuspendedExecution,
     input: ResumeInput,
     environment: &ResumeEnvironment<'_>,
-) -> Resumed {
+) -> ResumeOutcome {
     let around = graph_environment(environment);
     let interpreter = match (suspended, environment.agent.graph()) {
         (SuspendedExecution::Walk(walk), _) => {
@@ -170,7 +170,7 @@ fn resume_graph(
             Some(WaitResult::Failed(why))
         }
         // The restart policy says whether the operation is done again.
-        ResumeInput::Lost(why) => return Resumed::Failed(uncertain(&why)),
+        ResumeInput::Lost(why) => return ResumeOutcome::Failed(uncertain(&why)),
     };
     walk(interpreter, result, environment.now)
 }
@@ -183,17 +183,19 @@ fn walk(
     mut interpreter: GraphInterpreter<'_>,
     result: Option<WaitResult>,
     now: Timestamp,
-) -> Resumed {
+) -> ResumeOutcome {
     let operation = match interpreter.next(result, now) {
-        GraphYield::Record(next) => return Resumed::Advanced(Box::new(interpreter.finish(next))),
+        GraphYield::Record(next) => {
+            return ResumeOutcome::Advanced(Box::new(interpreter.finish(next)));
+        }
         GraphYield::Operation(operation) => operation,
     };
     if operation.class() == RecoveryClass::Read || interpreter.is_recorded() {
         let suspended = SuspendedExecution::Walk(Box::new(interpreter.suspend()));
-        return Resumed::Needs { activity: Activity::Operation(operation), suspended };
+        return ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended };
     }
     let kind = operation.name().to_owned();
-    Resumed::Advanced(Box::new(interpreter.finish(AdvanceNext::Activity(kind))))
+    ResumeOutcome::Advanced(Box::new(interpreter.finish(AdvanceNext::Activity(kind))))
 }
 
 fn graph_environment(environment: &ResumeEnvironment<'_>) -> GraphEnvironment {
@@ -219,10 +221,10 @@ fn resume_program(
     path: &str,
     input: ResumeInput,
     environment: &ResumeEnvironment<'_>,
-) -> Resumed {
+) -> ResumeOutcome {
     let agent = environment.agent;
     let Some(execution) = agent.program() else {
-        return Resumed::Begins(Box::new(program_start(program, environment)));
+        return ResumeOutcome::Begins(Box::new(program_start(program, environment)));
     };
     let result = match input {
         ResumeInput::Activity(result) => Some(result),
@@ -233,7 +235,7 @@ fn resume_program(
     };
     if let Some(activity) = execution.position.activity.as_ref().filter(|_| result.is_none()) {
         let suspended = SuspendedExecution::Recorded;
-        return Resumed::Needs { activity: activity.clone(), suspended };
+        return ResumeOutcome::Needs { activity: activity.clone(), suspended };
     }
     let environment = ProgramEnvironment {
         definition: program,
@@ -244,7 +246,7 @@ fn resume_program(
         path,
         now: environment.now,
     };
-    Resumed::Advanced(Box::new(advance(&environment, result)))
+    ResumeOutcome::Advanced(Box::new(advance(&environment, result)))
 }
 
 /// Returns the inputs with which a program begins. An empty `input` does not hide one of the context.
@@ -269,7 +271,7 @@ fn resume_script(
     script: &PreparedScript,
     input: ResumeInput,
     environment: &ResumeEnvironment<'_>,
-) -> Resumed {
+) -> ResumeOutcome {
     match input {
         ResumeInput::Entered | ResumeInput::Turn(_) => {
             let agent = environment.agent;
@@ -279,19 +281,21 @@ fn resume_script(
             variables.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
             let operation = script.operation(&variables, environment.script_timeout_ms);
             let suspended = SuspendedExecution::Entered;
-            Resumed::Needs { activity: Activity::Operation(operation), suspended }
+            ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended }
         }
         ResumeInput::Activity(Ok(result)) => {
             let value = result.into_value();
             let stdout = value["stdout"].as_str().unwrap_or_default();
-            Resumed::Replied(script::reply(stdout).to_owned())
+            ResumeOutcome::Replied(script::reply(stdout).to_owned())
         }
         ResumeInput::Activity(Err(why)) => {
-            Resumed::Failed(TurnFailure::new(FailureCause::Crash, why))
+            ResumeOutcome::Failed(TurnFailure::new(FailureCause::Crash, why))
         }
         // A repetition would be refused, too.
-        ResumeInput::Refused(why) => Resumed::Failed(TurnFailure::new(FailureCause::Workflow, why)),
-        ResumeInput::Lost(why) => Resumed::Failed(uncertain(&why)),
+        ResumeInput::Refused(why) => {
+            ResumeOutcome::Failed(TurnFailure::new(FailureCause::Workflow, why))
+        }
+        ResumeInput::Lost(why) => ResumeOutcome::Failed(uncertain(&why)),
     }
 }
 

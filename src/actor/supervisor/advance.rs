@@ -23,7 +23,7 @@ use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::script::PreparedScript;
 use crate::language::prompt::step;
 use crate::language::resume::{
-    LoadedWorkflow, ResumeEnvironment, ResumeInput, Resumed, SuspendedExecution, interrupted,
+    LoadedWorkflow, ResumeEnvironment, ResumeInput, ResumeOutcome, SuspendedExecution, interrupted,
     resume,
 };
 
@@ -74,8 +74,8 @@ impl Supervisor {
         let id = report.turn.agent.clone();
         let Some(environment) = self.environment_of(&id) else { return };
         match contained(|| Ok(resume(&workflow, suspended, input, &environment))) {
-            Ok(Resumed::Advanced(advance)) => self.record_advance(report, *advance, ctx),
-            Ok(Resumed::Needs { activity, suspended }) => {
+            Ok(ResumeOutcome::Advanced(advance)) => self.record_advance(report, *advance, ctx),
+            Ok(ResumeOutcome::Needs { activity, suspended }) => {
                 let is_recorded = matches!(suspended, SuspendedExecution::Recorded);
                 // An activity in a record that is not durable yet is due again once it is.
                 if is_recorded && self.is_pending(&id) {
@@ -86,18 +86,18 @@ impl Supervisor {
                 self.performing.insert(id.clone(), pending);
                 self.assign_activity(&id, activity);
             }
-            Ok(Resumed::Begins(start)) => {
+            Ok(ResumeOutcome::Begins(start)) => {
                 if self.begin_program(&id, *start, ctx)
                     && let Some(turn) = self.run.agents.get(&id).map(Agent::turn_id)
                 {
                     self.advance(TurnReport::empty(turn), ResumeInput::Entered, ctx);
                 }
             }
-            Ok(Resumed::Turn) => {
+            Ok(ResumeOutcome::Turn) => {
                 self.advancing.remove(&id);
             }
-            Ok(Resumed::Replied(reply)) => self.have_judged(&id, reply),
-            Ok(Resumed::Failed(failure)) | Err(failure) => {
+            Ok(ResumeOutcome::Replied(reply)) => self.have_judged(&id, reply),
+            Ok(ResumeOutcome::Failed(failure)) | Err(failure) => {
                 self.fail_advance(report, failure, ctx);
             }
         }

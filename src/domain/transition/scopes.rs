@@ -28,16 +28,8 @@ impl Transition {
 
     /// Returns the states that are entered in other folders: its own, and those of its further forks.
     pub fn crossings(&self) -> impl Iterator<Item = (&ScopePath, &StateName)> {
-        let also = match self {
-            Self::Fork { also, .. } => also.as_slice(),
-            Self::Goto { .. }
-            | Self::Reset { .. }
-            | Self::Call { .. }
-            | Self::Function { .. }
-            | Self::Ask { .. }
-            | Self::Result { .. } => &[],
-        };
-        let also = also.iter().map(|forked| (forked.scope.as_ref(), &forked.target));
+        let also =
+            self.further_forks().iter().map(|forked| (forked.scope.as_ref(), &forked.target));
         self.entered().into_iter().chain(also).filter_map(|(scope, state)| Some((scope?, state)))
     }
 

@@ -1,22 +1,26 @@
 //! The states that a transition names, and the attribute that keeps the pending returns.
 
-use super::{InvalidTransition, Transition, Variables};
+use super::{ForkTag, InvalidTransition, Transition, Variables};
 use crate::domain::id::StateName;
 
 impl Transition {
-    /// Returns all states of the same folder that it names.
-    pub fn states(&self) -> impl Iterator<Item = &StateName> {
-        let own = [self.target(), self.continuation(), self.timeout_state()].into_iter().flatten();
-        let also = match self {
-            Self::Fork { also, .. } => also.as_slice(),
+    /// Returns the fork tags of one reply after the first.
+    pub(super) fn further_forks(&self) -> &[ForkTag] {
+        match self {
+            Self::Fork { also, .. } => also,
             Self::Goto { .. }
             | Self::Reset { .. }
             | Self::Call { .. }
             | Self::Function { .. }
             | Self::Ask { .. }
             | Self::Result { .. } => &[],
-        };
-        let also = also.iter().filter(|forked| forked.scope.is_none());
+        }
+    }
+
+    /// Returns all states of the same folder that it names.
+    pub fn states(&self) -> impl Iterator<Item = &StateName> {
+        let own = [self.target(), self.continuation(), self.timeout_state()].into_iter().flatten();
+        let also = self.further_forks().iter().filter(|forked| forked.scope.is_none());
         own.chain(also.map(|forked| &forked.target))
     }
 

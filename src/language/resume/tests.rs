@@ -20,7 +20,7 @@ fn in_state(file: &str) -> Scene {
     scene
 }
 
-fn resumed(workflow: &LoadedWorkflow, scene: &Scene, input: ResumeInput) -> Resumed {
+fn resumed(workflow: &LoadedWorkflow, scene: &Scene, input: ResumeInput) -> ResumeOutcome {
     let builtins = Map::new();
     let environment = ResumeEnvironment {
         agent: scene.agent("main"),
@@ -60,7 +60,7 @@ fn graph(actions: &serde_json::Value) -> LoadedWorkflow {
 fn prompt_needs_turn() {
     let scene = Scene::begin();
     let next = resumed(&LoadedWorkflow::Prompts, &scene, ResumeInput::Entered);
-    assert!(matches!(next, Resumed::Turn));
+    assert!(matches!(next, ResumeOutcome::Turn));
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn graph_reads_before_it_is_recorded_and_records_before_it_writes() {
     let scene = in_state("flow.yaml");
     let reads = graph(&json!([{"type": "read_file", "path": "a", "store_as": "computed.a"}]));
     let next = resumed(&reads, &scene, ResumeInput::Entered);
-    let Resumed::Needs { activity: Activity::Operation(operation), suspended } = next else {
+    let ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended } = next else {
         panic!("{next:?}")
     };
     assert_eq!(operation, Operation::ReadFile { path: "a".to_owned() });
     assert!(matches!(suspended, SuspendedExecution::Walk(_)));
     let writes = graph(&json!([{"type": "write_file", "path": "a", "content": "x"}]));
     let next = resumed(&writes, &scene, ResumeInput::Entered);
-    let Resumed::Advanced(advance) = next else { panic!("{next:?}") };
+    let ResumeOutcome::Advanced(advance) = next else { panic!("{next:?}") };
     assert_eq!(advance.next, AdvanceNext::Activity("write_file".to_owned()));
 }
 
@@ -86,7 +86,7 @@ fn program_begins_before_it_advances() {
     let program = reading.program.expect("a program");
     let workflow = LoadedWorkflow::Program(Rc::new(program), "p.lisp".to_owned());
     let next = resumed(&workflow, &in_state("p.lisp"), ResumeInput::Entered);
-    let Resumed::Begins(start) = next else { panic!("{next:?}") };
+    let ResumeOutcome::Begins(start) = next else { panic!("{next:?}") };
     assert_eq!((&*start.start, start.definition.file.as_str()), ("s", "p.lisp"));
 }
 
@@ -96,7 +96,7 @@ fn script_runs_and_its_last_line_is_the_reply() {
     let script = PreparedScript::read(&state("b.sh"), None, &files).expect("a script");
     let (workflow, scene) = (LoadedWorkflow::Script(script), in_state("b.sh"));
     let next = resumed(&workflow, &scene, ResumeInput::Entered);
-    let Resumed::Needs { activity: Activity::Operation(operation), .. } = next else {
+    let ResumeOutcome::Needs { activity: Activity::Operation(operation), .. } = next else {
         panic!("{next:?}")
     };
     let Operation::RunScript { file, interpreter, timeout_ms, .. } = operation else {
@@ -105,9 +105,13 @@ fn script_runs_and_its_last_line_is_the_reply() {
     assert_eq!((file.as_str(), interpreter, timeout_ms), ("b.sh", vec!["sh".to_owned()], 1000));
     let output = ActivityResult::Value(json!({"stdout": "x\n<result>y</result>\n"}));
     let next = resumed(&workflow, &scene, ResumeInput::Activity(Ok(output)));
-    assert!(matches!(next, Resumed::Replied(reply) if reply == "<result>y</result>"));
+    assert!(matches!(next, ResumeOutcome::Replied(reply) if reply == "<result>y</result>"));
     let failed = resumed(&workflow, &scene, ResumeInput::Activity(Err("it broke".to_owned())));
-    assert!(matches!(failed, Resumed::Failed(failure) if failure.cause == FailureCause::Crash));
+    assert!(
+        matches!(failed, ResumeOutcome::Failed(failure) if failure.cause == FailureCause::Crash)
+    );
     let refused = resumed(&workflow, &scene, ResumeInput::Refused("no trust".to_owned()));
-    assert!(matches!(refused, Resumed::Failed(failure) if failure.cause == FailureCause::Workflow));
+    assert!(
+        matches!(refused, ResumeOutcome::Failed(failure) if failure.cause == FailureCause::Workflow)
+    );
 }

@@ -4,6 +4,8 @@
 //! The tree is therefore no deeper than the brackets of the text, and walking it needs no more stack than
 //! that.
 
+mod statement;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -11,6 +13,8 @@ use serde_json::Value;
 use super::call::BuiltinFunction;
 use super::method::BuiltinMethod;
 use super::token::RegexPattern;
+
+pub(super) use self::statement::{ChangeTarget, LoopKind, Statement, TargetStep};
 
 /// A parsed expression.
 #[derive(Debug, Clone)]
@@ -158,7 +162,15 @@ pub(super) struct Lambda {
     pub(super) parameters: Vec<LambdaParameter>,
     /// The names of all parameters, in the order in which their values are bound.
     pub(super) names: Vec<String>,
-    pub(super) body: ExpressionNode,
+    pub(super) body: LambdaBody,
+}
+
+/// The body of a function.
+#[derive(Debug)]
+pub(super) enum LambdaBody {
+    Expression(ExpressionNode),
+    /// `{ …; return x; }`
+    Block(Vec<Statement>),
 }
 
 /// A parameter of a function.

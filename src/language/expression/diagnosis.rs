@@ -20,6 +20,10 @@ const WORDS: [(&str, &str); 14] = [
     ("then", "write `condition ? a : b`"),
 ];
 
+/// JavaScript's statements that functions lack.
+const FOREIGN_STATEMENTS: [&str; 7] =
+    ["while", "do", "switch", "try", "throw", "function", "async"];
+
 /// The shell's comparisons, with the operators to write here.
 const SHELL: [(&str, &str); 6] =
     [("-eq", "=="), ("-ne", "!="), ("-gt", ">"), ("-lt", "<"), ("-ge", ">="), ("-le", "<=")];
@@ -125,9 +129,9 @@ impl ParseFailure<'_> {
     /// Recognizes JavaScript that this language lacks.
     fn javascript(&self) -> Option<SyntaxError> {
         let (before, rest) = (self.before, self.rest);
-        let body = before.rfind("=>").map(|at| before[at + 2..].trim_start());
-        let why = if body.is_some_and(|body| body.starts_with('{')) {
-            "a function is one expression here; write `x => x.id`, without braces and return"
+        let why = if FOREIGN_STATEMENTS.contains(&self.next()) || self.is_counting_loop() {
+            "there is no such statement; a function has `const`, `let`, `if`, `else`, \
+             `for (const x of list)`, `list.push(x)`, assignments and `return`"
         } else if let Some(at) = self.open_backtick() {
             let why = "the text in backticks that opens here is not closed";
             return Some(SyntaxError::syntax(at, why));
@@ -181,6 +185,17 @@ impl ParseFailure<'_> {
             next => format!("this is `{next}`"),
         };
         SyntaxError::syntax(self.at, format!("{wanted}, and {given}"))
+    }
+
+    /// Returns whether the place is in the head of `for (let i = 0; …)`.
+    fn is_counting_loop(&self) -> bool {
+        let head =
+            self.before.rfind('(').map(|at| (self.before[..at].trim_end(), &self.before[at + 1..]));
+        head.is_some_and(|(before, head)| {
+            let declares =
+                ["let ", "const ", "var "].iter().any(|word| head.trim_start().starts_with(word));
+            before.ends_with("for") && declares && self.rest.starts_with(['=', ';'])
+        })
     }
 
     /// Returns whether the text before the place ends with a value.

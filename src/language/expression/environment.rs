@@ -1,5 +1,7 @@
 //! The values of the names in an expression, for all of it and for the functions in it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::ast::TextSpan;
@@ -34,21 +36,46 @@ pub(super) struct ExpressionEnvironment<'frame, 'value> {
     pub(super) frame: Option<&'frame CallFrame<'frame, 'value>>,
 }
 
-/// The parameters of a function that is being called.
+/// The variables of a function that is being called, and those of the functions around it.
 #[derive(Clone, Copy)]
 pub(super) struct CallFrame<'frame, 'value> {
-    pub(super) names: &'value [String],
-    pub(super) values: &'frame [&'value Value],
+    pub(super) variables: FrameVariables<'frame, 'value>,
     pub(super) outer: Option<&'frame CallFrame<'frame, 'value>>,
+}
+
+/// The variables of one function.
+#[derive(Clone, Copy)]
+pub(super) enum FrameVariables<'frame, 'value> {
+    /// The parameters of a function whose body is an expression.
+    Parameters { names: &'value [String], values: &'frame [&'value Value] },
+    /// The variables of a function whose body is a block, the innermost last.
+    Locals(&'value [LocalVariable<'value>]),
+}
+
+/// A variable of a function, and its value.
+pub(super) type LocalVariable<'value> = (&'value str, Cow<'value, Value>);
+
+impl<'value> FrameVariables<'_, 'value> {
+    fn get(&self, name: &str) -> Option<&'value Value> {
+        match self {
+            Self::Parameters { names, values } => {
+                let place = names.iter().position(|known| known == name)?;
+                values.get(place).copied()
+            }
+            Self::Locals(locals) => {
+                locals.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| &**value)
+            }
+        }
+    }
 }
 
 impl<'value> ExpressionEnvironment<'_, 'value> {
     /// Returns the value of a name.
     pub(super) fn name(self, name: &str) -> Option<&'value Value> {
         let mut frame = self.frame;
-        while let Some(CallFrame { names, values, outer }) = frame {
-            if let Some(place) = names.iter().position(|known| known == name) {
-                return values.get(place).copied();
+        while let Some(CallFrame { variables, outer }) = frame {
+            if let Some(value) = variables.get(name) {
+                return Some(value);
             }
             frame = *outer;
         }

@@ -3,6 +3,8 @@
 //! Values that are only read are borrowed from the scope, so that a condition on a large state does not
 //! copy it.
 
+mod binding;
+mod block;
 mod collection;
 mod lambda;
 mod sort;

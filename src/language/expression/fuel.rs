@@ -96,16 +96,27 @@ impl Fuel {
         }
     }
 
+    /// Spends the cost of putting a value so deep into another one, unless it nests too deep there.
+    pub(super) fn nest(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
+        let weight = weigh(value);
+        self.spend(weight.cost)?;
+        Self::check_depth(weight.depth + depth)
+    }
+
     /// Spends the cost of a new list or map, and checks its depth.
     pub(super) fn made(&mut self, value: Value) -> Result<Value, Error> {
         let weight = weigh(&value);
         self.spend(weight.cost)?;
-        if weight.depth > MAX_DEPTH {
+        Self::check_depth(weight.depth).map(|()| value)
+    }
+
+    fn check_depth(depth: usize) -> Result<(), Error> {
+        if depth > MAX_DEPTH {
             let why =
                 format!("the value nests more than {MAX_DEPTH} lists and maps in one another");
             return Err(Error::Evaluation(why));
         }
-        Ok(value)
+        Ok(())
     }
 }
 

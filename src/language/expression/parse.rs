@@ -2,6 +2,7 @@
 
 mod collection;
 mod row;
+mod statement;
 mod steps;
 
 use std::sync::Arc;
@@ -27,11 +28,19 @@ use grammar::{Grammar, Rule};
 type RulePair<'text> = Pair<'text, Rule>;
 
 impl Expression {
-    /// Parses an expression.
+    /// Parses an expression. One that is wrong only because the backslashes of its regular expressions are doubled, as
+    /// in `/\\\\//`, is read with single ones.
     ///
     /// # Errors
     /// The first [`SyntaxError`].
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
+        Self::parse_exactly(text).or_else(|flaw| {
+            let once = token::with_single_backslashes(text);
+            once.and_then(|once| Self::parse_exactly(&once).ok()).ok_or(flaw)
+        })
+    }
+
+    fn parse_exactly(text: &str) -> Result<Self, SyntaxError> {
         scan::bounded(text)?;
         let pieces = match Grammar::parse(Rule::whole, text) {
             Ok(pieces) => pieces,
@@ -86,8 +95,13 @@ fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
 /// Reads a value with the signs before it and the steps after it.
 fn operand(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let whole = span(&piece);
+    operand_of(piece.into_inner().collect(), whole)
+}
+
+/// Reads such a value from its pieces.
+fn operand_of(pieces: Vec<RulePair<'_>>, whole: TextSpan) -> Result<ExpressionNode, SyntaxError> {
     let mut prefixes = Vec::new();
-    let mut rest = piece.into_inner().peekable();
+    let mut rest = pieces.into_iter().peekable();
     while let Some(prefix) = rest.next_if(|piece| piece.as_rule() == Rule::prefix) {
         prefixes.push(if prefix.as_str() == "!" {
             PrefixOperator::Not
@@ -111,7 +125,7 @@ fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
         Rule::number => token::number(text)
             .map(ExpressionNode::Literal)
             .ok_or_else(|| SyntaxError::syntax(start, "the number is too large")),
-        Rule::string => quoted(&piece).map(|text| ExpressionNode::Literal(Value::String(text))),
+        Rule::string => collection::quoted_text(&piece),
         Rule::literal => Ok(ExpressionNode::Literal(match text {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),

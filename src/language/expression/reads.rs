@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::ast::{
-    ArgumentNode, EntryNode, Expression, ExpressionNode, ItemNode, Lambda, PathAccess, PathStep,
+    ArgumentNode, ChangeTarget, EntryNode, Expression, ExpressionNode, ItemNode, Lambda,
+    LambdaBody, PathAccess, PathStep, Statement, TargetStep,
 };
 
 /// A path that is read.
@@ -93,11 +94,72 @@ fn inside<'node>(step: &'node PathStep, own: &mut Vec<&'node str>, reads: &mut B
                     ArgumentNode::Lambda(Lambda { names, body, .. }) => {
                         let outside = own.len();
                         own.extend(names.iter().map(String::as_str));
-                        collect(body, own, reads);
+                        match body {
+                            LambdaBody::Expression(body) => collect(body, own, reads),
+                            LambdaBody::Block(statements) => block(statements, own, reads),
+                        }
                         own.truncate(outside);
                     }
                 }
             }
+        }
+    }
+}
+
+/// Collects the reads of statements, whose own names end with them.
+fn block<'node>(
+    statements: &'node [Statement],
+    own: &mut Vec<&'node str>,
+    reads: &mut BTreeSet<String>,
+) {
+    let outside = own.len();
+    for statement in statements {
+        match statement {
+            Statement::Declare { names, value, .. } => {
+                value.iter().for_each(|node| collect(node, own, reads));
+                own.extend(names.iter().map(String::as_str));
+            }
+            Statement::Assign { target, value } => {
+                keys(target, own, reads);
+                collect(value, own, reads);
+            }
+            Statement::Push { target, values, .. } => {
+                keys(target, own, reads);
+                values.iter().for_each(|item| collect(&item.node, own, reads));
+            }
+            Statement::Remove(target) => keys(target, own, reads),
+            Statement::Branch { cases, otherwise } => {
+                for (condition, inside) in cases {
+                    collect(condition, own, reads);
+                    block(inside, own, reads);
+                }
+                block(otherwise, own, reads);
+            }
+            Statement::Loop { names, list, body, .. } => {
+                collect(list, own, reads);
+                let before = own.len();
+                own.extend(names.iter().map(String::as_str));
+                block(body, own, reads);
+                own.truncate(before);
+            }
+            Statement::Block(inside) => block(inside, own, reads),
+            Statement::Return(value) => value.iter().for_each(|node| collect(node, own, reads)),
+            Statement::Break | Statement::Continue => {}
+        }
+    }
+    own.truncate(outside);
+}
+
+/// Collects the reads in the brackets of what is changed, which is a name of the function.
+fn keys<'node>(
+    target: &'node ChangeTarget,
+    own: &mut Vec<&'node str>,
+    reads: &mut BTreeSet<String>,
+) {
+    for step in &target.steps {
+        match step {
+            TargetStep::Member(_) => {}
+            TargetStep::Index(node) => collect(node, own, reads),
         }
     }
 }

@@ -9,6 +9,7 @@ mod collections;
 mod flaws;
 mod functions;
 mod methods;
+mod statements;
 mod templates;
 mod values;
 

@@ -88,6 +88,24 @@ fn code(text: &str, at: usize, digits: usize) -> Result<(char, usize), String> {
         .ok_or_else(|| "this escape names no character: write `\\u` and four hex digits".to_owned())
 }
 
+/// Returns the text with single backslashes for double ones outside of quotes; `None` if there are none.
+pub(super) fn with_single_backslashes(text: &str) -> Option<String> {
+    let mut made = String::with_capacity(text.len());
+    let mut quote = None;
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        made.push(char);
+        match (quote, char) {
+            (Some(_), '\\') => made.extend(chars.next()),
+            (Some(close), _) if char == close => quote = None,
+            (None, '\'' | '"' | '`') => quote = Some(char),
+            (None, '\\') => _ = chars.next_if_eq(&'\\'),
+            _ => {}
+        }
+    }
+    (made.len() < text.len()).then_some(made)
+}
+
 /// Compiles a regular expression, or returns the reason that it is none.
 pub(super) fn pattern(pattern: &str, flags: &str) -> Result<RegexPattern, String> {
     let mut builder = RegexBuilder::new(pattern);

@@ -92,7 +92,7 @@ pub(super) fn map<'value>(
 }
 
 /// Returns a computed key as text.
-fn key_of(key: &Value, fuel: &mut Fuel) -> Result<String, Error> {
+pub(super) fn key_of(key: &Value, fuel: &mut Fuel) -> Result<String, Error> {
     match key {
         Value::String(text) => fuel.text(text.len()).map(|()| text.clone()),
         Value::Number(number) => Ok(number.to_string()),

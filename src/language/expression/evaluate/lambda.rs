@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::value;
-use crate::language::expression::ast::{Lambda, LambdaParameter, TextSpan};
-use crate::language::expression::environment::{CallFrame, ExpressionEnvironment};
+use crate::language::expression::ast::{Lambda, LambdaBody, LambdaParameter, TextSpan};
+use crate::language::expression::environment::{CallFrame, ExpressionEnvironment, FrameVariables};
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
 use crate::language::expression::method::BuiltinMethod;
@@ -19,6 +19,13 @@ impl Lambda {
         environment: ExpressionEnvironment<'_, 'value>,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
+        let body = match &self.body {
+            LambdaBody::Expression(body) => body,
+            LambdaBody::Block(statements) => {
+                let arguments = arguments.iter().copied().map(Cow::Borrowed).collect();
+                return self.run(statements, arguments, environment, fuel);
+            }
+        };
         let names = &self.names;
         let mut bound = Vec::new();
         let is_name = |parameter: &LambdaParameter| matches!(parameter, LambdaParameter::Name);
@@ -30,8 +37,9 @@ impl Lambda {
             }
             &bound
         };
-        let frame = CallFrame { names, values, outer: environment.frame };
-        value(&self.body, ExpressionEnvironment { frame: Some(&frame), ..environment }, fuel)
+        let variables = FrameVariables::Parameters { names, values };
+        let frame = CallFrame { variables, outer: environment.frame };
+        value(body, ExpressionEnvironment { frame: Some(&frame), ..environment }, fuel)
     }
 }
 
@@ -171,8 +179,18 @@ impl LambdaIteration<'_, '_> {
         };
         for (place, element) in self.list.iter().enumerate().skip(skip) {
             let number = count(place);
-            let result = self.lambda.call(&[&sum, element, &number], self.environment, fuel)?;
-            sum = fuel.own(result)?;
+            sum = match &self.lambda.body {
+                LambdaBody::Expression(_) => {
+                    let result =
+                        self.lambda.call(&[&sum, element, &number], self.environment, fuel)?;
+                    fuel.own(result)?
+                }
+                LambdaBody::Block(statements) => {
+                    let given = vec![Cow::Owned(sum), Cow::Borrowed(element), Cow::Owned(number)];
+                    let result = self.lambda.run(statements, given, self.environment, fuel)?;
+                    fuel.own(result)?
+                }
+            };
         }
         Ok(sum)
     }

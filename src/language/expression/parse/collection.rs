@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::grammar::Rule;
 use super::{RulePair, expression, expressions, quoted, span};
-use crate::language::expression::ast::{ArithmeticOperator, EntryNode, ExpressionNode, ItemNode};
+use crate::language::expression::ast::{
+    ArithmeticOperator, EntryNode, ExpressionNode, ItemNode, PathAccess, PathStep,
+};
 use crate::language::expression::flaw::SyntaxError;
 use crate::language::expression::token;
 
@@ -62,6 +64,56 @@ pub(super) fn map(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
         }
     }
     Ok(ExpressionNode::Map(entries))
+}
+
+/// Reads a text in quotes. Paths such as `${HOME}` in it stand for their values, as in all texts of a graph; any
+/// other `${` is kept.
+pub(super) fn quoted_text(piece: &RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
+    let text = quoted(piece)?;
+    let mut parts = Vec::new();
+    let (mut written, mut rest) = (String::new(), text.as_str());
+    while let Some(at) = rest.find("${") {
+        let path = rest[at + 2..].split_once('}').and_then(|(path, after)| {
+            Some((dotted(path)?, after)).filter(|_| !rest[..at].ends_with('$'))
+        });
+        let Some((path, after)) = path else {
+            let literal = rest[..at].strip_suffix('$').unwrap_or(&rest[..at]);
+            written.push_str(literal);
+            written.push_str("${");
+            rest = &rest[at + 2..];
+            continue;
+        };
+        written.push_str(&rest[..at]);
+        parts.push(ExpressionNode::Literal(Value::String(std::mem::take(&mut written))));
+        parts.push(path);
+        rest = after;
+    }
+    written.push_str(rest);
+    if parts.is_empty() {
+        return Ok(ExpressionNode::Literal(Value::String(written)));
+    }
+    parts.push(ExpressionNode::Literal(Value::String(written)));
+    let first = Box::new(parts.remove(0));
+    let rest = parts.into_iter().map(|part| (ArithmeticOperator::Add, part)).collect();
+    Ok(ExpressionNode::Arithmetic { first, rest, span: span(piece) })
+}
+
+/// Reads a path of names with dots between them.
+fn dotted(path: &str) -> Option<ExpressionNode> {
+    let is_name = |name: &str| {
+        let mut chars = name.chars();
+        chars.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+            && chars.all(|char| char.is_alphanumeric() || char == '_')
+    };
+    let mut names = path.trim().split('.');
+    let base =
+        Box::new(ExpressionNode::Name(names.next().filter(|name| is_name(name))?.to_owned()));
+    let steps = names.map(|name| {
+        let take = PathAccess::Member(name.to_owned());
+        is_name(name).then_some(PathStep { optional: false, take })
+    });
+    let steps = steps.collect::<Option<Vec<_>>>()?;
+    Some(if steps.is_empty() { *base } else { ExpressionNode::Path { base, steps } })
 }
 
 /// Reads a text in backticks, as the sum of its parts.

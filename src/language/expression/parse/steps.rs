@@ -1,16 +1,16 @@
 //! Reads a value and the steps into it: members, indices, calls.
 
 use std::iter::Peekable;
-
-use pest::iterators::Pairs;
+use std::vec::IntoIter;
 
 use super::collection::inside;
 use super::grammar::Rule;
+use super::statement::{LocalNames, block};
 use super::{RulePair, expression, expressions, primary, span};
 use crate::language::expression::argument::refusal;
 use crate::language::expression::ast::{
-    ArgumentNode, ExpressionNode, ItemNode, Lambda, LambdaParameter, PathAccess, PathStep,
-    PrefixOperator, TextSpan,
+    ArgumentNode, ExpressionNode, ItemNode, Lambda, LambdaBody, LambdaParameter, PathAccess,
+    PathStep, PrefixOperator, TextSpan,
 };
 use crate::language::expression::call::{BuiltinFunction, NAMESPACES, function_names};
 use crate::language::expression::flaw::SyntaxError;
@@ -18,7 +18,7 @@ use crate::language::expression::method::{BuiltinMethod, method_names, wrong_num
 use crate::language::expression::token;
 use crate::language::hint::closest;
 
-type RemainingPairs<'text> = Peekable<Pairs<'text, Rule>>;
+type RemainingPairs<'text> = Peekable<IntoIter<RulePair<'text>>>;
 
 /// Reads the value with its steps.
 pub(super) fn node<'text>(
@@ -198,7 +198,16 @@ fn lambda(piece: RulePair<'_>) -> Result<Lambda, SyntaxError> {
             Rule::name | Rule::list_parameter | Rule::map_parameter => {
                 parameters.push(parameter(part, &mut names)?);
             }
-            Rule::expression => return Ok(Lambda { parameters, names, body: expression(part)? }),
+            Rule::expression => {
+                let body = LambdaBody::Expression(expression(part)?);
+                return Ok(Lambda { parameters, names, body });
+            }
+            Rule::block => {
+                let mut locals = LocalNames::of(&names);
+                let statements = block(part, &mut locals)?;
+                locals.refuse_lost_changes(&statements)?;
+                return Ok(Lambda { parameters, names, body: LambdaBody::Block(statements) });
+            }
             _ => {}
         }
     }
@@ -206,7 +215,10 @@ fn lambda(piece: RulePair<'_>) -> Result<Lambda, SyntaxError> {
 }
 
 /// Reads a parameter, and adds its names in the order in which they are bound.
-fn parameter(piece: RulePair<'_>, names: &mut Vec<String>) -> Result<LambdaParameter, SyntaxError> {
+pub(super) fn parameter(
+    piece: RulePair<'_>,
+    names: &mut Vec<String>,
+) -> Result<LambdaParameter, SyntaxError> {
     let parameters = |piece: RulePair<'_>, names: &mut Vec<String>| {
         let is_one = |part: &RulePair<'_>| {
             matches!(part.as_rule(), Rule::name | Rule::list_parameter | Rule::map_parameter)
@@ -244,6 +256,7 @@ fn boolean() -> Lambda {
     let operand = Box::new(ExpressionNode::Name(parameter.clone()));
     let prefixes = vec![PrefixOperator::Not, PrefixOperator::Not];
     let body = ExpressionNode::Prefixed { prefixes, operand, span: TextSpan { start: 0, end: 0 } };
+    let body = LambdaBody::Expression(body);
     Lambda { parameters: vec![LambdaParameter::Name], names: vec![parameter], body }
 }
 

@@ -47,6 +47,31 @@ fn expression_over_nesting_limit_is_syntax_error() {
 }
 
 #[test]
+fn nested_blocks_are_bounded_like_brackets() {
+    on_a_small_stack(|| {
+        // Each level opens two or three brackets, of which there may be 64.
+        let bombs = [
+            ("l.map(x => { return ", "; })", 32),
+            ("l.map(x => { if (x) { return ", " } })", 21),
+            ("l.map(x => { let y = 1; for (const z of l) { y = ", " } return y; })", 20),
+        ];
+        for (open, close, levels) in bombs {
+            let flaw = Expression::parse(&nested(100, open, "a", close)).expect_err(open);
+            assert_eq!(flaw.message, "the expression nests more than 64 deep; compute it in steps");
+            let deepest = Expression::parse(&nested(levels, open, "a", close));
+            let deepest = deepest.unwrap_or_else(|flaw| panic!("{open}: {flaw:?}"));
+            let _ = deepest.evaluate(&Names(json!({"l": [1], "a": "a"})), &mut Fuel::default());
+            let _ = deepest.reads();
+        }
+        let chain =
+            format!("l.map(x => {{ if (x) return 1;{} }})", " else if (x) return 2;".repeat(500));
+        assert!(Expression::parse(&chain).is_ok());
+        let unbraced = format!("l.map(x => {{ {} return 1; }})", "if (x) ".repeat(500));
+        assert!(Expression::parse(&unbraced).is_err());
+    });
+}
+
+#[test]
 fn long_operator_chain_is_evaluated_on_small_stack() {
     on_a_small_stack(|| {
         let rows = [
@@ -122,7 +147,7 @@ fn fuel_is_shared_between_evaluations() {
     assert_eq!(fuel.steps, 0);
 }
 
-const PIECES: [&str; 58] = [
+const PIECES: [&str; 67] = [
     "a",
     "list",
     "name",
@@ -168,6 +193,15 @@ const PIECES: [&str; 58] = [
     "(s, x) => s + x",
     ".map(",
     ".reduce(",
+    ".push(",
+    "x => {",
+    "return",
+    "const",
+    "if (",
+    "else",
+    "for (const y of",
+    ";",
+    "+=",
     ".split(",
     ".replace(",
     ".trim()",

@@ -56,15 +56,16 @@ fn syntax_error_names_expected_and_found_token() {
                 "a function may only be an argument of a method, as in `list.map(x => x.id)`",
             ),
             (
-                "l.map(x => { return x; })",
-                20,
-                "a function is one expression here; write `x => x.id`, without braces and return",
+                "l.map(x => { while (x) {} })",
+                13,
+                "there is no such statement; a function has `const`, `let`, `if`, `else`, `for (const x of list)`, `list.push(x)`, assignments and `return`",
             ),
             (
-                "l.map(x => { const y = x; return y })",
-                19,
-                "a function is one expression here; write `x => x.id`, without braces and return",
+                "l.map(x => { for (let i = 0; i < 3; i++) {} })",
+                24,
+                "there is no such statement; a function has `const`, `let`, `if`, `else`, `for (const x of list)`, `list.push(x)`, assignments and `return`",
             ),
+            ("l.map(x => { return x; )", 23, "a value is expected here, and this is `)`"),
             (
                 "...a",
                 0,

@@ -128,13 +128,16 @@ pub fn world_of(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkspaceEx
 }
 
 /// Returns the built-in variables of graphs.
-pub(super) fn builtins(settings: &Settings) -> Map<String, Value> {
+pub(super) fn builtins(settings: &Settings, scope: &WorkflowDir) -> Map<String, Value> {
     let mut builtins = Map::new();
     let root = Path::new(&settings.cwd);
     let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
     builtins.insert("PWD".to_owned(), root.display().to_string().into());
     if let Some(home) = std::env::var_os("HOME") {
         builtins.insert("HOME".to_owned(), home.to_string_lossy().into());
+    }
+    if let Some(plugin) = scope.plugin() {
+        builtins.insert("CLAUDE_PLUGIN_ROOT".to_owned(), plugin.to_string_lossy().into());
     }
     builtins
 }

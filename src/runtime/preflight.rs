@@ -17,6 +17,7 @@ use crate::domain::transition::Variables;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::answers;
+use crate::language::graph::asks::asks_claude;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::read::read;
 use crate::language::manifest;
@@ -150,7 +151,7 @@ fn first_graph(
     Ok(PreflightResult {
         options: step::agent_options(entry, &source),
         warnings,
-        asks: program.asks_claude(),
+        asks: asks_claude(&program, &source, graphs.vocabulary()),
         budget: None,
         definition: None,
     })

@@ -163,7 +163,7 @@ pub async fn supervised(
         }
     }
     let id = run.workflow_id.clone();
-    let (builtins, workflows) = (builtins(&settings), graphs.cache());
+    let (builtins, workflows) = (builtins(&settings, &scope), graphs.cache());
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let steps = store.dir().steps();
     let performer = {

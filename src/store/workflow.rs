@@ -84,6 +84,12 @@ impl WorkflowDir {
         live.unwrap_or_else(|| self.root.clone())
     }
 
+    /// Returns the root of the plugin that it is part of.
+    #[must_use]
+    pub fn plugin(&self) -> Option<PathBuf> {
+        plugin_root(&self.live_root())
+    }
+
     /// Returns the copy of a file of the folder that is executed in its place; `None` for a file that is no
     /// part of the workflow.
     ///

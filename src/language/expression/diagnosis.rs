@@ -84,7 +84,8 @@ impl ParseFailure<'_> {
         }
         match after_colon {
             Some(sign @ ('-' | '=' | '+' | '?')) if self.closes() != Some(':') => {
-                return foreign(format!("`:{sign}` is a shell's form; write `{name} ?? 0`"));
+                let here = in_place_of(sign, name, &rest[2..]);
+                return foreign(format!("`:{sign}` is a shell's form; write `{here}`"));
             }
             Some('0'..='9') if self.closes() != Some(':') => {
                 return foreign(format!("this is a shell's form; write `{name}.slice(0, 3)`"));
@@ -95,12 +96,26 @@ impl ParseFailure<'_> {
             let why = "`|` is a form of jq and the shell; write";
             let what =
                 what.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+            let filter = rest[1..].trim();
             return match what {
+                "keys" if filter.ends_with("length") => {
+                    foreign(format!("{why} `Object.keys({name}).length`"))
+                }
+                "tojson" => foreign(format!("{why} `JSON.stringify({name})`")),
+                "fromjson" => foreign(format!("{why} `JSON.parse({name})`")),
+                "first" => foreign(format!("{why} `{name}[0]`")),
+                "last" => foreign(format!("{why} `{name}[-1]`")),
+                "join" | "split" | "map" => foreign(format!("{why} `{name}.{what}(…)`")),
+                "select" => foreign(format!("{why} `{name}.filter(x => …)`")),
                 "length" => foreign(format!("{why} `{name}.length`")),
                 "keys" | "values" => foreign(format!("{why} `Object.{what}({name})`")),
                 "" => foreign(format!("{why} `||`, or a method, as in `{name}.trim()`")),
                 _ => foreign(format!("{why} a method or a function, as in `{name}.trim()`")),
             };
+        }
+        if before.ends_with('%') && rest.starts_with(['.', '*', '%']) {
+            let why = "`%` with a pattern is a shell's form; write `name.replace(/…$/, '')`";
+            return foreign(why.to_owned());
         }
         if before.ends_with('/') && rest.starts_with('/') {
             let why = "is a form of jq and the shell; write `a ?? b` or `a.replaceAll('x', 'y')`";
@@ -255,5 +270,17 @@ impl ParseFailure<'_> {
             }
         }
         open.pop()
+    }
+}
+
+/// Returns what to write for a shell's `${name:-word}` and its like.
+fn in_place_of(sign: char, name: &str, word: &str) -> String {
+    let word = word.split('}').next().unwrap_or_default().trim();
+    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let word =
+        if is_number { word.to_owned() } else { format!("'{}'", word.trim_matches(['"', '\''])) };
+    match sign {
+        '+' => format!("{name} ? {word} : ''"),
+        _ => format!("{name} ?? {word}"),
     }
 }

@@ -34,7 +34,7 @@ pub use fuel::Fuel;
 pub use method::method_names;
 pub use reads::PathRead;
 pub use template::ValueTemplate;
-pub use value::truth;
+pub use value::{text, truth};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,6 @@
 //! A value with nothing to fill, as most of a graph, is kept as it is.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use memchr::memmem;
 use serde_json::{Map, Value};
@@ -15,6 +14,7 @@ use super::fuel::Fuel;
 use super::path::PlainPath;
 use super::reads::PathRead;
 use super::scan::end_of_reference;
+use super::value::text;
 
 /// A value whose texts may have `${…}` in them.
 #[derive(Debug, Clone)]
@@ -29,7 +29,8 @@ enum TemplateNode {
     One(TemplateReference),
     Text(Vec<TemplatePiece>),
     List(Vec<TemplateNode>),
-    Map(Vec<(String, TemplateNode)>),
+    /// Keys with their values. A key is a text, too.
+    Map(Vec<(TemplateNode, TemplateNode)>),
 }
 
 #[derive(Debug, Clone)]
@@ -95,6 +96,12 @@ impl ValueTemplate {
         }
     }
 
+    /// Returns the value with everything filled in that has a value; any other reference stays as it is written.
+    #[must_use]
+    pub fn fill_known(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Value {
+        self.filling.fill_known(scope, fuel)
+    }
+
     /// Returns the paths it reads. A plain path has to exist; a missing value in an expression is null.
     #[must_use]
     pub fn reads(&self) -> Vec<PathRead> {
@@ -116,10 +123,15 @@ impl TemplateNode {
                 Ok(constant.map_or(Self::List(list), |list| Self::Constant(Value::Array(list))))
             }
             Value::Object(map) => {
-                let entry =
-                    |(key, value): (&String, &Value)| Ok((key.clone(), Self::parse(value)?));
+                let entry = |(key, value): (&String, &Value)| {
+                    let key = parse_text(key).map_err(|flaw| (flaw, key.clone()))?;
+                    Ok((key, Self::parse(value)?))
+                };
                 let map = map.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
-                let constant = map.iter().map(|(key, part)| Some((key.clone(), part.constant()?)));
+                let constant = map.iter().map(|(key, part)| match key {
+                    Self::Constant(Value::String(key)) => Some((key.clone(), part.constant()?)),
+                    _ => None,
+                });
                 let constant = constant.collect::<Option<_>>();
                 Ok(constant.map_or(Self::Map(map), |map| Self::Constant(Value::Object(map))))
             }
@@ -147,9 +159,37 @@ impl TemplateNode {
                 filled.collect::<Result<_, _>>().map(Value::Array)
             }
             Self::Map(map) => {
-                let filled =
-                    map.iter().map(|(key, filling)| Ok((key.clone(), filling.fill(scope, fuel)?)));
+                let filled = map.iter().map(|(key, filling)| {
+                    let key = text(&key.fill(scope, fuel)?).into_owned();
+                    Ok((key, filling.fill(scope, fuel)?))
+                });
                 filled.collect::<Result<Map<_, _>, _>>().map(Value::Object)
+            }
+        }
+    }
+
+    fn fill_known(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Value {
+        let mut known = |reference: &TemplateReference| {
+            let found = reference.evaluate_borrowed(scope, fuel).and_then(|found| fuel.own(found));
+            found.unwrap_or_else(|_| Value::String(format!("${{{}}}", reference.expression.text)))
+        };
+        match self {
+            Self::Constant(value) => value.clone(),
+            Self::One(reference) => known(reference),
+            Self::Text(pieces) => {
+                let pieces = pieces.iter().map(|piece| match piece {
+                    TemplatePiece::Text(written) => written.clone(),
+                    TemplatePiece::Reference(reference) => text(&known(reference)).into_owned(),
+                });
+                Value::String(pieces.collect())
+            }
+            Self::List(list) => list.iter().map(|part| part.fill_known(scope, fuel)).collect(),
+            Self::Map(map) => {
+                let entry = |(key, part): &(Self, Self)| {
+                    let key = text(&key.fill_known(scope, fuel)).into_owned();
+                    (key, part.fill_known(scope, fuel))
+                };
+                Value::Object(map.iter().map(entry).collect())
             }
         }
     }
@@ -171,7 +211,10 @@ impl TemplateNode {
                 }
             }
             Self::List(list) => list.iter().for_each(|filling| filling.reads(reads)),
-            Self::Map(map) => map.iter().for_each(|(_, filling)| filling.reads(reads)),
+            Self::Map(map) => map.iter().for_each(|(key, filling)| {
+                key.reads(reads);
+                filling.reads(reads);
+            }),
         }
     }
 }
@@ -238,10 +281,7 @@ fn fill_text(
         match piece {
             TemplatePiece::Text(text) => filled.push_str(text),
             TemplatePiece::Reference(reference) => {
-                match &*reference.evaluate_borrowed(scope, fuel)? {
-                    Value::String(text) => filled.push_str(text),
-                    other => _ = write!(filled, "{other}"),
-                }
+                filled.push_str(&text(&*reference.evaluate_borrowed(scope, fuel)?));
             }
         }
         fuel.fits(filled.len())?;

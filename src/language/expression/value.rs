@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use super::flaw::Error;
 use super::fuel::Fuel;
@@ -32,12 +32,25 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Returns a value as text: a text as it is, everything else as JSON.
-pub(super) fn text(value: &Value) -> Cow<'_, str> {
+/// Returns a value as text: a text as it is, the result of a command as its output without the line breaks at its
+/// end, everything else as JSON.
+#[must_use]
+pub fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
+        Value::Object(map) if is_command_result(map) => {
+            let stdout = map.get("stdout").and_then(Value::as_str).unwrap_or_default();
+            Cow::Borrowed(stdout.trim_end_matches(['\n', '\r']))
+        }
         other => Cow::Owned(other.to_string()),
     }
+}
+
+/// Returns whether a map is the result of a command: `{exit_code, stdout, stderr}`.
+fn is_command_result(map: &Map<String, Value>) -> bool {
+    let names = ["exit_code", "stdout", "stderr"];
+    names.iter().all(|name| map.contains_key(*name))
+        && map.keys().all(|key| names.contains(&key.as_str()) || key == "skipped")
 }
 
 /// Returns whether two values are equal: numbers by value, lists and maps by content.

@@ -38,9 +38,12 @@ impl GraphReader<'_> {
     fn act(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         Some(match given.kind {
             "evaluate" => self.evaluated(given)?,
-            "compute" => ActionKind::Compute {
-                expression: given.expression("expression")?,
-                store: self.store(given)??,
+            "compute" => match given.prose("expression") {
+                Some(task) => ActionKind::Prose { task, store: self.store(given)?? },
+                None => ActionKind::Compute {
+                    expression: given.expression("expression")?,
+                    store: self.store(given)??,
+                },
             },
             "display_message" => ActionKind::DisplayMessage { message: given.template("message")? },
             "display_table" => ActionKind::DisplayTable {

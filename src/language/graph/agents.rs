@@ -19,10 +19,15 @@ impl GraphReader<'_> {
     /// Reads `invoke_pattern` and `invoke_skill`.
     pub(super) fn invoke(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let reference = if given.kind == "invoke_skill" {
-            let text = ReferenceText::Skill {
-                name: given.template("skill")?,
-                arguments: given.template("args"),
+            self.has_one(given, ["skill", "skill_path"])?;
+            let name = match given.node("skill_path") {
+                Some(path) => {
+                    let name = Value::String(skill_of(&path.text()?.text).to_owned());
+                    ValueTemplate::parse(&name).ok()?
+                }
+                None => given.template("skill")?,
             };
+            let text = ReferenceText::Skill { name, arguments: given.template("args") };
             ReferenceNode { text, context: nothing()? }
         } else {
             let text = self.document(given.node("path")?, given.node("section"))?;
@@ -126,6 +131,8 @@ impl GraphReader<'_> {
             SpawnTask::Prompt { kind, prompt: given.template("prompt")? }
         } else {
             let variables = self.variables_given(given)?;
+            let path = given.node("path");
+            self.begins_in(path, given.node("state"));
             let (folder, state) = (given.template("path"), given.template("state"));
             SpawnTask::State { folder, state, variables }
         };
@@ -161,6 +168,13 @@ impl GraphReader<'_> {
         }
         self.template(node)
     }
+}
+
+/// Returns the name of the skill whose file this is: that of its directory.
+fn skill_of(path: &str) -> &str {
+    let path = path.trim().trim_end_matches('/');
+    let directory = path.strip_suffix("/SKILL.md").unwrap_or(path);
+    directory.rsplit('/').next().unwrap_or(directory)
 }
 
 fn nothing() -> Option<ValueTemplate> {

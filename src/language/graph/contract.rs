@@ -57,6 +57,23 @@ pub fn page(prompt: &str, page: &Value) -> String {
     format!("{prompt}\n\nThe page {url}:\n\n<page>\n{content}\n</page>\n")
 }
 
+/// The largest state that the prompt about a described value has in it, in bytes.
+const MAX_STATE_BYTES: usize = 64 * 1024;
+
+/// Returns the prompt about a value that comments describe, in a graph with this state.
+#[must_use]
+pub fn prose(description: &str, state: &Value) -> String {
+    let lines = description.lines().map(|line| line.trim().trim_start_matches('#').trim_end());
+    let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    let is_small = serde_json::to_string(state).is_ok_and(|text| text.len() <= MAX_STATE_BYTES);
+    let context = if is_small { given(state) } else { String::new() };
+    format!(
+        "A workflow needs the value that this description yields. Find it out; change nothing for that.\n\n\
+         <description>\n{}\n</description>\n{context}\nYour result is this value alone, as JSON.\n",
+        lines.join("\n").trim()
+    )
+}
+
 /// Returns the prompt of a further agent.
 #[must_use]
 pub fn agent(kind: Option<&str>, prompt: &str) -> String {

@@ -48,7 +48,7 @@ use crate::domain::id::{Folder, StateName};
 use crate::domain::operation::{Operation, OperationResult};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
-use crate::language::expression::{Error, Fuel, ValueTemplate};
+use crate::language::expression::{self, Error, Fuel, ValueTemplate};
 
 /// The number of nodes after which an advance is cut.
 pub const MAX_NODES_PER_ADVANCE: usize = 512;
@@ -304,8 +304,17 @@ impl<'graph> GraphInterpreter<'graph> {
     fn text(&mut self, template: &ValueTemplate) -> Result<String, String> {
         Ok(match self.fill(template)? {
             Value::String(text) => text,
-            other => other.to_string(),
+            other => expression::text(&other).into_owned(),
         })
+    }
+
+    /// Fills a template as far as there are values.
+    fn fill_known(&mut self, template: &ValueTemplate) -> Value {
+        let mut fuel = Fuel::default();
+        let before = fuel.steps;
+        let filled = template.fill_known(&self.scope(), &mut fuel);
+        self.computed += before - fuel.steps;
+        filled
     }
 }
 

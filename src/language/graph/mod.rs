@@ -5,6 +5,8 @@
 mod actions;
 mod agents;
 pub mod answers;
+pub mod asks;
+mod begun_states;
 pub mod checked_graph;
 pub mod codes;
 mod companions;

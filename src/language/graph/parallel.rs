@@ -81,6 +81,8 @@ impl GraphReader<'_> {
         let (state, folder) = (words("state"), words("folder"));
         let variables = self.branch_variables(&fields);
         let (prompt, kind, state, folder) = (prompt?, kind?, state?, folder?);
+        let node = |key| fields.get(key).map(|entry: &YamlEntry| &entry.value);
+        self.begins_in(node("folder"), node("state"));
         let task = match (prompt, state.is_some() || folder.is_some()) {
             (Some(prompt), false) => SpawnTask::Prompt { kind, prompt },
             (None, true) => SpawnTask::State { folder, state, variables: variables? },

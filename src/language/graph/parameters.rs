@@ -21,6 +21,8 @@ const SUBJECTS: [&str; 5] = ["command", "url", "repo_path", "id", "module"];
 enum ParameterValue {
     Template(ValueTemplate),
     Expression(Expression),
+    /// Comments in the place of an expression.
+    Prose(ValueTemplate),
     Conditions(Vec<GraphCondition>),
     Actions(Vec<GraphAction>),
     Switch(bool),
@@ -70,6 +72,17 @@ impl<'t> GivenParameters<'t> {
             ParameterValue::Expression(expression) => Some(expression),
             _ => None,
         }
+    }
+
+    /// Returns the comments that stand in the place of an expression, if there is nothing else.
+    pub(super) fn prose(&mut self, name: &str) -> Option<ValueTemplate> {
+        self.given.remove(name).and_then(|value| match value {
+            ParameterValue::Prose(task) => Some(task),
+            other => {
+                self.given.insert(self.nodes.get_key_value(name)?.0, other);
+                None
+            }
+        })
     }
 
     pub(super) fn conditions(&mut self) -> Option<Vec<GraphCondition>> {
@@ -207,6 +220,13 @@ impl GraphReader<'_> {
     ) -> Option<ParameterValue> {
         let node = &entry.value;
         let Some(expected) = expected(node, takes) else {
+            if let YamlContent::Text(text) = &node.value
+                && takes == ParameterKind::Expression
+                && kind == "compute"
+                && is_comment(&text.text)
+            {
+                return self.prose(node, text).map(ParameterValue::Prose);
+            }
             return self.take(node, takes);
         };
         let sort = match node.text() {
@@ -216,6 +236,18 @@ impl GraphReader<'_> {
         let message = format!("{} of `{kind}` takes {expected}, not {sort}", quoted(&entry.key));
         self.report.error(node.at, "WF303", message);
         None
+    }
+
+    /// Reads comments in the place of an expression, as the task of a turn of Claude Code.
+    fn prose(&mut self, node: &YamlValue, text: &YamlScalar) -> Option<ValueTemplate> {
+        let message = "this is prose and no expression, so Claude Code is asked for the value; write an \
+                       expression, or `spawn_agent` to say so";
+        self.lenient(node.at, "WF312", message.to_owned());
+        let written = Value::String(text.text.to_string());
+        match ValueTemplate::parse(&written) {
+            Ok(_) => self.template(node),
+            Err(_) => ValueTemplate::parse(&Value::String(text.text.replace("${", "$${"))).ok(),
+        }
     }
 
     fn take(&mut self, node: &YamlValue, takes: ParameterKind) -> Option<ParameterValue> {
@@ -273,6 +305,12 @@ impl GraphReader<'_> {
         self.depth -= 1;
         read
     }
+}
+
+/// Returns whether a text is nothing but comments.
+fn is_comment(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+    lines.peek().is_some() && lines.all(|line| line.starts_with('#'))
 }
 
 /// Returns a description of the values that a parameter takes, if this one is of another kind.

@@ -188,7 +188,12 @@ impl GraphReader<'_> {
                 }
             }
         }
-        sound.then(|| ValueTemplate::parse(&node.json()).ok())?
+        if !sound {
+            return None;
+        }
+        // The texts are sound, so it is a key of a mapping.
+        let parsed = ValueTemplate::parse(&node.json());
+        parsed.map_err(|(flaw, _)| self.report.error(node.at, flaw.code, flaw.message)).ok()
     }
 
     /// Reads an expression.

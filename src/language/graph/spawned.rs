@@ -10,25 +10,31 @@ use crate::language::expression::{Fuel, NameScope, ValueTemplate};
 #[must_use]
 pub fn spawned(program: &Graph) -> Vec<StateName> {
     let mut states = Vec::new();
-    for node in program.nodes.values() {
-        let acting = acts(node).into_iter().filter_map(|act| match act {
-            ActionKind::Spawn(spawn) => Some(&spawn.task),
-            _ => None,
-        });
-        let branches = match node {
-            GraphNode::Parallel(node) => node.branches.as_slice(),
-            _ => &[],
-        };
-        for task in acting.chain(branches.iter().map(|branch| &branch.task)) {
-            if let SpawnTask::State { folder: None, state: Some(state), .. } = task
-                && let Some(state) = literal(state).and_then(|name| StateName::parse(&name).ok())
-                && !states.contains(&state)
-            {
-                states.push(state);
-            }
+    for task in tasks(program) {
+        if let SpawnTask::State { folder: None, state: Some(state), .. } = task
+            && let Some(state) = literal(state).and_then(|name| StateName::parse(&name).ok())
+            && !states.contains(&state)
+        {
+            states.push(state);
         }
     }
     states
+}
+
+/// Returns the tasks of all further agents, in the order of the nodes.
+#[must_use]
+pub fn tasks(program: &Graph) -> Vec<&SpawnTask> {
+    let mut tasks = Vec::new();
+    for node in program.nodes.values() {
+        tasks.extend(acts(node).into_iter().filter_map(|act| match act {
+            ActionKind::Spawn(spawn) => Some(&spawn.task),
+            _ => None,
+        }));
+        if let GraphNode::Parallel(node) = node {
+            tasks.extend(node.branches.iter().map(|branch| &branch.task));
+        }
+    }
+    tasks
 }
 
 /// Returns all actions of a node in order, including those in loops.

@@ -7,6 +7,7 @@ use super::profile::GraphProfile;
 use super::read::{ParsedGraph, read};
 use super::vocabulary::GraphVocabulary;
 
+mod agents;
 mod bombs;
 mod meanings;
 mod mistakes;
@@ -16,7 +17,8 @@ mod types;
 /// Returns the documents that the graphs here refer to.
 fn source() -> BTreeMap<String, String> {
     let document = "# Git\n\n## Clone Repository\n\nClone it.\n\n## Fetch\n\nFetch it.\n";
-    [("lib/git.md".to_owned(), document.to_owned())].into()
+    let files = [("lib/git.md", document), ("A.md", "Do it."), ("x/START.md", "Do it.")];
+    files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect()
 }
 
 fn reading(text: &str, profile: GraphProfile) -> ParsedGraph {

@@ -12,7 +12,9 @@ use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
 
 /// The names that every state has.
-const BUILT_IN: [&str; 15] = [
+const BUILT_IN: [&str; 17] = [
+    "error",
+    "CLAUDE_PLUGIN_ROOT",
     "ARGUMENTS",
     "PWD",
     "cwd",

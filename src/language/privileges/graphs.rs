@@ -69,6 +69,7 @@ fn actions(list: &[GraphAction], add: &mut dyn FnMut(&OperationTemplate)) {
             | ActionKind::MergeState { .. }
             | ActionKind::Evaluate { .. }
             | ActionKind::Compute { .. }
+            | ActionKind::Prose { .. }
             | ActionKind::DisplayMessage { .. }
             | ActionKind::DisplayTable { .. }
             | ActionKind::CreateCheckpoint { .. }

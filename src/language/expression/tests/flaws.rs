@@ -162,6 +162,18 @@ fn prose_shell_and_jq_syntax_is_error_with_hint() {
                 3,
                 "`#` is a shell's form; write `name.length`, or `name.replace('a', '')`",
             ),
+            ("${x:-}", 3, "`:-` is a shell's form; write `x ?? ''`"),
+            ("format:-md", 6, "`:-` is a shell's form; write `format ?? 'md'`"),
+            ("x:+yes", 1, "`:+` is a shell's form; write `x ? 'yes' : ''`"),
+            ("path%.*", 5, "`%` with a pattern is a shell's form; write `name.replace(/…$/, '')`"),
+            ("x | tojson", 2, "`|` is a form of jq and the shell; write `JSON.stringify(x)`"),
+            ("x | fromjson", 2, "`|` is a form of jq and the shell; write `JSON.parse(x)`"),
+            (
+                "x | keys | length",
+                2,
+                "`|` is a form of jq and the shell; write `Object.keys(x).length`",
+            ),
+            ("x | join('-')", 2, "`|` is a form of jq and the shell; write `x.join(…)`"),
             ("x | length", 2, "`|` is a form of jq and the shell; write `x.length`"),
             ("a.b | keys", 4, "`|` is a form of jq and the shell; write `Object.keys(a.b)`"),
             (

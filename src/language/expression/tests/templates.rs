@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Error, Fuel, ValueTemplate};
-use super::scope;
+use super::super::{Error, Expression, Fuel, ValueTemplate};
+use super::{Names, scope};
 
 fn fill(value: &Value) -> Result<Value, Error> {
     let template = ValueTemplate::parse(value).unwrap_or_else(|flaw| panic!("{value}: {flaw:?}"));
@@ -55,10 +55,31 @@ fn template_with_other_content_is_filled_as_text() {
 }
 
 #[test]
-fn list_items_and_map_values_are_filled_but_keys_are_not() {
-    let value = json!({"a": ["${n}", {"${n}": "x${n}"}], "b": 1, "c": ["$${n}"]});
-    let filled = json!({"a": [7, {"${n}": "x7"}], "b": 1, "c": ["${n}"]});
+fn list_items_map_values_and_keys_are_filled() {
+    let value =
+        json!({"a": ["${n}", {"${name}-${n}": "x${n}", "$${n}": 1}], "b": 1, "c": ["$${n}"]});
+    let filled = json!({"a": [7, {"raymond-7": "x7", "${n}": 1}], "b": 1, "c": ["${n}"]});
     assert_eq!(fill(&value), Ok(filled));
+    let key = ValueTemplate::parse(&json!({"${gone.x}": 1})).expect("a template");
+    assert_eq!(key.reads().into_iter().map(|read| read.path).collect::<Vec<_>>(), ["gone.x"]);
+    assert!(ValueTemplate::parse(&json!({"${a +}": 1})).is_err());
+}
+
+#[test]
+fn known_parts_are_filled_and_others_stay() {
+    let value = json!({"a": "${n} of ${gone.x}", "b": ["${gone}", "${n}"], "${gone}": "${name}"});
+    let template = ValueTemplate::parse(&value).expect("a template");
+    let known = json!({"a": "7 of ${gone.x}", "b": ["${gone}", 7], "${gone}": "raymond"});
+    assert_eq!(template.fill_known(&scope(), &mut Fuel::default()), known);
+}
+
+#[test]
+fn result_of_command_is_its_output_as_text() {
+    let scope = Names(json!({"made": {"exit_code": 0, "stdout": "/repo\n", "stderr": ""}, "n": 1}));
+    let filled = ValueTemplate::parse(&json!("at ${made}!")).expect("a text");
+    assert_eq!(filled.fill(&scope, &mut Fuel::default()), Ok(json!("at /repo!")));
+    let joined = Expression::parse("made + '/x' + made.exit_code").expect("a sum");
+    assert_eq!(joined.evaluate(&scope, &mut Fuel::default()), Ok(json!("/repo/x0")));
 }
 
 #[test]

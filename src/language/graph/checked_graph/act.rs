@@ -62,6 +62,13 @@ pub enum ActionKind {
         /// The path it is stored at.
         store: ValueTemplate,
     },
+    /// `compute` of comments: Claude Code is asked for the value that they describe.
+    Prose {
+        /// The description.
+        task: ValueTemplate,
+        /// The path it is stored at.
+        store: ValueTemplate,
+    },
     /// `display_message`
     DisplayMessage {
         /// The text.

@@ -3,16 +3,6 @@
 use super::{ActionKind, AgentSpawn, Graph, GraphAction, GraphNode, ParallelNode, SpawnTask};
 
 impl Graph {
-    /// Returns whether one of its nodes asks Claude Code, itself or by a further agent.
-    #[must_use]
-    pub fn asks_claude(&self) -> bool {
-        let starts_agents = |act: &ActionKind| matches!(act, ActionKind::Spawn(_));
-        let is_parallel = |node: &GraphNode| matches!(node, GraphNode::Parallel(_));
-        self.nodes
-            .values()
-            .any(|node| node.asks_claude() || is_parallel(node) || node.has_act(starts_agents))
-    }
-
     /// Returns whether one of its nodes starts a further agent in a state of its own, which may ask people.
     #[must_use]
     pub fn starts_agents(&self) -> bool {
@@ -38,6 +28,7 @@ impl GraphNode {
             matches!(
                 act,
                 ActionKind::Reference { .. }
+                    | ActionKind::Prose { .. }
                     | ActionKind::Spawn(AgentSpawn { task: SpawnTask::Prompt { .. }, .. })
                     | ActionKind::SpawnParallel(_)
                     | ActionKind::World { prompt: Some(_), .. }

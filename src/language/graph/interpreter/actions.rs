@@ -102,6 +102,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 let value = self.evaluate(expression)?;
                 GraphStateChange::Set(self.store_path(store)?, value)
             }
+            ActionKind::Prose { task, store } => return self.prose(task, store),
             ActionKind::CreateCheckpoint { name } => GraphStateChange::Checkpoint(self.text(name)?),
             ActionKind::RollbackCheckpoint { name } => {
                 let name = self.text(name)?;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{GraphInterpreter, GraphYield};
 use crate::domain::advance::AdvanceNext;
+use crate::language::expression::{ValueTemplate, text};
 use crate::language::graph::checked_graph::{GraphEnding, GraphNodeName};
 
 impl GraphInterpreter<'_> {
@@ -15,8 +16,14 @@ impl GraphInterpreter<'_> {
         name: &GraphNodeName,
         ending: &GraphEnding,
     ) -> Result<AdvanceNext, String> {
-        let message = self.text(&ending.message)?;
-        let mut fill = |template: Option<&_>| template.map(|text| self.fill(text)).transpose();
+        // An error is told even if a part of its text has no value: that is no reason to hide the rest.
+        let mut fill = |template: Option<&ValueTemplate>| match ending.success {
+            true => template.map(|text| self.fill(text)).transpose(),
+            false => Ok(template.map(|text| self.fill_known(text))),
+        };
+        let message = fill(Some(&ending.message))?;
+        let message =
+            message.as_ref().map(|message| text(message).into_owned()).unwrap_or_default();
         let summary = fill(ending.summary.as_ref())?;
         let details = fill(ending.details.as_ref())?;
         let recovery = fill(ending.recovery.as_ref())?;
@@ -31,9 +38,9 @@ impl GraphInterpreter<'_> {
         }
         let skill = delegate.as_ref().and_then(|delegate| delegate.get("skill"));
         lines.extend(skill.map(|skill| format!("Continue with: /{}", name_of(&shown(skill)))));
-        let text = lines.join("\n");
-        if !text.is_empty() {
-            self.shown.push(text.clone());
+        let told = lines.join("\n");
+        if !told.is_empty() {
+            self.shown.push(told.clone());
         }
         let mut given = Map::new();
         given.insert("ending".to_owned(), name.to_string().into());
@@ -49,7 +56,7 @@ impl GraphInterpreter<'_> {
         ] {
             given.extend(value.map(|value| (key.to_owned(), value)));
         }
-        let error = (!ending.success).then_some(text);
+        let error = (!ending.success).then_some(told);
         Ok(AdvanceNext::End { payload: Value::Object(given).to_string(), error })
     }
 

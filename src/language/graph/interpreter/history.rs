@@ -2,7 +2,7 @@
 //!
 //! Both may be large, so they are part of what expressions see only in graphs that name them.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::GraphInterpreter;
 use crate::domain::graph_execution::{GraphState, GraphStateChange};
@@ -14,8 +14,17 @@ pub(super) const HISTORY: &str = "history";
 /// The name of the checkpoints.
 const CHECKPOINTS: &str = "checkpoints";
 
+/// The name of the last failure.
+pub(super) const ERROR: &str = "error";
+
+/// Returns the last failure as expressions can read it: `error.message`.
+pub(super) fn error_of(why: &str) -> Value {
+    json!({ "message": why })
+}
+
 /// Returns the names of a graph and of its nodes, as expressions can read them.
 pub(super) fn names(graph: &Graph, state: &GraphState) -> Map<String, Value> {
+    let last_error = state.fields.get("computed").and_then(|computed| computed.get("last_error"));
     let previous = state.previous_node.as_deref().map_or(Value::Null, Value::from);
     let names = [
         ("workflow_name", graph.name.as_str().into()),
@@ -25,6 +34,9 @@ pub(super) fn names(graph: &Graph, state: &GraphState) -> Map<String, Value> {
     ];
     let mut names: Map<_, _> =
         names.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    if let Some(Value::String(why)) = last_error {
+        names.insert(ERROR.to_owned(), error_of(why));
+    }
     if graph.reads_checkpoints {
         let all = state.checkpoints.iter();
         let all = all.map(|(name, fields)| (name.clone(), Value::Object((**fields).clone())));

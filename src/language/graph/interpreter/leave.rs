@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::history::HISTORY;
+use super::history::{ERROR, HISTORY, error_of};
 use super::{GraphInterpreter, GraphNodeName, GraphYield};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, NodeCursor, NodeExecution};
@@ -21,6 +21,7 @@ impl GraphInterpreter<'_> {
         if let Some(error) = &error {
             let path = vec!["computed".to_owned(), "last_error".to_owned()];
             let _ = self.change(GraphStateChange::Set(path, error.as_str().into()));
+            self.names.insert(ERROR.to_owned(), error_of(error));
         }
         let target = match self.target(target) {
             Ok(target) => target,

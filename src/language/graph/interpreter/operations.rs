@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 use super::GraphInterpreter;
 use crate::domain::operation::Operation;
-use crate::language::expression::truth;
+use crate::language::expression::{text, truth};
 use crate::language::graph::checked_graph::OperationTemplate;
 use crate::language::graph::vocabulary::{ParameterKind, parameter_kind};
 
@@ -59,6 +59,14 @@ impl GraphInterpreter<'_> {
 fn convert(name: &str, value: &mut Value, kind: ParameterKind) -> Result<(), String> {
     let takes = match kind {
         ParameterKind::Text | ParameterKind::Filled | ParameterKind::Path => {
+            // The result of a command is its output.
+            if value.is_object() {
+                let said = text(value).into_owned();
+                if said != value.to_string() {
+                    *value = said.into();
+                    return Ok(());
+                }
+            }
             let is_word = !value.is_array() && !value.is_object();
             if value.is_null() {
                 "a text; where it may be null, write `${… ?? ''}`"

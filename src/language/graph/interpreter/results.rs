@@ -7,7 +7,8 @@ use sha2::{Digest, Sha256};
 
 use super::super::table::table;
 use super::{GraphInterpreter, GraphYield};
-use crate::domain::graph_execution::LoopItems;
+use crate::domain::advance::AdvanceNext;
+use crate::domain::graph_execution::{GraphStateChange, LoopItems};
 use crate::language::expression::ValueTemplate;
 
 /// The outcome of one action.
@@ -18,6 +19,22 @@ pub(super) enum ActionOutcome {
 }
 
 impl GraphInterpreter<'_> {
+    /// Stores the value that Claude Code gives for a description.
+    pub(super) fn prose(
+        &mut self,
+        task: &ValueTemplate,
+        store: &ValueTemplate,
+    ) -> Result<ActionOutcome, String> {
+        let Some(came) = self.take_heard() else {
+            let task = self.task_of_prose(task)?;
+            return Ok(ActionOutcome::Needs(GraphYield::Record(AdvanceNext::Task(Box::new(task)))));
+        };
+        let value = as_value(came?);
+        let path = self.store_path(store)?;
+        self.change(GraphStateChange::Set(path, value))?;
+        Ok(ActionOutcome::Done)
+    }
+
     /// Writes the log to its file.
     pub(super) fn write_log(
         &mut self,
@@ -105,6 +122,14 @@ pub(super) fn as_data(value: Value) -> Value {
         Ok(data @ (Value::Object(_) | Value::Array(_))) => data,
         _ => value,
     }
+}
+
+/// Returns the value that a reply is: any JSON, also in a fence of Markdown, else the text.
+fn as_value(value: Value) -> Value {
+    let Value::String(text) = &value else { return value };
+    let inside = text.trim();
+    let inside = inside.strip_prefix("```json").or(inside.strip_prefix("```")).unwrap_or(inside);
+    serde_json::from_str(inside.trim_end_matches("```").trim()).unwrap_or(value)
 }
 
 /// Returns the checksum of a text, or of a value as JSON.

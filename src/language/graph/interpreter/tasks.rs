@@ -12,14 +12,12 @@ use crate::domain::id::{Folder, StateName};
 use crate::domain::question::{OTHER, Question, QuestionOption};
 use crate::domain::transition::Variables;
 use crate::language::expression::ValueTemplate;
+use crate::language::graph::begun_states::FIRST_STATE;
 use crate::language::graph::checked_graph::{
     AgentSpawn, NodeTurn, ReferenceNode, ReferenceText, SpawnTask, UserPrompt,
 };
 use crate::language::graph::contract;
 use crate::language::graph::section::section;
-
-/// The first state of a folder.
-const FIRST_STATE: &str = "START.md";
 
 impl GraphInterpreter<'_> {
     /// Returns the task that carries out a document or a skill.
@@ -53,6 +51,13 @@ impl GraphInterpreter<'_> {
     ) -> Result<PromptTask, String> {
         let prompt = self.text(prompt)?;
         Ok(self.task(&contract::page(&prompt, page), OutputFormat::Text))
+    }
+
+    /// Returns the task that asks for a value which is only described.
+    pub(super) fn task_of_prose(&mut self, prose: &ValueTemplate) -> Result<PromptTask, String> {
+        let prose = self.text(prose)?;
+        let state = Value::Object(self.state.fields.clone());
+        Ok(self.task(&contract::prose(&prose, &state), OutputFormat::Text))
     }
 
     /// Returns a task with the model, the options and the output schema of its node.

@@ -181,3 +181,21 @@ fn variable_that_nothing_writes_is_reported() {
         "12:49: warning: WF330 variable `zzz`: nothing writes it, so it is always null; put it into `initial_state`",
     );
 }
+
+#[test]
+fn prose_in_place_of_expression_is_task_for_claude() {
+    let prose = |kind: &str| {
+        acting(&format!(
+            "      - {{ type: {kind}, expression: \"# Read all files.\\n#\\n# Count ${{known}} words.\", store_as: x }}"
+        ))
+    };
+    let why = "12:38: warning: WF312 this is prose and no expression, so Claude Code is asked for the value; write an expression, or `spawn_agent` to say so";
+    assert_one(&prose("compute"), why);
+    assert_eq!(said(&prose("compute"), GraphProfile::Seed), [why.replace("warning: ", "")]);
+    let found = said(&prose("evaluate"), GraphProfile::Lenient);
+    assert!(found[0].contains("WF312 this is prose; write an expression"), "{found:?}");
+    let mixed =
+        acting("      - { type: compute, expression: \"# Count.\\nlen(known)\", store_as: x }");
+    let found = said(&mixed, GraphProfile::Lenient);
+    assert!(found[0].contains(": WF312 this is prose; write an expression"), "{found:?}");
+}

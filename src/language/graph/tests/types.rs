@@ -145,7 +145,7 @@ fn every_external_consequence_maps_to_operation_and_class() {
 #[test]
 fn every_other_consequence_maps_to_its_action_kind() {
     type Is = fn(&ActionKind) -> bool;
-    let table: [(&str, Is); 30] = [
+    let table: [(&str, Is); 32] = [
         ("set_flag, flag: x, value: true", |act| matches!(act, ActionKind::SetFlag { .. })),
         ("set_state, field: x, value:", |act| matches!(act, ActionKind::SetState { .. })),
         ("append_state, field: x, value: 1", |act| matches!(act, ActionKind::AppendState { .. })),
@@ -208,6 +208,13 @@ fn every_other_consequence_maps_to_its_action_kind() {
             "invoke_skill, skill: x, args: y, store_as: z",
             |act| matches!(act, ActionKind::Reference { reference, store: Some(_) } if matches!(reference.text, ReferenceText::Skill { .. })),
         ),
+        (
+            "invoke_skill, skill_path: '${CLAUDE_PLUGIN_ROOT}/skills/do-it/SKILL.md'",
+            |act| matches!(act, ActionKind::Reference { reference, .. } if matches!(&reference.text, ReferenceText::Skill { name, .. } if filled(name) == "do-it")),
+        ),
+        ("compute, expression: '# the files that changed', store_as: x", |act| {
+            matches!(act, ActionKind::Prose { .. })
+        }),
         (
             "spawn_agent, subagent_type: x, prompt: y, store_as: z, run_in_background: true",
             |act| matches!(act, ActionKind::Spawn(spawn) if spawn.background),

@@ -102,7 +102,12 @@ pub(super) const TABLE: &[BuiltinType] = &[
     ),
     of(
         "invoke_skill",
-        &[need("skill", ParameterKind::Filled), may("args", ParameterKind::Any), MAY_STORE],
+        &[
+            may("skill", ParameterKind::Filled),
+            may("skill_path", ParameterKind::Filled),
+            may("args", ParameterKind::Any),
+            MAY_STORE,
+        ],
     ),
     of(
         "foreach",

@@ -182,6 +182,7 @@ pub(super) const PARAMETERS: &[(&str, &str)] = &[
     ("section", "The heading of the section."),
     ("set_flag", "The name of the flag."),
     ("skill", "The name of the skill."),
+    ("skill_path", "The path of its `SKILL.md`, in whose directory's name it has its name."),
     ("spec", "The source: its `id` and its other fields."),
     ("state", "The file of the state."),
     ("store_as", "The path below `computed` that the result is stored at."),

@@ -129,7 +129,8 @@ fn missing_page_skips_web_fetch_prompt() {
 
 fn spawning(action: &Value) -> Stage {
     let then = json!({"type": "set_state", "field": "seen", "value": "${computed.got}"});
-    Stage::doing(json!([action, then])).beginning(json!({"who": "you", "seen": null}))
+    let stage = Stage::doing(json!([action, then])).file("sub/START.md", "Do it.");
+    stage.beginning(json!({"who": "you", "seen": null}))
 }
 
 fn agent(more: &Value) -> Value {
@@ -264,4 +265,32 @@ fn raw_answer_has_fields_and_is_its_text_as_a_whole() {
     assert_eq!(other.shown[0], "2: none, other");
     let typed = Stage::new(ask(options(), json!("git"))).hearing([answered("svn")]).play();
     assert_eq!(typed.shown[0], "svn: svn, none");
+}
+
+#[test]
+fn described_value_is_asked_for_and_stored_as_data() {
+    let prose = "# Scan for files with ${who}.\n#\n#  - Return: [{ name }]\n";
+    let stage = || {
+        Stage::doing(json!([
+            {"type": "compute", "expression": prose, "store_as": "computed.found"},
+            {"type": "evaluate", "expression": "len(computed.found) == 1", "set_flag": "one"},
+        ]))
+        .beginning(json!({"who": "you"}))
+    };
+    let asked = stage().hearing([done(json!("```json\n[{\"name\": \"a\"}]\n```"))]);
+    let log = asked.log();
+    let task = task(&log.wanted[0]);
+    assert_eq!(task.contract, OutputFormat::Text);
+    let said = "<description>\nScan for files with you.\n\n - Return: [{ name }]\n</description>";
+    assert!(
+        task.prompt.contains(said) && task.prompt.contains("\"who\": \"you\""),
+        "{}",
+        task.prompt
+    );
+    let played = asked.play();
+    assert_eq!(played.at("computed.found"), json!([{"name": "a"}]));
+    assert_eq!(played.at("flags.one"), json!(true));
+    let text = stage().hearing([done(json!("nothing"))]).play();
+    assert_eq!(text.at("computed.found"), json!("nothing"));
+    assert_eq!(stage().hearing([failed("no")]).play().failure(), "compute: no");
 }

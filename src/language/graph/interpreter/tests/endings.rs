@@ -42,6 +42,33 @@ fn error_ending_shows_details_and_recovery() {
 }
 
 #[test]
+fn error_ending_keeps_references_without_value() {
+    let ending = json!({
+        "type": "error", "message": "Scanning ${source} failed", "details": "${computed.scan_error}",
+        "recovery": {"suggestion": "See ${computed.files} files in ${gone.x}"},
+    });
+    let played = ending_in(ending).play();
+    let text = "Scanning react failed\n${computed.scan_error}\nSee 3 files in ${gone.x}";
+    assert_eq!(played.error(), format!("in flow.yaml: {text}"));
+}
+
+#[test]
+fn error_message_is_that_of_last_failure() {
+    let failing = json!([{"type": "merge_state", "field": "source", "value": {"a": 1}}]);
+    let stage = ending_in(json!({"type": "error", "message": "Failed: ${error.message}"}));
+    let mut start = node(failing, "failed");
+    start["on_failure"] = "next".into();
+    let next =
+        node(json!([{"type": "set_state", "field": "why", "value": "${error.message}"}]), "end");
+    let played = stage.with("nodes", json!({"start": start, "next": next})).play();
+    assert_eq!(played.at("why"), json!("merge_state: source is not a map"));
+    assert_eq!(played.error(), "in flow.yaml: Failed: merge_state: source is not a map");
+    let unfailed =
+        ending_in(json!({"type": "error", "message": "Failed: ${error.message}"})).play();
+    assert_eq!(unfailed.error(), "in flow.yaml: Failed: ${error.message}");
+}
+
+#[test]
 fn ending_message_that_cannot_be_evaluated_fails_agent() {
     let ending = json!({"type": "success", "message": "it has ${computed.list.length > 'x'}"});
     let played = ending_in(ending).play();

@@ -9,6 +9,7 @@ mod bounds;
 mod crash;
 mod example;
 mod journal;
+mod others;
 mod parallel;
 mod references;
 mod site;

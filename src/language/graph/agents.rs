@@ -1,11 +1,14 @@
 //! Reads the work that Claude Code carries out: documents, skills, and further agents.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::checked_graph::{ActionKind, AgentSpawn, ReferenceNode, ReferenceText, SpawnTask};
+use super::contract;
 use super::parameters::GivenParameters;
+use super::profile::GraphProfile;
 use super::reader::GraphReader;
 use super::section::{section, titles};
 use crate::language::expression::ValueTemplate;
@@ -64,7 +67,7 @@ impl GraphReader<'_> {
         let fixed = written.as_deref().filter(|title| !title.contains("${"));
         let part = match (fixed, title) {
             (Some(wanted), Some(node)) => self.section(node, &name, &text, wanted)?,
-            _ => &text,
+            _ => Cow::Borrowed(&*text),
         };
         self.documents_size += part.len();
         if self.documents_size > MAX_DOCUMENTS_BYTES {
@@ -81,7 +84,7 @@ impl GraphReader<'_> {
             _ => None,
         };
         let section = fixed.map(str::to_owned);
-        Some(ReferenceText::Document { path: name, section, choose, text: part.to_owned() })
+        Some(ReferenceText::Document { path: name, section, choose, text: part.into_owned() })
     }
 
     pub(super) fn read(&mut self, name: &str) -> Result<Arc<str>, String> {
@@ -100,27 +103,37 @@ impl GraphReader<'_> {
         read
     }
 
+    /// Returns a section of a document. Without a heading of this title or one like it, it is the whole document: the
+    /// authors of documents name parts that no heading names.
     fn section<'text>(
         &mut self,
         node: &YamlValue,
         path: &str,
         text: &'text str,
         title: &str,
-    ) -> Option<&'text str> {
-        let found = section(text, title);
-        if found.is_none() {
-            let titles = titles(text);
-            let otherwise = || match titles.len() {
-                0 => "; it has no headings".to_owned(),
-                1..=10 => format!("; it has {}", titles.join(", ")),
-                many => format!("; it has {many} others"),
-            };
-            let hint = self.report.hint(title, titles.iter().copied(), otherwise);
-            let (path, title) = (quoted(path), quoted(title));
-            let message = format!("the document {path} has no section {title}{hint}");
-            self.report.error(node.at, "WF321", message);
+    ) -> Option<Cow<'text, str>> {
+        if let Some(found) = section(text, title) {
+            return Some(Cow::Borrowed(found));
         }
-        found
+        let titles = titles(text);
+        let otherwise = || match titles.len() {
+            0 => "; it has no headings".to_owned(),
+            1..=10 => format!("; it has {}", titles.join(", ")),
+            many => format!("; it has {many} others"),
+        };
+        let hint = self.report.hint(title, titles.iter().copied(), otherwise);
+        let path = quoted(path);
+        let (whole, name) = (Cow::Owned(contract::without_heading(text, title)), quoted(title));
+        if hint.ends_with('?') || self.profile == GraphProfile::Seed {
+            let message = format!("the document {path} has no section {name}{hint}");
+            self.report.error(node.at, "WF321", message);
+            return None;
+        }
+        let message = format!(
+            "the document {path} has no section {name}{hint}; Claude Code gets the whole document"
+        );
+        self.report.warning(node.at, "WF321", message);
+        Some(whole)
     }
 
     /// Reads `spawn_agent`, `run_folder`, and `run_state`.

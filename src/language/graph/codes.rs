@@ -1,7 +1,7 @@
 //! The table of all mistakes in graphs. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 32] = [
+pub const CODES: [(&str, &str); 33] = [
     ("WF001", "the file cannot be read, is no YAML, or is too large"),
     ("WF002", "a key stands twice"),
     ("WF101", "a key is missing (some: warning)"),
@@ -24,14 +24,18 @@ pub const CODES: [(&str, &str); 32] = [
     ("WF211", "no way leads to a node (warning)"),
     ("WF212", "a node and an ending have one name"),
     ("WF213", "no way leads from a node to an ending (warning)"),
+    ("WF214", "a state or a folder in which a further agent begins does not exist"),
     ("WF301", "there is no such condition"),
     ("WF302", "there is no such action"),
     ("WF303", "a parameter is missing, unknown or of the wrong kind"),
     ("WF304", "a path leads out of the workspace"),
     ("WF310", "an expression is wrong"),
     ("WF311", "there is no such function or method"),
-    ("WF312", "a text is prose, or a form of a shell or of jq, where an expression is meant"),
+    (
+        "WF312",
+        "a text is prose, or a form of a shell or of jq, where an expression is meant (comments in a `compute`: warning)",
+    ),
     ("WF320", "a document is missing, its path has `${…}`, or all are too large"),
-    ("WF321", "a document has no such section"),
+    ("WF321", "a document has no such section (unlike any heading: warning)"),
     ("WF330", "nothing writes a variable that is read (some: warning)"),
 ];

@@ -31,6 +31,15 @@ pub fn document(path: &str, section: Option<&str>, text: &str, context: &Value) 
     )
 }
 
+/// Returns a document for a section that no heading of it has the title of.
+#[must_use]
+pub fn without_heading(text: &str, title: &str) -> String {
+    format!(
+        "(No heading here is “{title}”; carry out the part that is meant.)\n\n{}",
+        text.trim_start()
+    )
+}
+
 /// Returns the prompt for a skill.
 #[must_use]
 pub fn skill(name: &str, arguments: Option<&str>, context: &Value) -> String {

@@ -242,7 +242,7 @@ impl GraphReader<'_> {
     fn prose(&mut self, node: &YamlValue, text: &YamlScalar) -> Option<ValueTemplate> {
         let message = "this is prose and no expression, so Claude Code is asked for the value; write an \
                        expression, or `spawn_agent` to say so";
-        self.lenient(node.at, "WF312", message.to_owned());
+        self.lenient(self.beginning(node.at, text), "WF312", message.to_owned());
         let written = Value::String(text.text.to_string());
         match ValueTemplate::parse(&written) {
             Ok(_) => self.template(node),

@@ -210,6 +210,11 @@ impl GraphReader<'_> {
         }
     }
 
+    /// Returns the place of the beginning of a text.
+    pub(super) fn beginning(&self, at: SourcePlace, text: &YamlScalar) -> SourcePlace {
+        inside(self.text, at, text, 0)
+    }
+
     fn flaw(&mut self, at: SourcePlace, text: &YamlScalar, flaw: SyntaxError) {
         let at = inside(self.text, at, text, flaw.offset);
         self.report.error(at, flaw.code, flaw.message);

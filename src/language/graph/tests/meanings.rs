@@ -103,7 +103,8 @@ fn expression_error_is_located_within_text() {
     let table = [
         (compute("'1 +* 2'"), "12:64: WF310 "),
         (compute("\"frobnicate(1)\""), "12:61: WF311 "),
-        (compute("'# whatever is right'"), "12:61: WF312 "),
+        (compute("'Count all the files'"), "12:67: WF312 "),
+        (compute("'# whatever is right'"), "12:61: warning: WF312 "),
         (
             acting("      - { type: display_message, message: 'ab ${frobnicate(1)}' }"),
             "12:49: WF311 ",
@@ -143,7 +144,7 @@ fn missing_document_or_section_is_error_with_suggestion() {
     );
     assert_one(
         &acting("      - { type: invoke_pattern, path: lib/git.md, section: Zzz }"),
-        "12:60: WF321 the document `lib/git.md` has no section `Zzz`; it has Git, Clone Repository, Fetch",
+        "12:60: warning: WF321 the document `lib/git.md` has no section `Zzz`; it has Git, Clone Repository, Fetch; Claude Code gets the whole document",
     );
 }
 
@@ -189,7 +190,7 @@ fn prose_in_place_of_expression_is_task_for_claude() {
             "      - {{ type: {kind}, expression: \"# Read all files.\\n#\\n# Count ${{known}} words.\", store_as: x }}"
         ))
     };
-    let why = "12:38: warning: WF312 this is prose and no expression, so Claude Code is asked for the value; write an expression, or `spawn_agent` to say so";
+    let why = "12:39: warning: WF312 this is prose and no expression, so Claude Code is asked for the value; write an expression, or `spawn_agent` to say so";
     assert_one(&prose("compute"), why);
     assert_eq!(said(&prose("compute"), GraphProfile::Seed), [why.replace("warning: ", "")]);
     let found = said(&prose("evaluate"), GraphProfile::Lenient);

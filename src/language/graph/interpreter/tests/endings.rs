@@ -44,11 +44,11 @@ fn error_ending_shows_details_and_recovery() {
 #[test]
 fn error_ending_keeps_references_without_value() {
     let ending = json!({
-        "type": "error", "message": "Scanning ${source} failed", "details": "${computed.scan_error}",
-        "recovery": {"suggestion": "See ${computed.files} files in ${gone.x}"},
+        "type": "error", "message": "Scanning ${source} failed", "details": "${computed.files.gone}",
+        "recovery": {"suggestion": "See ${computed.files} files in ${source.x}"},
     });
     let played = ending_in(ending).play();
-    let text = "Scanning react failed\n${computed.scan_error}\nSee 3 files in ${gone.x}";
+    let text = "Scanning react failed\n${computed.files.gone}\nSee 3 files in ${source.x}";
     assert_eq!(played.error(), format!("in flow.yaml: {text}"));
 }
 

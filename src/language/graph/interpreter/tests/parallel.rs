@@ -19,7 +19,7 @@ fn branches(more: Value) -> Stage {
         "on_failure": "failed",
     });
     start.as_object_mut().expect("a map").extend(more.as_object().cloned().unwrap_or_default());
-    Stage::new(json!({"start": start})).beginning(json!({"what": "docs"}))
+    Stage::new(json!({"start": start})).file("TWO.md", "Second").beginning(json!({"what": "docs"}))
 }
 
 fn all(join: Value) -> Stage {

@@ -11,33 +11,20 @@ use serde_json::{Map, Value};
 
 use super::activity_executor::ActivityExecutor;
 use super::interceptor::PluginInterceptor;
-use super::message::{ActivityDone, AgentDown, ApiThrottled, TaskAnswered, TurnReported};
+use super::message::{ActivityDone, AgentDown, ApiThrottled, TurnReplied, TurnReported};
 use super::registry::AgentRegistry;
 use super::runner::StepRunner;
 use super::workflow_cache::WorkflowCache;
 use crate::domain::fork::ForkSettings;
-use crate::domain::id::{Folder, RunId};
-use crate::domain::model::ModelName;
-use crate::domain::transition::Variables;
-use crate::domain::turn_options::{OnDenied, TurnOptions};
+use crate::domain::id::Folder;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::prompt::step::UnfilledPlaceholder;
 use crate::language::source::{self, WorkflowSource};
 
 /// The surroundings of an agent.
 pub struct RunContext {
-    /// The run.
-    pub workflow: RunId,
-    /// Values for placeholders of every state.
-    pub variables: Variables,
-    /// The model of states that name none.
-    pub model: Option<ModelName>,
-    /// The options of states that name none.
-    pub options: TurnOptions,
     /// The permissions that no state may exceed.
     pub ceiling: PermissionCeiling,
-    /// The consequence of a refused tool, where the state does not say.
-    pub on_denied: OnDenied,
     /// The workflow's files.
     pub source: Arc<dyn WorkflowSource>,
     /// The runner that answers turns.
@@ -88,8 +75,8 @@ impl RunContext {
 pub struct SupervisorHandle {
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
-    /// Takes the results of turns that graphs asked for.
-    pub answers: Recipient<TaskAnswered>,
+    /// Takes the replies of turns.
+    pub replies: Recipient<TurnReplied>,
     /// Learns the outcome of activities.
     pub activities: Recipient<ActivityDone>,
     /// Learns of throttling by the API.

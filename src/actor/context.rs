@@ -15,8 +15,10 @@ use super::message::{ActivityDone, AgentDown, ApiThrottled, TurnReplied, TurnRep
 use super::registry::AgentRegistry;
 use super::runner::StepRunner;
 use super::workflow_cache::WorkflowCache;
+use crate::domain::agent::Agent;
 use crate::domain::fork::ForkSettings;
 use crate::domain::id::Folder;
+use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::domain::widening::PermissionCeiling;
 use crate::language::prompt::step::UnfilledPlaceholder;
 use crate::language::source::{self, WorkflowSource};
@@ -59,6 +61,19 @@ impl RunContext {
         folder: Option<&Folder>,
     ) -> Result<Arc<dyn WorkflowSource>, source::Error> {
         folder.map_or_else(|| Ok(Arc::clone(&self.source)), |folder| self.source.within(folder))
+    }
+
+    /// Returns the files an agent sees.
+    ///
+    /// # Errors
+    /// The failure of an agent whose folder is gone.
+    pub(super) fn source_of_agent(
+        &self,
+        agent: &Agent,
+    ) -> Result<Arc<dyn WorkflowSource>, TurnFailure> {
+        let wrong =
+            |error: source::Error| TurnFailure::new(FailureCause::Workflow, error.to_string());
+        self.source_of(agent.folder().as_ref()).map_err(wrong)
     }
 
     /// Returns the unfilled placeholders that were not warned of yet.

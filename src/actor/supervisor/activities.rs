@@ -5,7 +5,6 @@
 use actix::{Context as Ctx, Handler};
 
 use super::Supervisor;
-use super::advance::unreadable;
 use crate::actor::message::{ActivityDone, PerformActivity};
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::decide::TurnReport;
@@ -70,9 +69,9 @@ impl Supervisor {
         ctx: &mut Ctx<Self>,
     ) {
         let Some(agent) = self.run.agents.get(&report.turn.agent) else { return };
-        let source = match self.context.source_of(agent.folder().as_ref()) {
+        let source = match self.context.source_of_agent(agent) {
             Ok(source) => source,
-            Err(error) => return self.fail_advance(report, unreadable(&error), ctx),
+            Err(failure) => return self.fail_advance(report, failure, ctx),
         };
         let environment = self.environment_of(agent, &*source);
         match interrupted(workflow, suspended, activity, &environment) {

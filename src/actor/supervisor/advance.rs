@@ -25,7 +25,7 @@ use crate::language::resume::turn::JudgedTurn;
 use crate::language::resume::{
     LoadedWorkflow, ResumeEnvironment, ResumeInput, ResumeOutcome, SuspendedExecution, resume,
 };
-use crate::language::source::{self, WorkflowSource};
+use crate::language::source::WorkflowSource;
 
 impl Supervisor {
     /// Has an agent advanced soon. A message for each leaves time for others between them.
@@ -65,10 +65,7 @@ impl Supervisor {
         let id = report.turn.agent.clone();
         let outcome = contained(|| {
             let Some(agent) = self.run.agents.get(&id) else { return Ok(None) };
-            let source = self
-                .context
-                .source_of(agent.folder().as_ref())
-                .map_err(|error| unreadable(&error))?;
+            let source = self.context.source_of_agent(agent)?;
             let environment = self.environment_of(agent, &*source);
             Ok(Some(resume(&workflow, suspended, input, &environment)))
         });
@@ -201,7 +198,7 @@ impl Supervisor {
         let wrong = |why: String| TurnFailure::new(FailureCause::Workflow, why);
         let (file, folder) = (&agent.current_state, agent.folder());
         let folder = folder.as_ref();
-        let source = || self.context.source_of(folder).map_err(|error| wrong(error.to_string()));
+        let source = || self.context.source_of_agent(agent);
         let workflows = &self.context.workflows;
         if agent.has_only_tasks() {
             return Ok(LoadedWorkflow::Prompts);
@@ -248,11 +245,6 @@ fn contained<T>(work: impl FnOnce() -> Result<T, TurnFailure>) -> Result<T, Turn
 /// Returns the id of a new session.
 pub(super) fn new_session() -> SessionId {
     SessionId::new(&Uuid::new_v4().to_string())
-}
-
-/// Returns the failure of an agent whose folder cannot be read.
-pub(super) fn unreadable(error: &source::Error) -> TurnFailure {
-    TurnFailure::new(FailureCause::Workflow, error.to_string())
 }
 
 impl Handler<AdvanceAgent> for Supervisor {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::spawn_blocking;
 
+use super::workflow_starter::WorkflowStarter;
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::clock::now;
 use crate::actor::runner::LocalFuture;
@@ -33,6 +34,8 @@ pub(super) struct LocalActivityExecutor {
     space: Dataspace,
     /// The workflow's files, if it may run commands and reach other machines.
     trusted: Option<WorkflowDir>,
+    /// The starter of further runs.
+    starter: Arc<WorkflowStarter>,
     /// True if the executor is to end.
     ends: Arc<AtomicBool>,
     watch: RefCell<DataspaceWatcher>,
@@ -45,12 +48,13 @@ impl LocalActivityExecutor {
         run: RunId,
         world: WorkspaceExecutor,
         space: Dataspace,
-        trusted: Option<WorkflowDir>,
+        (trusted, starter): (Option<WorkflowDir>, WorkflowStarter),
     ) -> Self {
         let watch = RefCell::new(DataspaceWatcher::new(space.clone()));
         let ends = Arc::default();
         let space = space.until(Arc::clone(&ends));
-        Self { run, world, space, trusted, ends, watch, warned: RefCell::default() }
+        let (starter, warned) = (Arc::new(starter), RefCell::default());
+        Self { run, world, space, trusted, starter, ends, watch, warned }
     }
 
     /// Returns the operation to perform, or refuses one that the starter of the run did not trust.
@@ -158,6 +162,7 @@ fn changed(
         }
         Activity::Operation(_)
         | Activity::Command(_)
+        | Activity::StartWorkflow(_)
         | Activity::Bases { .. }
         | Activity::Changes { .. } => {}
     }
@@ -255,6 +260,12 @@ impl ActivityExecutor for LocalActivityExecutor {
                 }
                 Activity::Changes { directory, base } => {
                     world.changes(&stem, directory, base, again).await.into()
+                }
+                Activity::StartWorkflow(start) => {
+                    let (starter, start) = (Arc::clone(&self.starter), start.clone());
+                    let starting = spawn_blocking(move || starter.start(&turn, &start)).await;
+                    let started = starting.unwrap_or_else(|panicked| Err(panicked.to_string()));
+                    ActivityOutcome::Done(started.map(ActivityResult::Started))
                 }
                 Activity::Command(_)
                 | Activity::Assert { .. }

@@ -12,6 +12,7 @@ use super::graphs::{GraphSetup, builtins, working_dirs};
 use super::plugin_programs;
 use super::plugins::PlugIns;
 use super::seals;
+use super::workflow_starter::WorkflowStarter;
 use crate::actor::clock::now;
 use crate::actor::launch::{RunLaunch, supervise};
 use crate::actor::registry::AgentRegistry;
@@ -139,7 +140,7 @@ pub async fn supervised(
         ..
     } = prepared;
     let settings = start.settings(&run).clone();
-    let scope = pinned_scope(&run, &settings, store.dir(), (pins, capture))?;
+    let scope = pinned_scope(&run, &settings, store.dir(), (pins.clone(), capture))?;
     let steps = store.dir().steps();
     let proofs = store.step_proofs(believes_unproven_steps);
     let working_dirs = working_dirs(root, &run.workflow_id, &settings);
@@ -168,7 +169,16 @@ pub async fn supervised(
     let steps = store.dir().steps();
     let performer = {
         let space = Dataspace::of(root).with_key(&user_state.key()?);
-        graphs.world(working_dirs, (steps, proofs), marker.clone(), space, (&settings, &scope))
+        let starter = WorkflowStarter {
+            root: root.clone(),
+            run: id.clone(),
+            settings: settings.clone(),
+            scope: scope.clone(),
+            pins,
+            user_state: user_state.clone(),
+            launcher: graphs.launcher.clone(),
+        };
+        graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starter)
     };
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {

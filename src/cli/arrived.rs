@@ -1,7 +1,5 @@
 //! The lines about what a stopped run waits for and what has come since: answers in its inbox, and facts.
 
-use std::fmt::Write as _;
-
 use super::answer::taken_from_inbox;
 use super::exit::Error;
 use crate::domain::fact::{Fact, FactChange, FactSelection};
@@ -26,11 +24,11 @@ struct Arrivals {
 /// [`Error::Store`] if they cannot be read.
 pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> {
     let Arrivals { answers, facts } = found(root, view)?;
-    let mut lines: String = answers.iter().chain(&facts).map(|line| format!("{line}\n")).collect();
+    let mut lines = [answers, facts].concat();
     if !lines.is_empty() {
-        let _ = writeln!(lines, "it goes on with: raymond resume {}", view.run.workflow_id);
+        lines.push(format!("it goes on with: raymond resume {}", view.run.workflow_id));
     }
-    Ok(lines)
+    Ok(lines.into_iter().map(|line| line + "\n").collect())
 }
 
 /// Returns what has come for a stopped run, and how it is resumed, in short; `None` if nothing has, or if that cannot be

@@ -19,6 +19,7 @@ use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
 use crate::domain::privilege::Privilege;
+use crate::domain::run_origin::WorkflowStart;
 use crate::domain::shell_command::ShellCommand;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
@@ -135,17 +136,20 @@ impl LocalActivityExecutor {
             Activity::Changes { directory, base } => {
                 world.changes(&stem, directory, base, again).await.into()
             }
-            Activity::StartWorkflow(start) => {
-                let (starter, turn, start) = (Arc::clone(&self.starter), turn.clone(), start.clone());
-                let starting = spawn_blocking(move || starter.start(&turn, &start)).await;
-                let started = starting.unwrap_or_else(|panicked| Err(panicked.to_string()));
-                ActivityOutcome::Done(started.map(ActivityResult::Started))
-            }
+            Activity::StartWorkflow(start) => self.start_workflow(turn, start).await,
             Activity::Command(_)
             | Activity::Assert { .. }
             | Activity::Retract { .. }
             | Activity::Claim { .. } => self.change(turn, activity).await,
         }
+    }
+
+    /// Starts a program as a run of its own.
+    async fn start_workflow(&self, turn: &TurnId, start: &WorkflowStart) -> ActivityOutcome {
+        let (starter, turn, start) = (Arc::clone(&self.starter), turn.clone(), start.clone());
+        let run = spawn_blocking(move || starter.start(&turn, &start)).await;
+        let run = run.unwrap_or_else(|panicked| Err(panicked.to_string()));
+        ActivityOutcome::Done(run.map(ActivityResult::Started))
     }
 
     fn warn_once(&self, warning: &str) {

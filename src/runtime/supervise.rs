@@ -1,6 +1,6 @@
 //! A prepared run and its plug-ins, under supervision until it has ended or holds still.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -116,6 +116,16 @@ fn open_scope(path: &Path, settings: &Settings) -> Result<WorkflowDir, Error> {
     ))
 }
 
+/// Adds the plug-in that writes the debug directory.
+fn add_debug(plugins: &mut PlugIns, root: &RunsRoot, run: &Run, steps: PathBuf) {
+    match DebugPlugin::create(&root.debug(), &run.workflow_id, now(), steps) {
+        Ok(debug) => plugins.add_own("debug", debug),
+        Err((path, error)) => {
+            tracing::warn!("debug output is not written: {}: {error}", path.display());
+        }
+    }
+}
+
 /// Supervises a run until it has ended or holds still. `registry` is the live picture it keeps. Needs
 /// a running actix system.
 ///
@@ -156,12 +166,7 @@ pub async fn supervised(
         Err(error) => return Err(error),
     };
     if settings.debug {
-        match DebugPlugin::create(&root.debug(), &run.workflow_id, now(), steps) {
-            Ok(debug) => plugins.add_own("debug", debug),
-            Err((path, error)) => {
-                tracing::warn!("debug output is not written: {}: {error}", path.display());
-            }
-        }
+        add_debug(&mut plugins, root, &run, steps);
     }
     let id = run.workflow_id.clone();
     let (builtins, workflows) = (builtins(&settings), graphs.cache());
@@ -225,17 +230,18 @@ pub async fn supervised(
     if has_programs {
         orphans::sweep_plugins(&marker).await;
     }
-    if let Ok(run) = &outcome
-        && let Err(error) = seals::let_go(&user_state, root, run)
-    {
-        tracing::warn!("{error}");
-    }
-    if let Ok(run) = &outcome
-        && let Err(error) = clear_steps(run, &user_state, root)
-    {
-        tracing::warn!("{error}");
+    if let Ok(run) = &outcome {
+        clear_up(run, &user_state, root);
     }
     outcome.map_err(|error| Error::Broken { id, error })
+}
+
+/// Removes what is kept for a run elsewhere, if it has ended.
+fn clear_up(run: &Run, user_state: &UserState, root: &RunsRoot) {
+    let outcomes = [seals::let_go(user_state, root, run), clear_steps(run, user_state, root)];
+    for error in outcomes.into_iter().filter_map(Result::err) {
+        tracing::warn!("{error}");
+    }
 }
 
 /// Removes what the steps of a run's programs have left beside the facts, if the run has ended.

@@ -54,6 +54,8 @@ fn program_starts_another_and_waits_for_its_end() {
     assert_eq!(ended["finished"][0]["result"], "honey");
     test.raymond(&["log", "t"]).ok().stdout_has("p.lisp#s: starts the workflow child.lisp");
     test.raymond(&["graph", "p.lisp"]).ok().stdout_has("start-workflow").stdout_has("child.lisp");
+    let own = test.raymond(&["log", "feature-42"]);
+    own.ok().stdout_has("run feature-42 starts at child.lisp, started by t (main#");
     let origin = &settings(&test, "feature-42")["started_by"];
     assert_eq!((&origin["run"], &origin["depth"]), (&json!("t"), &json!(1)));
     test.assert_no_survivors();

@@ -53,7 +53,7 @@ impl<'environment> ProgramInterpreter<'environment> {
     /// Continues after an activity that has failed: in the state of its `:on-error`, if it has one.
     pub(super) fn take_failure(&mut self, why: String) -> Result<(), ProgramSuspension> {
         if let Some(start) = self.start() {
-            return self.take_failed_start(start, why);
+            return self.take_failed_start(start, &why);
         }
         let at = self.here();
         let Some((run, state)) = self.command().and_then(|run| Some((run, run.on_error?))) else {

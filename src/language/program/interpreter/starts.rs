@@ -45,7 +45,7 @@ impl<'environment> ProgramInterpreter<'environment> {
     pub(super) fn take_failed_start(
         &mut self,
         start: &'environment StartWorkflow,
-        why: String,
+        why: &str,
     ) -> Result<(), ProgramSuspension> {
         let at = self.here();
         let Some(state) = start.on_error else {
@@ -53,7 +53,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             return Err(ProgramSuspension::Fail { at, why });
         };
         self.has_blocked();
-        self.bind_started(start, "", &why);
+        self.bind_started(start, "", why);
         self.go_to(state, at)
     }
 

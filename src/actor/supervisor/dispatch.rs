@@ -13,7 +13,7 @@ use crate::actor::message::AdvanceAgent;
 use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, PermitRequest};
-use crate::domain::agent::Agent as State;
+use crate::domain::agent::{Agent as State, OwnWork};
 use crate::domain::budget::BudgetScope;
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{NondeterministicInputs, TurnReport, out_of_money};
@@ -107,17 +107,21 @@ impl Supervisor {
         let begun = self.admission.is_reserved(id);
         if let Some(until) = agent.not_before().filter(|&until| until > now() && !begun) {
             self.wake(id, until, ctx);
-        } else if agent.runs_program() {
-            let report = TurnReport::empty(agent.turn_id());
-            self.advance(report, ResumeInput::Entered, ctx);
-        } else if agent.runs_graph() || agent.runs_script() {
-            self.advance_soon(id, ctx);
-        } else {
-            let (looks_ahead, request) = (agent.may_join(), PermitRequest::of(agent));
-            if looks_ahead {
-                self.advance_soon(id, ctx);
+            return;
+        }
+        match agent.own_work() {
+            Some(OwnWork::Program) => {
+                let report = TurnReport::empty(agent.turn_id());
+                self.advance(report, ResumeInput::Entered, ctx);
             }
-            self.admission.ask(request, now());
+            Some(OwnWork::Graph | OwnWork::Script) => self.advance_soon(id, ctx),
+            None => {
+                let (looks_ahead, request) = (agent.may_join(), PermitRequest::of(agent));
+                if looks_ahead {
+                    self.advance_soon(id, ctx);
+                }
+                self.admission.ask(request, now());
+            }
         }
     }
 
